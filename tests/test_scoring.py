@@ -12,8 +12,6 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import (
-    EvaluateAndScore,
-    score_user,
     summarise_users,
 )
 from srs_eval.metrics.bins import RmseBins
@@ -141,15 +139,6 @@ def test_without_pooling_no_predictions_are_asked_for(scored):
         assert (found[name].lo, found[name].hi) == (summary.lo, summary.hi)
 
 
-def test_work_that_scores_at_once_gives_what_scoring_gives(scored, logs_of):
-    evaluations, _ = scored(Average(), 1)
-    work = EvaluateUser(logs_of(1), Average(), SrsBenchmark(), seed=0, curves=20)
-    found = EvaluateAndScore(work, PANEL)(1)
-    expected = score_user(evaluations[0], PANEL)
-    assert (found.user, found.values, found.rows) == (1, expected.values, expected.rows)
-    assert found.reviews == len(evaluations[0].predictions)
-
-
 def test_a_user_with_a_fallback_is_complete(scored):
     _, evaluation = scored(FallsBackAt(2, 1), 1, 2)
     assert (status_count(evaluation, "fallback"), status_count(evaluation, "ok")) == (1, 9)
@@ -157,9 +146,13 @@ def test_a_user_with_a_fallback_is_complete(scored):
     assert not np.isnan(evaluation.by_user.values).any()
 
 
-def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored):
-    _, evaluation = scored(FailsAt(2, 3, FitError("it diverged")), 1, 2, 3)
-    assert status_count(evaluation, "failed") == 1
+@pytest.mark.parametrize(
+    ("fold", "error", "status"),
+    [(3, FitError("it diverged"), "failed"), (0, FitSkipped("too few"), "skipped")],
+)
+def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold, error, status):
+    _, evaluation = scored(FailsAt(2, fold, error), 1, 2, 3)
+    assert status_count(evaluation, status) == 1
     assert status_count(evaluation, "ok") == 14
     assert evaluation.by_user.users == (1, 2, 3)
     assert np.isnan(evaluation.by_user.values[1]).all()
@@ -175,37 +168,18 @@ def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored):
     assert evaluation.facts.metrics["log_loss"].pooled == without.facts.metrics["log_loss"].pooled
 
 
-@pytest.mark.parametrize("fold", [0, 4])
-def test_a_user_with_a_skipped_fold_is_not_in_the_means_either(scored, fold):
-    _, evaluation = scored(FailsAt(1, fold, FitSkipped("too few")), 1, 2)
+def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altogether(
+    scored, make_log
+):
+    evaluations, evaluation = scored(Fsrs6(), 1, make_log(user=2, cards=1))
+    assert evaluation.by_user.users == (1,)
     assert status_count(evaluation, "skipped") == 1
-    assert evaluation.by_user.users == (1, 2)
-    assert np.isnan(evaluation.by_user.values[0]).all()
-    assert evaluation.facts.users == 1
-
-
-def test_a_user_who_was_skipped_altogether_has_no_row(scored, make_log):
-    _, evaluation = scored(Average(), 1, make_log(user=2, cards=1), 3)
-    assert evaluation.by_user.users == (1, 3)
-    assert status_count(evaluation, "skipped") == 1
-    assert status_count(evaluation, "failed") == 0
-    assert evaluation.facts.metrics["log_loss"].n_users == 2
-
-
-def test_a_single_user_gets_intervals_over_cards(scored):
-    evaluations, evaluation = scored(Fsrs6(), 1)
     assert evaluation.facts.interval_over == "cards and days"
     expected = single_user_intervals(PANEL, evaluations[0].predictions)
     for name, summary in evaluation.facts.metrics.items():
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.lo < summary.mean_users < summary.hi
         assert summary.mean_users == summary.mean_reviews == summary.pooled
-
-
-def test_a_single_user_beside_skipped_ones_is_a_single_user(scored, make_log):
-    _, evaluation = scored(Fsrs6(), 1, make_log(user=2, cards=1))
-    assert evaluation.facts.interval_over == "cards and days"
-    assert not np.isnan(evaluation.facts.metrics["log_loss"].lo)
 
 
 def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):

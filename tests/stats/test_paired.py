@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from srs_eval.comparison.by_users import superiority_matrix
-from srs_eval.errors import ConfigError
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
-from srs_eval.stats.significance import SignTest
 
 CASES = Path(__file__).parents[1] / "golden" / "metric_cases.json"
 WEIGHTINGS = ("users", "reviews", "log_reviews")
@@ -76,25 +74,3 @@ def test_users_missing_in_one_model_are_left_out_of_that_pair():
     assert paired_signs(a, b) == paired_signs(a[kept], b[kept])
     whole, part = (superiority_matrix(np.column_stack(ab)) for ab in ((a, b), (a[kept], b[kept])))
     assert whole[0, 1] == part[0, 1]
-
-
-def test_equal_models_tie_everywhere():
-    same = np.full(9, 0.3)
-    assert paired_mean(same, same, np.arange(9.0)).interval() == (0, 0)
-    assert paired_mean(same, same).p_value == 1
-    assert paired_signs(same, same) == SignTest(0, 0, 9)
-
-
-def test_without_users_there_is_no_mean():
-    assert math.isnan(paired_mean(np.arange(6.0), np.ones(6), np.zeros(6)).mean)
-    nothing = np.full(6, np.nan)
-    assert math.isnan(paired_mean(nothing, np.ones(6)).mean)
-    assert paired_signs(nothing, np.ones(6)) == SignTest(0, 0, 0)
-    assert math.isnan(superiority_matrix(np.column_stack([nothing, nothing]))[0, 1])
-
-
-def test_weights():
-    with pytest.raises(ConfigError):
-        user_weights([1, 2], "log")
-    for weighting in WEIGHTINGS:
-        assert user_weights([0, 1, 5], weighting)[0] == 0

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -18,28 +18,6 @@ from srs_eval.stats.significance import (
     wilson_interval,
 )
 
-# Users better, worse and tied; p-value; interval of the share: computed by another program.
-ORACLES = {
-    (29, 0, 0): (3.725290e-9, 0.8330175, 1.0),
-    (8, 0, 0): (0.0078125, 0.5156693, 1.0),
-    (7, 0, 0): (0.015625, 0.4691173, 1.0),
-    (7, 1, 2): (0.0703125, 0.3684829, 0.9993736),
-    (20, 3, 0): (0.00048828125, 0.5988175, 0.9847486),
-}
-
-
-@pytest.mark.parametrize("counts", ORACLES)
-def test_sign_tests_are_those_computed_elsewhere(counts):
-    p_value, *interval = ORACLES[counts]
-    assert SignTest(*counts).p_value == pytest.approx(p_value, rel=1e-6)
-    assert SignTest(*counts).interval() == pytest.approx(tuple(interval), rel=1e-6)
-
-
-def test_only_ties_are_no_difference_and_no_users_say_nothing():
-    assert SignTest(0, 0, 5).p_value == 1
-    assert math.isnan(SignTest(0, 0, 0).p_value)
-    assert np.isnan(SignTest(0, 0, 5).interval()).all()
-
 
 def test_users_are_counted_by_the_sign_of_the_difference():
     losses = np.array([-0.1, 0.2, -0.3, 0.0, 1e-14, math.nan])
@@ -47,12 +25,15 @@ def test_users_are_counted_by_the_sign_of_the_difference():
     assert sign_test(losses) == SignTest(2, 2, 1)
 
 
-@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60))
+@example(0, 0)
+@example(29, 0)
 def test_sign_tests_are_those_of_scipy_and_agree_with_their_interval(better, worse):
     found = SignTest(better, worse, 3)
     if not better + worse:
+        assert found.p_value == 1
+        assert np.isnan([*found.interval(), SignTest(0, 0, 0).p_value]).all()
         return
     oracle = binomtest(better, better + worse)
     assert found.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
@@ -127,9 +108,4 @@ def test_a_twin_counts_once_and_is_judged_alike():
 def test_wilson_intervals_are_those_of_scipy(successes, n, level):
     oracle = binomtest(successes, n).proportion_ci(level, method="wilson")
     assert wilson_interval(successes, n, level=level) == pytest.approx(tuple(oracle), abs=1e-12)
-
-
-def test_wilson_intervals_take_half_wins_and_no_users():
-    lo, hi = wilson_interval(4.5, 6)
-    assert 0 < lo < 0.75 < hi < 1
-    assert all(map(math.isnan, wilson_interval(0, 0)))
+    assert np.isnan(wilson_interval(0, 0)).all()
