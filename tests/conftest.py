@@ -9,6 +9,7 @@ import os
 import random
 import re
 import sys
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -172,3 +173,13 @@ def real_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def josh_log() -> Reviews:
     """Reviews of the real user whose public numbers are in `golden/training_josh.json`."""
     return josh_reviews()
+
+
+@pytest.fixture(scope="session")
+def anki_library() -> Any:
+    """Anki's own module of collections; tests are skipped where it is not installed."""
+    with warnings.catch_warnings():
+        # Anki's generated protobuf code uses what newer protobuf versions deprecate.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pytest.importorskip("anki.collection", reason="Anki's library is not installed")
+    return sys.modules["anki.collection"]

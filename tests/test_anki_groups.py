@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,15 +19,6 @@ from srs_eval.nouns import Reviews
 pytestmark = pytest.mark.slow  # fits two collections, with and without their presets
 
 START = int(datetime(2010, 1, 1, 6, tzinfo=UTC).timestamp())
-
-
-@pytest.fixture(scope="module")
-def anki_library() -> Any:
-    with warnings.catch_warnings():
-        # Anki's generated protobuf code uses what newer protobuf versions deprecate.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pytest.importorskip("anki.collection", reason="Anki's library is not installed")
-    return sys.modules["anki.collection"]
 
 
 def simulated(user: int) -> Reviews:

@@ -102,8 +102,15 @@ def read_table(given: str | Path | Place, *, text: Collection[str] = ()) -> pd.D
     if place.suffix not in TABLE_SUFFIXES:
         expected = ", ".join(TABLE_SUFFIXES)
         raise ReviewLogError(str(place), [f"unknown kind of file; expected one of {expected}"])
-    try:
+    with _readable(place):
         return _read_parquet(place) if place.suffix == ".parquet" else _read_csv(place, text)
+
+
+@contextmanager
+def _readable(place: Place) -> Iterator[None]:
+    """Raise a `ReviewLogError` where the system refuses a file."""
+    try:
+        yield
     except OSError as error:
         raise ReviewLogError(str(place), [f"cannot be read: {error.strerror or error}"]) from error
 
@@ -120,10 +127,11 @@ def enough_memory(path: object) -> Iterator[None]:
 def column_names(given: str | Path | Place) -> list[str]:
     """Names of the columns of a file, without reading the rest."""
     place = Place.of(given)
-    if place.suffix == ".parquet":
-        with parquet_file(place) as file:
-            return list(file.schema_arrow.names)
-    return list(_read_csv(place, (), rows=0).columns)
+    with _readable(place):
+        if place.suffix == ".parquet":
+            with parquet_file(place) as file:
+                return list(file.schema_arrow.names)
+        return list(_read_csv(place, (), rows=0).columns)
 
 
 def check_columns(

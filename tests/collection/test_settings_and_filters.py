@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +76,8 @@ def test_settings_in_text_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_anki_itself_writes_what_is_read(tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pytest.importorskip("anki.collection", reason="Anki's library is not installed")
-    col = sys.modules["anki.collection"].Collection(str(tmp_path / "a.anki2"))
+def test_anki_itself_writes_what_is_read(anki_library: Any, tmp_path: Path) -> None:
+    col = anki_library.Collection(str(tmp_path / "a.anki2"))
     col.set_config("fsrs", True)  # noqa: FBT003
     options = col.decks.config_dict_for_deck_id(1)
     options["fsrsParams6"], options["desiredRetention"] = list(OWN), 0.87

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srs_eval.data.anki.database import Revlog
-from srs_eval.data.anki.rules import select_reviews
+from srs_eval.data.anki.rules import (
+    BEFORE_START,
+    BY_HAND,
+    CRAMMING,
+    NO_BUTTON,
+    NO_START,
+    select_reviews,
+)
+from srs_eval.data.anki.rules import BY_ANKI as BY_ANKI_ALONE
 
 ROW = st.tuples(
     st.integers(1, 3),  # card
@@ -24,51 +32,38 @@ def select(rows):
     return select_reviews(log, valid.astype(bool))
 
 
-def one_card(*entries):
-    """Select from the entries (type, ease, factor) of a single card."""
-    return select([(1, kind, ease, factor, True) for kind, ease, factor in entries])
-
-
 LEARN, REVIEW, RELEARN = (0, 3, 0), (1, 3, 2500), (2, 3, 2500)
 CRAM, AHEAD = (3, 3, 0), (3, 3, 2500)
 RESET, DUE_DATE, BY_ANKI = (4, 0, 0), (4, 0, 2500), (5, 0, 2500)
+NO_ANSWER = (1, 0, 2500)
 
 
-def test_cramming_is_left_out_and_does_not_begin_a_card_anew():
-    selection = one_card(LEARN, CRAM, LEARN, REVIEW, CRAM)
-    assert selection.rows.tolist() == [0, 2, 3]
-    assert selection.state.tolist() == [0, 1, 2]
-    assert selection.left_out == {"filtered deck without rescheduling": 2}
+@pytest.mark.parametrize(
+    ("entries", "rows", "state", "left_out"),
+    [
+        # Cramming does not begin a card anew.
+        ([LEARN, CRAM, LEARN, REVIEW, CRAM], [0, 2, 3], [0, 1, 2], {CRAMMING: 2}),
+        # What came before a card was learnt again is lost.
+        ([LEARN, REVIEW, LEARN, LEARN, REVIEW], [2, 3, 4], [0, 1, 2], {BEFORE_START: 2}),
+        # A reset between learning steps begins the card anew, and no reset at the end.
+        ([LEARN, LEARN, RESET, LEARN, REVIEW], [3, 4], [0, 2], {BY_HAND: 1, BEFORE_START: 2}),
+        ([LEARN, REVIEW, RESET], [0, 1], [0, 2], {BY_HAND: 1}),
+        # Due dates do not interrupt a history.
+        (
+            [LEARN, REVIEW, DUE_DATE, REVIEW, BY_ANKI, REVIEW],
+            *([0, 1, 3, 5], [0, 2, 2, 2], {BY_HAND: 1, BY_ANKI_ALONE: 1}),
+        ),
+        ([LEARN, RELEARN, AHEAD, NO_ANSWER], [0, 1, 2], [0, 3, 4], {NO_BUTTON: 1}),
+        ([REVIEW, RELEARN, AHEAD], [], [], {NO_START: 3}),
+    ],
+)
+def test_the_reviews_of_a_card_and_the_reasons_of_other_rows(entries, rows, state, left_out):
+    selection = select([(1, kind, ease, factor, True) for kind, ease, factor in entries])
+    assert selection.rows.tolist() == rows
+    assert selection.state.tolist() == state
+    assert selection.left_out == left_out
 
 
-def test_a_card_that_is_learnt_again_loses_what_came_before():
-    selection = one_card(LEARN, REVIEW, LEARN, LEARN, REVIEW)
-    assert selection.rows.tolist() == [2, 3, 4]
-    assert selection.state.tolist() == [0, 1, 2]
-    assert selection.left_out == {"before the card was last learnt from the start": 2}
-
-
-def test_a_reset_between_learning_steps_begins_the_card_anew():
-    selection = one_card(LEARN, LEARN, RESET, LEARN, REVIEW)
-    assert selection.rows.tolist() == [3, 4]
-    assert selection.left_out["set by hand (due date or reset)"] == 1
-
-
-def test_a_due_date_set_by_hand_does_not_interrupt_a_history():
-    selection = one_card(LEARN, REVIEW, DUE_DATE, REVIEW, BY_ANKI, REVIEW)
-    assert selection.rows.tolist() == [0, 1, 3, 5]
-    assert selection.left_out["rescheduled by Anki"] == 1
-
-
-def test_a_reset_without_a_new_start_keeps_the_history():
-    assert one_card(LEARN, REVIEW, RESET).rows.tolist() == [0, 1]
-
-
-def test_a_card_that_was_never_in_learning_is_left_out():
-    assert one_card(REVIEW, RELEARN, AHEAD).left_out == {"card without a learning step": 3}
-
-
-@pytest.mark.slow
 @given(st.lists(ROW, max_size=30))
 def test_the_rule_agrees_with_a_loop_over_the_rows(rows):
     histories = {}
@@ -90,3 +85,4 @@ def test_the_rule_agrees_with_a_loop_over_the_rows(rows):
     assert selection.rows.tolist() == expected
     new = [numbers[0] for numbers in histories.values()]
     assert selection.rows[selection.state == 0].tolist() == sorted(new)
+    assert len(selection.rows) + sum(selection.left_out.values()) == len(rows)

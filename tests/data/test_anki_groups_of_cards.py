@@ -1,4 +1,4 @@
-"""Note types and templates of crafted and damaged collections."""
+"""Note types, templates and presets of crafted and damaged collections."""
 
 import json
 import sqlite3
@@ -6,8 +6,10 @@ from contextlib import closing
 
 import pytest
 from anki_files import change, collection
+from anki_presets import field, number
 
 from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.decks import preset_of_deck
 from srs_eval.data.anki.note_types import template_number, template_of_card, templates_in_text
 from srs_eval.errors import ReviewLogError
 
@@ -95,3 +97,34 @@ def test_places_that_no_template_has(place):
 def test_templates_in_text_leave_out_what_is_none():
     kinds = {"70": {"tmpls": [{"ord": True, "name": "a"}, 5, {"ord": 1, "name": "b"}]}, "7": []}
     assert list(templates_in_text(kinds)) == [(70, 1, "b")]
+
+
+def inside(key, *content):
+    return field(key, b"".join(content))
+
+
+@pytest.mark.parametrize("preset", [1, 127, 128, 1_700_000_000_123, 2**62])
+def test_the_preset_of_a_normal_deck_is_found(preset):
+    others = [b"\x49" + bytes(8), b"\x45" + bytes(4), field(7, b"text"), b"\x30\x01"]
+    assert preset_of_deck(inside(1, *others, b"\x08", number(preset), *others)) == preset
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        b"",
+        inside(2, b"\x08\x05"),  # a filtered deck
+        inside(1, b""),
+        inside(1, b"\x08"),
+        inside(1, inside(1, b"x")),
+        b"\x08\x05",
+        b"\xff",
+        b"\x0b\x00",
+        inside(1, b"\x0b"),
+        # of more than 63 bits
+        b"\x0a\x0b\x08" + b"\xff" * 9 + b"\x01",
+        b"\x0a\x0b\x08" + b"\xff" * 9 + b"\x02",
+    ],
+)
+def test_a_preset_that_cannot_be_read_is_not_known(kind):
+    assert preset_of_deck(kind) is None
