@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 import shlex
 import shutil
 from dataclasses import replace
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 import yaml
 
-from srs_eval.comparison import one_user
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
@@ -24,10 +21,8 @@ from srs_eval.comparison.selection import (
     selection_notes,
     sweeps_settings,
 )
-from srs_eval.errors import ConfigError
 from srs_eval.results.fit_counts import MARK, FitCounts, explained_counts
-from srs_eval.results.run import Run, load_run, with_own_names
-from srs_eval.stats.estimate import Estimate
+from srs_eval.results.run import Run, load_run
 
 
 def of_sweep(verdict):
@@ -63,15 +58,6 @@ def test_counts_are_said_in_words():
 def test_counts_that_all_runs_share_are_said_once():
     runs = [(name, FitCounts(fits=9, skipped=2)) for name in "abc"]
     assert explained_counts(runs).endswith("every run: 2 of 9 fits skipped")
-
-
-@pytest.mark.parametrize("count", ["many", -1, 1.5, True, None])
-def test_a_count_that_is_none_is_refused_with_its_file(make_run, count):
-    folder = make_run("a")
-    summary = json.loads((folder / "summary.json").read_text()) | {"fallback": count}
-    (folder / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(ConfigError, match=r"summary\.json.*fallback"):
-        load_run(folder)
 
 
 def test_fallbacks_show_in_every_output(make_run):
@@ -124,17 +110,6 @@ def test_a_copy_of_a_worse_run_is_worse_in_the_rows_of_files(make_run):
     assert "<h1>3 runs compared</h1>" in page(verdict)
 
 
-def test_counts_of_fits_that_a_run_does_not_say_are_not_0(make_run):
-    folders = make_run("a", fits=9, fallback=0), make_run("b", blur=0.5)
-    for folder in folders:
-        assert "not_converged" not in json.loads((folder / "summary.json").read_text())
-    rows = list(csv.DictReader(io.StringIO(csv_text(judged(*folders)))))
-    assert {(row["fits"], row["not_converged"]) for row in rows if row["run"] == "a"} == {("9", "")}
-    assert {row["fits"] for row in rows if row["run"] == "b"} == {""}
-    fits = {run["name"]: run["fits"]["fits"] for run in as_json(judged(*folders))["runs"]}
-    assert fits == {"a": 9, "b": None}
-
-
 def test_a_baseline_that_is_identical_to_another_run_is_that_run(fell_back):
     verdict = judged(*fell_back, baseline="group")
     assert verdict.runs[verdict.baseline].name == "fsrs6"
@@ -171,42 +146,6 @@ def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
     assert [each.run.name for each in find_duplicates([first, second], users)] == ["b"]
     first, second = (published(n, log_loss=losses, mbe=nowhere) for n in "ab")
     assert find_duplicates([first, second], users) == []
-
-
-def test_one_user_without_predictions_is_told_of_no_intervals(tmp_path):
-    scores = [{"log_loss": np.array([loss])} for loss in (0.1, 0.2)]
-    runs = [Run(name, tmp_path, {1: ""}, {1: 9}, of) for name, of in zip("ab", scores, strict=True)]
-    said = terminal_text(compare(runs))
-    assert "2 runs" in said
-    assert "intervals are over its cards" not in said
-    assert "intervals need saved predictions" in said
-
-
-def test_one_user_of_several_is_told_what_its_intervals_are_over(make_run):
-    """The other user failed: the score has no interval of its own, and differences have one."""
-    none = {"metrics": {"log_loss": {"lo": None, "hi": None}}}
-    folders = [make_run(n, [1, 2], blur=b, failed=[2], **none) for n, b in (("a", 0), ("b", 1))]
-    said = terminal_text(judged(*folders))
-    assert "intervals of differences are over its cards and days" in said
-    assert "intervals need saved predictions" not in said
-
-
-@pytest.mark.parametrize(
-    ("metric", "said"), [("log_loss", "too few cards or days"), ("auc", "auc has no interval")]
-)
-def test_one_user_without_intervals_is_told_why(make_run, monkeypatch, metric, said):
-    unknown = Estimate(math.nan)
-    monkeypatch.setattr(one_user, "clustered_mean", lambda *args, **options: unknown)
-    monkeypatch.setattr(one_user, "_bounds", lambda *args: (math.nan, math.nan))
-    folders = [make_run(n, [1], blur=b) for n, b in (("a", 0), ("b", 1))]
-    assert said in terminal_text(judged(*folders, metric=metric))
-
-
-def test_a_metric_that_one_user_alone_has_is_said_to_have_no_intervals_over_users(make_run):
-    folders = [make_run(n, [1, 2], blur=b, only_recalled=[2]) for n, b in (("a", 0), ("b", 1))]
-    said = terminal_text(judged(*folders, metric="auc"))
-    assert "auc is defined for one user only" in said
-    assert "need saved predictions" not in said
 
 
 def test_reviews_are_those_of_the_users_who_have_the_score(make_run):
@@ -279,15 +218,6 @@ def test_a_suggested_command_never_names_what_is_built(make_run):
     assert note.endswith(": python -m srs_eval -m algo=hlr protocol=validation")
 
 
-def test_the_protocol_is_in_a_name_only_where_it_differs(make_run):
-    runs = [
-        load_run(make_run("a", folder="1")),
-        load_run(make_run("b", folder="2")),
-        load_run(make_run("a", folder="3", protocol="srs_benchmark_refit50")),
-    ]
-    assert [run.name for run in with_own_names(runs)] == ["a", "b", "a (srs_benchmark_refit50)"]
-
-
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
@@ -305,7 +235,3 @@ def test_a_grid_over_settings_is_known_by_its_words(tmp_path, word, expected):
     words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
     (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
     assert sweeps_settings(tmp_path) is expected
-
-
-def test_a_folder_that_no_grid_has_made_has_none(tmp_path):
-    assert not sweeps_settings(tmp_path)

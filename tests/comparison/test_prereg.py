@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from cases import rest_nightly
 from commands import QUIET, SMALL, Here
 
 from srs_eval.commands.compare import command
 from srs_eval.comparison.judging import Judgement, judge, verdicts_of
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.comparison.report.sweep import compare_groups
-from srs_eval.errors import ConfigError
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.run import load_run
 from srs_eval.submit.command import command as submit
@@ -66,95 +64,48 @@ def judged(make_run, register) -> Judge:
     return found
 
 
-def test_all_problems_are_listed_at_once(register) -> None:
-    bad = {
-        "hypothesi": "x",
-        "model": ["good"],
-        "baseline": None,
-        "smallest_difference": 0,
-        "users": True,
-        "direction": "upward",
-        "level": 0.89,
-        "options": {"data.seed": [1]},
-        "date": "31.1.2026",
-        "authors": [1],
-        "metric": " ",
-    }
-    with pytest.raises(ConfigError) as refused:
-        read_prereg(register(**bad))
-    for key in bad:
-        assert any(f": {key}: " in problem for problem in refused.value.problems), key
-    assert len(refused.value.problems) == len(bad)
-    assert "did you mean 'hypothesis'?" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"- hypothesis",
-        b"a: [",
-        b"\xff\xfe\x00",
-        b"hypothesis: !!python/object/apply:os.system [ls]",
-        b"a: " + b"x" * 200_000,
-        b"[" * 1500,
-        b"a: &a [x, x]\n"
-        + b"".join(b"%c: &%c [*%c, *%c]\n" % (n + 1, n + 1, n, n) for n in range(97, 121)),
-        b"? [a]\n: b",
-    ],
-)
-def test_what_is_no_pre_registration_is_refused_in_a_few_lines(tmp_path, content) -> None:
-    file = tmp_path / "hypothesis.yaml"
-    file.write_bytes(content)
-    with pytest.raises(ConfigError) as refused:
-        read_prereg(file)
-    assert len(str(refused.value)) < 5000
-
-
 def test_numbers_and_days_are_read_however_yaml_reads_them(register) -> None:
     found = read_prereg(register(smallest_difference="1e-3", date="2026-01-31", authors="Ada"))
     assert (found.smallest_difference, found.date) == (0.001, "2026-01-31")
     assert found.authors == ("Ada",)
 
 
-@pytest.mark.parametrize(
-    ("registered", "decision"),
-    [
-        ({"smallest_difference": 0.01}, "kept"),
-        ({"smallest_difference": 0.5}, "refuted"),
-        ({"smallest_difference": 0.1}, "undecided"),
-        ({"model": "blurred", "baseline": "good"}, "refuted"),
-        ({"model": "blurred", "baseline": "good", "direction": "not_worse"}, "refuted"),
-        ({"direction": "not_worse"}, "kept"),
-        ({"direction": "equivalent"}, "refuted"),
-        ({"direction": "equivalent", "smallest_difference": 0.5}, "kept"),
-        ({"metric": "auc"}, "kept"),  # higher is better
-        ({"metric": "auc", "model": "blurred", "baseline": "good"}, "refuted"),
-    ],
-)
-def test_the_decision_follows_from_the_interval(judged: Judge, registered, decision) -> None:
-    found = judged(**registered)
-    assert found.decision == decision
-    assert found.deviations == ()
-    assert found.lo < found.advantage.mean < found.hi
-    assert found.users == 12
-    assert found.in_short == decision
-    assert decision in found.sentence
+TURNED = {"model": "blurred", "baseline": "good"}
+DECISIONS = [
+    ({}, "kept"),
+    ({"smallest_difference": 0.5, "level": 0.95}, "refuted"),
+    ({"smallest_difference": 0.1, "hypothesis": "It helps?"}, "undecided"),
+    (TURNED, "refuted"),
+    ({**TURNED, "direction": "not_worse"}, "refuted"),
+    ({"direction": "not_worse", "hypothesis": "No full stop"}, "kept"),
+    ({"direction": "equivalent"}, "refuted"),
+    ({"direction": "equivalent", "smallest_difference": 0.5}, "kept"),
+    ({"metric": "auc"}, "kept"),  # higher is better
+    ({**TURNED, "metric": "auc"}, "refuted"),
+    # Runs that are not those that were registered have no verdict.
+    ({"users": 13}, "no verdict"),
+    ({"data": "anki"}, "no verdict"),
+    ({"protocol": "prequential"}, "no verdict"),
+    ({"fingerprint": "f256"}, "no verdict"),
+    ({"options": {"data.seed": 3}}, "no verdict"),
+    # Other deviations are listed with the verdict.
+    ({"users": 10}, "kept"),
+    ({"date": "2999-01-01"}, "kept"),
+    ({"fingerprint": None}, "kept"),
+]
 
 
-def test_the_advantage_is_that_of_compare(judged: Judge, make_run) -> None:
-    found = judged()
-    good, blurred = (
-        load_run(make_run(name, blur=blur)) for name, blur in (("good", 0), ("blurred", 1))
-    )
-    differences = blurred.scores["log_loss"] - good.scores["log_loss"]
-    assert found.advantage.mean == pytest.approx(differences.mean())
-
-
-@pytest.mark.parametrize("end", ["", ".", "?"])
-def test_the_hypothesis_is_a_sentence_of_its_own(judged: Judge, end: str) -> None:
-    said = judged(hypothesis=f"It helps{end}").sentence
-    assert f". It helps{end or '.'} Advantage of" in said
+def test_the_decision_follows_from_the_interval(judged: Judge, golden_text) -> None:
+    said = []
+    for changed, decision in DECISIONS:
+        found = judged(**changed)
+        assert found.decision == decision, changed
+        assert found.lo < found.advantage.mean < found.hi
+        words = found.prereg.in_words
+        told = [str(changed), words["claim"], words["users"], words["options"], *found.lines]
+        said.append("\n".join(told) + "\n")
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    golden_text("prereg_judgements", "\n".join(said).replace(today, "TODAY"))
 
 
 def test_models_with_the_same_predictions_are_equivalent_and_not_better(judged: Judge) -> None:
@@ -177,38 +128,6 @@ def test_both_errors_are_rare_at_the_smallest_difference(judged: Judge) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"users": 20}, "only 12 of 20 users"),
-        ({"data": "anki"}, "has data invented, not anki"),
-        ({"protocol": "prequential"}, "has protocol srs_benchmark, not prequential"),
-        ({"fingerprint": "f256"}, "fingerprint e256d343, not f256"),
-        ({"options": {"data.seed": 3}}, "has data.seed=None, not 3"),
-    ],
-)
-def test_other_data_than_registered_prevent_a_verdict(judged: Judge, changed, said) -> None:
-    found = judged(**changed)
-    assert any(said in line for line in found.deviations)
-    assert found.decision == "no verdict"
-    assert not {"kept", "refuted", "undecided"} & {*found.sentence.replace(",", "").split()}
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"users": 10}, "12 users, where 10"),
-        ({"date": "2999-01-01"}, "before 2999-01-01"),
-        ({"fingerprint": None}, "could be chosen later"),
-    ],
-)
-def test_deviations_are_listed_with_the_verdict(judged: Judge, changed, said) -> None:
-    found = judged(**changed)
-    assert any(said in line for line in found.deviations)
-    assert found.in_short == "kept, 1 deviation"
-    assert found.in_short in found.sentence
-
-
-@pytest.mark.parametrize(
     ("registered", "fixes"),
     [
         ({}, False),
@@ -228,14 +147,6 @@ def test_deviations_are_listed_with_the_verdict(judged: Judge, changed, said) ->
 )
 def test_data_are_fixed_by_their_seed_place_or_digest_alone(register, registered, *, fixes) -> None:
     assert read_prereg(register(**{"fingerprint": None, **registered})).fixes_data == fixes
-
-
-@pytest.mark.parametrize(
-    ("direction", "claim"),
-    [("better", "at least 0.01"), ("not_worse", "at least -0.01"), ("equivalent", "within ±0.01")],
-)
-def test_the_claim_is_the_region_in_which_hypotheses_are_kept(register, direction, claim) -> None:
-    assert read_prereg(register(direction=direction)).claim == claim
 
 
 @pytest.mark.parametrize(
@@ -266,12 +177,6 @@ def test_a_file_changed_after_the_runs_and_runs_without_it_are_seen(make_run, re
     assert judge(read_prereg(other_way), runs).in_short == "refuted, 1 deviation"
 
 
-def test_another_option_of_the_algorithm_is_another_model(make_run, register) -> None:
-    runs = [load_run(make_run("good(fit=default)", algo="good")), load_run(make_run("blurred"))]
-    with pytest.raises(ConfigError, match=r"model=good: no run has this label"):
-        judge(read_prereg(register()), runs)
-
-
 def test_the_options_of_a_run_are_those_in_its_configuration(make_run, register) -> None:
     folders = [make_run("good"), make_run("blurred", blur=1.0)]
     for folder in folders:
@@ -290,16 +195,6 @@ def test_runs_on_other_reviews_count_by_their_common_users(make_run, register) -
         load_run(make_run("blurred", blur=1.0, other_reviews=(3, 4))),
     ]
     assert judge(read_prereg(register()), runs).users == 10
-
-
-def test_without_one_run_of_each_name_there_is_no_verdict(make_run, register) -> None:
-    run = load_run(make_run("good"))
-    with pytest.raises(ConfigError, match=r"baseline=blurred: no run has this label"):
-        judge(read_prereg(register()), [run])
-    with pytest.raises(ConfigError, match=r"did you mean 'good'\?"):
-        judge(read_prereg(register(model="goodd", baseline="good")), [run])
-    with pytest.raises(ConfigError, match="2 runs have this label"):
-        judge(read_prereg(register()), [run, load_run(make_run("good", folder="again"))])
 
 
 def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(make_run, register) -> None:
@@ -353,37 +248,6 @@ def test_a_run_has_the_digest_and_a_copy_and_is_resumed_with_the_same_file_only(
     register(**about, users=3)
     assert here(*words, "resume=true").status == 2
     assert here(*words[:-1], "resume=true").status == 2
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    rest_nightly(
-        [
-            ({"model": "fsrs66"}, "did you mean 'fsrs6'?"),
-            ({"metric": "log_los"}, "did you mean 'log_loss'?"),
-            ({"users": -1}, "users: expected"),
-            ({"options": {"data.seed": 3}}, "options: data.seed is 3, but 2026"),
-        ]
-    ),
-)
-def test_a_registration_that_would_have_no_verdict_ends_the_command(
-    register, tmp_path: Path, monkeypatch, capsys, changed, said
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    here = Here(tmp_path, capsys)
-    file = register(**{"model": "avg", "baseline": "constant", **changed})
-    done = here("algo=avg", *SMALL, *QUIET, f"experiment.prereg={file}")
-    assert (done.status, said in done.err) == (2, True), done.text
-
-
-@pytest.mark.slow
-def test_a_misspelt_key_and_a_study_are_refused(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    here = Here(tmp_path, capsys)
-    done = here("experiment.preregg=x.yaml")
-    assert (done.status, "experiment.prereg" in done.err) == (2, True)
-    done = here("experiment=noise_floors", "experiment.prereg=x.yaml", "tracking=none")
-    assert (done.status, "experiment.prereg=x.yaml" in done.err) == (2, True)
 
 
 @pytest.mark.slow

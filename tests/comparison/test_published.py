@@ -18,7 +18,7 @@ from srs_eval.comparison.published import is_published, read_published
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.results import files
-from srs_eval.results.files import SCORES, SUMMARY
+from srs_eval.results.files import SCORES
 from srs_eval.results.run import load_run
 
 ROOT = Path(__file__).parents[2]
@@ -39,8 +39,6 @@ MODELS = {
     "GRU-P": "GRU-P",
     "SM-2": "SM2",
 }
-# Printed anew after these results were kept: apart by so many units of the fourth decimal.
-RUN_AGAIN = {"FSRS-4.5": 2, "DASH": 2, "FSRS-5": 6}
 METRICS = ("log_loss", "rmse_bins", "auc")
 
 
@@ -87,15 +85,6 @@ def test_means_and_intervals_are_the_printed_ones(model, published):
 
 
 @needs_results
-@pytest.mark.parametrize("model", RUN_AGAIN)
-def test_models_that_were_run_again_are_close(model, published):
-    names, of_metric, _ = published
-    for metric, mean, _ in printed(model):
-        found = of_metric[metric].mean[names.index(model)]
-        assert abs(found - float(mean)) <= (RUN_AGAIN[model] + 0.5) * 1e-4, metric
-
-
-@needs_results
 def test_pairs_are_the_published_ones(published):
     names, found, _ = published
     board = found["log_loss"]
@@ -117,13 +106,6 @@ def test_pairs_are_the_published_ones(published):
         assert round(100 * shares[ours, theirs], 1) == pytest.approx(share, abs=0.11), name
         if difference is not None:
             assert round(board.pairs[ours][theirs].mean, 4) == difference, name
-
-
-@needs_results
-def test_ten_thousand_users_take_seconds(published):
-    _, found, seconds = published
-    assert found["log_loss"].n_users == 9_999
-    assert seconds < 60  # three metrics of twelve models; under two on an idle machine
 
 
 @needs_results
@@ -168,27 +150,6 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     write_lines(tmp_path / "Theirs.jsonl", {**sizes, 3: 1}, [0.5] * 12)
     with pytest.raises(ConfigError, match=r"of user 3, by number|of user 3: "):
         pair([run], read_published(tmp_path / "Theirs.jsonl"))
-
-
-@pytest.mark.parametrize("name", ["Model.jsonl", "Model.parquet"])
-def test_published_scores_that_were_cut_off_are_named(tmp_path, name):
-    place = tmp_path / name
-    if name.endswith("jsonl"):
-        write_lines(place, {1: 10, 2: 20}, [0.3, 0.4])
-    else:
-        columns = {"model": ["M"], "user": [1], "size": [10], "log_loss": [0.3]}
-        files.write_table(place, pa.table(columns))
-    place.write_bytes(place.read_bytes()[:-20])
-    for read in (read_published, lambda path: read_runs([path])):
-        for given in (place, tmp_path):
-            with pytest.raises(ConfigError) as refused:
-                read(given)
-            (told,) = str(refused.value).splitlines()
-            assert told.startswith(f"{place}: cannot be read (")
-
-
-def test_files_are_called_what_runs_call_them():
-    assert (SCORES, SUMMARY) == (files.SCORES, files.SUMMARY)
 
 
 @pytest.mark.parametrize(

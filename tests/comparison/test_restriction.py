@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shutil import copyfile
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -134,29 +132,6 @@ def test_one_user_left_of_several_has_an_interval_of_its_own(make_run):
     assert 0.1 < of_several[0] < board.mean[0] < of_several[1] < 0.9
 
 
-def test_another_log_is_refused_by_user_and_review_even_when_asked(make_run):
-    folders = make_run("a"), make_run("b", other_reviews=[4])
-    files = [pd.read_parquet(folder / "predictions.parquet") for folder in folders]
-    ours, theirs = (file[file.user == 4].recalled.to_numpy() for file in files)
-    in_both = min(len(ours), len(theirs))
-    first = np.flatnonzero(ours[:in_both] != theirs[:in_both])[0] + 1
-    told = f"a and b are of different logs: for user 4 .* outcomes, first at review {first} "
-    with pytest.raises(ConfigError, match=told):
-        intersected(*folders)
-
-
-@pytest.mark.parametrize(("column", "told"), [("card", "cards"), ("day", "days")])
-def test_reviews_of_other_cards_or_days_are_not_in_common(overlapping, column, told):
-    place = overlapping[1] / "predictions.parquet"
-    changed = pd.read_parquet(place)
-    changed.loc[(changed.user == 4) & (changed.row == 60), column] += 1
-    pq.write_table(pa.Table.from_pandas(changed), place)
-    with pytest.raises(
-        ConfigError, match=f"for user 4 they have different {told}, first at review 61 "
-    ):
-        intersected(*overlapping)
-
-
 def test_users_without_a_review_in_common_are_left_out_and_named(make_run):
     folders = (
         make_run("a", rows={3: slice(0, 40), 7: slice(0, 30)}),
@@ -166,15 +141,6 @@ def test_users_without_a_review_in_common_are_left_out_and_named(make_run):
     assert set(paired.users) == set(range(1, 13)) - {3, 7}
     assert "Restricted to 10 users of 12" in paired.notes[0]
     assert paired.notes[1].endswith("users 3, 7")
-
-
-def test_nothing_in_common_at_all_is_an_error(make_run):
-    folders = (
-        make_run("a", [1, 2], rows={1: slice(0, 9), 2: slice(0, 9)}),
-        make_run("b", [1, 2], rows={1: slice(9, None), 2: slice(9, None)}),
-    )
-    with pytest.raises(ConfigError, match="there is no user for whom all runs"):
-        intersected(*folders)
 
 
 def test_a_failed_fold_is_not_mended_by_leaving_its_reviews_out(make_run):
@@ -221,13 +187,6 @@ def score_anew(folder):
         found = of_users.apply(lambda one, score=PLAIN[name]: score(one.recalled, one.p))
         scores[name] = scores.user.map(found)
     pq.write_table(pa.Table.from_pandas(scores), place)
-
-
-def test_predictions_of_another_run_are_refused_though_reviews_are_the_same(overlapping, make_run):
-    other = make_run("c", rows={4: slice(0, 100)}, shift=1)
-    copyfile(other / "predictions.parquet", overlapping[0] / "predictions.parquet")
-    with pytest.raises(ConfigError, match=r"a/predictions\.parquet: .* user 4 have a log_loss of"):
-        intersected(*overlapping)
 
 
 def test_the_constant_to_beat_is_that_of_one_run(overlapping):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from shutil import copyfile
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from saved import load_predictions
 
-from srs_eval.comparison.one_user import reviews_by_run
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.report.grids import strata_grid
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.errors import ConfigError
-from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import load_run, with_own_names
 from srs_eval.stats.estimate import ratio_of_sums
 from srs_eval.stats.resample import sample_of
@@ -52,22 +47,6 @@ def test_many_users_are_sampled_by_name_and_outputs_say_so(make_run, monkeypatch
     assert found.sample in strata_grid(verdict, found, *found.facts[0]).caption
 
 
-def test_a_part_is_what_a_plain_loop_finds(make_run):
-    folders = make_run("a"), make_run("b", blur=1)
-    found = stratify(paired_of(*folders), 0, "brier")
-    first, second = (load_predictions(folder) for folder in folders)
-    above = below = 0.0
-    sizes = np.bincount(first.user)
-    for n in range(len(first)):
-        if 2 <= first.elapsed_days[n] < 4:
-            gap = (second.p[n] - second.recalled[n]) ** 2 - (first.p[n] - first.recalled[n]) ** 2
-            above += gap / sizes[first.user[n]]
-            below += 1 / sizes[first.user[n]]
-    strata = {s.label: s for fact, part in found.facts if fact.name == "elapsed_days" for s in part}
-    assert strata["2-3"].gap[1] == pytest.approx(above / below)
-    assert strata["2-3"].gap[0] == 0
-
-
 def test_by_prediction_means_by_that_of_the_baseline(make_run):
     folders = make_run("a"), make_run("b", blur=1)
     for baseline in (0, 1):
@@ -93,44 +72,6 @@ def test_neither_order_of_rows_nor_row_groups_matter(make_run):
             np.testing.assert_allclose(a.gap, b.gap)
 
 
-def test_users_are_read_one_by_one_as_they_were_saved(make_run):
-    folder = make_run("a", ["ann", "bob"])
-    every = load_predictions(folder)
-    file = SavedPredictions(folder)
-    for code, user in enumerate(every.users):
-        np.testing.assert_array_equal(file.read(user).p, every.p[every.user == code])
-    assert file.read("eve") is None
-
-
-def test_predictions_of_other_reviews_than_the_scores_are_refused(make_run):
-    folders = make_run("a"), make_run("b", blur=1)
-    other = make_run("b", other_reviews=[1], blur=1)
-    (other / "predictions.parquet").replace(folders[1] / "predictions.parquet")
-    with pytest.raises(ConfigError, match="of user 1 are not of the reviews"):
-        stratify(paired_of(*folders), 0, "log_loss")
-
-
-@pytest.mark.parametrize("lost", [0, 1])
-def test_predictions_of_another_run_are_refused_though_reviews_are_the_same(make_run, lost):
-    folders, other = [make_run("a"), make_run("b", blur=1)], make_run("c", shift=1)
-    copyfile(other / "predictions.parquet", folders[lost] / "predictions.parquet")
-    found, kept = (load_run(folder).values("log_loss", [1])[0] for folder in (other, folders[lost]))
-    told = f"{folders[lost].name}/predictions.parquet: the predictions of user 1 have a log_loss "
-    with pytest.raises(ConfigError, match=f"{told}of {found:.6g}, .* {kept:.6g}; "):
-        stratify(paired_of(*folders), 0, "brier")
-
-
-@pytest.mark.parametrize("lost", [0, 1])
-def test_a_single_user_has_no_other_predictions_either(make_run, lost):
-    folders, other = [make_run("a", [7]), make_run("b", [7], blur=1)], make_run("c", [7], shift=1)
-    copyfile(other / "predictions.parquet", folders[lost] / "predictions.parquet")
-    runs = [load_run(folder) for folder in folders]
-    with pytest.raises(ConfigError, match="of user 7 have a log_loss of"):
-        _ = Verdict(pair(runs), "log_loss", "lower").leaderboard
-    with pytest.raises(ConfigError, match="of user 7 have a log_loss of"):
-        reviews_by_run(runs, 7)
-
-
 def test_predictions_in_single_precision_are_a_runs_own(make_run):
     folders = make_run("a"), make_run("b", blur=1)
     for folder in folders:
@@ -139,22 +80,6 @@ def test_predictions_in_single_precision_are_a_runs_own(make_run):
         place = table.column_names.index("p")
         pq.write_table(table.set_column(place, "p", table["p"].cast("float32")), file)
     assert stratify(paired_of(*folders), 0, "log_loss") is not None
-
-
-@pytest.mark.parametrize("damage", ["cut off", "garbled", "without a column"])
-def test_predictions_that_cannot_be_read_are_named(make_run, damage):
-    folders = make_run("a"), make_run("b", blur=1)
-    file = folders[1] / "predictions.parquet"
-    content = file.read_bytes()
-    if damage == "cut off":
-        file.write_bytes(content[: len(content) // 2])
-    elif damage == "garbled":
-        file.write_bytes(content[:200] + bytes(len(content) - 4200) + content[-4000:])
-    else:
-        pq.write_table(pq.read_table(file).drop_columns(["p"]), file)
-    with pytest.raises(ConfigError, match=r"b/predictions\.parquet: cannot be read") as refused:
-        stratify(paired_of(*folders), 0, "log_loss")
-    assert len(str(refused.value).splitlines()) == 1
 
 
 def test_without_predictions_there_is_nothing_to_say(make_run):
