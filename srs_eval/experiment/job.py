@@ -86,6 +86,8 @@ def run_job(plan: Plan) -> Done:
     info = RunInfo(about.name, tags=about.tags, folder=options.folder, resumes=options.resume)
     with tracked(options.tracker, info) as run:
         options.tracker.log(facts_before(about))
+        # It marks a finished run, which this one is not, nor the one whose parts `open` deletes.
+        (options.folder / SUMMARY).unlink(missing_ok=True)
         kept.open(
             resume=options.resume,
             chunk=chunk_size(len(users), getattr(options.compute, "chunk", None)),
@@ -94,7 +96,6 @@ def run_job(plan: Plan) -> Done:
         if options.prereg is not None:
             with whole_file(options.folder / PREREG) as partial_file:
                 partial_file.write_bytes(options.prereg.raw)
-        (options.folder / SUMMARY).unlink(missing_ok=True)  # it marks a finished run
         result = _evaluated(plan, chunks, kept, len(users))
         _remove_figures(options.folder)
         result = results.save(result, options.folder)

@@ -47,8 +47,8 @@ def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]])
     kept = KeptParts(folder / PARTS, about.stamp, at=options.parts)
     with claim(folder, wait=_SECONDS_TO_BEGIN):
         size = chunk_size(len(users), getattr(options.compute, "chunk", None))
-        kept.open(resume=True, chunk=size)
         (folder / SUMMARY).unlink(missing_ok=True)
+        kept.open(resume=True, chunk=size)
     if shared_at(plan).is_remote:  # so that any machine can merge
         own = shared_at(plan) / SHARDS / shard.folder / COMMAND
         for name in COMMAND_FILES:

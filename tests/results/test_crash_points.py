@@ -6,91 +6,24 @@ import os
 import shutil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from cases import rest_nightly
-from invented import Logs, invented_log
+from small_runs import before_changes, contents, removed_by_file, small_plan
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.description import RunDescription
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.experiment.job import run_job
-from srs_eval.experiment.plan import Plan, RunOptions
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.place import Place
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import load
 from srs_eval.results.files import CURVES, FITS, PREDICTIONS, SCORES, SUMMARY
-from srs_eval.results.kept import KeptParts
+from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS
-from srs_eval.tracking.nothing import NoTracker
-
-LOGS = Logs({user: invented_log(user=user) for user in ("ann", "ben")})
-STEPS = ("replace", "unlink", "rmdir")
 
 
-class Watched:
-    """Copies a folder before each rename and removal of a file in it: what a kill would leave."""
-
-    def __init__(self, patch, folder, copies):
-        self.folder, self.copies = folder, copies
-        for name in ("replace", "unlink", "rmdir"):
-            patch.setattr(os, name, self.watched(getattr(os, name)))
-        patch.setattr(Place, "remove", removed_by_file)
-
-    def watched(self, change):
-        def watching(path, *others, **options):
-            is_inside = Path(path).is_relative_to(self.folder) and os.path.lexists(path)
-            if is_inside or "dir_fd" in options:
-                shutil.copytree(self.folder, self.copies / str(len(list(self.copies.iterdir()))))
-            return change(path, *others, **options)
-
-        return watching
-
-
-def removed_by_file(place):
-    """Remove a folder file by file, as the system does."""
-    if place.local.is_dir():
-        shutil.rmtree(place.local)
-    else:
-        place.local.unlink(missing_ok=True)
-
-
-def plan(folder, *, resume=False, algorithm=None, stays=False, at=None):
-    """Plan a run of two users, with a part for each."""
-    algorithm = algorithm or Fsrs6(fit="default")
-    experiment = Experiment(algorithm, LOGS, SrsBenchmark(), Panel([LogLoss()]))
-    name = type(algorithm).__name__
-    about = RunDescription(name, "logs", name, tags={"config_hash": name, "code_hash": "code"})
-    options = RunOptions(
-        folder / "run",
-        Serial(chunk=1),
-        NoTracker(),
-        resume=resume,
-        figures=False,
-        check_lookahead=False,
-        parts=at and Place.of(folder / at),
-        parts_above=0 if stays else 1000,
-    )
-    return Plan(experiment, about, options)
-
-
-def contents(folder):
-    """Return the files of a folder, without how long fits took and without addresses."""
-    found = {}
-    for file in sorted(folder.rglob("*")):
-        if not file.is_file():
-            continue
-        name = file.relative_to(folder).as_posix()
-        if name.endswith(FITS) or "/fits/" in name:
-            found[name] = repr(pq.read_table(file).drop_columns(["seconds"]).to_pylist())
-        else:
-            found[name] = file.read_bytes().replace(str(folder).encode(), b"")
-    return found
+def plan(folder, *, algorithm=None, at=None, **options):
+    parts = at and Place.of(folder / at)
+    return small_plan(folder / "run", algorithm or Fsrs6(fit="default"), parts=parts, **options)
 
 
 def resumed(folder, **options):
@@ -113,26 +46,6 @@ BEFORE = {
     "gathered": {"algorithm": Average()},
     "in parts": {"algorithm": Average(), "stays": True},
 }
-
-
-class LooksForASummary(Average):
-    """Finds out whether the folder looks like that of a finished run while it is fitted."""
-
-    def __init__(self, folder):
-        object.__setattr__(self, "seen", [])
-        object.__setattr__(self, "folder", folder)
-
-    def fit(self, reviews, rows, rng):
-        self.seen.append((self.folder / "run" / SUMMARY).exists())
-        return super().fit(reviews, rows, rng)
-
-
-def test_a_run_that_goes_on_has_no_summary_of_the_one_before(tmp_path):
-    run_job(plan(tmp_path))
-    algorithm = LooksForASummary(tmp_path)
-    run_job(plan(tmp_path, algorithm=algorithm))
-    assert algorithm.seen == [False] * 10
-    assert (tmp_path / "run" / SUMMARY).exists()
 
 
 class Disk:
@@ -225,11 +138,15 @@ def test_a_run_may_be_killed_before_any_change_of_a_file(
         run_job(plan(folder, **BEFORE[before]))
         scores[Average.__name__] = load(folder / "run").by_user.values.tolist()
     with monkeypatch.context() as patch:
-        Watched(patch, folder, copies)
+        before_changes(
+            patch,
+            folder,
+            lambda: shutil.copytree(folder, copies / f"{len(list(copies.iterdir())):03}"),
+        )
         run_job(plan(folder, **options))
     expected = contents(folder)
     scores[Fsrs6.__name__] = load(folder / "run").by_user.values.tolist()
-    left = sorted(copies.iterdir(), key=lambda copy: int(copy.name))
+    left = sorted(copies.iterdir())
     assert len(left) > 10
     for copy in left[share::SHARES]:
         shutil.rmtree(folder)
@@ -237,5 +154,7 @@ def test_a_run_may_be_killed_before_any_change_of_a_file(
         if (folder / "run" / SUMMARY).exists():  # of this run, or of the one before
             found = load(folder / "run")
             assert found.by_user.values.tolist() == scores[found.facts.algo]
+            if found.facts.algo == Average.__name__ or not has_parts(found.folder):
+                assert sum(len(each) for each in found.predicted) == found.facts.reviews
         resumed(folder, **options)
         assert contents(folder) == expected, copy.name

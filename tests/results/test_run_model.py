@@ -3,68 +3,35 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from invented import Logs, invented_log
+from small_runs import before_changes, contents, small_plan
 
 from srs_eval.algorithms.baselines import Average, Constant
-from srs_eval.compute.serial import Serial
+from srs_eval.compute.shard import Shard
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.description import RunDescription
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.experiment.job import run_job
-from srs_eval.experiment.plan import Plan, RunOptions
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
-from srs_eval.place import Place
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.experiment.plan import Plan
 from srs_eval.results import load
-from srs_eval.results.files import FITS, SUMMARY
+from srs_eval.results.files import SUMMARY
 from srs_eval.results.parts import PARTS
-from srs_eval.tracking.nothing import NoTracker
 
-LOGS = Logs({user: invented_log(user=user) for user in ("ann", "ben", "cat")})
 ALGORITHMS = {"Average": Average(), "Constant": Constant(0.8)}
-CHANGES = ("replace", "unlink", "rmdir")
+NAMES = st.sampled_from(list(ALGORITHMS))
 
 
-def plan(folder: Path, name: str, *, resume: bool, stays: bool) -> Plan:
-    """Plan a run of three users, with a part for each."""
-    experiment = Experiment(ALGORITHMS[name], LOGS, SrsBenchmark(), Panel([LogLoss()]))
-    about = RunDescription(name, "logs", name, tags={"config_hash": name, "code_hash": "code"})
-    options = RunOptions(
-        folder,
-        Serial(chunk=1),
-        NoTracker(),
-        resume=resume,
-        figures=False,
-        check_lookahead=False,
-        parts_above=0 if stays else 1000,
-    )
-    return Plan(experiment, about, options)
-
-
-def contents(folder: Path) -> dict[str, object]:
-    """Return the files of a run, without how long fits took and where the folder is."""
-    found: dict[str, object] = {}
-    for file in sorted(folder.rglob("*")):
-        name = file.relative_to(folder).as_posix()
-        if name.endswith(FITS) or name.startswith("parts/fits/"):
-            found[name] = repr(pq.read_table(file).drop_columns(["seconds"]).to_pylist())
-        elif file.is_file():
-            found[name] = file.read_bytes().replace(str(folder).encode(), b"")
-    return found
+def plan(folder: Path, name: str, **options: Any) -> Plan:
+    return small_plan(folder, ALGORITHMS[name], users=("ann", "ben", "cat"), **options)
 
 
 @cache
@@ -83,28 +50,13 @@ class Killed(BaseException):
 
 def dying(patch: pytest.MonkeyPatch, folder: Path, steps: int) -> None:
     """Let so many renames and removals of files happen, and none after them."""
-    left = [steps]
+    left = iter(range(steps))
 
-    def mortal(change: Any) -> Any:
-        def changing(path: Any, *others: Any, **options: Any) -> Any:
-            is_inside = "dir_fd" in options or Path(path).is_relative_to(folder)
-            if is_inside and os.path.lexists(path):
-                left[0] -= 1
-                if left[0] < 0:
-                    raise Killed
-            return change(path, *others, **options)
+    def die() -> None:
+        if next(left, None) is None:
+            raise Killed
 
-        return changing
-
-    def removed(place: Place) -> None:
-        if place.local.is_dir():
-            shutil.rmtree(place.local)
-        else:
-            place.local.unlink(missing_ok=True)
-
-    for name in CHANGES:
-        patch.setattr(os, name, mortal(getattr(os, name)))
-    patch.setattr(Place, "remove", removed)
+    before_changes(patch, folder, die)
 
 
 class Runs(RuleBasedStateMachine):
@@ -117,46 +69,48 @@ class Runs(RuleBasedStateMachine):
         self.used: set[str] = set()
         self.run("Average", steps, resume=False)
 
-    def expected(self, name: str) -> SimpleNamespace:
-        return undisturbed(name, stays=self.stays)
+    def plan(self, name: str, **options: Any) -> Plan:
+        return plan(self.folder, name, stays=self.stays, **options)
 
-    @rule(name=st.sampled_from(list(ALGORITHMS)), steps=st.integers(0, 25), resume=st.booleans())
-    def run(self, name: str, steps: int, *, resume: bool) -> None:
-        """Begin or resume a run, which may be killed."""
-        expected = self.expected(name).files
+    def begun(self) -> str:
+        stamp = self.folder / PARTS / "stamp.json"
+        return str(json.loads(stamp.read_text())["stamp"]) if stamp.exists() else ""
+
+    def carried_out(self, name: str, steps: int, plans: Sequence[Plan]) -> bool:
+        """Carry out plans, which may be killed, or refused because of other settings."""
         before = contents(self.folder)
         with pytest.MonkeyPatch.context() as patch:
             dying(patch, self.folder, steps)
             try:
-                run_job(plan(self.folder, name, resume=resume, stays=self.stays))
+                for each in plans:
+                    run_job(each)
             except Killed:
                 self.used.add(name)
-                return
+                return False
             except ConfigError:
                 assert self.used - {name}
                 assert contents(self.folder) == before
-                return
+                return False
         self.used = {name}
-        assert contents(self.folder) == expected
+        assert contents(self.folder) == undisturbed(name, stays=self.stays).files
+        return True
 
-    @rule(name=st.sampled_from(list(ALGORITHMS)))
+    @rule(name=NAMES, steps=st.integers(0, 25), resume=st.booleans())
+    def run(self, name: str, steps: int, *, resume: bool) -> None:
+        self.carried_out(name, steps, [self.plan(name, resume=resume)])
+
+    @rule(name=NAMES, steps=st.integers(0, 50), order=st.permutations([1, 2]))
+    def run_in_shards(self, name: str, steps: int, order: Sequence[int]) -> None:
+        shards = [self.plan(name, shard=Shard(number, 2), resume=True) for number in order]
+        self.carried_out(name, steps, [*shards, self.plan(name, is_merge=True, resume=True)])
+
+    @rule(name=NAMES)
     def resume(self, name: str) -> None:
-        before, again = (
-            contents(self.folder),
-            plan(self.folder, name, resume=True, stays=self.stays),
-        )
-        stamp = self.folder / PARTS / "stamp.json"
-        begun = json.loads(stamp.read_text())["stamp"] if stamp.exists() else ""
-        try:
-            run_job(again)
-        except ConfigError:
-            assert self.used - {name}
-            assert begun != again.about.stamp
-            assert contents(self.folder) == before
-        else:
-            assert begun in ("", again.about.stamp)
-            self.used = {name}
-            assert contents(self.folder) == self.expected(name).files
+        """Resume a run, which is refused if, and only if, one of other settings is there."""
+        again = self.plan(name, resume=True)
+        begun = self.begun()
+        is_done = self.carried_out(name, 1000, [again])
+        assert begun in ("", again.about.stamp) if is_done else begun != again.about.stamp
 
     @precondition(lambda self: self.folder.exists())
     @rule()
@@ -169,7 +123,10 @@ class Runs(RuleBasedStateMachine):
         if (self.folder / SUMMARY).exists():
             found = load(self.folder)
             assert found.facts.algo in self.used
-            assert found.by_user.values.tolist() == self.expected(found.facts.algo).scores
+            expected = undisturbed(found.facts.algo, stays=self.stays)
+            assert found.by_user.values.tolist() == expected.scores
+            if self.begun() != self.plan(found.facts.algo).about.stamp:  # it is not about to end
+                assert sum(len(each) for each in found.predicted) == found.facts.reviews
 
     def teardown(self) -> None:
         shutil.rmtree(self.place)
@@ -177,7 +134,7 @@ class Runs(RuleBasedStateMachine):
 
 TestRuns = Runs.TestCase
 TestRuns.settings = settings(
-    max_examples=6,
+    max_examples=10,
     stateful_step_count=6,
     deadline=None,
     derandomize=True,
