@@ -86,8 +86,7 @@ def run_job(plan: Plan) -> Done:
     info = RunInfo(about.name, tags=about.tags, folder=options.folder, resumes=options.resume)
     with tracked(options.tracker, info) as run:
         options.tracker.log(facts_before(about))
-        # It marks a finished run, which this one is not, nor the one whose parts `open` deletes.
-        (options.folder / SUMMARY).unlink(missing_ok=True)
+        (options.folder / SUMMARY).unlink(missing_ok=True)  # before parts of a finished run go
         kept.open(
             resume=options.resume,
             chunk=chunk_size(len(users), getattr(options.compute, "chunk", None)),

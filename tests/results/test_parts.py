@@ -171,17 +171,6 @@ def test_tables_of_users_are_added_up_without_being_kept(scored):
     assert max(held[12:]) <= max(held[:12])
 
 
-def test_predictions_of_all_users_are_gathered_in_order(kept, scored, tmp_path):
-    results = [*scored(3, 1, 2), failed()]
-    names = keep(kept, *results, size=3)
-    gather(kept, names, tmp_path)
-    expected = [result.predictions for result in results[:3]]
-    assert_same(load_predictions(tmp_path), concatenate(expected))
-    for found, wanted in zip(predicted(kept, names), expected, strict=True):
-        assert_same(found, wanted)
-    assert pq.ParquetFile(tmp_path / files.PREDICTIONS).num_row_groups == 1  # few reviews
-
-
 @pytest.mark.parametrize("size", [1, 2])
 def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tmp_path, size):
     (ann,) = scored("ann")
@@ -195,11 +184,6 @@ def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tm
     assert predicted(kept, names).users == (1, "ann")
 
 
-def test_where_nothing_was_predicted_nothing_is_gathered(kept, tmp_path):
-    gather(kept, keep(kept, failed()), tmp_path)
-    assert not (tmp_path / files.PREDICTIONS).exists()
-
-
 def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
     (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
     again = KeptParts(kept.folder, STAMP)
@@ -210,22 +194,6 @@ def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
     again.open(resume=False, chunk=5)
     assert again.chunk == 5
     assert not again.parts().file(name, USERS).exists()
-
-
-def test_a_run_cannot_be_continued_with_other_settings(kept):
-    other = KeptParts(kept.folder, "settings-2")
-    with pytest.raises(ConfigError):
-        other.open(resume=True, chunk=1)
-    assert kept.is_begun
-
-
-def test_there_is_nothing_to_continue_in_an_empty_folder(tmp_path):
-    parts = KeptParts(tmp_path / "parts", STAMP)
-    parts.open(resume=True, chunk=1)
-    assert parts.users_if_whole(Chunk((1,))) is None
-    for _ in range(2):
-        parts.remove()
-        assert not (tmp_path / "parts").exists()
 
 
 def damage(file, how):
@@ -410,18 +378,6 @@ def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path)
     assert again.fitted[3].fold == 3
     save(again, tmp_path / "elsewhere")
     assert contents(tmp_path / "elsewhere") == contents(expected.folder)
-
-
-@pytest.mark.slow
-def test_a_new_run_replaces_parts_that_stayed(experiment, tmp_path):
-    one = experiment(Average())
-    run(one, tmp_path, Serial(), 2, stay=True)
-    run(one, tmp_path, Serial(), 2)
-    assert not (tmp_path / "parts").exists()
-    run(one, tmp_path, Serial(), 2, stay=True)
-    assert not (tmp_path / files.PREDICTIONS).exists()
-    save(replace(load(tmp_path), predicted=InMemory({})), tmp_path)
-    assert load(tmp_path).predicted.users == ()
 
 
 class Dies(Average):
