@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from cases import rest_nightly
 from offenders import (
     CAUGHT,
     HONEST,
@@ -19,10 +18,9 @@ from offenders import (
     HasAnotherCurve,
     Honest,
     KnowsWhomItLearnedFrom,
-    LeaksATenMillionthOfItsOutcome,
     LeaksLessThanRounding,
     Model,
-    NeedsTheReviewAfterwards,
+    LooksTheNextReviewUp,
     ReadsItsOwnRating,
     ReadsTheTruth,
     RefusesWhomItLearnedFrom,
@@ -45,7 +43,7 @@ from srs_eval.nouns import GROUPS, when_of
 from srs_eval.nouns.capabilities import undeclared
 
 
-@pytest.mark.parametrize(("cheat", "check", "advice"), rest_nightly(CAUGHT, 15))
+@pytest.mark.parametrize(("cheat", "check", "advice"), CAUGHT)
 def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     with pytest.raises(CheckFailed) as caught:
         check(cheat())
@@ -53,16 +51,13 @@ def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     assert advice in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "cheat",
-    [*dict.fromkeys(cheat for cheat, _, _ in CAUGHT)][::12],
-)
+@pytest.mark.parametrize("cheat", [cheat for cheat, _, _ in CAUGHT][::12])
 def test_running_all_checks_catches_it_too(cheat):
     with pytest.raises(CheckFailed, match=cheat.__name__):
         check_algorithm(cheat())
 
 
-@pytest.mark.parametrize("honest", rest_nightly(HONEST, 4))
+@pytest.mark.parametrize("honest", HONEST)
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
 
@@ -77,8 +72,11 @@ def test_an_answer_given_away_is_noticed_however_small_the_hint(size):
 
 
 def test_a_small_difference_is_told_with_the_digits_in_which_it_is():
+    class Leaks(LeaksLessThanRounding):
+        leak = 1e-7
+
     with pytest.raises(CheckFailed) as caught:
-        check_blind_to_the_future(LeaksATenMillionthOfItsOutcome())
+        check_blind_to_the_future(Leaks())
     before, now = re.findall(r"\((0\.\d+), now (0\.\d+);", str(caught.value))[0]
     assert abs(float(before) - float(now)) == pytest.approx(1e-7, rel=1e-3)
 
@@ -91,7 +89,7 @@ def test_the_invented_clock_hangs_together_so_that_a_cheat_can_add_it_up():
 
 def test_reading_past_the_end_of_the_log_is_explained():
     with pytest.raises(CheckFailed, match="read only rows before") as caught:
-        check_blind_to_the_future(NeedsTheReviewAfterwards())
+        check_blind_to_the_future(LooksTheNextReviewUp())
     assert isinstance(caught.value.__cause__, LookupError)
 
 
