@@ -11,6 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from srs_eval.algorithms.options import require_above_zero
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, When
@@ -78,10 +79,9 @@ class MovingAverage(Algorithm):
     rate: float = 0.3
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.start):
+        if not (isinstance(self.start, int | float) and math.isfinite(self.start)):
             raise ConfigError(f"moving_avg: start={self.start} must be a finite number")
-        if not 0 < self.rate < math.inf:
-            raise ConfigError(f"moving_avg: rate={self.rate} must be a positive number")
+        require_above_zero("moving_avg", "rate", self.rate)
 
     def fit(
         self,

@@ -8,7 +8,7 @@ from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.algorithms.oracle import Oracle
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import FitSkipped
 
 TASK = trial_task(same_day=False)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
@@ -30,20 +30,6 @@ def test_the_smoothed_average_counts_reviews_that_never_were(prior):
         n += 1
     model = Average(prior).fit(REVIEWS, FOLD.train, RNG)
     np.testing.assert_allclose(model.predict(REVIEWS, FOLD.test), recalled / n, rtol=1e-15)
-
-
-@pytest.mark.parametrize("outcome", [True, False])
-def test_the_smoothed_average_is_never_certain(outcome):
-    alike = FOLD.train[REVIEWS.recalled[FOLD.train] == outcome]
-    assert Average().fit(REVIEWS, alike, RNG).p == outcome
-    p = Average(0.5).fit(REVIEWS, alike, RNG).p
-    assert abs(p - outcome) == pytest.approx(0.5 / (len(alike) + 1))
-
-
-@pytest.mark.parametrize("prior", [-1, math.inf, math.nan, "much"])
-def test_a_prior_is_a_number_of_reviews(prior):
-    with pytest.raises(ConfigError, match="prior"):
-        Average(prior)
 
 
 def test_a_constant_has_a_flat_curve():

@@ -1,7 +1,6 @@
 """Recalibration by every answer: what it learns, and from when on."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from srs_eval.checks import (
     check_algorithm,
 )
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import Learned
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 
@@ -59,17 +57,6 @@ def test_states_are_those_of_the_recursion(every, half_life):
     expected, last = plain(p, recalled, day, half_life=half_life, prior=7.0, every=every)
     np.testing.assert_allclose(shown, expected, atol=1e-10)
     np.testing.assert_allclose(after.state[:2], last, atol=1e-10)
-
-
-def test_bias_and_slope_are_found_again():
-    rng = np.random.default_rng(1)
-    z = rng.normal(1.0, 1.5, 20_000)
-    recalled = rng.random(len(z)) < expit(-0.5 + 0.7 * z)
-    every = np.ones(len(z), bool)
-    _, after = Recalibration(1e6, 10.0, "review").follow(
-        expit(z), recalled, every, np.arange(len(z))
-    )
-    np.testing.assert_allclose(after.state[:2], [-0.5, 0.7], atol=0.05)
 
 
 def test_the_slope_never_turns_round():
@@ -138,25 +125,6 @@ def test_it_says_of_itself_what_the_other_algorithm_says():
     assert not hasattr(fitted(Blend(MovingAverage())), "predict_at")
     check_algorithm(Blend(MovingAverage()))
     assert fitted(Blend(Constant())).learned == Learned()
-
-
-@dataclass(frozen=True)
-class Demanding(Hlr):
-    same_day: ClassVar[bool] = False
-
-    def fit(self, reviews, rows, rng):
-        if len(rows) < len(FOLD.train):
-            raise FitSkipped("too few training reviews")
-        return Hlr().fit(reviews, rows, rng)
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("base", "fsrs6"), ("half_life", 0), ("prior", -1), ("every", "week"), ("held_out", 1)],
-)
-def test_options_that_make_no_sense_are_refused(option, value):
-    with pytest.raises(ConfigError, match=f"blend: {option}={value}"):
-        Blend(**{"base": Hlr(), option: value})
 
 
 @pytest.mark.parametrize(("days_alike", "expected"), [(15, 50.0), (10_000, 1000.0)])

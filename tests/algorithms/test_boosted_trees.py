@@ -10,7 +10,6 @@ from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTree
 from srs_eval.algorithms.features.logistic_features import counted_before
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
@@ -71,19 +70,3 @@ def test_too_few_reviews_to_split_give_their_mean():
     assert model.learned.fallback
     assert "their mean is predicted" in model.learned.note
     assert model.p == (REVIEWS.recalled[few].sum() + 1) / 22
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("monotone", 1),
-        ("most_trees", 0),
-        ("learning_rate", 0),
-        ("leaves", 1),
-        ("smallest_leaf", 2.5),
-        ("l2", -1),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(option, value):
-    with pytest.raises(ConfigError, match=f"boosted_trees: {option}={value}"):
-        BoostedTrees(**{option: value})

@@ -16,7 +16,7 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.algorithms.oracle import Oracle
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Learned
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -146,14 +146,6 @@ def test_shares_are_weights_or_what_weights_are_pulled_to():
     assert near != fixed.parameters
 
 
-@pytest.mark.parametrize("shares", [{"a": 1.0}, {"a": 1.0, "c": 1.0}, {"a": 1.0, "b": 0.0}])
-def test_shares_belong_to_members_and_are_above_0(shares):
-    with pytest.raises(ConfigError, match="shares"):
-        Ensemble({"a": Hlr(), "b": Fsrs6()}, shares=shares)
-    with pytest.raises(ConfigError, match="shares"):
-        Ensemble({"a": Hlr(), "b": Fsrs6()}, weights="equal", shares={"a": 1.0, "b": 1.0})
-
-
 def test_what_members_tell_is_told_with_their_names():
     @dataclass(frozen=True)
     class Talking:
@@ -191,11 +183,3 @@ def test_refits_start_from_the_fits_of_the_members():
     before = fitted(ensemble, rows=FOLD.train[:100])
     ensemble.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
     assert seen == [before.models[0]]
-
-
-@pytest.mark.parametrize("members", [{}, ["fsrs6"], {"a": "fsrs6"}])
-def test_what_is_no_algorithm_is_refused(members):
-    with pytest.raises(ConfigError, match="ensemble: members"):
-        Ensemble(members)
-    with pytest.raises(ConfigError, match="weights=random"):
-        Ensemble({"a": Hlr()}, weights="random")

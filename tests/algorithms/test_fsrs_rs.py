@@ -13,7 +13,6 @@ import pytest
 
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
-from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -65,30 +64,6 @@ def test_telling_it_the_cards_learns_nearly_as_well_with_other_numbers(josh):
     [(by_card, p_by_card, _)] = fitted(FsrsRs(card_ids=True), last)
     assert by_card.parameters != apart.parameters
     assert log_loss(p_by_card, recalled) == pytest.approx(log_loss(p_apart, recalled), abs=0.005)
-
-
-@pytest.mark.slow
-@needs_package
-def test_it_is_honest_when_it_is_told_the_cards():
-    check_algorithm(FsrsRs(card_ids=True))
-
-
-@needs_package
-def test_what_cards_are_called_does_not_matter():
-    task = trial_task(same_day=True)
-    renamed = replace(task.reviews, card=1_000_000 - 7 * task.reviews.card)
-    train = task.folds[0].train
-    algorithm = FsrsRs(card_ids=True)
-    expected = algorithm.fit(task.reviews, train, RNG).parameters
-    assert algorithm.fit(renamed, train, RNG).parameters == expected
-
-
-@needs_package
-@pytest.mark.parametrize("n", [1, 7, 63])
-def test_few_training_reviews_are_enough(n):
-    task = trial_task(same_day=True)
-    model = FsrsRs().fit(task.reviews, task.folds[0].train[:n], RNG)
-    assert np.isfinite(model.predict(task.reviews, task.folds[0].test)).all()
 
 
 @needs_package
@@ -230,8 +205,3 @@ def test_where_the_package_cannot_be_loaded_it_says_why(monkeypatch):
     task = trial_task(same_day=True)
     with pytest.raises(ConfigError, match=r"cannot be imported .no such symbol."):
         FsrsRs().fit(task.reviews, task.folds[0].train, RNG)
-
-
-def test_an_option_that_is_no_choice_is_refused():
-    with pytest.raises(ConfigError, match="card_ids=yes is not one of: true, false"):
-        FsrsRs(card_ids="yes")

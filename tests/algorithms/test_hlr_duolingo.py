@@ -1,18 +1,15 @@
 """Half-life regression as its paper has it, and the rules it was compared with."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from srs_eval.algorithms.half_life.half_life import counts_before, half_life, recall
-from srs_eval.algorithms.half_life.hlr_duolingo import HlrDuolingo, features
+from srs_eval.algorithms.half_life.hlr_duolingo import HlrDuolingo
 from srs_eval.algorithms.half_life.leitner import Leitner
 from srs_eval.algorithms.half_life.pimsleur import Pimsleur
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError
 
 TASK = trial_task(same_day=False)
 REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train
@@ -51,16 +48,6 @@ def test_rules_say_what_their_definition_says(rule, exponent):
     expected = [plain_recall(row, exponent(*history_of(row))) for row in rows]
     np.testing.assert_allclose(model.predict(REVIEWS, rows), expected, rtol=1e-12)
     assert model.parameters == ()
-
-
-@pytest.mark.slow
-def test_predictions_follow_from_the_weights():
-    model = fitted(fit="sgd")
-    a, b, c = model.parameters
-    rows = TASK.folds[0].test
-    exponents = [a * math.sqrt(1 + r) + b * math.sqrt(1 + w) + c for r, w in map(history_of, rows)]
-    expected = [plain_recall(row, e) for row, e in zip(rows, exponents, strict=True)]
-    np.testing.assert_allclose(model.predict(REVIEWS, rows), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.01])
@@ -108,25 +95,3 @@ def test_a_fit_ends_lower_than_one_pass():
 def test_unfitted_half_lives_are_a_day():
     p = fitted(fit="default").predict(REVIEWS, ROWS)
     np.testing.assert_allclose(p, np.clip(0.5 ** REVIEWS.elapsed[ROWS], 0.0001, 0.9999))
-
-
-def test_half_lives_stay_within_a_quarter_of_an_hour_and_nine_months():
-    assert half_life(np.array([-1e9, 0.0, 1e9])).tolist() == [15 / 1440, 1.0, 274.0]
-    assert recall(np.array([0.0, 1e9]), np.array([1.0, 1.0])).tolist() == [0.9999, 0.0001]
-
-
-def test_counts_and_features_are_those_before_the_review():
-    reviews = replace(
-        REVIEWS.take(np.arange(4)), card=np.array([5, 5, 5, 9]), rating=np.array([3, 1, 2, 3])
-    )
-    right, wrong = counts_before(reviews, np.arange(4))
-    assert (right.tolist(), wrong.tolist()) == ([0, 1, 1, 0], [0, 0, 1, 0])
-    assert features(right, wrong)[2].tolist() == [math.sqrt(2), math.sqrt(2), 1]
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("fit", "newton"), ("alpha", -1), ("penalty", float("nan"))]
-)
-def test_options_that_make_no_sense_are_refused(option, value):
-    with pytest.raises(ConfigError, match=f"hlr_duolingo: {option}={value}"):
-        HlrDuolingo(**{option: value})

@@ -1,14 +1,10 @@
 """The LSTM: its equations against PyTorch, its fit around a start, and where the start is from."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
 from srs_eval.checks.toy_log import trial_task
@@ -73,16 +69,6 @@ def test_recall_is_the_prediction_at_its_time_and_falls():
     assert (np.diff(p[:, 1:]) < 0).all()
 
 
-@pytest.mark.parametrize("weight", [1e6, -1e6])
-def test_extreme_weights_give_probabilities(weight):
-    reviews, _, rows = trial()
-    model = RecurrentModel(LstmEquations(8), (weight,) * 498)
-    p = np.c_[
-        model.predict(reviews, rows), model.predict_at(reviews, rows, np.full((len(rows), 1), 1e9))
-    ]
-    assert ((p > 0) & (p < 1)).all()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [Lstm(hidden=3), Lstm()])
 def test_a_fit_improves_on_its_start(algorithm):
@@ -113,43 +99,10 @@ def test_only_drawn_weights_depend_on_random_numbers():
     assert a != b
 
 
-@pytest.mark.slow
-def test_a_stronger_pull_stays_closer_to_the_start():
-    reviews, rows, _ = trial()
-    rng = np.random.default_rng(0)
-    distances = [
-        np.linalg.norm(
-            np.array(Lstm(pull=pull).fit(reviews, rows, rng).parameters) - START.parameters
-        )
-        for pull in (0.5, 5.0, 500.0)
-    ]
-    assert distances[0] > distances[1] > distances[2]
-
-
 def test_without_training_reviews_the_fit_is_skipped():
     reviews, rows, _ = trial()
     with pytest.raises(FitSkipped):
         Lstm().fit(reviews, rows[:0], np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"hidden": 0},
-        {"hidden": 17},
-        {"hidden": 2.5},
-        {"hidden": True},
-        {"pull": -1},
-        {"pull": float("nan")},
-        {"steps": 0},
-        {"weights": "no/such.safetensors"},
-        {"hidden": 4, "weights": START},
-    ],
-)
-def test_options_out_of_range_are_refused(options):
-    with pytest.raises(ConfigError) as refused:
-        Lstm(**options)
-    assert "lstm" in str(refused.value) or "weights" in str(refused.value)
 
 
 def test_only_the_shipped_size_starts_from_shipped_weights():
@@ -203,30 +156,6 @@ def test_the_shipped_start_is_made_again_by_its_command():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", [1, 2])
-def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives(version):
-    losses = {Lstm: [], Hlr: [], Average: []}
-    source = SyntheticUsers(users=6, max_reviews=1500, version=version)
-    for user in source.users():
-        for algorithm in losses:
-            task = SrsBenchmark()(source.read(user), same_day=algorithm.same_day)
-            losses[algorithm].append(mean_loss(algorithm(), task))
-    mean = {algorithm: np.mean(values) for algorithm, values in losses.items()}
-    assert mean[Lstm] < min(mean[Hlr], mean[Average])
-
-
-@pytest.mark.slow
 def test_the_josh_log_is_predicted_as_well_as_by_fsrs6(josh_log):
     loss = mean_loss(Lstm(), SrsBenchmark()(josh_log, same_day=True))
     assert loss == pytest.approx(0.4324, abs=2e-4)  # FSRS-6: 0.4331
-
-
-@pytest.mark.slow
-def test_it_needs_no_pytorch():
-    code = (
-        "import sys\n"
-        "sys.modules['torch'] = None\n"
-        "from srs_eval.algorithms.recurrent.lstm import Lstm\n"
-        "assert Lstm().pretrained\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

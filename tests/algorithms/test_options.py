@@ -1,110 +1,176 @@
-import pytest
+"""Every option of every algorithm: what it takes, to the bound, and what it refuses."""
 
-from srs_eval.algorithms.baselines import Constant
+import math
+from functools import partial
+
+import hydra.utils
+import pytest
+from contract import NAMES, PRESETS, config_of
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.combined.ensemble import Ensemble
+from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5, Fsrs5Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7, Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.algorithms.schedulers.sbd import Sbd
+from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
+from srs_eval.algorithms.sessions.features import Recent
+from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.errors import ConfigError
 
-
-@pytest.mark.parametrize(
-    ("algorithm", "choices"),
-    [
-        (Hlr, "newton, lbfgs, reference, default"),
-        (Fsrs45, "newton, lbfgs, reference, s0, default"),
-        (Fsrs6, "newton, lbfgs, reference, s0, default, one_step"),
-        (Fsrs7, "newton, reference, default"),
-        (Sbd, "newton, lbfgs, default"),
-    ],
-)
-def test_an_unknown_fit_lists_the_choices(algorithm, choices):
-    with pytest.raises(ConfigError, match=f"fit=newtn is not one of: {choices}"):
-        algorithm(fit="newtn")
+NOT_FINITE = (math.nan, math.inf, "much")
+ABOVE_ZERO = ((1e-9, 5), (0, -1e-9, *NOT_FINITE))
+ZERO_OR_MORE = ((0, 1e-9), (-1e-9, *NOT_FINITE))
+TRUE_OR_FALSE = ((True, False), ("no", 0, 1, None))
+BASE = ((), ("fsrs6", 3))
 
 
-def test_parameters_in_the_wrong_order_are_refused():
-    wrong = list(Fsrs7Equations.parameters.defaults)
-    (low, high), *_ = Fsrs7Equations.parameters.ordered
-    wrong[low], wrong[high] = wrong[high], wrong[low]
-    with pytest.raises(ConfigError, match=f"parameter {low} is .* larger than parameter {high}"):
-        Fsrs7(parameters=wrong)
+def whole(least, most=None):
+    return (least, *([most] if most else [])), (least - 1, 2.5, *([most + 1] if most else []))
 
 
-def test_first_stabilities_may_be_as_short_as_fractional_days_allow():
-    given = list(Fsrs5Equations.parameters.defaults)
-    given[0] = 0.0002
+# option, or option of one algorithm -> (what is taken, what is refused)
+BOUNDS = {
+    "fit": ((), ("newtn", None)),
+    "parameters": ((None,), ([], [math.nan], ["x"])),
+    "recency": (("none", "mild", "steep", "quartic"), ("weekly",)),
+    "half_life": ((0.5,), (0, -1, *NOT_FINITE)),
+    "prior_weight": ((None, 0, 1e-9), (-1e-9, *NOT_FINITE)),
+    "binary": TRUE_OR_FALSE,
+    "published_order": TRUE_OR_FALSE,
+    "monotone": TRUE_OR_FALSE,
+    "card_ids": TRUE_OR_FALSE,
+    "avg.prior": ((0, 3.5), (-1, *NOT_FINITE)),
+    "blend.prior": ABOVE_ZERO,
+    "session_filter.prior": (({}, {"bias": 1.0}), ({"no such": 1.0},)),
+    "base": BASE,
+    "every": (("day", "review"), ("week",)),
+    "held_out": ((0, 0.99), (1, -0.01, math.nan)),
+    "most_trees": whole(1),
+    "leaves": whole(2),
+    "smallest_leaf": whole(1),
+    "learning_rate": ABOVE_ZERO,
+    "l2": ZERO_OR_MORE,
+    "p": ((1e-9, 0.999), (0, 1, 1.5, "0.9")),
+    "members": ((), ({}, ["fsrs6"], {"a": "fsrs6"})),
+    "weights": ((None,), ("no/such.safetensors",)),
+    "ensemble.weights": (("fitted", "fixed", "equal"), ("random",)),
+    "shares": (({},), ({"a": 1.0}, {"fsrs6": 1.0, "gru": math.nan})),
+    "width": ABOVE_ZERO,
+    "level_width": ABOVE_ZERO,
+    "session_width": ABOVE_ZERO,
+    "drift": ZERO_OR_MORE,
+    "trust": ((1e-9, 1), (0, 1.001, *NOT_FINITE)),
+    "epochs": whole(1),
+    "batch_size": whole(1),
+    "outer_steps": whole(1),
+    "device": (("cpu",), ("tpu",)),
+    "hidden": whole(1),
+    "lstm.hidden": whole(1, 16),
+    "alpha": ZERO_OR_MORE,
+    "penalty": ZERO_OR_MORE,
+    "pull": ((None, 0), (-1, *NOT_FINITE)),
+    "steps": ((None, *whole(1)[0]), whole(1)[1]),
+    "start": ((-3, 0), NOT_FINITE),
+    "rate": ABOVE_ZERO,
+    "group": (("deck", "preset", "template"), ("tag",)),
+    "pooling": (("partial", "none"), ("full",)),
+    "fewest": ((None, 1), (0, 1.5)),
+    "skip": ((0, 3), (-1, 1.5, True, "all")),
+    "features": (("full", "small"), ("tiny",)),
+    "extra": (({},), ({"mine": Hlr()},)),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PRESETS])
+def test_each_option_takes_what_is_in_its_bounds_and_refuses_what_is_not(name):
+    made = hydra.utils.instantiate({**config_of(name), "_target_": "builtins.dict"}, _convert_="all")
+    build = partial(hydra.utils.get_class(config_of(name)["_target_"]), **made)
+    for option in made:
+        taken, refused = BOUNDS.get(f"{name}.{option}") or BOUNDS[option]
+        for value in taken:
+            build(**{option: value})
+        for value in refused:
+            with pytest.raises(ConfigError) as told:
+                build(**{option: value})
+            assert option in str(told.value), (option, value)
+            assert getattr(build.func, "name", name) in str(told.value) or option == "weights"
+
+
+def sm2_from(first):
+    return Sm2Trainable(parameters=[first, *Sm2Trainable().defaults(whole_days=False)[1:]])
+
+
+def test_first_stabilities_and_intervals_may_be_as_short_as_fractional_days_allow():
+    given = [0.0002, *Fsrs5Equations.parameters.defaults[1:]]
     assert Fsrs5(parameters=given).parameters == tuple(given)
-
-
-def test_an_unknown_recency_lists_the_choices():
-    message = "recency=weekly is not one of: none, mild, steep, quartic, exponential"
-    with pytest.raises(ConfigError, match=message):
-        Fsrs6(recency="weekly")
+    assert sm2_from(0.001).parameters[0] == 0.001
 
 
 def test_each_way_to_fit_has_its_own_recency():
-    assert [Fsrs6(fit=method).recency for method in ("newton", "lbfgs", "reference")] == [
-        "mild",
-        "mild",
-        "none",
-    ]
-    assert Sbd().recency == "steep"
-    assert Sbd(recency="none").recency == "none"
+    recencies = [Fsrs6(fit=method).recency for method in ("newton", "lbfgs", "reference")]
+    assert recencies == ["mild", "mild", "none"]
+    assert (Sbd().recency, Sbd(recency="none").recency) == ("steep", "none")
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ({"half_life": 0}, "half_life=0"),
-        ({"prior_weight": -1}, "prior_weight=-1"),
-        ({"prior_weight": float("nan")}, "prior_weight=nan"),
-    ],
-)
-def test_strengths_must_be_usable_numbers(option, message):
-    with pytest.raises(ConfigError, match=message):
-        Fsrs6(**option)
+class Ordered(Fsrs7):
+    methods = ("lbfgs",)
 
 
-@pytest.mark.parametrize("p", [0, 1, 1.5, "0.9"])
-def test_a_constant_must_be_uncertain(p):
-    with pytest.raises(ConfigError, match="above 0 and below 1"):
-        Constant(p=p)
+def in_the_wrong_order():
+    wrong = list(Fsrs7Equations.parameters.defaults)
+    (low, high), *_ = Fsrs7Equations.parameters.ordered
+    wrong[low], wrong[high] = wrong[high], wrong[low]
+    return Fsrs7(parameters=wrong)
 
 
-@pytest.mark.parametrize(
-    ("option", "message"), [({"rate": 0}, "rate=0"), ({"start": float("inf")}, "start=inf")]
-)
-def test_a_moving_average_needs_usable_numbers(option, message):
-    with pytest.raises(ConfigError, match=message):
-        MovingAverage(**option)
+def gru(**options):
+    pytest.importorskip("torch")
+    from srs_eval.algorithms.neural.gru import Gru
+
+    return Gru(**options)
 
 
-@pytest.mark.parametrize("given", ["no", 0, 3, None])
-def test_what_only_looks_like_true_or_false_is_refused(given):
-    with pytest.raises(ConfigError, match=f"fsrs6: binary={given} is not one of: true, false"):
-        Fsrs6(binary=given)
+TWO = {"a": Hlr(), "b": Fsrs6()}
+OF_GRU_P, OF_GRU = (Weights(name, (2,), (0.0,) * 39, (), ()) for name in ("gru_p", "gru"))
+# What each option would take for itself, and not together.
+REFUSED = {
+    "fits of HLR": lambda: Hlr(fit="newtn"),
+    "fits of FSRS-4.5": lambda: Fsrs45(fit="newtn"),
+    "fits of FSRS-6": lambda: Fsrs6(fit="newtn"),
+    "fits of FSRS-7": lambda: Fsrs7(fit="newtn"),
+    "fits of SBD": lambda: Sbd(fit="newtn"),
+    "parameters in the wrong order": in_the_wrong_order,
+    "order, and bounds alone": lambda: Ordered(fit="lbfgs"),
+    "too short an interval": lambda: sm2_from(0.00001),
+    "idle prior": lambda: Fsrs6(fit="reference", prior_weight=5),
+    "idle recency": lambda: Fsrs6(fit="s0", recency="mild"),
+    "idle half-life": lambda: Fsrs6(half_life=0.1),
+    "share of one member": lambda: Ensemble(TWO, shares={"a": 1.0}),
+    "share of a stranger": lambda: Ensemble(TWO, shares={"a": 1.0, "c": 1.0}),
+    "share of 0": lambda: Ensemble(TWO, shares={"a": 1.0, "b": 0.0}),
+    "equal shares": lambda: Ensemble(TWO, weights="equal", shares={"a": 1.0, "b": 1.0}),
+    "member with a slash": lambda: Ensemble({"a/b": Hlr()}),
+    "no equations to pool": lambda: PerGroup(Average()),
+    "reference is not pooled": lambda: PerGroup(Fsrs6(fit="reference")),
+    "no fit to pool": lambda: PerGroup(Fsrs6(fit="default")),
+    "no prior to pool by": lambda: PerGroup(Fsrs6(prior_weight=0)),
+    "feature of a taken name": lambda: SessionFilter(Hlr(), extra={"recent_5": Recent()}),
+    "several options at once": lambda: gru(hidden=0, epochs=-1, learning_rate=math.nan),
+    "weights of another network": lambda: gru(weights=OF_GRU_P),
+    "weights of another size": lambda: gru(hidden=3, weights=OF_GRU),
+}
 
 
-@pytest.mark.parametrize(
-    ("options", "idle"),
-    [
-        ({"fit": "reference", "prior_weight": 5}, "prior_weight=5"),
-        ({"fit": "s0", "recency": "mild"}, "recency=mild"),
-        ({"half_life": 0.1}, "half_life=0.1"),
-    ],
-)
-def test_options_that_would_change_nothing_are_refused(options, idle):
-    with pytest.raises(ConfigError, match=f"fsrs6: {idle} has no effect with fit="):
-        Fsrs6(**options)
-
-
-def test_parameters_with_an_order_cannot_be_fitted_by_bounds_alone():
-    class Ordered(Fsrs7):
-        methods = ("lbfgs",)
-
-    with pytest.raises(ConfigError, match="fit=lbfgs knows bounds only"):
-        Ordered(fit="lbfgs")
+@pytest.mark.filterwarnings("error")
+def test_what_is_refused_is_told_with_what_to_do(golden_text):
+    told = []
+    for name, call in REFUSED.items():
+        with pytest.raises(ConfigError) as refused:
+            call()
+        told.append(f"{name}\n    {refused.value}\n")
+    golden_text("algorithm_options", "".join(told))

@@ -14,7 +14,6 @@ from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import GROUPS
 from srs_eval.protocol.refit import SrsBenchmarkRefit
@@ -100,15 +99,6 @@ def test_refits_start_from_the_group_or_from_the_whole():
     assert len(before.models) < len(after.models) == 2
     expected = [before.whole, *(before.models.get(deck, before.whole) for deck in after.models)]
     assert seen == expected
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("base", "fsrs6"), ("group", "tag"), ("fewest", 0), ("fewest", 1.5), ("pooling", "full")],
-)
-def test_options_that_make_no_sense_are_refused(option, value):
-    with pytest.raises(ConfigError, match=f"per_group: {option}={value}"):
-        PerGroup(**{"base": Hlr(), option: value})
 
 
 def test_decks_of_a_real_log_are_fitted_by_themselves():

@@ -178,13 +178,6 @@ def test_weights_that_cannot_be_trusted_are_refused(
         Gru(weights=str(path))
 
 
-def test_weights_of_another_network_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"are those of gru with sizes \(2,\), not of gru_p"):
-        GruP(weights=Weights("gru", (2,), (0.0,) * 39, (), ()))
-    with pytest.raises(ConfigError, match=r"not of gru with \(3,\)"):
-        Gru(hidden=3, weights=Weights("gru", (2,), (0.0,) * 39, (), ()))
-
-
 def test_nothing_to_learn_from_is_refused() -> None:
     reviews, _ = lessons(same_day=False)[0]
     nothing = [(reviews, np.zeros(0, np.int64))]
