@@ -13,23 +13,19 @@ from cases import rest_nightly
 from invented import Logs, invented_log
 from numpy.testing import assert_array_equal
 from same import assert_same
-from saved import InMemory, load_predictions, result_from
+from saved import result_from
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
-from srs_eval.compute.shard import Shard
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import EvaluateAndScore, score_user
 from srs_eval.experiment.evaluate import (
     EvaluateChunk,
     evaluate,
-    evaluate_chunks,
     evaluate_with,
-    gathered,
 )
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.discrimination import Auc
@@ -37,7 +33,6 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.nouns import Fit, Part
-from srs_eval.nouns.predictions import concatenate
 from srs_eval.place import Place
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
@@ -46,7 +41,6 @@ from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
 from srs_eval.results.parts import (
     KINDS,
     PARTS,
-    SUMS,
     USERS,
     Chunk,
     chunk_size,
@@ -101,11 +95,6 @@ def keep(kept, *results, size=9):
     return [chunk.name for chunk in chunks]
 
 
-def gather(kept, names, folder):
-    """Save a result of which only the predictions matter."""
-    save(replace(result_from([nothing()], PANEL), predicted=predicted(kept, names)), folder)
-
-
 def predicted(kept, names):
     return PartPredictions(kept.parts(), names)
 
@@ -116,10 +105,10 @@ def experiment(make_log):
     return partial(Experiment, source=Logs(logs), protocol=SrsBenchmark(), panel=PANEL)
 
 
-@pytest.mark.parametrize("users", [1, 999, 1999, 2000, 10_000, 49_999, 10**6])
-def test_a_chunk_has_one_user_in_small_runs_and_at_most_fifty(users):
-    assert chunk_size(users) == min(max(users // 1000, 1), 50)
-    assert chunk_size(users, 7) == 7
+def test_a_chunk_has_one_user_in_small_runs_and_at_most_fifty():
+    users = (1, 999, 1999, 2000, 10_000, 49_999, 50_000, 10**6)
+    assert [chunk_size(n) for n in users] == [1, 1, 1, 2, 10, 49, 50, 50]
+    assert chunk_size(10**6, 7) == 7
 
 
 def test_chunks_are_named_by_their_users():
@@ -171,19 +160,6 @@ def test_tables_of_users_are_added_up_without_being_kept(scored):
     assert max(held[12:]) <= max(held[:12])
 
 
-@pytest.mark.parametrize("size", [1, 2])
-def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tmp_path, size):
-    (ann,) = scored("ann")
-    (one,) = scored(1, algorithm=MovingAverage())
-    single = replace(one.predictions, p=one.predictions.p.astype(np.float32))
-    names = keep(kept, replace(one, predictions=single), ann, size=size)
-    gather(kept, names, tmp_path)
-    expected = concatenate([replace(single, users=("1",)), ann.predictions])
-    assert expected.p.dtype == np.float64
-    assert_same(load_predictions(tmp_path), expected)
-    assert predicted(kept, names).users == (1, "ann")
-
-
 def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
     (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
     again = KeptParts(kept.folder, STAMP)
@@ -196,23 +172,18 @@ def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
     assert not again.parts().file(name, USERS).exists()
 
 
-def damage(file, how):
-    content = file.read()
-    file.remove()
-    if how == "truncated":
-        file.write(content[: len(content) // 2])
-
-
-@pytest.mark.parametrize("how", ["gone", "truncated"])
+@pytest.mark.parametrize("kept_share", [None, 0.5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_part_is_made_again_before_the_end_and_an_error_afterwards(
-    kept, scored, tmp_path, kind, how
+    kept, scored, kind, kept_share
 ):
-    results = scored(1, 2)
+    results = scored(1, 2, algorithm=Average())
     (name,) = keep(kept, *results)
     chunk, file = Chunk((1, 2)), kept.parts().file(name, kind)
-    assert kept.users_if_whole(chunk) is not None
-    damage(file, how)
+    content = file.read()
+    file.remove()
+    if kept_share is not None:
+        file.write(content[: int(kept_share * len(content))])
     assert kept.users_if_whole(chunk) is None
     with pytest.raises(SrsEvalError):
         kept.parts().read(name, kind)
@@ -240,24 +211,28 @@ def test_a_part_that_is_replaced_only_in_part_is_not_whole(kept, scored, monkeyp
     assert kept.users_if_whole(Chunk((1, 2))) is not None
 
 
-def test_curves_belong_to_their_user_though_others_have_none(kept, scored, tmp_path):
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tmp_path, size):
     results = scored(1, "ben", 3, 5, 6)
+    single = results[0].predictions.p.astype(np.float32)
+    results[0] = replace(results[0], predictions=replace(results[0].predictions, p=single))
     for number in (1, 3):
         bare = replace(results[number].predictions, curves=None)
         results[number] = replace(results[number], predictions=bare)
     results.insert(2, failed())
-    names = keep(kept, *results, size=9)
+    names = keep(kept, *results, size=size)
+    save(replace(result_from([nothing()], PANEL), predicted=predicted(kept, names)), tmp_path)
+    saved = load(tmp_path).predicted
+    assert saved.users == ("1", "ben", "3", "5", "6")
     for result in results:
         found = predicted(kept, names).read(result.user)
         if result.predictions is None:
             assert found is None
         else:
-            assert_same(found, result.predictions)
-    gather(kept, names, tmp_path)
-    saved = load(tmp_path).predicted
-    for result in results:
-        if result.predictions is not None:
-            wanted = replace(result.predictions, users=(str(result.user),))
+            p = result.predictions.p.astype(np.float64)
+            wanted = replace(result.predictions, p=p)
+            assert_same(replace(found, p=found.p.astype(np.float64)), wanted)
+            wanted = replace(result.predictions, users=(str(result.user),), p=p)
             assert_same(saved.read(str(result.user)), wanted)
 
 
@@ -274,43 +249,41 @@ def test_users_go_by_text_in_every_file_if_one_without_predictions_has_a_name(sc
     assert len(list(found.predicted.of(found.complete))) == 2
 
 
-def test_a_part_of_other_users_or_of_another_run_is_not_taken(kept, scored, tmp_path):
-    (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
-    other = begun(tmp_path / "other", "settings-2")
-    (theirs,) = keep(other, *scored(1, 2, algorithm=Average()))
-    foreign = other.parts().file(theirs, USERS).read()
-    kept.parts().file(name, USERS).write(foreign)
-    assert kept.users_if_whole(Chunk((1, 2))) is None
-    (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
-    another = Chunk((1, 3))
-    for kind in (USERS, files.PREDICTIONS, files.FITS, SUMS):
-        kept.parts().file(another.name, kind).write(kept.parts().file(name, kind).read())
-    assert kept.users_if_whole(another) is None
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != USERS])
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tmp_path, kind):
-    chunk = Chunk((1, 2))
+    chunk, another = Chunk((1, 2)), Chunk((1, 3))
     results = scored(1, 2)
     (name,) = keep(kept, *results)
     file = kept.parts().file(name, kind)
     mine = file.read()
-    other = begun(tmp_path / "other", "settings-2")
-    keep(other, *results)
-    file.write(other.parts().file(name, kind).read())
-    assert kept.users_if_whole(chunk) is None  # though it has as many rows
-    table = pq.read_table(pa.BufferReader(mine))
-    assert table.num_rows
-    again = begun(tmp_path / "again")
-    (elsewhere,) = keep(again, *scored(2, 1))
-    file.write(again.parts().file(elsewhere, kind).read())
-    assert kept.users_if_whole(chunk) is None
+    for stamp, order in (("settings-2", results), (STAMP, results[::-1])):
+        other = begun(tmp_path / stamp, stamp)
+        (theirs,) = keep(other, *order)
+        file.write(other.parts().file(theirs, kind).read())
+        assert kept.users_if_whole(chunk) is None  # though it has as many rows
     file.write(mine)
     assert kept.users_if_whole(chunk) is not None
-    sink = pa.BufferOutputStream()  # as an earlier version has written it
-    pq.write_table(table.replace_schema_metadata(None), sink)
-    file.write(sink.getvalue().to_pybytes())
-    assert kept.users_if_whole(chunk) is not None
+    for each in KINDS:
+        kept.parts().file(another.name, each).write(kept.parts().file(name, each).read())
+    assert kept.users_if_whole(another) is None
+    if kind != USERS:  # as an earlier version has written it
+        sink = pa.BufferOutputStream()
+        table = pq.read_table(pa.BufferReader(mine))
+        pq.write_table(table.replace_schema_metadata(None), sink)
+        file.write(sink.getvalue().to_pybytes())
+        assert kept.users_if_whole(chunk) is not None
+
+
+def test_the_end_keeps_the_parts_of_all_chunks_and_removes_what_is_left_over(kept, scored):
+    results = scored(1, 2, 3, 4, algorithm=Average())
+    names = keep(kept, *results, size=1)
+    (kept.folder / "users" / ".part.partial").touch()
+    kept.end([Chunk((user,)) for user in (1, 2, 3)])
+    predictions, fits = kept_for_good(kept.folder.parent, as_text=False)
+    assert (predictions.users, len(fits)) == ((1, 2, 3), 15)
+    left = [file for file in kept.folder.rglob("*") if file.is_file()]
+    assert {file.stem for file in left} == {*(f"part-{name}" for name in names[:3]), "parts"}
+    assert not kept.is_begun
 
 
 def contents(folder):
@@ -385,8 +358,6 @@ class Dies(Average):
 
     def fit(self, reviews, rows, rng):
         if reviews.user == 1:
-            import os
-
             os._exit(9)
         return super().fit(reviews, rows, rng)
 
@@ -439,21 +410,6 @@ def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(
                 assert_same(found.predicted.read(name(user)), wanted)
     order = list(dict.fromkeys(str(fit.user) for fit in saved.fitted))
     assert order == [str(user) for user in USERS_OF_RUN]
-
-
-@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2), (2, 3, 1)])
-def test_shards_make_the_same_files_in_whichever_order_they_end(experiment, tmp_path, order):
-    one = experiment(DEFAULT)
-    expected = save(evaluate(one), tmp_path / "memory")
-    parts = KeptParts(tmp_path / "found" / "parts", STAMP)
-    parts.open(resume=False, chunk=1)
-    chunks = cut(list(USERS_OF_RUN), 1)
-    for number in order:
-        evaluate_chunks(one, Shard(number, 3).take(chunks), Serial(), parts)
-    found = save(gathered(one, chunks, parts), tmp_path / "found")
-    assert contents(found.folder) == contents(expected.folder)
-    assert without_seconds(found.folder) == without_seconds(expected.folder)
-    assert repr(found.facts) == repr(expected.facts)
 
 
 def test_only_users_whose_log_has_changed_are_evaluated_again(kept):

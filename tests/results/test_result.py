@@ -104,6 +104,8 @@ def test_what_was_saved_is_loaded(result, tmp_path):
     np.testing.assert_array_equal(again.by_user.values, result.by_user.values)
     for ours, theirs in zip(again.predicted, result.predicted, strict=True):
         assert_same(ours, theirs)
+    assert again.predicted.read(3, curves=False).curves is None
+    assert again.predicted.read("nobody") is None
     assert again.folder == saved.folder == tmp_path
     other = tmp_path / "other"
     save(again, other)
@@ -118,12 +120,9 @@ def test_data_frames_show_what_the_values_are(result):
     assert len(result.fits) == len(result.fitted) == 10
     assert len(result.predictions) == result.facts.reviews
     assert set(result.predictions["user"]) == {3, 1}
-
-
-def test_users_of_both_kinds_are_shown_as_text(result):
     parts = {user: every_column(user, 1) for user in (5, "ann")}
     shown = replace(result, predicted=InMemory(parts)).predictions
-    assert shown["user"].unique().tolist() == ["5", "ann"]
+    assert shown["user"].unique().tolist() == ["5", "ann"]  # of both kinds: as text
 
 
 def test_a_result_of_nothing_can_be_shown_and_saved(make_log, logs_of, tmp_path):
@@ -135,10 +134,3 @@ def test_a_result_of_nothing_can_be_shown_and_saved(make_log, logs_of, tmp_path)
     again = load(save(nothing, tmp_path).folder)
     assert again.facts.skipped == 1
     assert list(again.predicted) == []
-
-
-def test_curves_are_read_only_where_they_are_asked_for(result, tmp_path):
-    again = load(save(result, tmp_path).folder)
-    assert again.predicted.read(3).curves is not None
-    assert again.predicted.read(3, curves=False).curves is None
-    assert again.predicted.read("nobody") is None
