@@ -1,55 +1,26 @@
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from commands import revision_known, stores_from_template
+from mlflow_store import _no_settings_from_outside as _no_settings_from_outside
+from mlflow_store import store as store
+from mlflow_store import uri as uri
 
-from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.quiet import quiet_mlflow
-from srs_eval.tracking.tracker import RunInfo
 
-
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One sqlite store for all tests that only add runs to it: migrations take seconds."""
-    database = tmp_path_factory.mktemp("store") / "mlflow.db"
-    tracker = MlflowTracker(uri=f"sqlite:///{database}")
-    import srs_eval.tracking.sqlite_file  # noqa: F401 - what the template is for
-
-    with stores_from_template():
-        tracker.start(RunInfo("first"))
-        tracker.finish("finished")
-    with warnings.catch_warnings(), quiet_mlflow():
-        # MLflow's own classes warn when they are first imported
-        warnings.simplefilter("ignore")
-        import mlflow.pyfunc
-        import mlflow.sklearn  # noqa: F401
-    with revision_known():
-        yield database
-
-
-@pytest.fixture
-def uri(store: Path) -> str:
-    return f"sqlite:///{store}"
+with warnings.catch_warnings(), quiet_mlflow():
+    # MLflow's own classes warn when they are first imported
+    warnings.simplefilter("ignore")
+    import mlflow.pyfunc
+    import mlflow.sklearn
 
 
 @pytest.fixture
 def global_uri(uri: str) -> Iterator[str]:
     """Let MLflow's own functions use the store."""
-    import mlflow
-
     mlflow.set_tracking_uri(uri)
     mlflow.set_experiment("elsewhere")
     yield uri
     mlflow.set_tracking_uri(None)
-
-
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")

@@ -12,12 +12,18 @@ import PIL.Image
 import pytest
 from commands import SMALL, apart
 
-from srs_eval.tracking.items import Param, Value
+from srs_eval.tracking.items import Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "make_screenshots.py"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +36,6 @@ def screenshots() -> ModuleType:
     return module
 
 
-@pytest.mark.nightly
-@pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 def test_the_view_shows_every_run_with_its_columns_and_sections(
     uri: str, screenshots: ModuleType
 ) -> None:
@@ -40,14 +43,8 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(
     for name, loss in losses.items():
         tracker = MlflowTracker(uri=uri, experiment="browser")
         tracker.start(RunInfo(name))
-        tracker.log(
-            [
-                Param("algo", name.split()[0]),
-                Value("test/log_loss", loss),
-                Value("calib/smece", 0.02),
-                Value("extra/number", 1.0),
-            ]
-        )
+        values = {"test/log_loss": loss, "calib/smece": 0.02, "extra/number": 1.0}
+        tracker.log([Value(*value) for value in values.items()])
         links = tracker.finish("finished")
     assert links.view_url is not None
     page = links.view_url.partition("/#/")[2]
@@ -60,9 +57,6 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(
         browser.open(f"{address}/#/{table}", *losses, "test/log_loss", "calib/smece", "0.43")
 
 
-@pytest.mark.nightly
-@pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 def test_pictures_of_every_page_are_made_by_the_script(
     tmp_path: Path, screenshots: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,18 +12,19 @@ from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.entities import Run
 
-from srs_eval.errors import ConfigError
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.process import StopSignal, process_is_gone
 from srs_eval.tracking.tracker import RunInfo
 
 START = """
 import sys, time
+from pathlib import Path
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
 tracker = MlflowTracker(uri=sys.argv[1])
-tracker.start(RunInfo("run", experiment=sys.argv[2]))
+tracker.start(RunInfo("run", experiment=sys.argv[2], folder=Path(sys.argv[3])))
 print("started", flush=True)
 """
 SLEEP = START + "time.sleep(60)\n"
@@ -34,66 +35,77 @@ FINISH_AS_FAILED = (
 posix_only = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
-def started(program: str, uri: str, experiment: str) -> subprocess.Popen[str]:
+def started(program: str, uri: str, experiment: str, folder: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", program, uri, experiment], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, uri, experiment, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     return process
 
 
-def status(uri: str, experiment: str) -> str:
+def left(uri: str, experiment: str) -> Run:
     client = MlflowClient(tracking_uri=uri)
     experiment_id = client.get_experiment_by_name(experiment).experiment_id
     (run,) = client.search_runs([experiment_id], "attributes.run_name = 'run'")
-    ended: str = run.info.status
-    return ended
+    return run
 
 
 @pytest.mark.slow
 @posix_only
-@pytest.mark.parametrize("program", [SLEEP, FINISH_AS_FAILED], ids=["unwinds", "finishes"])
-def test_a_run_that_is_asked_to_stop_ends_as_killed(
-    uri: str, program: str, request: pytest.FixtureRequest
+@pytest.mark.parametrize(
+    ("program", "is_stopped", "status"),
+    [(SLEEP, True, "KILLED"), (FINISH_AS_FAILED, True, "KILLED"), (START, False, "FAILED")],
+    ids=["unwinds", "finishes", "leaves"],
+)
+def test_a_run_that_is_asked_to_stop_ends_as_killed_and_one_that_is_left_as_failed(
+    uri: str,
+    tmp_path: Path,
+    program: str,
+    *,
+    is_stopped: bool,
+    status: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    experiment = request.node.name
-    with started(program, uri, experiment) as process:
-        process.terminate()
+    experiment = request.node.callspec.id
+    with started(program, uri, experiment, tmp_path) as process:
+        if is_stopped:
+            process.terminate()
         process.wait(timeout=60)
-    assert status(uri, experiment) == "KILLED"
-
-
-@pytest.mark.slow
-def test_a_run_that_is_left_ends_as_failed(uri: str) -> None:
-    with started(START, uri, "left") as process:
-        process.wait(timeout=60)
-    assert status(uri, "left") == "FAILED"
+    assert left(uri, experiment).info.status == status
 
 
 @pytest.mark.slow
 @posix_only
-def test_a_run_whose_process_died_is_closed_by_the_next(uri: str) -> None:
-    with started(SLEEP, uri, "died") as process:
+def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resumes_it(
+    uri: str, tmp_path: Path
+) -> None:
+    client = MlflowClient(tracking_uri=uri)
+    folder = tmp_path / "it's"
+    with started(SLEEP, uri, "died", folder) as process:
         process.kill()
         process.wait(timeout=60)
-    assert status(uri, "died") == "RUNNING"
-    client = MlflowClient(tracking_uri=uri)
+    assert left(uri, "died").info.status == "RUNNING"
     experiment_id = client.get_experiment_by_name("died").experiment_id
-    elsewhere = client.create_run(
-        experiment_id, tags={"host": "another", "pid": str(process.pid)}, run_name="elsewhere"
-    )
-    alive = client.create_run(
-        experiment_id,
-        tags={"host": socket.gethostname(), "pid": str(os.getpid())},
-        run_name="alive",
-    )
-    tracker = MlflowTracker(uri=uri)
-    tracker.start(RunInfo("next", experiment="died"))
-    tracker.finish("finished")
-    assert status(uri, "died") == "KILLED"
-    assert client.get_run(elsewhere.info.run_id).info.status == "RUNNING"
-    assert client.get_run(alive.info.run_id).info.status == "RUNNING"
+    # of processes that may go on: one on another machine, one that is there
+    others = [
+        client.create_run(experiment_id, tags={"host": host, "pid": str(pid)}).info.run_id
+        for host, pid in (("another", process.pid), (socket.gethostname(), os.getpid()))
+    ]
+    tracker = MlflowTracker(uri=uri, experiment="died")
+    tags = []
+    for place, resumes in ((tmp_path / "another", True), (folder, False), (folder, True)):
+        tracker.start(RunInfo("next", folder=place, resumes=resumes))
+        tags.append(client.get_run(tracker.finish("finished").run_id).data.tags)
+    died = left(uri, "died")
+    assert died.info.status == "KILLED"
+    assert {client.get_run(other).info.status for other in others} == {"RUNNING"}
+    assert [run.get("resumes") for run in tags] == [None, None, died.info.run_id]
+    resumed = client.get_run(died.data.tags["resumed_by"])
+    assert resumed.data.tags["output"] == died.data.tags["output"] == str(folder)
+    assert resumed.data.tags["resumes"] == died.info.run_id
 
 
 @posix_only
@@ -103,8 +115,7 @@ def test_the_stop_signal_is_given_back() -> None:
     stop.install()
     with pytest.raises(SystemExit) as ended:
         signal.raise_signal(signal.SIGTERM)
-    assert ended.value.code == 143
-    assert stop.received
+    assert (ended.value.code, stop.received) == (143, True)
     stop.restore()
     assert signal.getsignal(signal.SIGTERM) == before
 
@@ -120,8 +131,7 @@ def test_a_handler_of_somebody_else_is_called_too() -> None:
         stop.restore()
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert called == [signal.SIGTERM]
-    assert stop.received
+    assert (called, stop.received) == ([signal.SIGTERM], True)
 
 
 @posix_only
@@ -129,50 +139,7 @@ def test_only_a_process_that_is_not_there_is_gone(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""], cwd=tmp_path)
     process.wait(timeout=60)
     assert process_is_gone(process.pid)
-    assert not process_is_gone(os.getpid())
-    assert not process_is_gone(1)
-    assert not process_is_gone(0)
-
-
-def test_a_tracker_is_told_in_which_order_it_is_used(uri: str) -> None:
-    with pytest.raises(RuntimeError, match="start"):
-        MlflowTracker(uri=uri).finish("finished")
-
-
-@posix_only
-@pytest.mark.slow
-def test_a_resumed_run_is_a_new_one_joined_to_the_interrupted_by_tags(
-    uri: str, tmp_path: Path
-) -> None:
-    folders = [tmp_path / name for name in ("it's", "another")]
-    client = MlflowClient(tracking_uri=uri)
-    left = START.replace("experiment=", f"folder=Path({str(folders[0])!r}), experiment=")
-    with started("from pathlib import Path\n" + left + "time.sleep(60)\n", uri, "resumed") as died:
-        died.kill()
-        died.wait(timeout=60)
-    tracker = MlflowTracker(uri=uri)
-    ids = []
-    for folder, resumes in zip(reversed(folders), (True, True), strict=True):
-        tracker.start(RunInfo("next", experiment="resumed", folder=folder, resumes=resumes))
-        ids.append(tracker.finish("finished").run_id)
-    experiment_id = client.get_experiment_by_name("resumed").experiment_id
-    (interrupted,) = client.search_runs([experiment_id], "attributes.run_name = 'run'")
-    assert interrupted.info.status == "KILLED"
-    elsewhere, resumed = (client.get_run(run_id) for run_id in ids)
-    assert "resumes" not in elsewhere.data.tags
-    assert resumed.data.tags["resumes"] == interrupted.info.run_id
-    assert interrupted.data.tags["resumed_by"] == resumed.info.run_id
-    assert resumed.data.tags["output"] == str(folders[0])
-
-
-def test_the_use_of_the_machine_needs_psutil(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from srs_eval.tracking import mlflow_session
-
-    monkeypatch.setattr(mlflow_session, "find_spec", lambda name: None)
-    tracker = MlflowTracker(uri=uri, system_metrics=True)
-    with pytest.raises(ConfigError, match="pip install psutil"):
-        tracker.start(RunInfo("measured", experiment="measured"))
-    assert MlflowClient(tracking_uri=uri).get_experiment_by_name("measured") is None
+    assert [process_is_gone(pid) for pid in (os.getpid(), 1, 0)] == [False] * 3
 
 
 @pytest.mark.nightly

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
+from time import time_ns
+from types import SimpleNamespace
 
 import numpy as np
 import PIL.Image
@@ -12,7 +15,8 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
-from srs_eval.errors import ConfigError, TrackingError
+from srs_eval.errors import TrackingError
+from srs_eval.tracking import mlflow_run
 from srs_eval.tracking.items import (
     ArtifactFile,
     DatasetInfo,
@@ -24,6 +28,7 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
+from srs_eval.tracking.mlflow_run import DATASET_ATTEMPTS
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
 
@@ -41,42 +46,33 @@ def keep(uri: str, *items: Item, **tags: str) -> str:
 
 
 def test_params_metrics_and_tags_come_back(uri: str, client: MlflowClient) -> None:
-    run_id = keep(
-        uri,
-        Param("algo", "lstm"),
-        Param("data.path", None),
-        Value("test/log_loss", 0.25),
-        Tag("protocol", "srs_benchmark"),
-        Description("**lstm**"),
-        sweep_id="s1",
-    )
-    run = client.get_run(run_id)
-    assert run.info.run_name == "lstm on synthetic"
-    assert run.info.status == "FINISHED"
-    assert run.data.params == {"algo": "lstm", "data.path": "None"}
-    assert run.data.metrics == {"test/log_loss": 0.25}
-    tags = run.data.tags
-    assert (tags["protocol"], tags["sweep_id"]) == ("srs_benchmark", "s1")
-    assert tags["mlflow.note.content"] == "**lstm**"
-    assert {"host", "pid", "mlflow.runColor", "mlflow.source.name"} <= tags.keys()
-
-
-def test_undefined_metrics_are_named_and_not_logged(uri: str, client: MlflowClient) -> None:
     tracker = MlflowTracker(uri=uri)
-    tracker.start(RunInfo("undefined"))
-    tracker.log([Value("discrimination/auc", math.nan), Value("test/log_loss", 0.5)])
+    tracker.start(RunInfo("lstm", experiment="one run", tags={"sweep_id": "s1"}))
+    params = {"algo": "lstm", "data.path": None}
+    tracker.log([*(Param(name, value) for name, value in params.items()), Description("**lstm**")])
+    values = {
+        "test/log_loss": 0.2780328512,
+        "users/reviews": 123456.0,
+        "calib/rmse(bins)": 1.0,
+        "calib/rmse[bins]": 2.0,
+        "discrimination/auc": math.nan,
+    }
+    tracker.log([*(Value(name, value) for name, value in values.items()), Tag("protocol", "p")])
     tracker.log([Value("test/brier", math.inf)])
     run = client.get_run(tracker.finish("finished").run_id)
-    assert run.data.metrics == {"test/log_loss": 0.5}
-    assert run.data.tags["undefined_metrics"] == "discrimination/auc, test/brier"
-
-
-def test_metrics_are_rounded_to_digits_that_can_be_read(uri: str, client: MlflowClient) -> None:
-    tracker = MlflowTracker(uri=uri, digits=4)
-    tracker.start(RunInfo("rounded"))
-    tracker.log([Value("test/log_loss", 0.2780328512), Value("users/reviews", 123456.0)])
-    run = client.get_run(tracker.finish("finished").run_id)
-    assert run.data.metrics == {"test/log_loss": 0.278, "users/reviews": 123456.0}
+    assert (run.info.run_name, run.info.status) == ("lstm", "FINISHED")
+    assert run.data.params == {"algo": "lstm", "data.path": "None"}
+    # four digits, and names that MLflow takes
+    assert run.data.metrics == {
+        "test/log_loss": 0.278,
+        "users/reviews": 123456.0,
+        "calib/rmse_bins_": 1.0,
+        "calib/rmse_bins__": 2.0,
+    }
+    expected = {"protocol": "p", "sweep_id": "s1", "mlflow.note.content": "**lstm**"}
+    expected["undefined_metrics"] = "discrimination/auc, test/brier"
+    assert expected.items() <= run.data.tags.items()
+    assert {"host", "pid", "mlflow.runColor", "mlflow.source.name"} <= run.data.tags.keys()
 
 
 @pytest.mark.slow
@@ -94,12 +90,6 @@ def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: Mlflo
     assert run.data.params["long"].endswith("…")
     assert len(run.data.metrics) == 1100
     assert len(run.data.tags["tag119"]) == 8000
-
-
-def test_names_that_mlflow_refuses_are_made_safe(uri: str, client: MlflowClient) -> None:
-    run_id = keep(uri, Value("calib/rmse(bins)", 1.0), Value("calib/rmse[bins]", 2.0))
-    metrics = client.get_run(run_id).data.metrics
-    assert metrics == {"calib/rmse_bins_": 1.0, "calib/rmse_bins__": 2.0}
 
 
 def test_text_that_databases_refuse_is_written_as_escape_sequences(
@@ -143,19 +133,11 @@ def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_
     assert json.loads(logged) == [{"path": "tables/users.json", "type": "table"}]
 
 
-def test_the_dataset_is_an_input_with_its_digest(uri: str, client: MlflowClient) -> None:
-    run_id = keep(uri, DatasetInfo("josh", "0123abcd", "logs/josh.csv", 1, 5020))
-    (logged,) = client.get_run(run_id).inputs.dataset_inputs
-    assert (logged.dataset.name, logged.dataset.digest) == ("josh", "0123abcd")
-    assert json.loads(logged.dataset.source) == {"uri": "logs/josh.csv", "options": {}}
-    assert json.loads(logged.dataset.profile) == {"num_rows": 5020, "num_users": 1}
-
-
 def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: MlflowClient) -> None:
     colours, names = [], []
+    tracker = MlflowTracker(uri=uri, experiment="colours")
     for name in ("red", "blue", "red", "red"):
-        tracker = MlflowTracker(uri=uri)
-        tracker.start(RunInfo(name, experiment="colours"))
+        tracker.start(RunInfo(name))
         run = client.get_run(tracker.finish("finished").run_id)
         colours.append(run.data.tags["mlflow.runColor"])
         names.append(run.info.run_name)
@@ -163,38 +145,38 @@ def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: Mlf
     assert names == ["red", "blue", "red (2)", "red (3)"]
 
 
-def test_a_data_set_that_two_runs_make_known_at_once_is_kept_by_both(
-    uri: str, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "times", "attempts"),
+    [
+        ("", 0, 1),
+        ("(sqlite3.IntegrityError) UNIQUE constraint failed: datasets.name", 2, 3),
+        ("the disk is full", 9, 1),
+        ("not UNIQUE", 99, DATASET_ATTEMPTS),
+    ],
+)
+def test_a_data_set_that_runs_make_known_at_once_is_kept_by_each_unless_it_cannot_be(
+    uri: str,
+    client: MlflowClient,
+    monkeypatch: pytest.MonkeyPatch,
+    error: str,
+    times: int,
+    attempts: int,
 ) -> None:
-    dataset = DatasetInfo("josh", "at once", "logs/josh.csv", 1, 5020)
-    log_inputs, refused = MlflowClient.log_inputs, []
+    log_inputs, tries, waits = MlflowClient.log_inputs, [], []
 
     def late(self: MlflowClient, *arguments: object, **named: object) -> None:
-        if len(refused) < 2:
-            refused.append(arguments)
-            raise MlflowException(
-                "(sqlite3.IntegrityError) UNIQUE constraint failed: datasets.name"
-            )
+        tries.append(named)
+        if len(tries) <= times:
+            raise MlflowException(error)
         log_inputs(self, *arguments, **named)
 
     monkeypatch.setattr(MlflowClient, "log_inputs", late)
-    run_id = keep(uri, dataset)
-    assert len(refused) == 2
-    (kept,) = client.get_run(run_id).inputs.dataset_inputs
-    assert kept.dataset.digest == "at once"
-
-
-def test_another_refusal_of_a_data_set_is_told_at_once(
-    uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no(self: MlflowClient, *arguments: object, **named: object) -> None:
-        raise MlflowException("the disk is full")
-
-    monkeypatch.setattr(MlflowClient, "log_inputs", no)
-    with pytest.raises(TrackingError, match="the disk is full"):
-        keep(uri, DatasetInfo("josh", "full", "logs/josh.csv", 1, 5020))
-
-
-def test_metrics_keep_at_least_one_digit() -> None:
-    with pytest.raises(ConfigError, match="digits"):
-        MlflowTracker(digits=0)
+    monkeypatch.setattr(mlflow_run, "time", SimpleNamespace(sleep=waits.append, time_ns=time_ns))
+    dataset = DatasetInfo("josh", "0123abcd", "logs/josh.csv", 1, 5020)
+    with pytest.raises(TrackingError, match=error) if times > 2 else nullcontext():
+        (logged,) = client.get_run(keep(uri, dataset)).inputs.dataset_inputs
+        assert (logged.dataset.name, logged.dataset.digest) == ("josh", "0123abcd")
+        assert json.loads(logged.dataset.source) == {"uri": "logs/josh.csv", "options": {}}
+        assert json.loads(logged.dataset.profile) == {"num_rows": 5020, "num_users": 1}
+    assert len(tries) == attempts
+    assert waits == [0.1 * 2**n for n in range(attempts - 1)]

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,6 @@ from srs_eval.mlflow_plugins.curves_of_cards import CurvesOfCards
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 DAYS = (1.0, 5.0, 30.0)
-LOADED = """
-import json, sys
-import pandas as pd
-import mlflow.pyfunc
-mlflow.set_tracking_uri(sys.argv[1])
-model = mlflow.pyfunc.load_model(sys.argv[2])
-histories = pd.read_json(sys.argv[3], orient="split").astype({"elapsed_days": float})
-print(model.predict(histories, params={"days": [1.0, 5.0, 30.0]}).to_json(orient="split"))
-"""
 FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
 
 
@@ -133,28 +125,6 @@ def fitted(kept: tuple[Path, dict[str, Run]]) -> list[float]:
 
 
 @pytest.mark.nightly
-def test_a_fresh_process_gets_the_curves_of_the_model(
-    kept: tuple[Path, dict[str, Run]], tmp_path: Path
-) -> None:
-    folder, runs = kept
-    question = Question(fitted(kept))
-    asked = tmp_path / "histories.json"
-    question.histories.to_json(asked, orient="split")
-    uri = f"sqlite:///{folder / 'mlflow.db'}"
-    model = f"models:/{runs['fsrs6'].outputs.model_outputs[0].model_id}"
-    words = [sys.executable, "-c", LOADED, uri, model, str(asked)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout.splitlines()[-1])
-    curves = pd.DataFrame(content["data"], columns=content["columns"])
-    # JSON has ten decimals
-    given = curves.set_index(["card", "days"])["recall"]
-    assert set(given.index) == set(question.answer)
-    for key, p in question.answer.items():
-        assert given[key] == pytest.approx(p, abs=1e-9)
-
-
-@pytest.mark.nightly
 def test_a_registered_model_is_served(kept: tuple[Path, dict[str, Run]], tmp_path: Path) -> None:
     folder, runs = kept
     uri = f"sqlite:///{folder / 'mlflow.db'}"
@@ -212,8 +182,7 @@ def curves() -> CurvesOfCards:
 
 @pytest.mark.slow
 def test_a_model_built_from_parameters_is_that_of_the_fit() -> None:
-    parameters = list(Fsrs6().defaults(whole_days=True))
-    question = Question(parameters)
+    question = Question(list(Fsrs6().defaults(whole_days=True)))
     assert question.is_answered_by(curves()(question.histories, DAYS))
 
 
@@ -227,36 +196,33 @@ def test_curves_fall_and_cards_keep_their_order() -> None:
         assert (np.diff(curve["recall"]) < 0).all()
 
 
-@pytest.mark.parametrize(
-    ("columns", "days", "told"),
-    [
-        ({"card": [1], "rating": [3]}, [1], "no column elapsed_days"),
-        ({"card": [1], "elapsed_days": [0.0], "rating": [5]}, [1], "rating that is not"),
-        ({"card": [1, 1], "elapsed_days": [0, -2.0], "rating": [3, 3]}, [1], "0 or more"),
-        ({"card": [1, 1], "elapsed_days": [0, 1.5], "rating": [3, 3]}, [1], "whole days"),
-        ({"card": [1], "elapsed_days": [0.0], "rating": [3]}, [-1], "days that are no"),
-        ({"card": [], "elapsed_days": [], "rating": []}, [1], "no reviews"),
-    ],
-)
-def test_a_history_that_cannot_be_read_is_told(
-    columns: dict[str, list[float]], days: list[float], told: str
-) -> None:
-    with pytest.raises(ReviewLogError, match=told):
-        curves()(pd.DataFrame(columns), days)
+HISTORIES = {
+    "no column": ({"card": [1], "rating": [3]}, 1),
+    "rating": ({"card": [1], "elapsed_days": [0.0], "rating": [5]}, 1),
+    "rating 0": ({"card": [1], "elapsed_days": [0.0], "rating": [0]}, 1),
+    "back in time": ({"card": [1, 1], "elapsed_days": [0, -2.0], "rating": [3, 3]}, 1),
+    "half a day": ({"card": [1, 1], "elapsed_days": [0, 1.5], "rating": [3, 3]}, 1),
+    "days": ({"card": [1], "elapsed_days": [0.0], "rating": [3]}, -1),
+    "nothing": ({"card": [], "elapsed_days": [], "rating": []}, 1),
+}
+OPTIONS = {"_target_": FSRS6, "fit": "newton", "parameters": None}
+MODELS: dict[str, tuple[dict[str, object], tuple[float, ...]]] = {
+    "not by parameters": ({"_target_": "srs_eval.algorithms.baselines.Average"}, (0.9,)),
+    "none": (OPTIONS, ()),
+    "no model": ({**OPTIONS, "_target_": "os.system"}, (1.0,)),
+    "an option": ({**OPTIONS, "y": 1}, (1.0,)),
+    "too few": (OPTIONS, (1.0,)),
+}
 
 
-@pytest.mark.parametrize(
-    ("options", "parameters", "told"),
-    [
-        ({"_target_": "srs_eval.algorithms.baselines.Average"}, (0.9,), "has no fit and param"),
-        ({"_target_": FSRS6, "fit": "newton", "parameters": None}, (), "keeps no parameters"),
-        ({"_target_": "os.system", "fit": "", "parameters": None}, (1.0,), "not a class"),
-        ({"_target_": FSRS6, "fit": "x", "parameters": None, "y": 1}, (1.0,), "y"),
-        ({"_target_": FSRS6, "fit": "x", "parameters": None}, (1.0,), "21"),
-    ],
-)
-def test_what_cannot_be_built_from_parameters_is_told(
-    options: dict[str, object], parameters: tuple[float, ...], told: str
-) -> None:
-    with pytest.raises(ConfigError, match=told):
-        rebuilt_model(options, parameters, whole_days=True)
+def test_what_cannot_be_built_or_asked_is_refused(golden_text: Callable[[str, str], None]) -> None:
+    text = ""
+    for name, (columns, days) in HISTORIES.items():
+        with pytest.raises(ReviewLogError) as refused:
+            curves()(pd.DataFrame(columns), [days])
+        text += f"{name}\n  {refused.value}\n\n"
+    for name, (options, parameters) in MODELS.items():
+        with pytest.raises(ConfigError) as problem:
+            rebuilt_model(options, parameters, whole_days=True)
+        text += f"{name}\n  {problem.value}\n\n"
+    golden_text("learned_models", text)

@@ -48,12 +48,8 @@ def test_processes_log_at_once_and_every_run_is_whole(
         subprocess.Popen(
             [
                 *(sys.executable, "-m", "srs_eval", "algo=hlr", "panel=quick", *SMALL),
-                *(
-                    f"seed={seed}",
-                    f"tracking.uri={uri}",
-                    f"hydra.run.dir={seed}",
-                    f"name=run {seed}",
-                ),
+                *(f"seed={seed}", f"tracking.uri={uri}", f"hydra.run.dir={seed}"),
+                f"name=run {seed}",
                 *([] if kind == "server" else [f"tracking.artifacts={tmp_path / 'files'}"]),
             ],
             cwd=tmp_path,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +13,6 @@ from srs_eval.errors import TrackingError
 from srs_eval.tracking.items import ArtifactFile, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
-
-
-@pytest.fixture
-def server(uri: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    with serving(uri, tmp_path) as served:
-        yield served
 
 
 def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
@@ -35,28 +27,27 @@ def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
 
 @pytest.mark.nightly
 def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
-    server: tuple[subprocess.Popen[bytes], str], tmp_path: Path
+    uri: str, tmp_path: Path
 ) -> None:
-    process, address = server
-    tracker = MlflowTracker(uri=address, experiment="served")
-    tracker.start(RunInfo("kept"))
     note = tmp_path / "note.txt"
     note.write_text("kept\n")
-    tracker.log([Value("test/log_loss", 0.5), ArtifactFile(note)])
-    links = tracker.finish("finished")
-    assert links.ui_command is None
-    assert links.view_url is not None
-    assert links.view_url.startswith(f"{address}/#/experiments/")
-    client = MlflowClient(tracking_uri=address)
-    assert client.get_run(links.run_id).data.metrics == {"test/log_loss": 0.5}
-    kept = [file.path for file in client.list_artifacts(links.run_id)]
-    assert kept == ["environment.json", "note.txt"]
+    with serving(uri, tmp_path) as (process, address):
+        tracker = MlflowTracker(uri=address, experiment="served")
+        tracker.start(RunInfo("kept"))
+        tracker.log([Value("test/log_loss", 0.5), ArtifactFile(note)])
+        links = tracker.finish("finished")
+        assert links.ui_command is None
+        assert str(links.view_url).startswith(f"{address}/#/experiments/")
+        client = MlflowClient(tracking_uri=address)
+        assert client.get_run(links.run_id).data.metrics == {"test/log_loss": 0.5}
+        kept = [file.path for file in client.list_artifacts(links.run_id)]
+        assert kept == ["environment.json", "note.txt"]
 
-    tracker.start(RunInfo("lost"))
-    process.terminate()
-    process.wait(timeout=30)
-    before = time.monotonic()
-    with pytest.raises(TrackingError, match="Start that server"):
-        tracker.log([Value("test/log_loss", 0.5)])
-    assert tracker.finish("failed").run_id
-    assert time.monotonic() - before < 40
+        tracker.start(RunInfo("lost"))
+        process.terminate()
+        process.wait(timeout=30)
+        before = time.monotonic()
+        with pytest.raises(TrackingError, match="Start that server"):
+            tracker.log([Value("test/log_loss", 0.5)])
+        assert tracker.finish("failed").run_id
+        assert time.monotonic() - before < 40

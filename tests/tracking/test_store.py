@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from srs_eval.errors import TrackingError
 from srs_eval.tracking.items import Param, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
@@ -90,35 +89,3 @@ def test_a_run_of_mlflow_run_is_joined_once_and_its_params_are_respected(
     assert client.get_experiment_by_name("another") is None
     tracker.start(RunInfo("second", experiment="project"))
     assert tracker.finish("finished").run_id != opened.info.run_id
-
-
-def test_a_deleted_experiment_is_told_with_the_command_that_restores_it(uri: str) -> None:
-    client = MlflowClient(tracking_uri=uri)
-    experiment_id = client.create_experiment("deleted")
-    client.delete_experiment(experiment_id)
-    tracker = MlflowTracker(uri=uri, experiment="deleted")
-    with pytest.raises(TrackingError, match=f"mlflow experiments restore -x {experiment_id}"):
-        tracker.start(RunInfo("run"))
-
-
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
-    broken = tmp_path / "mlflow.db"
-    broken.write_text("not a database\n" * 100)
-    with pytest.raises(TrackingError, match="not a database"):
-        MlflowTracker(uri=f"sqlite:///{broken}").start(RunInfo("run"))
-
-
-def test_a_database_that_is_not_there_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr("mlflow.store.db.utils.time.sleep", waits.append)
-    tracker = MlflowTracker(uri="postgresql+psycopg://me:hidden-word@127.0.0.1:1/runs")
-    with pytest.raises(TrackingError) as told:
-        tracker.start(RunInfo("x"))
-    assert (waits, "hidden-word" in str(told.value)) == ([], False)
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    tracker = MlflowTracker(uri=f"sqlite:///{tmp_path}/file/mlflow.db")
-    with pytest.raises(TrackingError, match="open its store"):
-        tracker.start(RunInfo("run"))
