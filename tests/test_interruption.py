@@ -8,9 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import rest_nightly
 from commands import QUIET, Done, Here, outcome_of, summary_of
-from commands import run_here as command
 
 USERS = 5
 WORDS = [f"data.users={USERS}", "panel=quick", "data.size_scale=0.02", *QUIET, "--config-dir=own"]
@@ -38,32 +36,13 @@ class Stopping:
 """
 
 
-def prepared(folder: Path) -> None:
-    (folder / "stopping.py").write_text(STOPPING, encoding="utf-8")
-    (folder / "own" / "algo").mkdir(parents=True)
-    option = folder / "own" / "algo" / "stopping.yaml"
+@pytest.fixture(autouse=True)
+def _prepared(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here.folder / "stopping.py").write_text(STOPPING, encoding="utf-8")
+    (here.folder / "own" / "algo").mkdir(parents=True)
+    option = here.folder / "own" / "algo" / "stopping.yaml"
     option.write_text("_target_: stopping.Stopping\n", encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    prepared(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.syspath_prepend(folder)
-        assert command(["algo=stopping", *WORDS, "hydra.run.dir=out"]) == 0
-    return folder / "out"
-
-
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    prepared(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    return Here(tmp_path, capsys)
+    monkeypatch.syspath_prepend(here.folder)
 
 
 def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
@@ -82,50 +61,39 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def finished(folder: Path) -> int:
-    return len(list((folder / "parts" / "users").glob("*.parquet")))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("compute", rest_nightly(["processes", "serial"]))
-def test_a_run_interrupted_from_the_keyboard_can_be_continued(
-    here: Here, undisturbed: Path, compute: str
+@pytest.mark.parametrize(
+    ("number", "compute"),
+    [
+        (signal.SIGINT, "processes"),
+        (signal.SIGKILL, "processes"),
+        pytest.param(signal.SIGINT, "serial", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_run_that_was_stopped_can_be_continued(
+    here: Here, number: signal.Signals, compute: str
 ) -> None:
     words = ["algo=stopping", f"compute={compute}", "hydra.run.dir=out"]
     out = here.folder / "out"
-    done = stopped(here.folder, signal.SIGINT, *words)
-    assert done.status == 130
-    assert "interrupted" in done.err
-    assert f"resume=true hydra.run.dir={out}" in done.err
-    assert "Traceback" not in done.text
+    done = stopped(here.folder, number, *words)
+    if number == signal.SIGINT:
+        assert done.status == 130
+        assert f"resume=true hydra.run.dir={out}" in done.err
+        assert "Traceback" not in done.text
+    else:
+        assert done.status == -number
     assert outcome_of(out)["status"] == "interrupted"
     assert not (out / "summary.json").exists()
-    refused = here(*WORDS, *words, "seed=7", "resume=true")
-    assert refused.status == 2
-    assert "begun with other settings" in refused.err
-    assert_continues(here, undisturbed, *words)
-
-
-@pytest.mark.slow
-def test_a_run_that_was_killed_can_be_continued(here: Here, undisturbed: Path) -> None:
-    words = ["algo=stopping", "hydra.run.dir=out"]
-    done = stopped(here.folder, signal.SIGKILL, *words)
-    assert done.status == -signal.SIGKILL
-    assert outcome_of(here.folder / "out")["status"] == "interrupted"
-    assert finished(here.folder / "out") == 3
-    assert_continues(here, undisturbed, *words)
-
-
-def assert_continues(here: Here, undisturbed: Path, *words: str) -> None:
-    out = here.folder / "out"
-    before = finished(out)
+    before = len(list((out / "parts" / "users").glob("*.parquet")))
     assert 1 <= before < USERS
+    assert here(*WORDS, *words, "seed=7", "resume=true").status == 2
     done = here(*WORDS, *words, "resume=true")
     assert done.status == 0, done.err
     assert f"{before} of {USERS} users were done before" in done.out
+    assert here(*WORDS, *words, "hydra.run.dir=undisturbed").status == 0
     for name in FILES:
-        assert (out / name).read_bytes() == (undisturbed / name).read_bytes(), name
-    assert summary_of(out)["metrics"] == summary_of(undisturbed)["metrics"]
+        assert (out / name).read_bytes() == (here.folder / "undisturbed" / name).read_bytes(), name
+    assert summary_of(out)["metrics"] == summary_of(here.folder / "undisturbed")["metrics"]
     assert not (out / "parts").exists()
 
 

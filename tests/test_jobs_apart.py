@@ -22,8 +22,7 @@ def test_cards_learned_in_a_job_are_unknown_in_the_next(here, monkeypatch):
     text = "_target_: offenders.KeepsATableOfCards\n"
     (here.folder / "own/algo/cards.yaml").write_text(text, encoding="utf-8")
     # The check of a class fits it once, and this one keeps what it learned there, too.
-    words = ("--config-dir=own", "algo=cards", "check_lookahead=false", "panel=quick")
-    words += (*SMALL, *QUIET)
+    words = ("--config-dir=own", "algo=cards", "check_lookahead=false", *SMALL, *QUIET)
     alone = here(*words, "hydra.run.dir=alone")
     sweep = here("-m", *words, "seed=0,1", "hydra.sweep.dir=out")
     assert (alone.status, sweep.status) == (0, 0), alone.text + sweep.text
@@ -45,7 +44,9 @@ class ShowsSteps:
         return user, os.getpid()
 
 
-def shown(workers, users, most=3):
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [3, 1])
+def test_steps_in_a_worker_are_shown_where_the_search_is_which_may_end_it(most):
     seen = []
 
     def tick(*step):
@@ -53,28 +54,18 @@ def shown(workers, users, most=3):
         if step and step[0] > most:
             raise Pruned("not worth going on with")
 
-    mapped = Processes(workers=workers).map(
+    users = ["a", "b", "c"][:most]
+    mapped = Processes(workers=most).map(
         ShowsSteps(), users, on_crash=lambda user, reason: reason, tick=tick
     )
-    return seen, mapped
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 3])
-def test_steps_in_a_worker_are_shown_where_the_search_is(workers):
-    seen, mapped = shown(workers, ["a", "b", "c"])
+    if most == 1:
+        with pytest.raises(Pruned):
+            list(mapped)
+        assert [step for step, _ in filter(None, seen)] == [1, 2]
+        return
     process = dict(mapped)
-    assert sorted(process) == ["a", "b", "c"]
+    assert sorted(process) == users
     assert os.getpid() not in process.values()
     for user, pid in process.items():
-        steps = [step for step, *what in filter(None, seen) if what == [(user, pid)]]
-        assert steps == [1, 2, 3]
+        assert [step for step, *what in filter(None, seen) if what == [(user, pid)]] == [1, 2, 3]
     assert seen.count(()) == 6
-
-
-@pytest.mark.nightly
-def test_a_search_ends_a_worker_by_an_error_after_a_step():
-    seen, mapped = shown(1, ["a", "b"], most=1)
-    with pytest.raises(Pruned, match="not worth going on with"):
-        list(mapped)
-    assert [step for step, _ in filter(None, seen)] == [1, 2]

@@ -98,45 +98,41 @@ def test_a_folder_that_goes_during_the_run_is_a_failure(
     assert "out: it was removed or renamed during the run" in done.err
 
 
-@pytest.fixture
-def finished(here: Here) -> Path:
-    assert here(*RUN, "hydra.run.dir=out").status == 0
-    return here.folder / "out"
-
-
 @pytest.mark.slow
-def test_remains_of_finished_users_do_not_cost_a_finished_run_its_results(
-    here: Here, finished: Path
-) -> None:
-    (finished / "parts" / "users").mkdir(parents=True)
-    (finished / "parts" / "users" / "part-1.parquet").write_text("{}", encoding="utf-8")
-    before = contents(finished)
-    done = here(*RUN, "hydra.run.dir=out", "resume=true")
-    assert (done.status, "finished before" in done.out) == (0, True)
-    after = contents(finished)
-    results = [name for name in before if "job.json" not in name and ".hydra" not in name]
-    assert {name: after[name] for name in results} == {name: before[name] for name in results}
-    assert here(*RUN, "hydra.run.dir=out", "resume=true", "seed=7").status == 2
-    assert (finished / "summary.json").is_file()
-
-
-@pytest.mark.slow
-def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_refused(
+def test_a_finished_run_keeps_its_results_whatever_is_left_of_users_or_refused(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise TrackingError("gone")
 
+    def results() -> dict[str, bytes]:
+        found = contents(here.folder / "out").items()
+        return {
+            Path(name).relative_to(here.folder).as_posix(): text
+            for name, text in found
+            if "job.json" not in name and ".hydra" not in name
+        }
+
+    theirs = here.folder / "out" / "figures" / "precious.png"
+    theirs.parent.mkdir(parents=True)
+    for file in (theirs, theirs.with_name("roc.png")):
+        file.write_bytes(b"of an earlier run or of somebody's")
     with monkeypatch.context() as patch:
         patch.setattr(NoTracker, "finish", fail)
         assert here(*RUN, "hydra.run.dir=out").status == 1
-    summary = (here.folder / "out" / "summary.json").read_bytes()
-    refused = here(*RUN, "hydra.run.dir=out", "resume=true", "seed=7")
-    assert refused.status == 2
-    assert "begun with other settings" in refused.err
-    assert (here.folder / "out" / "summary.json").read_bytes() == summary
+    assert [file.name for file in theirs.parent.iterdir()] == ["precious.png"]
+    before = {name: text for name, text in results().items() if not name.startswith("out/parts")}
+    assert here(*RUN, "hydra.run.dir=out", "resume=true", "seed=7").status == 2
+    assert before.items() <= results().items()
     assert here(*RUN, "hydra.run.dir=out", "resume=true").status == 0
-    assert not (here.folder / "out" / "parts").exists()
+    assert results() == before
+    left = here.folder / "out" / "parts" / "users" / "part-1.parquet"  # as of a kill
+    left.parent.mkdir(parents=True)
+    left.write_text("{}", encoding="utf-8")
+    assert here(*RUN, "hydra.run.dir=out", "resume=true", "seed=7").status == 2
+    done = here(*RUN, "hydra.run.dir=out", "resume=true")
+    assert (done.status, "finished before" in done.out) == (0, True)
+    assert before.items() <= results().items()
 
 
 def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
@@ -147,6 +143,10 @@ def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
         kept.open(resume=resume, chunk=1)
         assert kept.is_begun
     (tmp_path / "parts" / "stamp.json").unlink()
-    (tmp_path / "parts" / "mine.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(ConfigError, match="not of a run"):
-        kept.check(resume=False)
+    theirs = tmp_path / "parts" / "mine.txt"
+    theirs.write_text("mine", encoding="utf-8")
+    for resume in (True, False):
+        with pytest.raises(ConfigError):
+            kept.open(resume=resume, chunk=1)
+    kept.remove()
+    assert theirs.read_text(encoding="utf-8") == "mine"
