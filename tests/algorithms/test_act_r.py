@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from random_logs import log_of
 
 from srs_eval.algorithms import history
 from srs_eval.algorithms.features import act_r
@@ -66,25 +65,6 @@ def test_memory_is_bounded_and_changes_nothing(monkeypatch):
     again, slopes_again = equations.at(history_of(SECONDS), rows, SECONDS.elapsed[rows])(w)
     np.testing.assert_allclose(again, found, rtol=1e-13)
     np.testing.assert_allclose(slopes_again, slopes, rtol=1e-11)
-
-
-def test_ratings_are_not_read():
-    ratings = np.random.default_rng(0).integers(1, 5, len(SECONDS))
-    other = dataclasses.replace(SECONDS, rating=ratings)
-    model = ActR(fit="default").fit(SECONDS, FOLD.train, None)
-    np.testing.assert_array_equal(
-        model.predict(other, FOLD.test), model.predict(SECONDS, FOLD.test)
-    )
-
-
-def test_spaced_reviews_are_remembered_longer_than_massed_ones():
-    def after(gaps):
-        gaps = np.array([0.0, *gaps])
-        reviews = log_of(np.zeros(len(gaps)), np.full(len(gaps), 3), gaps)
-        model = ActR(fit="default").fit(reviews, np.array([1]), None)
-        return model.predict(reviews, np.array([len(gaps) - 1]))[0]
-
-    assert after([0, 0, 0, 365]) < after([1, 1, 1, 365]) < after([30, 30, 30, 365])
 
 
 def test_a_fit_stays_in_bounds_and_ends_where_both_methods_agree():

@@ -10,9 +10,6 @@ from srs_eval.algorithms.baselines import Constant
 from srs_eval.algorithms.combined.blend import Blend, Recalibration
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.checks import (
-    check_algorithm,
-)
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.nouns import Learned
 from srs_eval.protocol.refit import SrsBenchmarkRefit
@@ -68,20 +65,6 @@ def test_the_slope_never_turns_round():
     assert 0.05 <= after.state[1] < 0.06
 
 
-def test_an_answer_counts_from_the_day_after_or_from_the_next_review():
-    answered_wrong = FOLD.test[4]
-    rating = REVIEWS.rating.copy()
-    rating[answered_wrong] = 1 if rating[answered_wrong] > 1 else 3
-    changed = replace(REVIEWS, rating=rating)
-    for every in ("day", "review"):
-        model = fitted(Blend(Constant(), every=every))
-        before, after = (model.predict(reviews, FOLD.test) for reviews in (REVIEWS, changed))
-        later = FOLD.test > answered_wrong
-        if every == "day":
-            later = REVIEWS.day[FOLD.test] > REVIEWS.day[answered_wrong]
-        np.testing.assert_array_equal(before != after, later)
-
-
 def test_it_begins_with_the_latest_training_reviews_predicted_by_a_fit_to_the_others():
     begin = len(FOLD.train) - len(FOLD.train) // 4
     earlier = Hlr().fit(REVIEWS, FOLD.train[:begin], np.random.default_rng(0))
@@ -112,7 +95,6 @@ def test_refits_go_on_where_the_fit_before_ended(make_log):
     assert before.parameters[:2] != after.parameters[:2]
 
 
-@pytest.mark.slow
 def test_it_says_of_itself_what_the_other_algorithm_says():
     blend = Blend(Hlr())
     assert (blend.same_day, blend.when, blend.sees_truth) == (False, "day_before", False)
@@ -123,7 +105,6 @@ def test_it_says_of_itself_what_the_other_algorithm_says():
     assert np.isnan(model.learned.standard_errors[:2]).all()
     assert model.learned.standard_errors[2:] == model.model.learned.standard_errors
     assert not hasattr(fitted(Blend(MovingAverage())), "predict_at")
-    check_algorithm(Blend(MovingAverage()))
     assert fitted(Blend(Constant())).learned == Learned()
 
 

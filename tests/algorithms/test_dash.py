@@ -11,7 +11,6 @@ from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import FitError
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
 
@@ -54,17 +53,6 @@ def test_windows_count_what_a_loop_counts(algorithm, time_constants, clock):
     found = log_odds.counts(history_of(reviews), rows, reviews.elapsed[rows])
     expected = [plain_counts(reviews, row, time_constants) for row in rows]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_a_window_holds_what_is_just_as_old():
-    gaps = np.array([0.0, 1.0, 6.0, 23.0, 1.0])
-    one_card = TASK.reviews.take(np.flatnonzero(TASK.reviews.card == TASK.reviews.card[0])[:5])
-    one_card = dataclasses.replace(one_card, elapsed=gaps, rating=np.array([3, 3, 1, 3, 3]))
-    rows = np.array([1, 2, 3, 4])
-    counts = Dash().log_odds(whole_days=True).counts(history_of(one_card), rows, gaps[rows])
-    seen, passed = counts[:, ::2], counts[:, 1::2]
-    assert seen.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 3, 3], [1, 1, 3, 4]]
-    assert passed.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 2, 2], [1, 1, 2, 3]]
 
 
 def traces_by_pytorch(reviews, rows, w):
@@ -144,16 +132,6 @@ def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does():
     np.testing.assert_allclose(after.parameters, expected.parameters, atol=1e-2)
 
 
-def test_with_same_day_reviews_it_starts_where_dash_does():
-    for relative in (Dash, DashMcm):
-        whole, fractional = (
-            relative(fit="default").fit(reviews, FOLD.train, None).parameters
-            for reviews in (TASK.reviews, SECONDS)
-        )
-        assert whole != fractional
-        assert fractional == Dash(fit="default").fit(SECONDS, FOLD.train, None).parameters
-
-
 def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r():
     card = np.zeros(200, np.int64)
     reviews = dataclasses.replace(
@@ -171,12 +149,3 @@ def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r()
     more = DashActR(fit="reference").fit(reviews, np.arange(64, 200), None)
     assert more.parameters != FadingTraces.parameters.defaults
     assert not more.learned.fallback
-
-
-@pytest.mark.parametrize("method", ["newton", "lbfgs", "reference"])
-def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(method):
-    elapsed = TASK.reviews.elapsed.copy()
-    elapsed[FOLD.train[-1]] = np.nan
-    broken = dataclasses.replace(TASK.reviews, elapsed=elapsed)
-    with pytest.raises(FitError, match=r"dash_act_r: user trial: the .*loss"):
-        DashActR(fit=method).fit(broken, FOLD.train, None)

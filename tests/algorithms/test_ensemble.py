@@ -86,12 +86,6 @@ def test_truth_is_shown_to_no_member_that_does_not_say_so():
     fitted(Ensemble({"oracle": Oracle(), "curious": Curious()}))
 
 
-def test_a_curve_needs_one_of_every_member():
-    assert hasattr(fitted(Ensemble({"a": Hlr(), "b": Average()})), "predict_at")
-    mixed = Ensemble({"a": Hlr(), "b": MovingAverage()})
-    assert not hasattr(fitted(mixed), "predict_at")
-
-
 def test_the_best_weights_are_best():
     rng = np.random.default_rng(3)
     truth = rng.normal(1.0, 1.5, 5000)

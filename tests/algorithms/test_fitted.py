@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from cases import rest_nightly
 
+from srs_eval.algorithms.features.dash_act_r import DashActR
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45, Fsrs45Equations
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.half_life.hlr import Hlr, HlrEquations
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitError
 
@@ -104,10 +105,17 @@ def test_what_the_public_trainer_cannot_train_on_is_told():
     )
 
 
+def test_few_reviews_that_are_all_recalled_do_not_send_half_lives_to_infinity():
+    rows = FOLD.train[REVIEWS.recalled[FOLD.train]][:12]
+    parameters = fitted(Hlr(), rows=rows).parameters
+    assert np.abs(np.array(parameters) - HlrEquations.parameters.defaults).max() < 5
+
+
 @pytest.mark.parametrize("method", ["newton", "lbfgs", "reference"])
-def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(method):
+@pytest.mark.parametrize("algorithm", [Hlr, DashActR])
+def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(algorithm, method):
     elapsed = REVIEWS.elapsed.copy()
     elapsed[FOLD.train[-1]] = np.nan
     broken = dataclasses.replace(REVIEWS, elapsed=elapsed)
-    with pytest.raises(FitError, match=r"hlr: user trial: the .*loss"):
-        fitted(Hlr(fit=method), broken)
+    with pytest.raises(FitError, match=rf"{algorithm.name}: user trial: the .*loss"):
+        fitted(algorithm(fit=method), broken)

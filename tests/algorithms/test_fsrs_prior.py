@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import rest_nightly
-from metric_functions import log_loss
 
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
 from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
@@ -15,8 +14,6 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
 RNG = np.random.default_rng(0)
@@ -137,26 +134,3 @@ def test_first_stabilities_stay_in_their_bounds(version):
         w = np.array(algorithm.fit(log, np.arange(60, 120), RNG).parameters)
         assert (w >= np.array(space.lower)).all()
         assert (w <= np.array(space.upper)).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("version", [Fsrs6, Fsrs7])
-def test_a_fit_to_a_hundred_reviews_is_no_worse_than_published_parameters(version):
-    source = SyntheticUsers(users=50, max_reviews=1500, version=1)
-    differences = []
-    for user in source.users():
-        task = SrsBenchmark()(source.read(user), same_day=version.same_day)
-        reviews, last = task.reviews, task.folds[-1]
-        scored = np.sort(np.r_[last.train, last.test])
-        later = scored[reviews.elapsed_days[scored] > 0]
-        test = later[100:300]
-        train = scored[scored < test[0]]
-        losses = [
-            log_loss(
-                version(fit=fit).fit(reviews, train, RNG).predict(reviews, test),
-                reviews.recalled[test],
-            )
-            for fit in ("newton", "default")
-        ]
-        differences.append(losses[0] - losses[1])
-    assert np.mean(differences) < 0.002

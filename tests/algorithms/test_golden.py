@@ -1,7 +1,6 @@
 """Every algorithm against the published reference implementations, in double precision."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -208,11 +207,3 @@ def test_every_default_lies_inside_the_bounds_and_has_a_spread(equations):
     space = equations.parameters
     assert space.checked(space.defaults, "defaults") == space.defaults
     assert all(spread > 0 for spread in space.spread)
-
-
-def test_names_of_cards_do_not_matter():
-    reviews, _ = log_of_all_histories(GOLDEN, "days")
-    renamed = replace(reviews, card=reviews.card * 1000 - 7)
-    model = RecurrentModel(Fsrs6Equations(), Fsrs6Equations.parameters.defaults)
-    rows = np.arange(len(reviews))
-    np.testing.assert_array_equal(model.predict(reviews, rows), model.predict(renamed, rows))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
-from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
+from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.commands.pretrain import lessons, pretrained
 from srs_eval.data.synthetic import SyntheticUsers
@@ -59,32 +59,6 @@ def test_predictions_are_those_of_pytorchs_lstm():
     some = rows[:: max(1, len(rows) // 20)]
     expected = [by_pytorch(reviews, row) for row in some]
     assert MODEL.predict(reviews, some) == pytest.approx(expected, rel=1e-10)
-
-
-def test_recall_is_the_prediction_at_its_time_and_falls():
-    reviews, _, rows = trial()
-    elapsed = np.c_[reviews.elapsed[rows], np.tile([0.0, 1, 10, 1000], (len(rows), 1))]
-    p = MODEL.predict_at(reviews, rows, elapsed)
-    assert p[:, 0] == pytest.approx(MODEL.predict(reviews, rows), abs=1e-12)
-    assert (np.diff(p[:, 1:]) < 0).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", [Lstm(hidden=3), Lstm()])
-def test_a_fit_improves_on_its_start(algorithm):
-    reviews, rows, _ = trial()
-    fitted = algorithm.fit(reviews, rows, np.random.default_rng(0))
-    start = (
-        algorithm.start.parameters
-        if algorithm.start
-        else tuple(drawn_weights(algorithm.equations, np.random.default_rng(0)))
-    )
-    unfitted = RecurrentModel(algorithm.equations, start)
-    loss = [
-        -np.log(np.where(reviews.recalled[rows], p, 1 - p)).sum()
-        for p in (fitted.predict(reviews, rows), unfitted.predict(reviews, rows))
-    ]
-    assert loss[0] < loss[1]
 
 
 @pytest.mark.slow
@@ -145,7 +119,7 @@ def test_users_without_rows_teach_nothing():
         Lstm().pretrain([(reviews, rows[:0])], np.random.default_rng(0))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_shipped_start_is_made_again_by_its_command():
     source = SyntheticUsers(users=400, seed=777, max_reviews=5000, version=1)
     taught = lessons(Lstm(), source, SrsBenchmark())

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import rest_nightly
 
-from srs_eval.algorithms.fsrs import one_step
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.one_step import train_one_step
 from srs_eval.checks.toy_log import trial_task
@@ -13,40 +11,6 @@ from srs_eval.errors import FitError
 
 SPACE = Fsrs6().widest_space()
 DEFAULTS = np.array(SPACE.defaults)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rating", [1, 2, 3, 4])
-def test_slopes_are_those_of_the_last_update(rating):
-    before, difficulty_before, elapsed = 7.0, 6.0, 5.0
-    w = DEFAULTS.copy()
-    w[7] = 0.05
-
-    def stability(w):
-        difficulty = one_step._next_difficulty(w, difficulty_before, rating)
-        # Recall counts as a fact, and it is all that depends on the decay.
-        w = np.r_[w[:20], DEFAULTS[20]]
-        return one_step._next_stability(w, before, difficulty, elapsed, rating), difficulty
-
-    slopes = np.zeros(21)
-    by_difficulty = one_step._slopes_of_stability(w, before, *stability(w), elapsed, rating, slopes)
-    one_step._slopes_of_difficulty(w, difficulty_before, rating, by_difficulty, slopes)
-    steps = 1e-6 * np.eye(21)
-    numeric = [(stability(w + step)[0] - stability(w - step)[0]) / 2e-6 for step in steps]
-    np.testing.assert_allclose(slopes, numeric, rtol=1e-5, atol=1e-8)
-
-
-@pytest.mark.parametrize("rating", rest_nightly([1, 3]))
-def test_losses_fall_along_their_slopes(rating):
-    def loss(decay, stability):
-        p = one_step._recall(decay, stability, 5.0)
-        return -np.log(p if rating > 1 else 1 - p)
-
-    gradient = np.ones(21)
-    one_step._chain(0.2, 3.0, 5.0, rating, gradient)
-    by_stability = (loss(0.2, 3.0 + 1e-6) - loss(0.2, 3.0 - 1e-6)) / 2e-6
-    by_decay = (loss(0.2 + 1e-6, 3.0) - loss(0.2 - 1e-6, 3.0)) / 2e-6
-    np.testing.assert_allclose(gradient[[0, 19, 20]], [by_stability, by_stability, by_decay], 1e-6)
 
 
 def history(*days, rating=3):

@@ -88,7 +88,9 @@ BOUNDS = {
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in PRESETS])
 def test_each_option_takes_what_is_in_its_bounds_and_refuses_what_is_not(name):
-    made = hydra.utils.instantiate({**config_of(name), "_target_": "builtins.dict"}, _convert_="all")
+    made = hydra.utils.instantiate(
+        {**config_of(name), "_target_": "builtins.dict"}, _convert_="all"
+    )
     build = partial(hydra.utils.get_class(config_of(name)["_target_"]), **made)
     for option in made:
         taken, refused = BOUNDS.get(f"{name}.{option}") or BOUNDS[option]

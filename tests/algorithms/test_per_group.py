@@ -69,11 +69,7 @@ def test_a_log_without_groups_has_one_fit_and_says_so(group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "base",
-    [pytest.param(Fsrs6(), marks=pytest.mark.slow), MovingAverage()],
-    ids=["curve", "at_review"],
-)
+@pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "at_review"])
 def test_it_is_honest_where_there_are_groups(base):
     algorithm = PerGroup(base, group="deck", pooling="none", fewest=20)
     assert algorithm.same_day == base.same_day

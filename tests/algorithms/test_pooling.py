@@ -12,7 +12,6 @@ from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.combined.pooling import Pooling, choose_pooling
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
@@ -135,16 +134,6 @@ def test_parts_have_whole_cards_and_an_equal_share_of_each_group():
             len(np.unique(REVIEWS.card[ROWS][(groups == deck) & (part == n)])) for n in range(4)
         ]
         assert max(shares) - min(shares) <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("group", ["deck", "template"])
-def test_it_is_honest_when_groups_have_their_own_fits(group):
-    forgotten = (getattr(REVIEWS, group) == 1) & (rng().random(len(REVIEWS)) < 0.95)
-    reviews = replace(REVIEWS, rating=np.where(forgotten, 1, 3))
-    algorithm = PerGroup(Hlr(), group=group, fewest=20)
-    assert len(algorithm.fit(reviews, ROWS, rng()).models) > 1
-    check_algorithm(algorithm, replace(TASK, reviews=reviews))
 
 
 @pytest.mark.parametrize(

@@ -5,47 +5,10 @@ from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2, AnkiSm2Equations
 from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.engine.equations import NumpyMaths
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
-M = NumpyMaths()
 W = np.array(AnkiSm2Equations.parameters.defaults)
-RATINGS = np.array([1, 2, 3, 4])
 TASK = trial_task(same_day=False)
-
-
-def intervals(equations, elapsed, interval=10.0, w=W):
-    """Next interval after each rating."""
-    state = np.full(4, interval), np.full(4, 2.5)
-    return equations.step(M, w, state, np.full(4, elapsed), RATINGS, None)[0]
-
-
-def test_an_interval_on_time_grows_as_in_the_manual():
-    # New interval 0, hard interval 1.2, ease 2.5, easy bonus 1.3; at least a day, almost.
-    np.testing.assert_allclose(intervals(AnkiSm2Equations(), 10.0), [0.99, 12.0, 25.0, 32.5])
-
-
-def test_being_late_counts_half_for_good_and_whole_for_easy():
-    np.testing.assert_allclose(intervals(AnkiSm2Equations(), 14.0)[2:], [12 * 2.5, 14 * 2.5 * 1.3])
-
-
-def test_being_early_never_shortens_the_interval_of_a_good_answer():
-    np.testing.assert_allclose(intervals(AnkiSm2Equations(), 1.0), [0.99, 6.0, 10.0, 11.5])
-
-
-def test_the_published_order_exchanges_good_and_easy_alone():
-    for elapsed in (1.0, 10.0, 14.0):
-        ours = intervals(AnkiSm2Equations(), elapsed)
-        published = intervals(AnkiSm2Equations(published_order=True), elapsed)
-        np.testing.assert_array_equal(published, ours[[0, 1, 3, 2]])
-
-
-def test_the_interval_modifier_multiplies_passes_alone():
-    w = W.copy()
-    w[5], w[6] = 0.5, 2.0
-    expected = intervals(AnkiSm2Equations(), 10.0) * 2
-    expected[0] = 5.0
-    np.testing.assert_allclose(intervals(AnkiSm2Equations(), 10.0, w=w), expected)
 
 
 def test_the_order_is_an_option_of_the_algorithm():

@@ -17,9 +17,8 @@ from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.kalman import learn_weights
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.walk import walk
-from srs_eval.checks import CheckFailed, check_blind_to_the_future
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
@@ -33,8 +32,10 @@ REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
 @pytest.fixture(scope="module")
 def answers():
     rng = np.random.default_rng(4)
-    deck = REVIEWS.card % 3
-    reviews = replace(REVIEWS, deck=deck)
+    # Names say nothing: cards are known by when they came, decks by which cards are alike.
+    names = rng.permutation(10**6)
+    deck, card = names[REVIEWS.card % 3], names[3 + REVIEWS.card]
+    reviews = replace(REVIEWS, deck=deck, card=card)
     z = np.where(reviews.elapsed > 0, rng.normal(1.5, 1.0, len(reviews)), 0.0)
     return Answers(reviews, z)
 
@@ -165,7 +166,6 @@ class Plain:
         }
 
 
-@pytest.mark.slow
 def test_features_are_those_of_a_plain_loop(answers):
     features = {**SETS["full"], **SETS["small"]}
     found = {name: feature(answers) for name, feature in features.items()}
@@ -193,17 +193,6 @@ def test_no_feature_moves_by_what_is_not_known_when_the_card_is_shown(answers):
         assert whole == feature(known)[-1] == feature(Answers(other, known.z))[-1], name
 
 
-def test_names_of_cards_and_decks_do_not_matter(answers):
-    log = answers.reviews
-    names = np.random.default_rng(1).permutation(10**6)
-    renamed = replace(log, card=names[log.card], deck=names[log.deck])
-    for name, feature in {**SETS["full"], **SETS["small"]}.items():
-        np.testing.assert_array_equal(
-            feature(Answers(renamed, answers.z)), feature(answers), err_msg=name
-        )
-
-
-@pytest.mark.slow
 def test_weights_are_those_of_the_filter():
     rng = np.random.default_rng(2)
     x, z, y = rng.normal(size=(200, 3)), rng.normal(size=200), rng.random(200) < 0.7
@@ -253,7 +242,6 @@ def test_training_rows_are_predicted_by_fits_to_earlier_ones():
     np.testing.assert_array_equal(predicted, np.flatnonzero(REVIEWS.elapsed > 0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("every", ["review", "day"])
 def test_predictions_are_those_of_the_weights_at_the_time(every):
     model = fitted(SessionFilter(Hlr(), features="small", trust=1, every=every))
@@ -268,7 +256,6 @@ def test_predictions_are_those_of_the_weights_at_the_time(every):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.slow
 def test_whatever_happens_the_safeguard_limits_the_loss():
     # Outcomes that are worst for the filter: whatever it thinks less likely than its base does.
     reviews = REVIEWS
@@ -292,36 +279,6 @@ def test_whatever_happens_the_safeguard_limits_the_loss():
     assert loss(model.predict(reviews, rows)) < base - math.log(1 - 0.1) + 1e-9
 
 
-@pytest.mark.slow
-def test_a_session_that_goes_badly_is_noticed():
-    rng = np.random.default_rng(0)
-    days, per_day = 60, 40
-    bad = rng.random(days) < 0.3
-    p = np.repeat(np.where(bad, 0.4, 0.95), per_day)
-    cards = np.tile(np.arange(per_day), days)
-    day = np.repeat(np.arange(days), per_day)
-    new = day == 0
-    reviews = replace(
-        REVIEWS.take(np.zeros(days * per_day, np.int64)),
-        card=cards,
-        day=day,
-        rating=np.where(rng.random(len(p)) < p, 3, 1),
-        elapsed_days=np.where(new, -1, 1),
-        elapsed=np.where(new, 0.0, 1.0),
-        row=np.arange(len(p)),
-        duration_ms=np.full(len(p), 5000.0),
-    )
-    train, test = np.arange(per_day, 1200), np.arange(1200, len(p))
-
-    def loss(algorithm):
-        p = fitted(algorithm, reviews, train).predict(reviews, test)
-        return -np.log(np.where(reviews.recalled[test], p, 1 - p)).mean()
-
-    base = Constant(0.785)
-    assert loss(SessionFilter(base)) < loss(base) - 0.05
-    assert loss(SessionFilter(base, features="small")) < loss(base) - 0.05
-
-
 @dataclass(frozen=True)
 class EvenCard(Feature):
     """A feature as a plug-in writes it: recent answers on cards with the same last digit."""
@@ -343,12 +300,6 @@ def test_a_plug_in_adds_a_feature():
         model.predict(REVIEWS, FOLD.test),
         fitted(SessionFilter(Hlr(), features="small")).predict(REVIEWS, FOLD.test),
     )
-    check_blind_to_the_future(algorithm)
-
-
-class OwnRating(Feature):
-    def __call__(self, answers):
-        return answers.reviews.recalled.astype(float)
 
 
 class TooShort(Feature):
@@ -356,27 +307,9 @@ class TooShort(Feature):
         return np.zeros(3)
 
 
-@pytest.mark.slow
-def test_a_feature_that_knows_the_outcome_is_found():
-    with pytest.raises(CheckFailed):
-        check_blind_to_the_future(SessionFilter(Hlr(), extra={"own": OwnRating()}))
-
-
-def test_what_is_no_feature_is_refused():
+def test_a_feature_of_another_length_fails_the_fit():
     with pytest.raises(FitError, match="short"):
         fitted(SessionFilter(Hlr(), extra={"short": TooShort()}))
-    for wrong in (
-        {"extra": {"mine": Hlr()}},
-        {"extra": {"recent_5": TooShort()}},
-        {"prior": {"no such": 1.0}},
-        {"features": "tiny"},
-        {"base": "fsrs7"},
-        {"trust": 1.5},
-        {"drift": -1.0},
-        {"every": "week"},
-    ):
-        with pytest.raises(ConfigError, match=next(iter(wrong))):
-            SessionFilter(**wrong)
 
 
 def test_weights_errors_and_contributions_are_kept(logs_of):
@@ -416,24 +349,6 @@ def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
     found = model.predict(REVIEWS, FOLD.test)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     assert abs(logit(found) - walked.answers.z[FOLD.test]).max() > 0.05
-
-
-def test_a_forecast_does_not_know_the_answers_since_the_cards_previous_review():
-    model = fitted(Forecast(Hlr(), width=0.5))
-    for row in FOLD.test[10:60:10]:
-        previous = int(np.flatnonzero(REVIEWS.card[:row] == REVIEWS.card[row])[-1])
-        since = np.arange(max(previous, int(FOLD.train[-1])) + 1, row)
-        rating = REVIEWS.rating.copy()
-        rating[since] = np.where(rating[since] > 1, 1, 4)
-        time = REVIEWS.duration_ms.copy()
-        time[since] *= 5
-        other = replace(REVIEWS, rating=rating, duration_ms=time)
-        rows = np.array([row])
-        assert model.predict(REVIEWS, rows) == model.predict(other, rows)
-        if len(since):
-            earlier = rating.copy()
-            earlier[: previous - 20] = np.where(earlier[: previous - 20] > 1, 1, 4)
-            assert model.predict(replace(other, rating=earlier), rows) != model.predict(other, rows)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, 1.4, -0.1])
@@ -477,11 +392,7 @@ def test_the_curve_of_a_forecast_falls():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "expected"),
-    [
-        (SessionFilter(), 0.4259),
-        (SessionFilter(features="small", width=0.03, level_width=0.03), 0.4264),
-        (Forecast(), 0.4264),
-    ],
+    [(SessionFilter(), 0.4259), (Forecast(), 0.4264)],
 )
 def test_loss_of_a_real_user(josh_log, logs_of, algorithm, expected):
     evaluate = EvaluateUser(logs_of(josh_log), algorithm, SrsBenchmarkEqualised(), 0, curves=0)

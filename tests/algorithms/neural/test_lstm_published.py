@@ -22,16 +22,13 @@ from srs_eval.algorithms.neural.sequences import histories_before
 from srs_eval.algorithms.neural.training import generator_from, last_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.errors import FitError, FitSkipped
+from srs_eval.errors import FitError
 from srs_eval.nouns import IntArray, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
 def lstm_model(parameters: tuple[float, ...]) -> NetworkModel:
     return NetworkModel(LstmNetwork, (8,), parameters)
-
-
-SINES = lstm_model(tuple(0.3 * math.sin(k) for k in range(1, 490)))
 
 
 def small_log(n_cards: int = 40, seed: int = 0) -> Reviews:
@@ -121,26 +118,6 @@ def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1()
     assert slopes.tolist() == pytest.approx([1.0, -63.4874], abs=1e-3)
 
 
-def test_a_forgetting_curve_falls_and_meets_the_prediction_and_0_9() -> None:
-    reviews = small_log()
-    rows = later_rows(reviews)
-    stability = np.exp(SINES.states(reviews, rows)[:, 0])
-    elapsed = np.c_[np.ones(len(rows)), reviews.elapsed[rows], stability]
-    curve = SINES.predict_at(reviews, rows, elapsed)
-    assert curve[:, 1] == pytest.approx(SINES.predict(reviews, rows), abs=1e-15)
-    assert curve[:, 2] == pytest.approx(np.full(len(rows), 0.9))
-    assert (
-        np.diff(SINES.predict_at(reviews, rows, np.tile([1.0, 2, 9], (len(rows), 1)))) < 0
-    ).all()
-
-
-def test_without_a_training_review_that_has_a_past_the_fit_is_skipped() -> None:
-    reviews = small_log()
-    first_reviews = np.flatnonzero(reviews.elapsed_days < 0)
-    with pytest.raises(FitSkipped, match="user ada: lstm_published needs"):
-        LstmPublished().fit(reviews, first_reviews, np.random.default_rng(0))
-
-
 @pytest.mark.slow
 def test_a_diverged_fit_names_the_user_and_what_to_try() -> None:
     reviews = small_log()
@@ -167,13 +144,10 @@ def test_without_pytorch_the_error_says_what_to_install() -> None:
 def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer(josh_log: Reviews) -> None:
     task = SrsBenchmark()(josh_log, same_day=LstmPublished.same_day)
     losses = []
-    for seed in range(3):
-        for fold in task.folds:
-            model = LstmPublished().fit(
-                task.reviews, fold.train, np.random.default_rng([seed, fold.number])
-            )
-            p = model.predict(task.reviews, fold.test)
-            losses.append(-np.log(np.where(task.reviews.recalled[fold.test], p, 1 - p)))
-    assert sum(map(len, losses)) == 3 * 5020
+    for fold in task.folds:
+        model = LstmPublished().fit(task.reviews, fold.train, np.random.default_rng(fold.number))
+        p = model.predict(task.reviews, fold.test)
+        losses.append(-np.log(np.where(task.reviews.recalled[fold.test], p, 1 - p)))
+    assert sum(map(len, losses)) == 5020
     # One run of the public trainer, whose seed is not known, gave 0.4994; seeds differ by 0.01.
     assert np.concatenate(losses).mean() == pytest.approx(0.4994, abs=0.03)

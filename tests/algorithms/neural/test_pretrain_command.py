@@ -51,11 +51,6 @@ def test_a_command_that_cannot_be_followed_says_why(
     assert reason in capsys.readouterr().err
 
 
-def test_help_tells_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(["--help"]) == 0
-    assert "weights=gru.safetensors" in capsys.readouterr().out
-
-
 class Shy:
     """Can be pretrained, and does not say where what it has learned is."""
 
