@@ -2,11 +2,13 @@
 
 from dataclasses import fields
 from functools import partial
+from io import StringIO
 
 import pytest
 from commands import QUIET, SMALL
 from commands import run_here as command
 from invented import Logs
+from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.algorithms.baselines import Average
@@ -49,21 +51,11 @@ def test_python_and_the_command_write_the_same_files(tmp_path, monkeypatch):
 def test_nothing_is_printed_and_progress_goes_to_the_bar_that_is_given(experiment, capfd):
     bars = []
 
-    class Bar:
-        def __init__(self, *, total, initial):
-            self.total, self.n = total, initial
-            bars.append(self)
+    def bar(**options):
+        bars.append(tqdm(**options, file=StringIO()))
+        return bars[-1]
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def update(self, n=1):
-            self.n += n
-
-    evaluate(experiment(Average()), progress=Bar)
+    evaluate(experiment(Average()), progress=bar)
     assert [(bar.n, bar.total) for bar in bars] == [(10, 10)]
     evaluate(experiment(Average()))
     assert capfd.readouterr() == ("", "")
@@ -76,7 +68,7 @@ def test_some_users_can_be_chosen_and_evaluated_elsewhere(experiment):
     assert other.by_user.values.tolist() == whole.by_user.values[1:].tolist()
 
 
-def test_each_log_is_read_once(experiment):
+def test_each_log_is_read_once_and_a_source_without_users_is_refused(experiment):
     class Counting(Logs):
         reads = []
 
@@ -87,9 +79,6 @@ def test_each_log_is_read_once(experiment):
     source = Counting(experiment(Average()).source.logs)
     evaluate(experiment(Average(), source=source))
     assert source.reads == [1, 2]
-
-
-def test_a_source_without_users_is_refused(experiment):
     with pytest.raises(ReviewLogError):
         evaluate(experiment(Average(), source=Logs({})))
 
