@@ -45,7 +45,7 @@ def test_mistakes_are_told_as_the_transcript_says_before_anything_runs(
         done = shell("hydra.run.dir=out", "hydra.sweep.dir=out", *words)
         assert (done.status, "Traceback" in done.err) == (2, False), words
         assert {path.name for path in shell.folder.iterdir()} <= {*before, "out"}, words
-        return re.sub(r"there are(\n  .*)+", "there are …", done.err)
+        return done.err
 
     before = {path.name for path in shell.folder.iterdir()}
     transcript(name, told_by)
