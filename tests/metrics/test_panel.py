@@ -12,6 +12,7 @@ from hydra.utils import instantiate
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.threshold import confusion_statistics
+from srs_eval.nouns.predictions import select
 
 CONF = Path(__file__).parents[2] / "conf"
 SECTIONS = {"test", "calibration", "discrimination", "threshold", "time"}
@@ -36,16 +37,12 @@ class Constant:
         return self.number
 
 
-def test_the_default_option_is_the_default_panel():
-    panel = build("default")
-    assert panel.names == default_panel().names
-    assert list(panel) == list(default_panel())
-
-
-def test_the_full_option_is_the_full_panel():
-    panel = build("full")
-    assert panel.names == full_panel().names
-    assert list(panel) == list(full_panel())
+@pytest.mark.parametrize(
+    ("option", "panel"), [("default", default_panel()), ("full", full_panel())]
+)
+def test_options_are_the_panels_of_the_library(option, panel):
+    assert list(build(option)) == list(panel)
+    assert panel.names[: len(default_panel().names)] == default_panel().names
 
 
 def test_thresholds_can_be_set_and_metrics_left_out_from_the_command_line():
@@ -81,17 +78,6 @@ def test_what_is_infinite_counts_as_undefined(one_user):
 
 
 def test_no_predictions_make_every_metric_undefined(one_user):
-    nobody = one_user()
-    empty = replace(
-        nobody,
-        curves=None,
-        **{
-            name: getattr(nobody, name)[:0]
-            for name in ("user", "fold", "row", "card", "p", "recalled", "elapsed_days")
-        },
-        nth_review=nobody.nth_review[:0],
-        lapses=nobody.lapses[:0],
-        train_rate=nobody.train_rate[:0],
-    )
+    empty = select(replace(one_user(), curves=None), slice(0, 0))
     scores = default_panel().score(empty)
     assert all(math.isnan(value) for value in scores.values())

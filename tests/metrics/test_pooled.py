@@ -16,7 +16,7 @@ from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import SmeceExact
 from srs_eval.nouns import Predictions
-from srs_eval.nouns.predictions import concatenate, select
+from srs_eval.nouns.predictions import concatenate
 from srs_eval.stats import resample
 
 PANEL = default_panel()
@@ -49,19 +49,6 @@ def test_nobody_scores_as_undefined():
     assert all(math.isnan(score) for score in pooled.scores.values())
     assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
     assert pooled.thresholds == ()
-
-
-def test_a_user_without_reviews_changes_no_score(users):
-    nobody = replace(select(users[0], slice(0, 0)), curves=None)
-    panel = Panel([LogLoss(), Auc(), SmeceExact()])
-    with_nobody = pool(panel, lambda: [*users, nobody], resamples=1)
-    assert with_nobody.scores == pool(panel, lambda: users, resamples=1).scores
-
-
-def test_four_users_have_scores_but_no_intervals(users):
-    pooled = pool(PANEL, lambda: users[:4], resamples=10)
-    assert all(math.isfinite(score) for score in pooled.scores.values())
-    assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
 
 
 def test_metrics_of_rows_get_all_rows_together_but_no_interval(users):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from srs_eval.metrics.discrimination import roc_of
 from srs_eval.metrics.prediction_cells import (
     EQUAL_SHARES,
-    EQUAL_STEPS,
     FINE,
     FineCells,
     PredictionCells,
@@ -56,13 +55,6 @@ def test_edges_are_chosen_so_that_few_predictions_are_told_apart(pairs, dtype):
     counted, exact = tally_of_cells(total.values[0]), tally(p, recalled)
     assert counted.p == pytest.approx(exact.p, abs=1e-15)
     assert counted.recalled.tolist() == exact.recalled.tolist()
-
-
-@pytest.mark.parametrize("n", [1, 2, 10_000])
-def test_there_are_no_more_cells_than_a_table_of_users_has_room_for(n):
-    p = np.random.default_rng(0).random(n)
-    made = PredictionCells.for_predictions(tally(p, np.ones(n, bool)))
-    assert made.cells <= EQUAL_SHARES + EQUAL_STEPS + 1
 
 
 @pytest.mark.parametrize("width", [1e-5, 1e-9])

@@ -69,19 +69,6 @@ def test_any_line_makes_the_likelihood_level(pairs):
         assert abs(missed @ x) < 40 * blur
 
 
-@settings(max_examples=20, deadline=None)
-@given(reviews)
-def test_seeing_recalls_as_lapses_turns_the_intercepts_only(pairs):
-    p, recalled = (np.array(column) for column in zip(*pairs, strict=True))
-    # Certain and wrong on both sides leaves the likelihood level, and the shift to rounding.
-    p = np.clip(p.round(3), 0.001, 0.999)
-    line, turned = line_of(counted(p, recalled)), line_of(counted(1 - p, ~recalled))
-    assert turned.slope == pytest.approx(line.slope, abs=1e-6, rel=1e-6, nan_ok=True)
-    assert turned.intercept == pytest.approx(-line.intercept, abs=1e-6, rel=1e-6, nan_ok=True)
-    large, other = (in_the_large(*one) for one in ((p, recalled), (1 - p, ~recalled)))
-    assert other == pytest.approx(-large, abs=1e-7, nan_ok=True)
-
-
 @pytest.mark.parametrize(
     ("p", "recalled"),
     [
@@ -94,12 +81,6 @@ def test_seeing_recalls_as_lapses_turns_the_intercepts_only(pairs):
 def test_separated_outcomes_have_no_finite_slope(p, recalled):
     assert np.isnan(line_of(counted(p, recalled))).all()
     assert in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
-
-
-def test_outcomes_enclosed_by_others_are_not_separated():
-    line = line_of(counted([0.2, 0.5, 0.5, 0.8], [0, 1, 1, 0]))
-    assert line.slope == pytest.approx(0, abs=1e-9)
-    assert line.intercept == pytest.approx(0, abs=1e-9)
 
 
 def test_certain_predictions_are_clipped():

@@ -9,7 +9,6 @@ from metric_functions import smece, smece_exact
 from pairs import counted
 
 from srs_eval.metrics.smece import lattice_of, residual_field
-from srs_eval.metrics.tally import tally
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +65,6 @@ def test_the_exact_number_is_its_own_bandwidth(weyl):
     assert residual_field(counted(p, recalled)).absolute_integral(value) == pytest.approx(
         value, abs=1e-9
     )
-
-
-def test_more_smoothing_never_leaves_more_error(weyl):
-    residuals = residual_field(tally(*weyl(500, 0.1)))
-    errors = [residuals.absolute_integral(sigma) for sigma in np.geomspace(1e-3, 1, 30)]
-    assert np.all(np.diff(errors) <= 1e-7)
 
 
 def test_bandwidths_may_be_as_small_as_numbers_get():

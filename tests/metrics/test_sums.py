@@ -15,7 +15,6 @@ from srs_eval.metrics.proper import ScoreSums, TrainRateSums
 from srs_eval.metrics.recall_over_time import ElapsedSums
 from srs_eval.metrics.sums import Totals, add_up, codes_of, stacked
 from srs_eval.metrics.threshold import ThresholdSums
-from srs_eval.nouns.predictions import select
 
 quick = settings(max_examples=25, deadline=None)
 
@@ -126,13 +125,6 @@ def test_one_group_is_added_up_as_precisely_as_several(sums, dtype):
     (alone,) = add_up([sums], predictions)
     (grouped,) = add_up([sums], predictions, np.zeros(3000, np.int64), 1)
     assert alone.values == pytest.approx(grouped.values, rel=1e-12)
-
-
-@pytest.mark.parametrize("group", [None, np.empty(0, np.int64)])
-def test_no_reviews_add_up_to_nothing(group):
-    nobody = select(invented(3, 0), slice(0, 0))
-    for total in add_up([ByCard(), Together()], nobody, group, 2 if group is not None else 1):
-        assert not total.values.any()
 
 
 def test_groups_that_are_stacked_keep_their_cells():
