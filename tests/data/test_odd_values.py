@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import rest_nightly
-from commands import QUIET, Here, summary_of
 
 from srs_eval.data import files
 from srs_eval.data.frame import ReviewFrame
@@ -27,7 +26,6 @@ from srs_eval.data.times import read_times
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import Reviews, Source
 from srs_eval.place import Place
-from srs_eval.results.files import write_table
 
 DAYS = Columns(day="day")
 BASE: dict[str, Any] = {"card": [1, 1, 2], "rating": [3, 3, 4], "day": [0, 1, 1]}
@@ -78,21 +76,6 @@ def test_names_that_differ_only_in_case_or_spelling_are_kept_apart_and_told(
     composed, combining = "\u00e9", "e\u0301"
     assert len(read(csv(tmp_path, "card,rating,day", f"{composed},3,0", f"{combining},3,0")).notes)
     assert read(csv(tmp_path, "card,rating,day", "a,3,0", "b,3,0")).notes == ()
-
-
-@pytest.mark.slow
-def test_notes_are_printed_and_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [f"{card},{1 + day % 4},{day}" for day in range(60) for card in ("Rose", "rose", "er")]
-    csv(tmp_path, "card,rating,day", *rows)
-    words = ["data=csv", "data.path=log.csv", "data.columns.day=day", "hydra.run.dir=out"]
-    done = Here(tmp_path, capsys)("algo=avg", *words, *QUIET)
-    assert done.status == 0, done.err
-    (note,) = summary_of(tmp_path / "out")["notes"]
-    assert "'Rose' and 'rose'" in note
-    assert note in done.out
 
 
 @pytest.mark.parametrize("name", ["NaN", "nan", "null", "None", "NA", "N/A", "<NA>", "", "NULL"])
@@ -304,24 +287,6 @@ def test_damaged_notes_of_pandas_do_not_matter(tmp_path: Path) -> None:
     table = pa.table(BASE).replace_schema_metadata({"pandas": "{garbage"})
     pq.write_table(table, tmp_path / "log.parquet")
     assert len(read(tmp_path / "log.parquet")) == 3
-
-
-@pytest.mark.slow
-def test_pages_are_compared_with_their_checksums(tmp_path: Path) -> None:
-    path = tmp_path / "log.parquet"
-    write_table(path, pa.table({name: np.repeat(values, 500) for name, values in BASE.items()}))
-    content = path.read_bytes()
-    refused = 0
-    for place in range(4, len(content) // 2, 7):
-        flipped = bytes([content[place] ^ 16])
-        path.write_bytes(content[:place] + flipped + content[place + 1 :])
-        try:
-            log = read(path)
-        except ReviewLogError:
-            refused += 1
-        else:  # in what is not needed, such as statistics
-            assert log.rating.tolist() == np.repeat(BASE["rating"], 500).tolist()
-    assert refused
 
 
 def test_more_rows_than_any_memory_holds_are_refused(

@@ -1,9 +1,4 @@
-import json
 import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -89,6 +84,9 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
     assert_same(logs, table)
     later = PartitionedLogs(tmp_path / "logs", day_start_hour=12).read("ana")
     assert not np.array_equal(later.day, logs.read("ana").day)
+    sample = PartitionedLogs(tmp_path / "logs", sample=3)
+    assert sample.users() == ReviewTable(table.path, COLUMNS, sample=3).users()
+    assert "3 of" in sample.remarks()[0]
 
 
 @pytest.mark.slow
@@ -143,15 +141,6 @@ def test_names_are_replaced_by_digests(tmp_path, small, monkeypatch):
     assert command([*words, "names=salted", "out=x"]) == 2
 
 
-def test_a_sample_reads_some_users(tmp_path, small):
-    table = ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop")
-    prepare(table, Place.of(tmp_path / "logs"))
-    sample = PartitionedLogs(tmp_path / "logs", sample=3)
-    assert len(sample.users()) == 3
-    assert sample.users() == ReviewTable(table.path, COLUMNS, sample=3).users()
-    assert "3 of" in sample.remarks()[0]
-
-
 @pytest.mark.parametrize(
     "damage",
     rest_nightly(
@@ -159,14 +148,11 @@ def test_a_sample_reads_some_users(tmp_path, small):
     ),
 )
 def test_damaged_folders_are_refused(tmp_path, small, damage):
-    folders = []
-    for seed in (1, 2):
+    folders = [tmp_path / "logs", tmp_path / "others"]
+    for seed, folder in enumerate(folders):
         data = reviews([f"u{number}" for number in range(20)], seed=seed)
-        table = ReviewTable(
-            written(data, tmp_path / f"{seed}.csv"), {"user": "who"}, duplicates="drop"
-        )
-        folders.append(tmp_path / f"logs{seed}")
-        prepare(table, Place.of(folders[-1]))
+        path = written(data, tmp_path / f"{seed}.csv")
+        prepare(ReviewTable(path, {"user": "who"}, duplicates="drop"), Place.of(folder))
     part, index = folders[0] / "bucket=0001" / "part.parquet", folders[0] / INDEX
     if damage == "truncated":
         part.write_bytes(part.read_bytes()[:-100])
@@ -300,27 +286,6 @@ def test_the_statement_of_the_docs_exports_what_can_be_indexed(tmp_path, monkeyp
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 
-@pytest.mark.slow
-def test_a_killed_prepare_leaves_no_index(tmp_path):
-    written(reviews(rows=200_000), tmp_path / "log.csv")
-    words = ["data=csv", "data.path=log.csv", "data.columns.user=who", "out=logs"]
-    code = """
-        import os, signal, sys
-        from srs_eval.data import preparing
-        preparing._GROUP_ROWS = preparing._PART_ROWS = 5000
-        index, preparing.write_index = preparing.write_index, lambda *_: os.kill(os.getpid(), 9)
-        from srs_eval.commands.prepare import command
-        command(sys.argv[1:])
-    """
-    killed = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *words], cwd=tmp_path, check=False
-    )
-    assert killed.returncode == -signal.SIGKILL
-    assert (tmp_path / "logs").is_dir()
-    with pytest.raises(ReviewLogError):
-        PartitionedLogs(tmp_path / "logs").users()
-
-
 @pytest.mark.nightly
 def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
     data = reviews()
@@ -352,13 +317,3 @@ def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
         for absent in ("s3://bucket/nothing", "s3://nobody/logs"):
             with pytest.raises((ReviewLogError, PlaceError)):
                 PartitionedLogs(absent).users()
-
-
-def test_the_index_says_how_to_read(tmp_path):
-    table = ReviewTable(
-        written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop", time_unit="s"
-    )
-    prepare(table, Place.of(tmp_path / "logs"))
-    about = json.loads(pq.read_schema(tmp_path / "logs" / INDEX).metadata[b"srs_eval"])
-    assert about["reading"]["time_unit"] == "s"
-    assert about["columns"]["deck"] == "deck"

