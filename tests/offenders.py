@@ -3,11 +3,8 @@
 It is a module of its own so that other packages can be tried with it where no checkout is.
 """
 
-import json
 import os
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -68,20 +65,6 @@ def reads(name, column, **declared):
     return type(name, (Algorithm,), {"fit": fit, "column": staticmethod(column), **declared})
 
 
-def learns(name, column, **declared):
-    """The same of a function that is computed when it is fitted, and ends with that log."""
-
-    def fit(self, reviews, rows, rng):
-        known = column(reviews)
-
-        def predicted(reviews, rows):
-            return np.where(rows < len(known), known[np.minimum(rows, len(known) - 1)], 0.7)
-
-        return Model(predicted)
-
-    return type(name, (Algorithm,), {"fit": fit, **declared})
-
-
 def following(column):
     """The value of the next row; at the end, that of the last."""
     return np.append(column[1:], column[-1:])
@@ -123,21 +106,6 @@ def distance_of_names(reviews):
     return 0.5 + 0.4 * np.exp(-np.abs(np.diff(number, prepend=number[0])) / 5)
 
 
-def comes_again(reviews):
-    """Whisper in single precision how soon the card comes again."""
-    again, place = np.full(len(reviews), 1000), {}
-    for row in range(len(reviews) - 1, -1, -1):
-        again[row] = place.get(int(reviews.card[row]), row + 1000) - row
-        place[int(reviews.card[row])] = row
-    return (0.9 - 8e-7 * np.exp(-again / 100)).astype(np.float32)
-
-
-def rows_since_the_previous_review(reviews):
-    previous = rows_by_card(reviews.card).previous()
-    since = np.where(previous < 0, 0, reviews.row - reviews.row[previous])
-    return 0.9 - 0.0001 * np.log1p(since)
-
-
 def answer_times_of_the_day(reviews):
     spent = np.r_[0, np.cumsum(reviews.duration_ms)]
     return 0.1 + 0.8 / (1 + (spent[:-1] - spent[day_begins(reviews)]) / 10_000)
@@ -162,13 +130,36 @@ LearnsWhileTestedWithoutSayingSo = reads(
     "LearnsWhileTestedWithoutSayingSo",
     lambda log: 0.05 + 0.9 * mean_before(log.recalled, log.day >= 0),
 )
+ReadsGapsBetweenRowNumbers = reads(
+    "ReadsGapsBetweenRowNumbers", lambda log: 0.9 - 0.7 * (following(log.row) > log.row + 1)
+)
+NumbersCardsByTheirNames = reads("NumbersCardsByTheirNames", distance_of_names, when="at_review")
+WhispersItsOutcomeBeforeTheEnd = reads(
+    "WhispersItsOutcomeBeforeTheEnd",
+    lambda log: 0.8 + 4e-13 * np.append(log.recalled[:-1], [False]),
+)
+WhispersTheDeckOfTheNextReview = reads(
+    "WhispersTheDeckOfTheNextReview",
+    lambda log: 0.8 - 1e-13 * (following(log.deck) > log.deck),
+)
+LearnsUntilTheDayBeforeWithoutSayingSo = reads(
+    "LearnsUntilTheDayBeforeWithoutSayingSo", lambda log: recalled_until(log, day_begins(log))
+)
+CountsTheReviewsOfTheSession = reads(
+    "CountsTheReviewsOfTheSession",
+    lambda log: 0.9 - 0.5 / (2 + np.arange(len(log)) - day_begins(log)),
+    when="day_before",
+)
+TimesTheAnswersOfTheDay = reads(
+    "TimesTheAnswersOfTheDay", answer_times_of_the_day, when="day_before"
+)
+WhispersTheSession = reads(
+    "WhispersTheSession",
+    lambda log: 0.8 + 1e-13 * mean_before(log.recalled, log.elapsed_days > 0),
+    when="day_before",
+)
 AddsUpSecondsToAClock = reads("AddsUpSecondsToAClock", clock, same_day=True)
 ReadsTheTruth = reads("ReadsTheTruth", lambda log: 0.01 + 0.9 * log.truth)
-
-
-class ReadsTheBatchItIsTestedIn(Honest):
-    def predicted(self, reviews, rows):
-        return np.full(len(rows), 0.1 + 0.8 * reviews.recalled[rows[len(rows) // 2 :]].mean())
 
 
 class OneArray:
@@ -380,7 +371,7 @@ class IsCertain(Honest):
         return np.where(reviews.elapsed[rows] > 3, 0.5, 1.0)
 
 
-class PredictsNothingWithoutATrainingReview(Honest):
+class DividesByNothing(Honest):
     def fit(self, reviews, rows, rng):
         average = reviews.recalled[rows].sum() / len(rows) if len(rows) else np.nan
         return Model(lambda reviews, rows: np.full(len(rows), average))
@@ -425,7 +416,7 @@ class RaisesCountsToAPower(Honest):
             return 0.5 ** (growth * (1 + 1 / growth) / growth / 2) / 1.01
 
 
-class DividesByTheSpreadOfTrainingReviews(Honest):
+class DividesByASpread(Honest):
     def fit(self, reviews, rows, rng):
         if not len(rows):
             raise FitSkipped("no training reviews")
@@ -482,27 +473,20 @@ class RefusesItsOwnParameters(Learned):
 _ANSWERS: dict = {}
 _LAPSES: dict = {}
 _LEVELS: dict = {}
-_FOLDER = tempfile.TemporaryDirectory()
 
 
-class KeepsTheLongestLogOfAUser(Honest):
-    """Its own outcomes come from a cache, as from one of features that is filled once."""
-
-    def key(self, reviews):
-        return reviews.user
+class KeepsAnswersByLength(Honest):
+    """Whichever log comes first says what is predicted for all others of its length."""
 
     def predicted(self, reviews, rows):
-        kept = _ANSWERS.get((type(self), self.key(reviews)))
-        if kept is None or len(kept) < len(reviews):
-            kept = _ANSWERS[type(self), self.key(reviews)] = reviews.recalled.copy()
+        kept = _ANSWERS.setdefault(len(reviews), reviews.recalled.copy())
         return np.where(kept[rows], 0.9, 0.6)
 
 
-class KeepsAnswersByTheLengthOfTheLog(KeepsTheLongestLogOfAUser):
-    """Whichever log comes first says what is predicted for all others of its length."""
-
-    def key(self, reviews):
-        return len(reviews)
+class WhispersTheAnswersOfTestRows(Honest):
+    def fit(self, reviews, rows, rng):
+        known = np.append(reviews.recalled, np.zeros(10_000, bool))
+        return Model(lambda reviews, rows: 0.8 + 4e-13 * known[rows])
 
 
 class KeepsATableOfCards(Honest):
@@ -522,30 +506,13 @@ class KeepsATableOfCards(Honest):
         return np.tile(self.predicted(reviews, rows)[:, None], elapsed.shape[1])
 
 
-class KeepsTheLatestTableOfCards(KeepsATableOfCards):
+class KeepsTheLatestTable(KeepsATableOfCards):
     """Each fit counts its cards anew, but forgets none of them: two fits alike are the same."""
 
     def fit(self, reviews, rows, rng):
         for card in np.unique(reviews.card[rows]):
             _LAPSES.pop(card, None)
         return super().fit(reviews, rows, rng)
-
-
-class KeepsOutcomesInAFile(Honest):
-    file: ClassVar[Path] = Path(_FOLDER.name) / "outcomes.json"
-
-    def outcomes(self):
-        return json.loads(self.file.read_text()) if self.file.exists() else {}
-
-    def fit(self, reviews, rows, rng):
-        seen = zip(reviews.card[rows], reviews.day[rows], reviews.recalled[rows], strict=True)
-        learned = {f"{card} {day}": 0.001 + 0.998 * bool(right) for card, day, right in seen}
-        self.file.write_text(json.dumps(self.outcomes() | learned))
-        return Model(self.predicted)
-
-    def predicted(self, reviews, rows):
-        known, keys = self.outcomes(), zip(reviews.card[rows], reviews.day[rows], strict=True)
-        return np.array([known.get(f"{card} {day}", 0.5) for card, day in keys])
 
 
 class ItsCurveFollowsTheSession(Honest):
@@ -610,7 +577,7 @@ class AStepLearnsFromTestRows(AStepKnowsItsOutcomes):
         yield self.fit(reviews, rows, rng)
 
 
-class TheLastStepPeeksInLogsItWasNotFittedTo(AStepKnowsItsOutcomes):
+class TheLastStepPeeksInOtherLogs(AStepKnowsItsOutcomes):
     def fit_in_steps(self, reviews, rows, rng):
         known = len(reviews)
 
@@ -726,23 +693,6 @@ class LearnsUntilTheReview(LearnsUntilThePreviousReview):
         return np.arange(len(reviews))
 
 
-class AsksANetworkOnceForEachHistory(Honest):
-    """Honest: how single precision rounds depends on how many different histories there are."""
-
-    def fit(self, reviews, rows, rng):
-        shapes = ((3, 16), (16, 16), (16,))
-        first, second, third = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
-
-        def predicted(reviews, rows):
-            counts = [earlier_on_card(reviews.card, reviews.recalled == way) for way in (0, 1)]
-            inputs = np.c_[np.log1p(reviews.elapsed), *counts].astype(np.float32)
-            distinct, which = np.unique(inputs, axis=0, return_inverse=True)
-            out = np.tanh(np.tanh(distinct @ first) @ second / 4) @ third / 4
-            return (1 / (1 + np.exp(-out))).astype(np.float32)[which.ravel()][rows]
-
-        return Model(predicted)
-
-
 @dataclass(frozen=True)
 class Silent:
     """A model that says nothing about what it has learned."""
@@ -773,7 +723,6 @@ HONEST = [
     NeedsManyReviews,
     LearnsUntilTheReview,
     TakesItsOwnOutcomeAwayAgain,
-    AsksANetworkOnceForEachHistory,
     HasStepsAndNoParameters,
     HasAnArrayOfParameters,
     HasPredictionsInSinglePrecision,
@@ -801,132 +750,83 @@ class MisspellsItsCurve(Honest):
         return MisspeltCurve(super().fit(reviews, rows, rng).predicted)
 
 
-BLIND, FITTED = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
-TIMELY, IN_STEPS = checks.check_time_of_prediction, checks.check_last_step_is_the_fit
-OUTLIVES, WORKER = checks.check_nothing_outlives_a_fit, checks.check_goes_to_a_worker
-SAME, UNCHANGED = checks.check_deterministic, checks.check_inputs_not_mutated
-RANGE, CURVE = checks.check_probabilities_in_range, checks.check_predict_at_equals_predict
-NAMES, EMPTY = checks.check_capability_names, checks.check_empty_folds
-LENGTHS, REBUILT = checks.check_short_and_long_histories, checks.check_parameters_rebuild_the_model
+def caught(check, advice, *cheats):
+    return [(cheat, check, advice) for cheat in cheats]
 
-# What is read by whom, and how much of it: each check meets each with one of the others.
+
+# Each check meets what can be read, by whom and how much of it, in pairs.
 CAUGHT = [
-    (ReadsItsOwnRating, BLIND, "earlier reviews"),
-    (ReadsItsOwnDuration, BLIND, "earlier reviews"),
-    (ReadsALaterReviewOfAnotherCard, BLIND, "earlier reviews"),
-    (ReadsTheAverageOfTheWholeLog, BLIND, "over the whole log"),
-    (ReadsTheBatchItIsTestedIn, BLIND, "earlier reviews"),
-    (ReadsGapsBetweenLaterDays, BLIND, "everything after it"),
-    (AddsUpSecondsToAClock, BLIND, "answer times"),
-    (reads("Names", distance_of_names, when="at_review"), BLIND, "everything after it"),
-    (reads("Rows", lambda log: 0.9 - 0.7 * (following(log.row) > log.row + 1)), BLIND, "after it"),
-    (
-        reads("Seconds", lambda log: 0.2 + (log.elapsed_seconds % 86400) / 2e5),
-        BLIND,
-        "answer times",
+    *caught(
+        checks.check_blind_to_the_future,
+        "earlier reviews",
+        *(ReadsItsOwnRating, ReadsItsOwnDuration, ReadsALaterReviewOfAnotherCard),
+        *(CurveLeaksIntoOneArray, CurvePeeksAtTimesThatAreNotRound, PeeksInLongLogs),
+        *(PeeksAtUsersOfOrdinaryNames, PeeksWhereFewRowsAreAskedFor),
     ),
-    (
-        reads("LongAnswers", lambda log: 0.9 - 0.6 * (log.duration_ms > 30_000)),
-        BLIND,
-        "answer times",
+    *caught(
+        checks.check_blind_to_the_future,
+        "everything after it",
+        *(ReadsGapsBetweenLaterDays, ReadsGapsBetweenRowNumbers, NumbersCardsByTheirNames),
     ),
-    (
-        reads("NextDeck", lambda log: 0.8 - 1e-13 * (following(log.deck) > log.deck)),
-        BLIND,
-        "to the same side",
-    ),
-    (
-        reads("BeforeTheEnd", lambda log: 0.8 + 4e-13 * np.append(log.recalled[:-1], [False])),
-        BLIND,
+    *caught(checks.check_blind_to_the_future, "over the whole log", ReadsTheAverageOfTheWholeLog),
+    *caught(checks.check_blind_to_the_future, "answer times", AddsUpSecondsToAClock),
+    *caught(
+        checks.check_blind_to_the_future,
         "its own answer",
+        *(LeaksLessThanRounding, WhispersItsOutcomeBeforeTheEnd),
     ),
-    (reads("ComesAgain", comes_again), BLIND, "from their row on was changed"),
-    (CurveLeaksIntoOneArray, BLIND, "earlier reviews"),
-    (LeaksLessThanRounding, BLIND, "its own answer"),
-    (LeaksInSinglePrecision, BLIND, "to the same side"),
-    (KeepsTheLongestLogOfAUser, BLIND, "earlier reviews"),
-    (PeeksInLongLogs, BLIND, "earlier reviews"),
-    (PeeksAtUsersOfOrdinaryNames, BLIND, "earlier reviews"),
-    (PeeksWhereFewRowsAreAskedFor, BLIND, "earlier reviews"),
-    (CurvePeeksAtTimesThatAreNotRound, BLIND, "earlier reviews"),
-    (MultipliesByAColumnOfItsFit, BLIND, "ValueError"),
-    (LooksTheNextReviewUp, BLIND, "read only rows before"),
-    (SkipsEveryUser, SAME, "Give the checks a task"),
-    (
-        learns("Neighbours", lambda log: 0.8 + 4e-13 * log.recalled),
-        FITTED,
+    *caught(
+        checks.check_blind_to_the_future,
         "to the same side",
+        *(WhispersTheDeckOfTheNextReview, LeaksInSinglePrecision),
     ),
-    (FitsATenMillionthOnTestRows, FITTED, "before the fit"),
-    (FitsOnTheElapsedTimesOfTestRows, FITTED, "before the fit"),
-    (RefitsOnTestRows, FITTED, "before the fit"),
-    (LearnsFromNewCardsWithoutSayingSo, TIMELY, "reviews of other cards"),
-    (LearnsWhileTestedWithoutSayingSo, TIMELY, "declare `when`"),
-    (
-        reads(
-            "SameDay",
-            lambda log: mean_before(log.recalled, log.elapsed_days == 0),
-            same_day=True,
-        ),
-        TIMELY,
-        "reviews of other cards",
+    *caught(checks.check_blind_to_the_future, "ValueError", MultipliesByAColumnOfItsFit),
+    *caught(checks.check_blind_to_the_future, "read only rows before", LooksTheNextReviewUp),
+    *caught(
+        checks.check_fit_ignores_test_rows,
+        "before the fit",
+        *(FitsATenMillionthOnTestRows, FitsOnTheElapsedTimesOfTestRows, RefitsOnTestRows),
     ),
-    (
-        reads("UntilTheDayBefore", lambda log: recalled_until(log, day_begins(log))),
-        TIMELY,
+    *caught(checks.check_fit_ignores_test_rows, "same side", WhispersTheAnswersOfTestRows),
+    *caught(
+        checks.check_time_of_prediction,
         "previous_review",
+        *(LearnsFromNewCardsWithoutSayingSo, LearnsWhileTestedWithoutSayingSo),
+        *(LearnsUntilTheDayBeforeWithoutSayingSo, ItsCurveFollowsTheSession),
     ),
-    (
-        reads(
-            "Session",
-            lambda log: 0.9 - 0.5 / (2 + np.arange(len(log)) - day_begins(log)),
-            when="day_before",
-        ),
-        TIMELY,
-        "removed",
-    ),
-    (reads("Today", answer_times_of_the_day, when="day_before"), TIMELY, "day_before"),
-    (reads("RowsSince", rows_since_the_previous_review), TIMELY, "previous_review"),
-    (
-        reads(
-            "Whisper",
-            lambda log: 0.8 + 1e-13 * mean_before(log.recalled, log.elapsed_days > 0),
-            when="day_before",
-        ),
-        TIMELY,
-        "same side",
-    ),
-    (ItsCurveFollowsTheSession, TIMELY, "previous_review"),
-    (ReadsTheTruth, checks.check_truth_is_not_read, "reviews.truth"),
-    (AStepKnowsItsOutcomes, IN_STEPS, "earlier reviews"),
-    (AStepLearnsFromTestRows, IN_STEPS, "before the fit"),
-    (TheLastStepPeeksInLogsItWasNotFittedTo, IN_STEPS, "the last step"),
-    (KeepsTheLatestTableOfCards, OUTLIVES, "more of the same log"),
-    (KeepsOutcomesInAFile, OUTLIVES, "more of the same log"),
-    (KeepsAnswersByTheLengthOfTheLog, WORKER, "in a worker process"),
-    (KeepsItsSettingElsewhere, WORKER, "outside of the object"),
-    (EndsAWorker, WORKER, "the process ended"),
-    (KeepsALambda, WORKER, "no lambdas"),
-    (LosesWhatItWasTold, WORKER, "__reduce__"),
-    (IgnoresTheSeed, SAME, "`rng`"),
-    (RemembersBeingAsked, SAME, "asked twice"),
-    (RefitsByChance, SAME, "`refit`"),
-    (RefitChangesTheModelItStartsFrom, SAME, "change no earlier model"),
-    (ChangesItsInput, UNCHANGED, "changed: reviews.elapsed"),
-    (ShufflesItsTrainingRows, UNCHANGED, "train rows, test rows, elapsed"),
-    (HasATableOfParameters, RANGE, "one dimension"),
-    (IsCertain, RANGE, "first is 1.0"),
-    (PredictsWholeNumbers, RANGE, "int64"),
-    (PredictsEveryReview, RANGE, "shape"),
-    (MisspellsACapability, NAMES, "did you mean fit_in_steps"),
-    (MisspellsItsCurve, NAMES, "did you mean predict_at"),
-    (HasAnotherCurve, CURVE, "same history and the same curve"),
-    (HasACurveOfTheWrongShape, CURVE, "shape"),
-    (NeedsATrainingReview, EMPTY, "FitSkipped('no training reviews')"),
-    (PredictsNothingWithoutATrainingReview, EMPTY, "without a training row"),
-    (NeedsARowToPredict, EMPTY, "Return an empty array"),
-    (RaisesCountsToAPower, LENGTHS, "clip what is raised to a power"),
-    (DividesByTheSpreadOfTrainingReviews, LENGTHS, "a few reviews"),
-    (KeepsRoundedParameters, REBUILT, "unrounded"),
-    (RefusesItsOwnParameters, REBUILT, "expected 2 parameters"),
+    *caught(checks.check_time_of_prediction, "day_before", TimesTheAnswersOfTheDay),
+    *caught(checks.check_time_of_prediction, "removed", CountsTheReviewsOfTheSession),
+    *caught(checks.check_time_of_prediction, "same side", WhispersTheSession),
+    *caught(checks.check_truth_is_not_read, "reviews.truth", ReadsTheTruth),
+    *caught(checks.check_last_step_is_the_fit, "earlier reviews", AStepKnowsItsOutcomes),
+    *caught(checks.check_last_step_is_the_fit, "before the fit", AStepLearnsFromTestRows),
+    *caught(checks.check_last_step_is_the_fit, "the last step", TheLastStepPeeksInOtherLogs),
+    *caught(checks.check_nothing_outlives_a_fit, "more of the same log", KeepsTheLatestTable),
+    *caught(checks.check_goes_to_a_worker, "in a worker process", KeepsAnswersByLength),
+    *caught(checks.check_goes_to_a_worker, "outside of the object", KeepsItsSettingElsewhere),
+    *caught(checks.check_goes_to_a_worker, "the process ended", EndsAWorker),
+    *caught(checks.check_goes_to_a_worker, "no lambdas", KeepsALambda),
+    *caught(checks.check_goes_to_a_worker, "__reduce__", LosesWhatItWasTold),
+    *caught(checks.check_deterministic, "Give the checks a task", SkipsEveryUser),
+    *caught(checks.check_deterministic, "`rng`", IgnoresTheSeed),
+    *caught(checks.check_deterministic, "asked twice", RemembersBeingAsked),
+    *caught(checks.check_deterministic, "`refit`", RefitsByChance),
+    *caught(checks.check_deterministic, "no earlier model", RefitChangesTheModelItStartsFrom),
+    *caught(checks.check_inputs_not_mutated, "changed: reviews.elapsed", ChangesItsInput),
+    *caught(checks.check_inputs_not_mutated, "train rows, test rows", ShufflesItsTrainingRows),
+    *caught(checks.check_probabilities_in_range, "one dimension", HasATableOfParameters),
+    *caught(checks.check_probabilities_in_range, "first is 1.0", IsCertain),
+    *caught(checks.check_probabilities_in_range, "int64", PredictsWholeNumbers),
+    *caught(checks.check_probabilities_in_range, "shape", PredictsEveryReview),
+    *caught(checks.check_capability_names, "did you mean refit", MisspellsACapability),
+    *caught(checks.check_capability_names, "did you mean predict_at", MisspellsItsCurve),
+    *caught(checks.check_predict_at_equals_predict, "same history", HasAnotherCurve),
+    *caught(checks.check_predict_at_equals_predict, "shape", HasACurveOfTheWrongShape),
+    *caught(checks.check_empty_folds, "FitSkipped('no training reviews')", NeedsATrainingReview),
+    *caught(checks.check_empty_folds, "without a training row", DividesByNothing),
+    *caught(checks.check_empty_folds, "Return an empty array", NeedsARowToPredict),
+    *caught(checks.check_short_and_long_histories, "raised to a power", RaisesCountsToAPower),
+    *caught(checks.check_short_and_long_histories, "a few reviews", DividesByASpread),
+    *caught(checks.check_parameters_rebuild_the_model, "unrounded", KeepsRoundedParameters),
+    *caught(checks.check_parameters_rebuild_the_model, "2 parameters", RefusesItsOwnParameters),
 ]
