@@ -39,3 +39,12 @@ def retable(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     }
     change(columns)
     pq.write_table(pa.table(columns), file)
+
+
+def resum(columns: dict[str, Any], begin: str, change: Callable[[Any], object]) -> None:
+    """Change sums [users, numbers] of which the name begins so."""
+    (name,) = (name for name in columns if name.startswith(f"sums.{begin}"))
+    size = columns[name].type.list_size
+    wide = columns[name].flatten().to_numpy().copy().reshape(-1, size)
+    change(wide)
+    columns[name] = pa.FixedSizeListArray.from_arrays(wide.ravel(), size)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_nightly
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
-from submissions import retable, rewrite
+from submissions import resum, retable, rewrite
 
 from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.data.synthetic import SyntheticUsers
@@ -26,9 +25,8 @@ from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
 from srs_eval.submit.declared import DECLARED, _unstarted
 from srs_eval.submit.logs_check import scored_rows, source_of
-from srs_eval.submit.problems import SubmissionError
+from srs_eval.submit.problems import Problem, SubmissionError
 from srs_eval.submit.reading import read_leaderboard
-from srs_eval.submit.results_table import _size_problems
 from srs_eval.submit.verifying import accept, verify
 from srs_eval.submit.writing import fingerprint_of
 
@@ -50,6 +48,15 @@ def about(**values: Any) -> Change:
     return lambda folder: rewrite(folder, change)
 
 
+def added(content: str) -> Change:
+    """Add lines to ``submission.yaml``."""
+    return lambda folder: text(ABOUT, (folder / ABOUT).read_text("utf-8") + content)(folder)
+
+
+def text(file: str, content: str) -> Change:
+    return lambda folder: (folder / file).write_text(content, "utf-8")
+
+
 def cell(column: str, value: Any) -> Change:
     """Set the value of the first user; a callable computes it from that of the run."""
 
@@ -57,34 +64,34 @@ def cell(column: str, value: Any) -> Change:
         old = columns[column][0]
         columns[column][0] = value(old) if callable(value) else value
 
-    return lambda folder: retable(folder, change)
+    return table(change)
 
 
 def table(change: Callable[[dict[str, Any]], object]) -> Change:
     return lambda folder: retable(folder, change)
 
 
-def text(file: str, content: str) -> Change:
-    return lambda folder: (folder / file).write_text(content, "utf-8")
+def column(*names: str, of: Any) -> Change:
+    """Set columns, of which all users have the same value."""
+    return table(lambda columns: columns.update({name: [of] * 3 for name in names}))
 
 
-def added(content: str) -> Change:
-    def change(folder: Path) -> None:
-        file = folder / ABOUT
-        file.write_text(file.read_text("utf-8") + content, "utf-8")
-
-    return change
+def sums(begin: str, change: Callable[[Any], object]) -> Change:
+    """Change sums [users, numbers] of which the name begins so."""
+    return table(lambda columns: resum(columns, begin, change))
 
 
-def huge(file: str) -> Change:
-    """Make a sparse file of 2 GB."""
-    return lambda folder: os.truncate(folder / file, 2_000_000_000)
+def predictions(change: Callable[[pa.Table], pa.Table]) -> Change:
+    def changed(folder: Path) -> None:
+        pq.write_table(change(pq.read_table(folder / PREDICTIONS)), folder / PREDICTIONS)
+
+    return changed
 
 
 def with_link(folder: Path) -> None:
     file = folder / RESULTS
-    file.rename(folder.parent.parent / "elsewhere")
-    file.symlink_to(folder.parent.parent / "elsewhere")
+    file.rename(folder.parent / "elsewhere")
+    file.symlink_to(folder.parent / "elsewhere")
 
 
 def without_a_user(folder: Path) -> None:
@@ -93,78 +100,14 @@ def without_a_user(folder: Path) -> None:
     rewrite(folder, lambda a: a["data"].update(users=len(reviews) - 1, reviews=sum(reviews[1:])))
 
 
-def long_names(columns: dict[str, Any]) -> None:
-    """Names that are small in the file and large in memory."""
-    columns["user"] = pa.array(["x" * 1_000_000] * len(columns["user"]))
+def without(kept: Callable[[str], bool]) -> Change:
+    """Leave columns out."""
 
-
-def sums_changed(by: float) -> Change:
     def change(columns: dict[str, Any]) -> None:
-        (name,) = (name for name in columns if name.startswith("sums.EqualBinSums"))
-        flat = columns[name].flatten().to_numpy().copy()
-        flat[1:40:2] += by
-        columns[name] = pa.FixedSizeListArray.from_arrays(flat, columns[name].type.list_size)
+        for name in [name for name in columns if not kept(name)]:
+            del columns[name]
 
     return table(change)
-
-
-def without_sums(columns: dict[str, Any]) -> None:
-    for name in [name for name in columns if name.startswith("sums.")]:
-        del columns[name]
-
-
-def improved(columns: dict[str, Any]) -> None:
-    """Lower every score of a metric that follows from predictions alone."""
-    columns["rmse_bins"] = [value * 0.99 for value in columns["rmse_bins"]]
-
-
-def other_predictions(folder: Path) -> None:
-    found = pq.read_table(folder / PREDICTIONS)
-    p = found.column("p").to_numpy() * 0.99
-    column = found.schema.get_field_index("p")
-    pq.write_table(found.set_column(column, "p", pa.array(p)), folder / PREDICTIONS)
-
-
-def of_sums(begin: str, change: Callable[[Any], object]) -> Change:
-    """Change sums [users, numbers] of which the name begins so."""
-
-    def changed(columns: dict[str, Any]) -> None:
-        (name,) = (name for name in columns if name.startswith(f"sums.{begin}"))
-        size = columns[name].type.list_size
-        wide = columns[name].flatten().to_numpy().copy().reshape(-1, size)
-        change(wide)
-        columns[name] = pa.FixedSizeListArray.from_arrays(wide.ravel(), size)
-
-    return table(changed)
-
-
-def only_auc(columns: dict[str, Any]) -> None:
-    for name in columns.keys() - {"user", "reviews", "rows", "auc"}:
-        del columns[name]
-    columns["auc"] = [1.0] * len(columns["auc"])
-
-
-def predictions_changed(change: Callable[[pa.Table], pa.Table]) -> Change:
-    def changed(folder: Path) -> None:
-        pq.write_table(change(pq.read_table(folder / PREDICTIONS)), folder / PREDICTIONS)
-
-    return changed
-
-
-def further_user(found: pa.Table) -> pa.Table:
-    """Predictions of a user without scores."""
-    other = found.set_column(0, "user", pa.array([99] * len(found)))
-    return pa.concat_tables([found, other.cast(found.schema)])
-
-
-def text_users(columns: dict[str, Any]) -> None:
-    columns["user"] = [str(user) for user in columns["user"]]
-
-
-SECRET = {
-    "_target_": "srs_eval.data.sql.SqlQuery",
-    "query": "SELECT CAST(content AS INT) AS card FROM read_text('/etc/hostname')",
-}
 
 
 def learned_from_them(folder: Path) -> None:
@@ -173,132 +116,132 @@ def learned_from_them(folder: Path) -> None:
     about(pretrained_on={"description": "a set", "users": [each for each in seen if each]})(folder)
 
 
-BAD: dict[str, tuple[str, str, Change]] = {
-    # name: kind of the problem, file, change of the submission `avg`
-    "a better loss": ("sums", RESULTS, cell("log_loss", lambda loss: loss * 0.99)),
-    "a script in the title": ("text", ABOUT, about(model="<script>alert(1)</script>")),
-    "a file of 2 GB": ("size", RESULTS, huge(RESULTS)),
-    "a user twice": ("repeated", RESULTS, cell("user", 2)),
-    "another version": ("version", ABOUT, about(protocol__version="2")),
-    "another version of the data": ("version", ABOUT, about(data__version="3")),
-    "options without a class": ("missing", ABOUT, about(data__options={"users": 3})),
-    "no options": ("missing", ABOUT, about(protocol__options={})),
-    "Inf": ("range", RESULTS, cell("auc", math.inf)),
-    "text for numbers": (
-        "type",
-        RESULTS,
-        table(lambda columns: columns.update(auc=["high"] * len(columns["auc"]))),
+SECRET = {
+    "_target_": "srs_eval.data.sql.SqlQuery",
+    "query": "SELECT CAST(content AS INT) AS card FROM read_text('/etc/hostname')",
+}
+FACTS = {"user", "reviews", "rows", "auc"}
+BAD: dict[str, tuple[str, Change]] = {
+    # name: kind of a problem, change of the submission `avg`
+    "a link": ("link", with_link),
+    "a program": ("name", text("run.sh", "exit")),
+    "a missing file": ("missing", lambda folder: (folder / RESULTS).unlink()),
+    "a file of 2 GB": ("size", lambda folder: os.truncate(folder / RESULTS, 2_000_000_000)),
+    "a large description": ("size", added("# " + "x" * 2_000_000)),
+    "no keys": ("type", text(ABOUT, "- 1\n")),
+    "a misspelt key": ("unknown", added("licenc: MIT\n")),
+    "a key twice": ("repeated", added("licence: MIT\n")),
+    "an alias": ("unreadable", added("x: &a [1]\ny: [*a, *a]\n")),
+    "deep brackets": ("unreadable", added(f"x: {'[' * 500}{']' * 500}\n")),
+    "very many values": ("unreadable", added(f"x: [{'1,' * 40_000}]\n")),
+    "a tag of Python": ("unreadable", added("x: !!python/object/apply:os.abort []\n")),
+    "a tag in options": ("unreadable", added("x: !!omap [{a: <b>}]\n")),
+    "a number of 5,000 digits": ("unreadable", added(f"x: 0x{'F' * 5_000}\n")),
+    "a number to the base of 60": ("unreadable", added("x: 1:30\n")),
+    "a number without end": ("range", about(seed=10**400)),
+    "NaN in the description": ("range", about(seconds_per_user=math.nan)),
+    "no authors": ("gap", about(authors=[], description=None)),
+    "a script in the title": ("text", about(model="<script>alert(1)</script>")),
+    "a title that turns its direction": ("text", about(model="fsrs\u202e6")),
+    "markup in an option": ("text", about(data__options__x=[["<script>"]])),
+    "another version": ("version", about(protocol__version="2")),
+    "another version of the data": ("version", about(data__version="3")),
+    "another name of the data": ("version", about(data__name="revlogs")),
+    "a protocol of others": ("version", about(protocol__options={"_target_": "evil.SrsBenchmark"})),
+    "a protocol that cannot be built": ("code", about(protocol__options__x=1)),
+    "a billion fits": ("code", about(protocol__options__base={"refits": 10**9})),
+    "a billion users": ("users", about(data__options__users=10**9)),
+    "no options": ("missing", about(protocol__options={})),
+    "a name too long for a folder": (
+        "name",
+        about(
+            protocol={"name": "p" * 120, "version": "v" * 120, "options": {"_target_": "x.Y"}},
+            data__name="d" * 120,
+            data__options={"_target_": "x.Y"},
+        ),
     ),
-    "NaN in place of a bad score": ("range", RESULTS, cell("log_loss", math.nan)),
-    "NaN of a metric with bounds": ("range", RESULTS, cell("rmse_bins", math.nan)),
-    "out of bounds": ("range", RESULTS, cell("auc", 1.5)),
-    "a missing value": ("missing", RESULTS, cell("brier", None)),
-    "a user left out": ("users", RESULTS, without_a_user),
-    "rows of other reviews": ("rows", RESULTS, cell("rows", "0" * 16)),
-    "more reviews": ("reviews", ABOUT, cell("reviews", lambda n: n + 1)),
-    "no digest of rows": ("reviews", RESULTS, cell("rows", "")),
-    "a digest that is none": ("type", RESULTS, cell("rows", "../../etc/passwd")),
-    "impossible bins": ("sums", RESULTS, cell("rmse_bins", 0.99)),
-    "scores that do not follow from the predictions": ("predictions", RESULTS, table(improved)),
-    "predictions of another model": ("predictions", RESULTS, other_predictions),
-    "no sums": ("missing", RESULTS, table(without_sums)),
-    "sums that contradict each other": ("sums", RESULTS, sums_changed(1.0)),
-    "markup in a user": (
-        "text",
-        RESULTS,
-        table(lambda columns: columns.update(user=["<img>", "b", "c"][: len(columns["user"])])),
+    "fewer users than there are": ("users", about(data__users=2)),
+    "other logs": ("rows", about(data__fingerprint="0" * 16)),
+    "users who were learned from": ("overlap", learned_from_them),
+    "no parquet": ("unreadable", text(RESULTS, "PAR1")),
+    "too many columns": ("size", column(*(f"m{n}" for n in range(600)), of=0.5)),
+    "a column that is no metric": ("unknown", column("../x", "log_loss_true", "sums.x", of=0.5)),
+    "text for numbers": ("type", column("auc", of="high")),
+    "names of a megabyte": ("text", column("user", of="x" * 1_000_000)),
+    "markup in a user": ("text", table(lambda columns: columns.update(user=["<img>", "2", "3"]))),
+    "texts for users that are numbers": (
+        "users",
+        table(lambda columns: columns.update(user=["1", "2", "3"])),
     ),
-    "names of a megabyte": ("text", RESULTS, table(long_names)),
-    "a column that is no metric": (
-        "unknown",
-        RESULTS,
-        table(lambda columns: columns.update({"../x": columns["auc"]})),
+    "a user twice": ("repeated", cell("user", 2)),
+    "a user left out": ("users", without_a_user),
+    "a digest that is none": ("type", cell("rows", "../../etc/passwd")),
+    "a digest of two megabytes": ("size", column("rows", of="0" * 2_000_000)),
+    "no digest of rows": ("reviews", cell("rows", "")),
+    "rows of other reviews": ("rows", cell("rows", "0" * 16)),
+    "more reviews": ("reviews", cell("reviews", lambda n: n + 1)),
+    "more fits that failed than fits": ("range", cell("fit.failed", 99)),
+    "Inf": ("range", cell("auc", math.inf)),
+    "out of bounds": ("range", cell("auc", 1 + 1e-6)),
+    "NaN in place of a bad score": ("range", cell("log_loss", math.nan)),
+    "NaN of a metric with bounds": ("range", cell("rmse_bins", math.nan)),
+    "a missing value": ("missing", cell("brier", None)),
+    "no log loss": ("missing", without(FACTS.__contains__)),
+    "no sums": ("missing", without(lambda name: not name.startswith("sums."))),
+    "a better loss": ("sums", cell("log_loss", lambda loss: loss * 0.99)),
+    "impossible bins": ("sums", cell("rmse_bins", 0.99)),
+    "sums that contradict each other": (
+        "sums",
+        sums("EqualBinSums", lambda wide: np.add(wide[0, 1:40:2], 1, out=wide[0, 1:40:2])),
     ),
-    "too many columns": (
-        "size",
-        RESULTS,
-        table(lambda columns: columns.update({f"m{n}": columns["auc"] for n in range(600)})),
-    ),
-    "no parquet": ("unreadable", RESULTS, text(RESULTS, "PAR1")),
-    "more fits that failed than fits": ("range", RESULTS, cell("fit.failed", 99)),
-    "a misspelt key": ("unknown", ABOUT, added("licenc: MIT\n")),
-    "a key twice": ("repeated", ABOUT, added("licence: MIT\n")),
-    "an alias": ("unreadable", ABOUT, added("x: &a [1]\ny: [*a, *a]\n")),
-    "deep brackets": ("unreadable", ABOUT, added(f"x: {'[' * 500}{']' * 500}\n")),
-    "very many values": ("unreadable", ABOUT, added(f"x: [{'1,' * 40_000}]\n")),
-    "a tag of Python": ("unreadable", ABOUT, added("x: !!python/object/apply:os.abort []\n")),
-    "a large description": ("size", ABOUT, added("# " + "x" * 2_000_000)),
-    "no keys": ("type", ABOUT, text(ABOUT, "- 1\n")),
-    "no description": ("gap", ABOUT, about(description=None)),
-    "no authors": ("gap", ABOUT, about(authors=[])),
-    "control characters": ("text", ABOUT, about(model="fsrs\u202e6")),
-    "an address that is a program": (
-        "type",
-        ABOUT,
-        about(code={"url": "javascript:alert(1)", "commit": "a"}),
-    ),
-    "fewer users than there are": ("users", ABOUT, about(data__users=2)),
-    "NaN in the description": ("range", ABOUT, about(seconds_per_user=math.nan)),
-    "a number without end": ("range", ABOUT, about(seed=10**400)),
-    "markup in an option": ("text", ABOUT, about(data__options__x=[["<script>"]])),
-    "other logs": ("rows", ABOUT, about(data__fingerprint="0" * 16)),
-    "users who were learned from": ("overlap", ABOUT, learned_from_them),
-    "a protocol that cannot be built": ("code", ABOUT, about(protocol__options__x=1)),
-    "a tag of YAML": ("unreadable", ABOUT, added('x: !!int ""\n')),
-    "a tag in options": ("unreadable", ABOUT, added("x: !!omap [{a: <b>}]\n")),
-    "a number of 5,000 digits": ("unreadable", ABOUT, added(f"x: 0x{'F' * 5_000}\n")),
-    "a number to the base of 60": ("unreadable", ABOUT, added("x: 1:30\n")),
-    "a title with a space of no width": ("text", ABOUT, about(model="avg\u200b")),
-    "a billion users": ("users", ABOUT, about(data__options__users=10**9)),
-    "a billion fits": ("code", ABOUT, about(protocol__options__base={"refits": 10**9})),
-    "another name of the data": ("version", ABOUT, about(data__name="revlogs")),
-    "a protocol of others under its name": (
-        "version",
-        ABOUT,
-        about(protocol__options={"_target_": "evil.SrsBenchmark"}),
-    ),
-    "a digest of two megabytes": (
-        "size",
-        RESULTS,
-        table(lambda columns: columns.update(rows=["0" * 2_000_000] * len(columns["user"]))),
-    ),
-    "sums of no metric": (
-        "unknown",
-        RESULTS,
-        table(lambda columns: columns.update({"sums.x": columns["sums.ScoreSums()"]})),
-    ),
-    "an invented metric": (
-        "unknown",
-        RESULTS,
-        table(lambda columns: columns.update(log_loss_true=columns["auc"])),
-    ),
-    "no log loss": ("missing", RESULTS, table(only_auc)),
-    "counts that are NaN": ("range", RESULTS, of_sums("Threshold", lambda sums: sums.fill(np.nan))),
+    "sums that are infinite": ("range", sums("ScoreSums", lambda wide: wide[0].fill(np.inf))),
+    "counts that are NaN": ("range", sums("Threshold", lambda wide: wide.fill(np.nan))),
     "counts of another model": (
         "sums",
-        RESULTS,
-        of_sums("Threshold", lambda sums: sums.__setitem__((0, 2), 1)),
+        sums("Threshold", lambda wide: wide.__setitem__((0, 2), 1)),
     ),
-    "texts for users that are numbers": ("users", RESULTS, table(text_users)),
+    "scores that are not of the predictions": (
+        "predictions",
+        cell("rmse_bins", lambda score: score * 0.99),
+    ),
+    "predictions of another model": (
+        "predictions",
+        predictions(
+            lambda t: t.set_column(t.schema.names.index("p"), "p", pa.array([0.5] * len(t)))
+        ),
+    ),
     "a column of predictions twice": (
         "repeated",
-        PREDICTIONS,
-        predictions_changed(lambda found: found.append_column("p", found.column("p"))),
+        predictions(lambda found: found.append_column("p", found.column("p"))),
     ),
-    "predictions without scores": ("reviews", PREDICTIONS, predictions_changed(further_user)),
-    "a link": ("link", RESULTS, with_link),
-    "a program": ("name", "run.sh", text("run.sh", "exit")),
-    "a missing file": ("missing", RESULTS, lambda folder: (folder / RESULTS).unlink()),
+    "predictions without scores": (
+        "reviews",
+        predictions(
+            lambda t: pa.concat_tables([t, t.set_column(0, "user", pa.array([99] * len(t)))])
+        ),
+    ),
 }
 
 
-@pytest.mark.parametrize("name", rest_nightly(BAD, kept=10))
-def test_a_bad_submission_is_refused_for_its_reason(board: Path, name: str) -> None:
-    kind, file, change = BAD[name]
-    change(board / "avg")
-    found = [(problem.kind, problem.file) for problem in check([board]).problems]
-    assert (kind, board / "avg" / file) in found
-    assert all(place.parent.name != "constant" for _, place in found)
+def in_words(folder: Path, problems: list[Problem]) -> str:
+    lines = [f"{each.kind}: {each}" for each in problems]
+    text = "".join(f"{line}\n" for line in lines).replace(str(folder), "board").replace("\\", "/")
+    text = re.sub(r"(\.\d{9})\d+", r"\1", text)  # as far as processors agree
+    return re.sub(r"\((Arrow\w+): .*\)|(?<=,\d\d\d),\d\d\d(?= bytes)", r"(\1)", text)
+
+
+def test_each_is_refused_for_its_reason_in_the_words_of_the_file(
+    good: Path, tmp_path: Path, golden_text: Callable[[str, str], None]
+) -> None:
+    told, asked = [], Asked()
+    for number, (name, (kind, change)) in enumerate(BAD.items()):
+        board = Path(shutil.copytree(good, tmp_path / str(number)))
+        change(board / "avg")
+        found = check([board], asked).problems
+        assert kind in [problem.kind for problem in found], (name, found)
+        assert all(problem.file.parent.name != "constant" for problem in found), name
+        told.append(f"{name}\n{in_words(board, found)}")
+    golden_text("bad_submissions", "\n".join(told))
 
 
 def test_no_query_and_no_class_of_others_is_built_without_trust(
@@ -337,18 +280,9 @@ def test_reading_stops_when_many_users_differ(monkeypatch: pytest.MonkeyPatch) -
     assert (found.fingerprint, [*found.rows]) == ("", [1, 2])
 
 
-def test_lists_are_counted_as_numbers() -> None:
-    schema = pa.schema({"sums.x": pa.list_(pa.float64(), 10**7)})
-    metadata: Any = SimpleNamespace(num_rows=10, num_columns=1)
-    (problem,) = _size_problems(Path(RESULTS), metadata, schema)
-    assert problem.kind == "size"
-
-
 def test_recalled_reviews_are_those_of_the_logs(board: Path) -> None:
-    def forged(sums: Any) -> None:
-        sums[:, 1] -= 1
-
-    of_sums("ScoreSums", forged)(board / "constant")
+    forged = sums("ScoreSums", lambda wide: np.subtract(wide[:, 1], 1, out=wide[:, 1]))
+    forged(board / "constant")
     found = check([board / "constant"]).problems
     assert any("the logs have" in problem.advice for problem in found)
 
@@ -367,13 +301,12 @@ def test_an_error_of_one_submission_hides_no_others(
 
 def test_every_problem_is_reported_at_once(board: Path) -> None:
     for name in ("a script in the title", "Inf", "no authors", "out of bounds"):
-        BAD[name][2](board / "avg")
+        BAD[name][1](board / "avg")
     about(licence=3)(board / "constant")
     with pytest.raises(SubmissionError) as error:
         read_leaderboard(board)
     kinds = [(problem.kind, problem.file.parent.name) for problem in error.value.found]
     assert sorted(kinds) == [("range", "avg"), ("text", "avg"), ("type", "constant")]
-    assert len(error.value.problems) == 3
 
 
 @pytest.mark.parametrize("name", ["-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"])
@@ -386,15 +319,6 @@ def test_a_folder_is_no_link(board: Path) -> None:
     (board / "again").symlink_to(board / "avg")
     assert [problem.kind for problem in check([board]).problems] == ["link"]
     assert [problem.kind for problem in check([board / "again"]).problems] == ["link"]
-
-
-def test_the_same_scores_under_two_names_are_found(board: Path) -> None:
-    (board / "avg").rename(board / "first")
-    (board / "second").mkdir()
-    for file in (ABOUT, RESULTS):
-        (board / "second" / file).write_bytes((board / "first" / file).read_bytes())
-    found = {(problem.kind, problem.file.parent.name) for problem in check([board]).problems}
-    assert found == {("duplicate", "second"), ("repeated", "second")}
 
 
 @pytest.mark.parametrize(
@@ -429,29 +353,13 @@ def test_a_copy_of_what_was_not_accepted_yet_is_seen_by_accept(board: Path) -> N
     accept(board / "constant", None, "")
 
 
-@pytest.mark.parametrize("length", [60, 120])
-def test_the_name_of_a_board_is_that_of_a_folder(board: Path, length: int) -> None:
-    class_of_others = {"_target_": "x.Y"}
-    protocol = {"name": "p" * length, "version": "v" * length, "options": class_of_others}
-    data = {"name": "d" * length, "version": "1", "options": {**class_of_others, "version": "1"}}
-    for name in ("avg", "constant"):
-        rewrite(board / name, lambda content: content["data"].update(data))
-        about(protocol=protocol)(board / name)
-    found = {(each.kind, each.file.parent.name) for each in check([board]).problems}
-    assert found == ({("name", "avg"), ("name", "constant")} if length == 120 else set())
-
-
 @pytest.mark.parametrize(
     ("url", "is_good"),
     [
-        ("https://example.org", True),
-        ("https://example.org:8080/a/b?c=d&e=%20#f-g_h~i", True),
+        ("https://example.org:8080/@author/b?c=d&e=%20#f-g_h~i", True),
         ("http://[::1]/a", True),
-        ("https://example.org/@author/model.git", True),
-        ("https://github.com@example.org/", False),
         ("https://user:secret@example.org/", False),
         ("https://github.com\\@example.org/", False),
-        ("https://example.org/\x1b[31m", False),
         ("https://example.org/\u202egro", False),
         ("https://ex\u00e4mple.org/", False),
         ("https://example.org/'onclick='x", False),
@@ -465,12 +373,12 @@ def test_an_address_is_what_it_seems(board: Path, url: str, *, is_good: bool) ->
     assert [each.kind for each in found] == ([] if is_good else ["type"])
 
 
-@pytest.mark.parametrize("character", ["\u3164", "\u2800", "\u034f", "\ufe0f", "\uffa0", "\u200b"])
-def test_titles_have_no_characters_that_show_nothing(board: Path, character: str) -> None:
-    for title in (character, f"av{character}g"):
-        about(model=title)(board / "constant")
-        found = check([board / "constant"], Asked(logs=False)).problems
-        assert "text" in [each.kind for each in found]
+def test_titles_have_no_characters_that_show_nothing(board: Path) -> None:
+    for character in "\u3164\u2800\u034f\ufe0f\uffa0\u200b":
+        for title in (character, f"av{character}g"):
+            about(model=title)(board / "constant")
+            found = check([board / "constant"], Asked(logs=False)).problems
+            assert "text" in [each.kind for each in found]
 
 
 def test_an_accepted_submission_stays_on_its_board(board: Path) -> None:
@@ -586,17 +494,6 @@ def test_an_archive_stays_whatever_its_algorithm_declares_now(board: Path) -> No
     with pytest.raises(SubmissionError):
         accept(board / "constant", None, "")
     assert check([board / "avg"]).problems == []
-
-
-def test_sums_are_of_finite_numbers(board: Path) -> None:
-    def change(columns: dict[str, Any]) -> None:
-        (name,) = (name for name in columns if name.startswith("sums.ScoreSums"))
-        flat = columns[name].flatten().to_numpy().copy()
-        flat[2] = np.inf
-        columns[name] = pa.FixedSizeListArray.from_arrays(flat, columns[name].type.list_size)
-
-    retable(board / "avg", change)
-    assert "range" in [problem.kind for problem in check([board]).problems]
 
 
 def test_a_folder_of_other_things_is_no_leaderboard(

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from scipy.optimize import minimize_scalar
-from submissions import retable
+from submissions import resum, retable
 
 from srs_eval.metrics.calibration import EqualBinSums
 from srs_eval.metrics.discrimination import Auc
@@ -94,17 +93,9 @@ def test_the_area_lies_between_the_staircases_of_the_tables() -> None:
     assert not auc_between(falling, np.array([4.0]), np.array([8.0]))[2].any()
 
 
-def _put(columns: dict[str, Any], begin: str, change: Callable[[Any], object]) -> None:
-    (name,) = (name for name in columns if name.startswith(f"sums.{begin}"))
-    size = columns[name].type.list_size
-    wide = columns[name].flatten().to_numpy().copy().reshape(-1, size)
-    change(wide)
-    columns[name] = pa.FixedSizeListArray.from_arrays(wide.ravel(), size)
-
-
 def _too_low(columns: dict[str, Any]) -> None:
     """Log loss of 1.02 of the squared error, in all its places."""
-    _put(columns, "ScoreSums", lambda sums: sums.__setitem__((..., 2), 1.02 * sums[:, 3]))
+    resum(columns, "ScoreSums", lambda sums: sums.__setitem__((..., 2), 1.02 * sums[:, 3]))
     columns["log_loss"] = [1.02 * brier for brier in columns["brier"]]
 
 
@@ -116,7 +107,7 @@ def _all_lower(columns: dict[str, Any]) -> None:
         sums[:, 3] = sums[:, 4] ** 2 / reviews
         sums[:, 2] = 3 * sums[:, 3] + 1e-3
 
-    _put(columns, "ScoreSums", change)
+    resum(columns, "ScoreSums", change)
     sums = columns["sums.ScoreSums()"].flatten().to_numpy().reshape(len(reviews), -1)
     columns["log_loss"] = (sums[:, 2] / reviews).tolist()
     columns["brier"] = (sums[:, 3] / reviews).tolist()
@@ -128,7 +119,7 @@ def _ordered(columns: dict[str, Any]) -> None:
     def change(sums: Any) -> None:
         sums[:, 0], sums[:, 1] = sums[:, 3] - sums[:, 2], 0
 
-    _put(columns, "ThresholdSums", change)
+    resum(columns, "ThresholdSums", change)
     columns["auc"] = [0.99] * len(columns["auc"])
 
 

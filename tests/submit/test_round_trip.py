@@ -18,7 +18,6 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment
-from srs_eval.nouns import Fit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run
@@ -27,11 +26,10 @@ from srs_eval.submit.command import command
 from srs_eval.submit.reading import read_leaderboard, read_submission
 from srs_eval.submit.record import read_record
 from srs_eval.submit.results_table import metrics_named, read_results
-from srs_eval.submit.scores_check import follow_from_sums
 from srs_eval.submit.submission import PREDICTIONS, RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, recomputed
-from srs_eval.submit.verifying import _experiment, accept, verify
-from srs_eval.submit.writing import _pretrained_on, parameters_of, submit_published, submit_run
+from srs_eval.submit.verifying import accept, verify
+from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
 
 
 def test_what_may_know_its_test_rows_is_not_submitted(
@@ -110,12 +108,6 @@ def test_what_an_author_wrote_stays_when_a_run_is_submitted_again(
     assert not (board / "avg/predictions.parquet").exists()
 
 
-def test_a_gap_is_no_error_before_the_check(board: Path) -> None:
-    rewrite(board / "avg", lambda about: about.update(licence=None))
-    assert read_submission(board / "avg").about["licence"] is None
-    assert [problem.kind for problem in check([board]).problems] == ["gap"]
-
-
 def test_accepted_versions_are_appended_and_their_board_is_frozen(
     board: Path, runs: Mapping[str, Path]
 ) -> None:
@@ -174,13 +166,6 @@ def test_a_rerun_compares_what_a_submission_says_of_its_fits(board: Path) -> Non
     assert found == ["parameters", "column fit.fits"]
 
 
-def test_a_rerun_samples_as_many_curves_as_the_run(board: Path) -> None:
-    assert read_submission(board / "constant").about["curves_per_user"] == 200
-    rewrite(board / "constant", lambda about: about.update(curves_per_user=0))
-    submission = read_submission(board / "constant")
-    assert _experiment(submission, Asked()).curves_per_user == 0
-
-
 def test_logs_are_read_once_for_all_submissions_of_a_command(
     board: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,18 +211,6 @@ def test_predictions_are_part_of_what_was_accepted(board: Path, runs: Mapping[st
     ]
     accept(board / "avg", None, "")
     assert len(read_record(board).submissions["avg"]) == 2
-
-
-def test_parameters_that_are_not_counted_are_none() -> None:
-    assert parameters_of([Fit(1, 0, "ok")]) is None
-    assert parameters_of([Fit(1, 0, "ok", parameters=(0.5,))]) == 1
-
-
-def test_metrics_that_follow_from_sums_are_known_by_name(board: Path) -> None:
-    names = read_submission(board / "constant").run.scores
-    assert set(follow_from_sums([*names])) == {
-        *("log_loss", "brier", "mbe", "ece", "confusion_tpr_at_0_85")
-    }
 
 
 @pytest.mark.parametrize(
