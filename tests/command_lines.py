@@ -30,98 +30,48 @@ VALUES = (
     *("\x1b[31m", "\ud800", "a\nb", "a,b", "1-3", "3-1", "1-999999999", "*", "?", "???", "/", "."),
     *("..", "/dev/null", "/dev/zero", "s3://b/k", "file:///tmp/x", "C:\\x", "~nobody/x", "ok.csv"),
     *("ok.csv/", "nothing.csv", "${seed}", "${nope}", "${oc.env:NOPE}", "${oc.env:HOME}", "${"),
+    *("${now:%Y}", "${hydra:job.num}", "${oc.decode:'['}", "\\", "x" * 5000, "[" * 2000, "%s"),
+    *("$(x)", "../../x", "import os", "avg", "mlflow", "serial", "range(1,3)", "choice(1,2)"),
     *(
-        "${now:%Y}",
-        "${hydra:job.num}",
-        "${oc.decode:'['}",
-        "\\",
-        "x" * 5000,
-        "[" * 2000,
-        "%s",
-        "$(x)",
+        "glob(*)",
+        "interval(0,1)",
+        "tag(a,1)",
+        "sort(2,1)",
+        "int(x)",
+        "@file",
+        "a=b",
+        "--x",
+        "#",
+        "yes",
     ),
-    *("../../x", "import os", "avg", "mlflow", "serial", "range(1,3)", "choice(1,2)", "glob(*)"),
-    *("interval(0,1)", "tag(a,1)", "sort(2,1)", "int(x)", "@file", "a=b", "--x", "#", "yes", "1:2"),
+    "1:2",
 )
-KEYS = (
-    *("algo", "data", "protocol", "panel", "tracking", "compute", "sweep", "experiment", "name"),
-    *("seed", "curves_per_user", "figures", "resume", "baseline", "notes", "tags", "+tags.a"),
-    *("data.path", "data.users", "data.seed", "data.size_scale", "data.max_reviews"),
-    *("data.columns.card", "data.columns.time", "data.time_zone", "data.day_start_hour"),
-    *("data.time_unit", "data.duplicates", "data.invalid_times"),
-    *("algo.fit", "algo.parameters", "algo.p", "algo.base"),
-    *("algo.members", "algo.recency", "algo.half_life", "algo.prior_weight", "algo._target_"),
-    *("+algo._target_", "+algo._partial_", "+algo.x", "compute.workers", "tracking.uri"),
-    *("tracking.experiment", "tracking.file", "tracking.view", "panel.metrics", "panel.pooled"),
-    *("+panel.metrics.x", "panel.metrics.log_loss", "~panel.metrics.log_loss", "protocol.base"),
-    *(
-        "protocol.share",
-        "protocol.refits",
-        "hydra.run.dir",
-        "hydra.sweep.dir",
-        "hydra.sweep.subdir",
-    ),
-    *("hydra.job.name", "hydra.job.chdir", "hydra.mode", "hydra.verbose", "hydra.output_subdir"),
-    *("hydra.searchpath", "hydra/launcher", "hydra/sweeper", "hydra/job_logging", "hydra.help"),
-    *("+hydra.callbacks.x", "hydra.callbacks", "+hydra.job.env_set.A", "hydra.job.env_copy"),
-    *(
-        "hydra.sweeper.params",
-        "hydra.sweeper.max_batch_size",
-        "hydra",
-        "",
-        "=",
-        ".",
-        "~algo",
-        "+",
-        "_",
-    ),
-    *("~seed", "++seed", "+seed", "@x", "a.b.c", "algo@x", "data@algo", "é"),
-)
-OPTIONS = (
-    *("algo=hlr", "algo=constant", "algo=ensemble", "algo=per_group", "algo=fsrs6", "data=csv"),
-    *(
-        "data=anki",
-        "data=revlogs_10k",
-        "compute=processes",
-        "tracking=jsonl",
-        "protocol=validation",
-    ),
-    *("protocol=srs_benchmark_refit", "panel=default", "data.path=ok.csv", "sweep=lstm_size"),
-    *(
-        "hydra/sweeper=srs_eval_optuna",
-        "hydra.sweeper.n_trials=1",
-        "-m",
-        "--config-dir=options",
-        "--config-dir=bombs",
-    ),
-    *("algo=bomb", "algo=latin", "algo=deep", "algo=loop", "algo=scalar", "algo=evil", "algo=list"),
-    *("experiment=bomb", "experiment=recursive", "algo=?", "experiment=?", "sweep=?", "--cfg=job"),
-    *(
-        "--cfg=all",
-        "--resolve",
-        "--info",
-        "--info=defaults",
-        "--package=algo",
-        "--help",
-        "--hydra-help",
-    ),
-    *(
-        "--run",
-        "--shell-completion=x",
-        "--config-dir",
-        "--config-dir=ok.csv",
-        "--config-dir=nowhere",
-    ),
-    *(
-        "--config-path=/",
-        "--config-name=x",
-        "--experimental-rerun=ok.csv",
-        "-x",
-        "--",
-        "-",
-        "--multi",
-    ),
-)
+KEYS = """
+    algo data protocol panel tracking compute sweep experiment name seed curves_per_user figures
+    resume baseline notes tags +tags.a data.path data.users data.seed data.size_scale
+    data.max_reviews data.columns.card data.columns.time data.time_zone data.day_start_hour
+    data.time_unit data.duplicates data.invalid_times algo.fit algo.parameters algo.p algo.base
+    algo.members algo.recency algo.half_life algo.prior_weight algo._target_ +algo._target_
+    +algo._partial_ +algo.x compute.workers tracking.uri tracking.experiment tracking.file
+    tracking.view panel.metrics panel.pooled +panel.metrics.x panel.metrics.log_loss
+    ~panel.metrics.log_loss protocol.base protocol.share protocol.refits hydra.run.dir
+    hydra.sweep.dir hydra.sweep.subdir hydra.job.name hydra.job.chdir hydra.mode hydra.verbose
+    hydra.output_subdir hydra.searchpath hydra/launcher hydra/sweeper hydra/job_logging
+    hydra.help +hydra.callbacks.x hydra.callbacks +hydra.job.env_set.A hydra.job.env_copy
+    hydra.sweeper.params hydra.sweeper.max_batch_size hydra = . ~algo + _ ~seed ++seed +seed @x
+    a.b.c algo@x data@algo é
+"""
+OPTIONS = """
+    algo=hlr algo=constant algo=ensemble algo=per_group algo=fsrs6 data=csv data=anki
+    data=revlogs_10k compute=processes tracking=jsonl protocol=validation
+    protocol=srs_benchmark_refit panel=default data.path=ok.csv sweep=lstm_size
+    hydra/sweeper=srs_eval_optuna hydra.sweeper.n_trials=1 -m --config-dir=options
+    --config-dir=bombs algo=bomb algo=latin algo=deep algo=loop algo=scalar algo=evil algo=list
+    experiment=bomb experiment=recursive algo=? experiment=? sweep=? --cfg=job --cfg=all
+    --resolve --info --info=defaults --package=algo --help --hydra-help --run
+    --shell-completion=x --config-dir --config-dir=ok.csv --config-dir=nowhere --config-path=/
+    --config-name=x --experimental-rerun=ok.csv -x -- - --multi
+"""
 _BOMB = "\n".join(
     ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
@@ -200,11 +150,11 @@ def attempt(words: Sequence[str], *, seconds: int = 30) -> Ended:
 
 
 def _assignment(rng: random.Random, _: Sequence[str]) -> str:
-    return f"{rng.choice(KEYS)}={rng.choice(VALUES)}"
+    return f"{rng.choice([*KEYS.split(), ''])}={rng.choice(VALUES)}"
 
 
 def _option(rng: random.Random, _: Sequence[str]) -> str:
-    return rng.choice(OPTIONS)
+    return rng.choice(OPTIONS.split())
 
 
 def _mutation(rng: random.Random, words: Sequence[str]) -> str:

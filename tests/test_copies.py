@@ -1,8 +1,5 @@
 """What passes between us and a plug-in is copied, so that neither can change it afterwards."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pytest
 from offenders import (
@@ -12,7 +9,6 @@ from offenders import (
     WritesLaterIntoWhatItReturned,
 )
 
-from srs_eval import checks
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
@@ -84,13 +80,3 @@ def test_a_metric_cannot_change_what_others_are_computed_from():
         score(p, [1, 0, 1], panel=Panel([SortsPredictions(), LogLoss()]))
     assert p.tolist() == [0.9, 0.2, 0.6]
     p.sort()  # the caller's array is as writable as it was
-
-
-def test_checks_ask_models_in_one_place_that_copies():
-    places = {
-        path.name
-        for path in Path(checks.__file__).parent.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr in {"predict", "predict_at"}
-    }
-    assert places == {"harness.py"}

@@ -30,7 +30,9 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("algo", quick.ALGORITHMS)
 def test_no_number_of_the_quick_run_has_moved(sweep: Path, algo: str) -> None:
-    expected = json.loads(quick.FILE.read_text(encoding="utf-8"))[algo]
+    every = json.loads(quick.FILE.read_text(encoding="utf-8"))
+    assert min(every, key=lambda name: every[name]["log_loss"]) == "oracle"
+    expected = every[algo]
     tolerance = 1e-6 if algo in TRAINED else 1e-9
     found = quick.numbers(sweep)[algo]
     assert found.keys() == expected.keys()
@@ -41,20 +43,12 @@ def test_no_number_of_the_quick_run_has_moved(sweep: Path, algo: str) -> None:
             assert found[name] == pytest.approx(number, abs=tolerance, rel=0), name
 
 
-def test_the_truth_is_better_than_every_model_of_the_quick_run(sweep: Path) -> None:
-    scores = {algo: row["log_loss"] for algo, row in quick.numbers(sweep).items()}
-    assert min(scores, key=lambda algo: scores[algo]) == "oracle"
-
-
-def test_all_runs_scored_the_same_reviews(sweep: Path) -> None:
-    folders = [path for path in sweep.iterdir() if path.is_dir()]
-    assert len(folders) == len(quick.ALGORITHMS)
-    assert len({summary_of(folder)["rows_fingerprint"] for folder in folders}) == 1
-
-
-@pytest.mark.parametrize("job", ["1_constant", "4_hlr", "6_fsrs6"])
+@pytest.mark.parametrize("job", ["4_hlr", "6_fsrs6"])
 def test_log_loss_can_be_computed_again_from_the_saved_predictions(sweep: Path, job: str) -> None:
     rows = columns_of(sweep / job / "predictions.parquet")
+    assert len(set(zip(rows["user"], rows["row"], strict=True))) == len(rows["row"])
+    folders = [path.parent for path in sweep.glob("*/summary.json")]
+    assert len({summary_of(folder)["rows_fingerprint"] for folder in folders}) == 1
     user, p, recalled = (np.array(rows[name]) for name in ("user", "p", "recalled"))
     loss = -np.log(np.where(recalled, p, 1 - p))
     metric = summary_of(sweep / job)["metrics"]["log_loss"]
@@ -65,7 +59,7 @@ def test_log_loss_can_be_computed_again_from_the_saved_predictions(sweep: Path, 
     assert metric["n_users"] == len(of_users) == 3
 
 
-@pytest.mark.parametrize("job", ["0_avg", "4_hlr", "6_fsrs6"])
+@pytest.mark.parametrize("job", ["0_avg", "6_fsrs6"])
 def test_means_over_users_and_reviews_follow_from_the_saved_scores(sweep: Path, job: str) -> None:
     scores = columns_of(sweep / job / "scores.parquet")
     reviews = np.array(scores.pop("reviews"))
@@ -86,21 +80,9 @@ def test_means_over_users_and_reviews_follow_from_the_saved_scores(sweep: Path, 
             assert metrics[name]["lo"] - 1e-12 <= mean <= metrics[name]["hi"] + 1e-12
 
 
-def test_every_scored_review_is_predicted_once(sweep: Path) -> None:
-    rows = columns_of(sweep / "6_fsrs6" / "predictions.parquet")
-    assert len(set(zip(rows["user"], rows["row"], strict=True))) == len(rows["row"])
-    assert set(rows["fold"]) == set(range(5))
-
-
-@pytest.mark.slow
 def test_a_real_log_gives_the_published_numbers(
-    real_logs: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    real_logs: Path, here: Here, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    here = Here(tmp_path, capsys)
     file = real_logs / "py-fsrs-josh" / "review_logs_josh.csv"
     words = ["data=py_fsrs", f"data.path={file}", "data.day_start_hour=10"]
     done = here("-m", "algo=avg,sm2,fsrs45_default,oracle", *words, *QUIET, "hydra.sweep.dir=out")

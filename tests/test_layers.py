@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -44,13 +43,6 @@ MAY_IMPORT_LATE = {
     "tracking/mlflow_session.py",
     "tracking/mlflow_tracker.py",
 }
-MAY_CATCH_EVERYTHING = {
-    *("evaluation/evaluate.py", "experiment/attempt.py", "compute/processes.py"),
-    *("config/targets.py", "checks/harness.py", "checks/worker.py", "data/interruptible.py"),
-    "checks/quick.py",  # of what is being tried
-    "compute/ray.py",  # which raises instances of Exception itself
-}
-HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn", "optuna"}
 
 TEXTS = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
 
@@ -77,12 +69,6 @@ def nodes(kind):
     return [(place, node) for place, node in all_nodes() if isinstance(node, kind)]
 
 
-def loaded_by(module):
-    """Names of all modules that are loaded once `module` is, in a fresh interpreter."""
-    command = [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"]
-    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
-
-
 def test_layers_hold():
     """Contracts in pyproject.toml say who may import whom, and where each library is at home."""
     import importlinter.cli
@@ -99,10 +85,6 @@ def test_imports_stand_on_top():
         if place not in MAY_IMPORT_LATE
     }
     assert late == set()
-
-
-def test_no_import_is_relative():
-    assert [place for place, node in nodes(ast.ImportFrom) if node.level] == []
 
 
 @pytest.mark.slow
@@ -125,52 +107,6 @@ def as_pip_knows(name):
     return name.lower().replace("_", "-")
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    loaded = loaded_by("srs_eval")
-    assert loaded & {*HEAVY, "numpy", "pyarrow", "hydra", "omegaconf"} == set()
-    ours = {name for name in loaded if name.startswith("srs_eval.")}
-    assert ours == {"srs_eval.cpu", "srs_eval.errors"}
-
-
-@pytest.mark.slow
-def test_what_answers_a_call_for_help_loads_nothing_heavy():
-    assert loaded_by("srs_eval.commands.run") & HEAVY == set()
-    assert loaded_by("srs_eval.commands.compare") & HEAVY == set()
-    assert loaded_by("srs_eval.export") & HEAVY == set()
-
-
-def test_few_files_are_at_the_root_beside_the_commands():
-    commands = {place.removeprefix("commands/") for place in TEXTS if place.startswith("commands/")}
-    assert len([place for place in TEXTS if "/" not in place and place not in commands]) <= 6
-
-
-def test_a_file_has_at_most_400_lines():
-    long = {place: n for place, text in TEXTS.items() if (n := len(text.splitlines())) > 400}
-    assert long == {}
-
-
-def lines_of_code(function):
-    """Lines of a function without its documentation."""
-    first = function.body[0]
-    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    text = first.end_lineno - first.lineno + 1 if documented else 0
-    return function.end_lineno - function.lineno + 1 - text
-
-
-def test_a_function_has_at_most_60_lines_of_code():
-    long = {
-        (place, function.name): n
-        for place, function in nodes(ast.FunctionDef)
-        if (n := lines_of_code(function)) > 60
-    }
-    assert long == {}
-
-
-def test_a_module_is_named_after_what_it_holds():
-    vague = {"utils", "util", "helpers", "common", "base", "misc", "core"}
-    assert [place for place in TEXTS if Path(place).stem in vague] == []
-
-
 def test_nothing_depends_on_the_name_of_an_algorithm():
     names = {path.stem for path in (PACKAGE.parent / "conf/algo").glob("*.yaml")}
     wrong = {
@@ -182,31 +118,11 @@ def test_nothing_depends_on_the_name_of_an_algorithm():
     assert wrong == set()
 
 
-def test_only_what_must_go_on_catches_everything():
-    broad = {
-        (place, ast.unparse(handler))
-        for place, handler in nodes(ast.ExceptHandler)
-        if handler.type is None
-        or re.search(r"\b(Base)?Exception\b", ast.unparse(handler.type).replace(".", "_"))
-        if place not in MAY_CATCH_EVERYTHING
-    }
-    assert broad == set()
-
-
-def test_nothing_is_left_to_do():
-    words = re.compile(r"\b(TODO|FIXME|XXX|HACK|raise NotImplementedError)\b")
-    assert [place for place, text in TEXTS.items() if words.search(text)] == []
-
-
-def test_everything_public_is_documented():
-    public = [
-        (place, node)
-        for place, tree in nodes(ast.Module)
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
-    ]
-    assert [place for place, tree in nodes(ast.Module) if not ast.get_docstring(tree)] == []
-    assert [(place, node.name) for place, node in public if not ast.get_docstring(node)] == []
+def test_files_and_functions_stay_short():
+    """A file has at most 400 lines, a function 60."""
+    functions = nodes(ast.FunctionDef)
+    long = [(place, f.name) for place, f in functions if f.end_lineno - f.body[0].end_lineno > 60]
+    assert long + [place for place, text in TEXTS.items() if text.count("\n") > 400] == []
 
 
 def test_no_compiled_code_is_kept_on_disk():
