@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-import tempfile
 import zipfile
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from random import Random
 
 from anki_files import DAY, START, collection
-from logs import broken, damaged, unclear
-from verdicts import Verdict, first_problem
+from logs import broken, damaged, judge
+from verdicts import Verdict
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.errors import SrsEvalError
-from srs_eval.nouns import Reviews
 
 # Statements that no honest program makes, and whether what is left can be read.
 _FORGED = (
@@ -56,17 +51,18 @@ def anki_log(random: Random, folder: Path) -> Verdict:
     family = random.choice(("forged", "cells", "bytes", "package"))
     if family == "forged":
         _execute(path, random.choice(_FORGED))
-        return _judge(path, lambda log: broken(log, _rows(path)))
+        return judge(AnkiCollection(path), path, lambda log: broken(log, _rows(path)))
     if family == "cells":
         for _ in range(random.randint(1, 3)):
             column = random.choice(("id", "cid", "ease", "factor", "time", "type"))
             change = f"update or ignore revlog set {column} = {random.choice(_CELLS)}"
             _execute(path, f"{change} where rowid = {random.randint(1, 5)}")
-        return _judge(path, lambda log: broken(log, _rows(path)))
+        return judge(AnkiCollection(path), path, lambda log: broken(log, _rows(path)))
     if family == "bytes":
         path.write_bytes(damaged(random, path.read_bytes()))
-        return _judge(path, lambda log: broken(log, None))
-    return _judge(_package(random, folder, path), lambda log: broken(log, None))
+        return judge(AnkiCollection(path), path, lambda log: broken(log, None))
+    packed = _package(random, folder, path)
+    return judge(AnkiCollection(packed), packed, lambda log: broken(log, None))
 
 
 def _made(random: Random, path: Path) -> Path:
@@ -107,22 +103,3 @@ def _package(random: Random, folder: Path, inside: Path) -> Path:
     if random.random() < 0.6:
         path.write_bytes(damaged(random, path.read_bytes()))
     return path
-
-
-def _judge(path: Path, check: Callable[[Reviews], list[str]]) -> Verdict:
-    """Read a collection, and see whether it is right or rightly refused."""
-    before = hashlib.sha256(path.read_bytes()).digest()
-    copies = set(Path(tempfile.gettempdir()).iterdir())
-    source = AnkiCollection(path)
-    try:
-        problems = check(source.read(source.users()[0]))
-        outcome = "accepted"
-    except SrsEvalError as error:
-        problems = unclear(str(error), path)
-        outcome = "clear error"
-    if hashlib.sha256(path.read_bytes()).digest() != before:
-        problems.append("the source was changed")
-    left = set(Path(tempfile.gettempdir()).iterdir()) - copies
-    if left:
-        problems.append(f"left in the temporary folder: {sorted(map(str, left))[:3]}")
-    return Verdict("wrong", first_problem(problems)) if problems else Verdict(outcome)

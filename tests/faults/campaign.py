@@ -28,19 +28,19 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "faults"), str(ROOT / "tests")]
 
 from bounded import Worker  # noqa: E402
-from kills import (  # noqa: E402
+from disturbed import (  # noqa: E402
+    AT_ONCE,
     References,
     kill_in_clean_up,
     kill_while_the_store_is_created,
     kill_while_users_are_evaluated,
-)
-from starts import AT_ONCE, many_on_a_fresh_store, two_in_one_folder  # noqa: E402
-from surroundings import (  # noqa: E402
+    many_on_a_fresh_store,
     the_database_is_locked,
     the_disk_is_full,
     the_folder_vanishes,
+    two_in_one_folder,
 )
-from verdicts import Case, Tally, Verdict  # noqa: E402
+from verdicts import Case, Found, Tally, Verdict  # noqa: E402
 
 Judge = Callable[[Random, Path, References], Verdict]
 
@@ -64,7 +64,7 @@ INPUTS: Mapping[str, tuple[int, str]] = {
     "anki": (40, "anki_logs.anki_log"),
     "run folders": (20, "run_folders.run_folder"),
     "weights": (5, "run_folders.weights"),
-    "command lines": (20, "odd_commands.command_line"),
+    "command lines": (20, "run_folders.command_line"),
 }
 _BEGIN, _END = "<!-- campaign -->", "<!-- /campaign -->"
 
@@ -108,7 +108,10 @@ class Campaign:
         if judge is many_on_a_fresh_store:
             judge = partial(many_on_a_fresh_store, count=self.starts)
         with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
-            return judge(case.random, Path(place), references)
+            try:
+                return judge(case.random, Path(place), references)
+            except Found as found:
+                return found.verdict
 
     def once(self, case: Case) -> Verdict:
         """Judge one case of any kind."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import tempfile
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from verdicts import LONGEST_MESSAGE, Verdict, first_problem
+from verdicts import LONGEST_MESSAGE, Verdict, right
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
@@ -115,9 +116,9 @@ def public_log(random: Random, folder: Path) -> Verdict:
         make = random.choice(list(_OTHER_KINDS.values()))
         place = table.column_names.index(column)
         pq.write_table(table.set_column(place, column, make(len(table))), path)
-        return _judge(source, path, lambda log: [f"{column} was accepted"])
+        return judge(source, path, lambda log: [f"{column} was accepted"])
     path.write_bytes(damaged(random, path.read_bytes()))
-    return _judge(source, path, lambda log: broken(log, len(expected)))
+    return judge(source, path, lambda log: broken(log, len(expected)))
 
 
 def _rows(random: Random) -> tuple[str, Rows]:
@@ -191,18 +192,18 @@ def _same(path: Path, layout: str, expected: Reviews) -> Verdict:
             if not np.array_equal(getattr(log, name), getattr(expected, name))
         ]
 
-    return _judge(_source(path, layout), path, check)
+    return judge(_source(path, layout), path, check)
 
 
 def _refused(path: Path, layout: str, what: str) -> Verdict:
     """Judge a file that no log can be read from."""
-    return _judge(_source(path, layout), path, lambda log: [f"{what} was accepted"])
+    return judge(_source(path, layout), path, lambda log: [f"{what} was accepted"])
 
 
 def _consistent(path: Path, layout: str) -> Verdict:
     """Judge a damaged file: what is read of it has to hold together."""
     rows = pq.read_metadata(path).num_rows if _is_parquet(path) else None
-    return _judge(_source(path, layout), path, lambda log: broken(log, rows))
+    return judge(_source(path, layout), path, lambda log: broken(log, rows))
 
 
 def _is_parquet(path: Path) -> bool:
@@ -229,21 +230,20 @@ def _read(source: Source) -> Reviews:
     return source.read(source.users()[0])
 
 
-def _judge(source: Source, path: Path, check: Callable[[Reviews], list[str]]) -> Verdict:
-    """Read a log, and see whether it is right or rightly refused."""
+def judge(source: Source, path: Path, check: Callable[[Reviews], list[str]]) -> Verdict:
+    """Read a log, and see whether it is right or rightly refused, and nothing else is changed."""
     before = hashlib.sha256(path.read_bytes()).digest()
+    copies, outcome = set(Path(tempfile.gettempdir()).iterdir()), "accepted"
     try:
         log = _read(source)
+        problems = [] if len(source.users()) > 1 else check(log)
     except SrsEvalError as error:
-        problems = unclear(str(error), path)
-        outcome = "clear error"
-    else:
-        several = len(source.users()) > 1
-        problems = [] if several else check(log)
-        outcome = "accepted"
+        problems, outcome = unclear(str(error), path), "clear error"
     if hashlib.sha256(path.read_bytes()).digest() != before:
         problems.append("the source was changed")
-    return Verdict("wrong", first_problem(problems)) if problems else Verdict(outcome)
+    if left := set(Path(tempfile.gettempdir()).iterdir()) - copies:
+        problems.append(f"left in the temporary folder: {sorted(map(str, left))[:3]}")
+    return right(problems, outcome)
 
 
 def unclear(message: str, path: Path) -> list[str]:

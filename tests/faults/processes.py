@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from verdicts import Found
 
 TIME_LIMIT = 180.0
 RESULTS = ("scores.parquet", "predictions.parquet", "curves.parquet")
@@ -47,11 +48,6 @@ class Run:
             self.writer.wait(5)
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    @property
-    def has_traceback(self) -> bool:
-        """Whether a person would see a Python error."""
-        return "Traceback (most recent call last)" in self.output
-
     def wait_until(self, condition: Callable[[], bool], limit: float = TIME_LIMIT) -> bool:
         """Wait for something to happen; return whether it did before the run ended."""
         while self.status is None and time.monotonic() - self.began < limit:
@@ -61,30 +57,23 @@ class Run:
         return False
 
     def send(self, number: int, *, everyone: bool) -> bool:
-        """Send a signal, to the whole session as a terminal does or to one process.
-
-        Returns
-        -------
-        bool
-            Whether the run was still going on.
-        """
+        """Send a signal, to the session as a terminal does or to one process, if it goes on."""
         if self.status is not None:
             return False
         with suppress(ProcessLookupError):
-            if everyone:
-                os.killpg(self.process.pid, number)
-            else:
-                os.kill(self.process.pid, number)
+            (os.killpg if everyone else os.kill)(self.process.pid, number)
         return True
 
-    def wait(self, limit: float = TIME_LIMIT) -> bool:
-        """Wait for the end; return False, having killed it, if it takes too long."""
+    def ended(self, limit: float = TIME_LIMIT, *, may_show_traceback: bool = False) -> int:
+        """Wait for the end and return the status, unless it hangs or shows a Python error."""
         try:
-            self.process.wait(limit)
+            status = self.process.wait(limit)
         except subprocess.TimeoutExpired:
             self.end()
-            return False
-        return True
+            raise Found("hang", " ".join(self.words)) from None
+        if "Traceback (most recent call last)" in self.output and not may_show_traceback:
+            raise Found("traceback", " ".join(self.words), self.output[-400:])
+        return status
 
     def end(self) -> None:
         """Kill whatever is left of the session."""
@@ -118,13 +107,6 @@ def start(folder: Path, words: Sequence[str]) -> Run:
     assert writer.stdin is not None
     writer.stdin.close()
     return Run(folder, words, log, process, writer)
-
-
-def finish(folder: Path, words: Sequence[str], limit: float = TIME_LIMIT) -> Run:
-    """Run the command to its end."""
-    run = start(folder, words)
-    run.wait(limit)
-    return run
 
 
 def different(found: Path, reference: Path) -> list[str]:

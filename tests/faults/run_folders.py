@@ -11,24 +11,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import command_lines
 from logs import damaged
-from verdicts import LONGEST_MESSAGE, Verdict, first_problem
+from verdicts import LONGEST_MESSAGE, Verdict, first_problem, right
 
 from srs_eval.commands import compare, export, pretrain, run
 
 _RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
 _WEIGHTS = "lstm.safetensors"
 _VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    1e308,
-    "x",
+    *(None, True, -1, 1e308, "x", "=1+1", [], {}, [[]]),
     "\x1b]0;x\x07\r\\input{/etc/passwd}",
-    "=1+1",
-    [],
-    {},
-    [[]],
 )
 _COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "run": run.command,
@@ -59,7 +52,7 @@ def run_folder(random: Random, folder: Path) -> Verdict:
         "export": [str(changed), f"to={random.choice(('anki', 'json', 'py_fsrs'))}", "user=1"],
     }
     command = random.choice(list(words))
-    return judged_command(command, words[command], clear=(0, 1, 2))
+    return judged_command(command, words[command])
 
 
 def weights(random: Random, folder: Path) -> Verdict:
@@ -72,23 +65,31 @@ def weights(random: Random, folder: Path) -> Verdict:
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     words = ["algo=lstm", f"algo.weights={folder / _WEIGHTS}", "data.users=1", "data.seed=1"]
     words += ["algo.steps=2", *_RUN[1:], f"hydra.run.dir={folder / 'out'}"]
-    verdict = judged_command("run", words, clear=(0, 1, 2))
+    verdict = judged_command("run", words)
     if any((folder / name).read_bytes() != content for name, content in before.items()):
         return Verdict("wrong", "the weights were changed")
     return verdict
 
 
-def judged_command(name: str, words: Sequence[str], *, clear: Sequence[int]) -> Verdict:
+def command_line(random: Random, folder: Path) -> Verdict:
+    """Run a command line made of odd words, of which few fit together."""
+    command_lines.prepare(folder)
+    ended = command_lines.attempt(command_lines.command_line(random))
+    shown = " ".join(ended.words)
+    if ended.kind not in ("accepted", "clear error", "recorded"):
+        return Verdict(ended.kind, first_problem([shown, ended.text[-400:]]))
+    problems = ["code of an option ran"] if (folder / "PWNED").exists() else []
+    # Words may be repeated, once: people know what they wrote.
+    if ended.kind == "clear error" and len(ended.text) > LONGEST_MESSAGE + len(shown):
+        problems.append(f"a message of {len(ended.text):,} characters")
+    return right(problems and [shown, *problems], ended.kind)
+
+
+def judged_command(name: str, words: Sequence[str]) -> Verdict:
     """Run a command here and judge what it says."""
-    said = StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
-        try:
-            status = _COMMANDS[name](list(words))
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else 1
-    text = said.getvalue()
+    status, text = _run_here(name, words)
     shown = " ".join([name, *words])
-    if "Traceback (most recent call last)" in text or status not in clear:
+    if "Traceback (most recent call last)" in text or status not in (0, 1, 2):
         return Verdict("traceback", first_problem([shown, f"exit {status}", text[-400:]]))
     if status == 0:
         return Verdict("accepted")
@@ -97,10 +98,19 @@ def judged_command(name: str, words: Sequence[str], *, clear: Sequence[int]) -> 
         problems.append(f"a message of {len(text):,} characters")
     if any(control in text for control in ("\x1b]", "\r")):
         problems.append("control characters of a file were printed")
-    if problems:
-        return Verdict("wrong", first_problem([shown, *problems]))
     # Of a run that began, each fit's failure is on record.
-    return Verdict("recorded" if "Rests on " in text else "clear error")
+    outcome = "recorded" if "Rests on " in text else "clear error"
+    return right(problems and [shown, *problems], outcome)
+
+
+def _run_here(name: str, words: Sequence[str]) -> tuple[object, str]:
+    said = StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        try:
+            status: object = _COMMANDS[name](list(words))
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 1
+    return status, said.getvalue()
 
 
 def _finished(folder: Path, algo: str) -> Path:
@@ -121,11 +131,9 @@ def _pretrained(folder: Path) -> Path:
 
 
 def _done(name: str, words: list[str]) -> None:
-    said = StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
-        status = _COMMANDS[name](words)
+    status, text = _run_here(name, words)
     if status != 0:
-        raise RuntimeError(f"{name} {' '.join(words)}: {said.getvalue()[-1000:]}")
+        raise RuntimeError(f"{name} {' '.join(words)}: {text[-1000:]}")
 
 
 def _change(random: Random, file: Path) -> None:

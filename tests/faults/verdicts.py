@@ -34,6 +34,14 @@ class Verdict:
             raise ValueError(self.outcome)
 
 
+class Found(Exception):
+    """What was found of a case before its end, as a verdict."""
+
+    def __init__(self, outcome: str, *problems: str) -> None:
+        super().__init__(outcome)
+        self.verdict = Verdict(outcome, first_problem(problems))
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One case, which its kind, seed and number say all about."""
@@ -89,6 +97,11 @@ class Tally:
 
     def _row(self, kind: str, counter: Counter[str]) -> Sequence[str]:
         return [kind, f"{counter.total():,}", *(f"{counter[outcome]:,}" for outcome in OUTCOMES)]
+
+
+def right(problems: Sequence[str], outcome: str = "accepted") -> Verdict:
+    """Return that outcome unless there are problems."""
+    return Verdict("wrong", first_problem(problems)) if problems else Verdict(outcome)
 
 
 def first_problem(problems: Sequence[str]) -> str:
