@@ -40,17 +40,6 @@ def test_cards_that_changed_in_place_are_not_taken_for_those_asked_for_before():
 
 
 @given(REVIEWS)
-def test_the_first_review_of_a_card_is_found_like_a_loop_finds_it(reviews):
-    card, _ = columns(reviews)
-    first = {}
-    for row, which in enumerate(card.tolist()):
-        first.setdefault(which, row)
-    rows = rows_by_card(card).first()
-    assert rows.tolist() == [first[which] for which in card.tolist()]
-    assert rows.dtype == np.int64
-
-
-@given(REVIEWS)
 def test_counts_along_cards_are_those_of_loops(reviews):
     card, event = columns(reviews)
     earlier = [[row for row in range(here) if card[row] == card[here]] for here in range(len(card))]
@@ -61,6 +50,8 @@ def test_counts_along_cards_are_those_of_loops(reviews):
     values = np.arange(1, len(card) + 1)
     assert rows.last(values).tolist() == [1 + before[-1] if before else 0 for before in earlier]
     assert rows.any(event).tolist() == [bool(event[others].any()) for others in same]
+    assert rows.first().tolist() == [([*before, row])[0] for row, before in enumerate(earlier)]
+    assert rows.first().dtype == np.int64
     assert rows.any(event).dtype == bool
     assert {rows.nth.dtype, rows.previous().dtype, rows.lengths.dtype} == {np.dtype(np.int64)}
 
@@ -87,9 +78,3 @@ def test_cards_are_sorted_alike_whatever_their_numbers(cards):
     expected = sorted(range(len(cards)), key=lambda row: cards[row])
     assert stable_order(card).tolist() == expected
     assert stable_order(card).dtype == np.int64
-
-
-def test_a_million_reviews_take_no_loop():
-    card = np.arange(1_000_000) % 50_000
-    counts = earlier_on_card(card, np.ones(len(card), bool))
-    assert (counts == np.arange(1_000_000) // 50_000).all()

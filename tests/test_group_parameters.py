@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, apart
+from commands import QUIET
 from commands import run_here as run_command
 from omegaconf import OmegaConf
 from saved import load_predictions
@@ -35,11 +35,7 @@ from srs_eval.results.files import FITS, read_table, write_table
 from srs_eval.results.tables import fits_table, read_fits
 
 PRESETS = ("hard words", "easy words")
-COLUMNS = {
-    "day": "day",
-    "elapsed_days": "elapsed_days",
-    "preset": "preset",
-}
+COLUMNS = {"day": "day", "elapsed_days": "elapsed_days", "preset": "preset"}
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +43,11 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One learner with two presets, each of them the cards of another simulated user."""
     file = tmp_path_factory.mktemp("table") / "two.csv"
     source = SyntheticUsers(users=2, size_scale=0.05, max_reviews=1500)
-    logs = [source.read(user) for user in source.users()]
     frames = [
         pd.DataFrame(
-            {
-                "card": log.card + 1_000_000 * number,
-                "day": log.day,
-                "rating": log.rating,
-                "elapsed_days": log.elapsed_days,
-                "preset": PRESETS[number],
-            }
-        )
-        for number, log in enumerate(logs)
+            {name: getattr(log, name) for name in ("day", "rating", "elapsed_days")}
+        ).assign(card=log.card + 1_000_000 * number, preset=PRESETS[number])
+        for number, log in enumerate(map(source.read, source.users()))
     ]
     pd.concat(frames).sort_values("day", kind="stable").to_csv(file, index=False)
     return file
@@ -146,51 +135,29 @@ def test_a_served_model_asks_for_the_preset_of_a_card(run: Path) -> None:
     assert curves(history[:1], [3.0])["recall"].tolist() == asked[2:]
 
 
-def test_anki_is_given_a_list_for_each_preset(
+def exported(run: Path, to: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert command([str(run), f"to={to}"]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_form_of_export_has_the_parameters_of_each_preset(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command([str(run), "to=anki"]) == 0
-    blocks = [block.splitlines() for block in capsys.readouterr().out.strip().split("\n\n")]
-    for (heading, numbers), part in zip(blocks, last_fit(run).parts, strict=True):
+    parts = last_fit(run).parts
+    blocks = [block.splitlines() for block in exported(run, "anki", capsys).strip().split("\n\n")]
+    for (heading, numbers), part in zip(blocks, parts, strict=True):
         assert heading.startswith(f"# {part.name} ({part.title})")
         assert f"{part.n_train:,}" in heading
-        assert [float(number) for number in numbers.split(",")] == pytest.approx(
-            part.parameters, abs=5.1e-5
-        )
-
-
-def test_py_fsrs_is_given_a_scheduler_for_each_preset(
-    run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command([str(run), "to=py_fsrs"]) == 0
-    content = json.loads(capsys.readouterr().out)
-    for part in last_fit(run).parts:
+        found = [float(number) for number in numbers.split(",")]
+        assert found == pytest.approx(part.parameters, abs=5.1e-5)
+    content = json.loads(exported(run, "py_fsrs", capsys))
+    for part in parts:
         scheduler = fsrs.Scheduler.from_json(json.dumps(content[part.name]))
         assert tuple(scheduler.parameters) == part.parameters
-
-
-def test_json_says_what_each_preset_has_learned(
-    run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command([str(run), "to=json"]) == 0
-    content = json.loads(capsys.readouterr().out)
+    content = json.loads(exported(run, "json", capsys))
     assert (content["algorithm"], content["parameters"]) == ("per_group", [])
-    fits = last_fit(run).parts
-    assert [part["name"] for part in content["parts"]] == [part.name for part in fits]
-    assert [tuple(part["parameters"]) for part in content["parts"]] == [p.parameters for p in fits]
-    assert {part["version"] for part in content["parts"]} == {"FSRS-6"}
-
-
-@pytest.mark.nightly
-def test_the_tracker_keeps_the_model_and_shows_each_preset(table: Path, tmp_path: Path) -> None:
-    told = [*words(table), "figures=false", "hydra.run.dir=out", "tracking.model=true"]
-    done = apart(tmp_path, *told, timeout=300)
-    assert done.status == 0, done.text
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
-    (run,) = client.search_runs([e.experiment_id for e in client.search_experiments()])
-    assert run.data.tags["model"] == "kept: user two, fold 4"
+    found = [(p["name"], tuple(p["parameters"]), p["version"]) for p in content["parts"]]
+    assert found == [(part.name, part.parameters, "FSRS-6") for part in parts]
 
 
 def learned(algorithm: Any, log: Reviews) -> tuple[Any, Any, Any]:

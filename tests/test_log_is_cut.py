@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,24 +53,24 @@ def evaluated(algorithm: Algorithm) -> UserEvaluation:
     return work(1)
 
 
+def predictions(algorithm: Algorithm) -> Any:
+    return evaluated(algorithm).predictions
+
+
 @pytest.fixture
 def seen() -> dict[str, list[Reviews]]:
     return {"fit": [], "predict": [], "predict_at": []}
 
 
-def test_fit_sees_nothing_after_the_last_training_row(seen: dict[str, list[Reviews]]) -> None:
+def test_nothing_is_seen_after_the_last_row_in_question(seen: dict[str, list[Reviews]]) -> None:
     evaluated(Watching(seen))
     task = SrsBenchmark()(invented_log(), same_day=False)
-    assert [len(log) for log in seen["fit"]] == [fold.train[-1] + 1 for fold in task.folds]
-
-
-@pytest.mark.parametrize("what", ["predict", "predict_at"])
-def test_predictions_see_nothing_after_the_last_test_row(
-    seen: dict[str, list[Reviews]], what: str
-) -> None:
-    evaluated(Watching(seen))
-    task = SrsBenchmark()(invented_log(), same_day=False)
-    assert [len(log) for log in seen[what]] == [fold.test[-1] + 1 for fold in task.folds]
+    trained, tested = zip(*((f.train[-1] + 1, f.test[-1] + 1) for f in task.folds), strict=True)
+    lengths = {what: tuple(map(len, logs)) for what, logs in seen.items()}
+    assert lengths == {"fit": trained, "predict": tested, "predict_at": tested}
+    for log in seen["predict"]:
+        assert log.elapsed_seconds is None
+        np.testing.assert_array_equal(log.row, np.arange(len(log)))
 
 
 def test_a_cut_shares_nothing_with_what_comes_later(seen: dict[str, list[Reviews]]) -> None:
@@ -80,7 +81,9 @@ def test_a_cut_shares_nothing_with_what_comes_later(seen: dict[str, list[Reviews
             assert column.flags.writeable
 
 
-def test_an_algorithm_that_writes_into_its_log_changes_no_facts() -> None:
+def test_an_algorithm_that_writes_into_its_log_changes_no_facts(
+    seen: dict[str, list[Reviews]],
+) -> None:
     @dataclass(frozen=True)
     class Scribbles(Watched):
         def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -93,12 +96,7 @@ def test_an_algorithm_that_writes_into_its_log_changes_no_facts() -> None:
         def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Watched:
             return Scribbles(self.seen)
 
-    plain, scribbled = (
-        evaluated(kind({"fit": [], "predict": [], "predict_at": []})).predictions
-        for kind in (Watching, Scribbling)
-    )
-    assert plain is not None
-    assert scribbled is not None
+    plain, scribbled = (predictions(kind(seen)) for kind in (Watching, Scribbling))
     for name in ("card", "day", "recalled", "elapsed_days", "lapses", "row"):
         np.testing.assert_array_equal(getattr(plain, name), getattr(scribbled, name))
 
@@ -110,32 +108,16 @@ def test_the_truth_is_for_oracles_only(seen: dict[str, list[Reviews]]) -> None:
     assert seen["fit"][-1].truth is not None
 
 
-def test_seconds_and_gaps_between_row_numbers_are_not_handed_over(
-    seen: dict[str, list[Reviews]],
-) -> None:
-    evaluated(Watching(seen))
-    for log in seen["predict"]:
-        assert log.elapsed_seconds is None
-        np.testing.assert_array_equal(log.row, np.arange(len(log)))
-
-
 def test_scored_rows_are_named_by_their_place_in_the_whole_log() -> None:
     log = invented_log()
-    scored = evaluated(Average()).predictions
-    assert scored is not None
-    np.testing.assert_array_equal(scored.card, log.card[scored.row])
-    np.testing.assert_array_equal(scored.recalled, log.recalled[scored.row])
-    assert scored.day is not None
-    np.testing.assert_array_equal(scored.day, log.day[scored.row])
+    scored = predictions(Average())
+    for name in ("card", "recalled", "day"):
+        np.testing.assert_array_equal(getattr(scored, name), getattr(log, name)[scored.row])
 
 
 def test_all_algorithms_are_asked_for_the_same_curves(seen: dict[str, list[Reviews]]) -> None:
-    few, many = (evaluated(Watching(seen, draws)).predictions for draws in (0, 7))
-    assert few is not None
-    assert many is not None
-    assert few.curves is not None
-    assert many.curves is not None
-    np.testing.assert_array_equal(few.curves.row, many.curves.row)
+    few, many = (predictions(Watching(seen, draws)).curves.row for draws in (0, 7))
+    np.testing.assert_array_equal(few, many)
 
 
 def test_a_source_that_breaks_is_a_failed_user_with_its_traceback() -> None:

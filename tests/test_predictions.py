@@ -49,13 +49,9 @@ def test_parts_of_a_user_are_joined_by_name():
     assert joined.p.tolist() == [0.5, 0.5, 0.7, 0.5]
 
 
-def test_curves_go_with_their_users():
-    joined = concatenate([predicted("a", [1, 2]), predicted("b", [5, 6], curves=2)])
+def test_curves_go_with_their_users_and_facts_that_a_part_lacks_are_lacking():
+    joined = concatenate([predicted("a", [1, 2]), predicted("b", [5, 6], curves=2, facts=False)])
     assert joined.curves.user.tolist() == [1, 1]
-
-
-def test_facts_that_a_part_lacks_are_lacking():
-    joined = concatenate([predicted(1, [1]), predicted(2, [1], facts=False)])
     assert joined.elapsed_days is None
 
 
