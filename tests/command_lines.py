@@ -32,19 +32,8 @@ VALUES = (
     *("ok.csv/", "nothing.csv", "${seed}", "${nope}", "${oc.env:NOPE}", "${oc.env:HOME}", "${"),
     *("${now:%Y}", "${hydra:job.num}", "${oc.decode:'['}", "\\", "x" * 5000, "[" * 2000, "%s"),
     *("$(x)", "../../x", "import os", "avg", "mlflow", "serial", "range(1,3)", "choice(1,2)"),
-    *(
-        "glob(*)",
-        "interval(0,1)",
-        "tag(a,1)",
-        "sort(2,1)",
-        "int(x)",
-        "@file",
-        "a=b",
-        "--x",
-        "#",
-        "yes",
-    ),
-    "1:2",
+    *("glob(*)", "interval(0,1)", "tag(a,1)", "sort(2,1)", "int(x)", "@file", "a=b", "--x"),
+    *("#", "yes", "1:2"),
 )
 KEYS = """
     algo data protocol panel tracking compute sweep experiment name seed curves_per_user figures
@@ -150,7 +139,8 @@ def attempt(words: Sequence[str], *, seconds: int = 30) -> Ended:
 
 
 def _assignment(rng: random.Random, _: Sequence[str]) -> str:
-    return f"{rng.choice([*KEYS.split(), ''])}={rng.choice(VALUES)}"
+    key = rng.choice([*KEYS.split(), ""])
+    return f"{key}={rng.choice(VALUES)}"
 
 
 def _option(rng: random.Random, _: Sequence[str]) -> str:
