@@ -19,17 +19,6 @@ class Doubles:
 
 
 @dataclass(frozen=True)
-class Sleeps:
-    """Return what it is given after a while."""
-
-    seconds: float
-
-    def __call__(self, user, tick=lambda: None):
-        time.sleep(self.seconds)
-        return user
-
-
-@dataclass(frozen=True)
 class ReadsEnvironment:
     """Return a variable of the environment it finds."""
 
@@ -98,15 +87,13 @@ class DiesWhileSending:
 
 
 class Demanding(Exception):
-    """An exception that cannot be sent to another process."""
-
     def __init__(self, code, why):
         super().__init__(f"{code}: {why}")
 
 
 @dataclass(frozen=True)
 class RaisesDemanding:
-    """Fail in a way that does not survive being pickled."""
+    """Fail by an exception that cannot be sent to another process."""
 
     def __call__(self, user, tick=lambda: None):
         raise Demanding(7, "seven")
