@@ -49,10 +49,3 @@ def test_parameters_are_those_of_the_fit_to_all_reviews(
 )
 def test_mistakes_have_a_status(path: Path, words: list[str], status: int) -> None:
     assert command([str(path), *words]) == status
-
-
-def test_the_module_is_the_function() -> None:
-    import srs_eval.fit
-
-    assert srs_eval.fit is se.fit
-    assert callable(se.fit)

@@ -93,6 +93,7 @@ def test_a_range_without_a_meaning_is_not_printed() -> None:
         change = Change.of(Estimate(mean, 0.04, 0.0, 100.0), 0.4)
         near = 100 * (abs(mean) - 2.626 * 0.04) / 0.4
         assert change.size == f"{word} by {near:.1f} % or more"
+    assert Change.of(Estimate(-0.36, 0.04, 0.0, 100.0), 0.4).lo == -1.0
     assert between_or_not(-0.859, 0.759) == between_or_not(-1.088, 0.521) != ""
     assert "%" not in between_or_not(-0.859, 0.759)
     assert "-28.3" not in _explains(-0.283, -1.088, 0.521)
@@ -149,7 +150,3 @@ def test_it_is_said_whose_parameters_are_judged(
     log = make_log(seed=3)
     log = replace(log, preset=np.ones(len(log), np.int64))
     assert words in Study(OneLog("a", "a", log), settings).whose
-
-
-def test_an_error_is_never_smaller_by_more_than_all_of_it() -> None:
-    assert Change.of(Estimate(-0.36, 0.04, 0.0, 100.0), 0.4).lo == -1.0
