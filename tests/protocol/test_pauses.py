@@ -128,6 +128,13 @@ def test_a_session_ends_after_half_an_hour_without_a_question_however_long_answe
     assert of_length == ([0, 0, 1, 0] if goes_on else [0, 0, 0, 1])
 
 
+def test_a_card_that_is_asked_for_again_at_once_is_not_new():
+    columns = {"card": [1, 2, 1, 1], "rating": [3] * 4, "day": [0] * 4}
+    columns |= {"elapsed_seconds": [-1, -1, 50, 0], "duration_ms": [0.0] * 4}
+    log = reviews_from_columns(user=1, source="log", **columns)
+    assert [row.reviews for row in pause_table(log)] == [1, 0, 0, 0]
+
+
 def test_waiting_for_a_repetition_is_no_leak():
     """Repetitions on the same day are shown late and fail often, whatever the pause."""
     log, _ = sittings(told=False)

@@ -13,7 +13,7 @@ from cases import rest_nightly
 from invented import Logs, invented_log
 from numpy.testing import assert_array_equal
 from same import assert_same
-from saved import result_from
+from saved import InMemory, result_from
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -349,8 +349,11 @@ def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path)
         assert_same(found, wanted)
     assert len(again.fitted) == len(whole.fitted) == 25
     assert again.fitted[3].fold == 3
+    assert_same(again.predicted.reopened().read("ann"), whole.predicted.reopened().read("ann"))
     save(again, tmp_path / "elsewhere")
     assert contents(tmp_path / "elsewhere") == contents(expected.folder)
+    save(replace(again, predicted=InMemory({})), folders[0])
+    assert load(folders[0]).predicted.users == ()
 
 
 class Dies(Average):
