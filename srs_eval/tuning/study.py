@@ -198,7 +198,8 @@ class SearchStudy:
                 if kind.step is None:
                     return
                 steps = round((kind.high - kind.low) / kind.step)
-                values.append([kind.low + kind.step * step for step in range(steps + 1)])
+                points = (kind.low + kind.step * step for step in range(steps + 1))
+                values.append([_legible(point, kind) for point in points])
             elif isinstance(kind, IntDistribution):
                 values.append(list(range(kind.low, kind.high + 1, kind.step)))
         for point in itertools.islice(itertools.product(*values), _SMALL):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+from cases import rest_nightly
 from commands import QUIET, SMALL, Done, Here, apart, outcome_of, summary_of
 from mlflow import MlflowClient
 from omegaconf import OmegaConf
@@ -81,23 +82,13 @@ def test_a_search_finds_the_same_with_every_launcher(
     assert all(found[name] == found["basic"] for name in launchers)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_by_test_rows_is_refused_with_every_launcher(here: Here) -> None:
     words = ["protocol=srs_benchmark", "hydra/launcher=joblib", in_folder(here)]
     done = here(*HLR, *words, "hydra.sweeper.max_failures=1")
     assert done.status == 2
     assert outcome_of(here.folder / "out" / "0_hlr")["exit_status"] == 2
     assert not (here.folder / "out" / "0_hlr" / "summary.json").exists()
-
-
-@pytest.mark.slow
-def test_pruning_across_processes_is_refused_before_the_first_trial(here: Here) -> None:
-    words = ["hydra.sweeper.pruner=median", "hydra/launcher=joblib", in_folder(here)]
-    done = here(*HLR, *words)
-    assert done.status == 2
-    assert "hydra.sweeper.pruner=median" in done.err
-    assert "hydra/launcher=basic" in done.err
-    assert not (here.folder / "out" / "optuna.db").exists()
 
 
 @pytest.mark.slow
@@ -126,36 +117,30 @@ def test_a_search_killed_within_a_batch_ends_as_with_the_basic_launcher(tmp_path
 
 
 @pytest.mark.slow
-def test_a_grid_is_the_same_with_every_launcher(here: Here) -> None:
+@pytest.mark.parametrize("launcher", rest_nightly(LAUNCHERS))
+def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here: Here, launcher: str) -> None:
     own = here.folder / "own" / "algo"
     own.mkdir(parents=True)
     (own / "mine.yaml").write_text(
         "_target_: srs_eval.algorithms.half_life.hlr.Hlr\nprior_weight: 2.0\n"
     )
-    before = here.folder / "before"
+    before, store = here.folder / "before", f"sqlite:///{here.folder / 'runs.db'}"
     baseline = here("algo=avg", *BRIEF, "tracking=none", f"hydra.run.dir={before}")
     assert baseline.status == 0, baseline.err
     words = ["-m", "--config-dir", "own", "algo=mine,avg", *BRIEF, f"baseline={before}"]
-    metrics, tags = {}, {}
-    for name in ("basic", *LAUNCHERS):
-        out, store = here.folder / name, f"sqlite:///{here.folder / name}.db"
-        sweep = [f"hydra.sweep.dir={out}", f"hydra/launcher={name}"]
-        done = here(*words, *sweep, f"tracking.uri={store}")
-        assert done.status == 0, done.err
-        folders = [out / job for job in ("0_mine", "1_avg")]
-        labels = [outcome_of(folder)["label"] for folder in folders]
-        # the arguments of an option of one's own are known, and so not part of its label
-        assert labels == ["mine", "avg"]
-        metrics[name] = [summary_of(folder)["metrics"] for folder in folders]
-        client = MlflowClient(store)
-        runs = client.search_runs([e.experiment_id for e in client.search_experiments()])
-        tags[name] = {run.data.tags["sweep_id"] for run in runs}
-        assert len(runs) == 2
-        assert {run.info.status for run in runs} == {"FINISHED"}
-        assert {run.data.tags["baseline"] for run in runs} == {"avg"}
-        assert {"mine", "avg"} <= {line.partition(" ")[0] for line in done.out.splitlines()}
-    assert all(metrics[name] == metrics["basic"] for name in LAUNCHERS)
-    assert all(len(found) == 1 for found in tags.values())
+    words += [f"hydra/launcher={launcher}", f"tracking.uri={store}"]
+    done = here(*words, in_folder(here))
+    assert done.status == 0, done.err
+    mine, avg = (here.folder / "out" / job for job in ("0_mine", "1_avg"))
+    # the arguments of an option of one's own are known, and so not part of its label
+    assert [outcome_of(folder)["label"] for folder in (mine, avg)] == ["mine", "avg"]
+    assert summary_of(avg)["metrics"] == summary_of(before)["metrics"]
+    client = MlflowClient(store)
+    runs = client.search_runs([e.experiment_id for e in client.search_experiments()])
+    assert len({run.data.tags["sweep_id"] for run in runs}) == 1
+    assert [run.info.status for run in runs] == ["FINISHED"] * 2
+    assert {run.data.tags["baseline"] for run in runs} == {"avg"}
+    assert {"mine", "avg"} <= {line.partition(" ")[0] for line in done.out.splitlines()}
 
 
 @pytest.mark.nightly

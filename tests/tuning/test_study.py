@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import rest_nightly
 from hydra.core.utils import JobReturn, JobStatus
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
-from srs_eval.nouns.when import IN_WORDS
 from srs_eval.tuning.ending import doubts_told, times_told
 from srs_eval.tuning.options import SearchOptions
 from srs_eval.tuning.search import search
@@ -74,8 +74,17 @@ def test_an_interrupted_batch_is_finished_as_it_would_have_been(tmp_path: Path) 
         SearchStudy(tmp_path / "parts", SPACE, OPTIONS)
 
 
+def jobs(*values: float) -> list[JobReturn]:
+    ended = [JobReturn(status=JobStatus.COMPLETED) for _ in values]
+    for job, value in zip(ended, values, strict=True):
+        job.return_value = value
+    return ended
+
+
 @pytest.mark.slow
-def test_a_lost_job_costs_no_other_its_result(tmp_path: Path) -> None:
+def test_a_lost_job_costs_no_other_its_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     launched: list[tuple[int, int]] = []
 
     def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
@@ -83,129 +92,91 @@ def test_a_lost_job_costs_no_other_its_result(tmp_path: Path) -> None:
         if any("number:1," in word for job in words for word in job):
             raise RuntimeError("a worker died")
         assert len(launched) == 1 or "repeated:true" in words[0][-1] or number == 3
-        ended = [JobReturn(status=JobStatus.COMPLETED) for _ in words]
-        for job in ended:
-            job.return_value = 1.0
-        return ended
+        return jobs(*(3.0 - number for _ in words))
 
     options = replace(OPTIONS, n_trials=5, workers=3)
-    study = SearchStudy(tmp_path, SPACE, options)
-    study.propose()  # and now its process dies
+    SearchStudy(tmp_path, SPACE, options).propose()  # and now its process dies
     found = search(tmp_path, SPACE, options, launch)
     assert launched == [(0, 3), (0, 1), (1, 1), (2, 1), (3, 2)]
     states = [trial.state.name for trial in found.trials]
     assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
-
-
-def test_the_best_of_each_time_of_prediction_is_told(tmp_path: Path) -> None:
-    def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
-        job = JobReturn(status=JobStatus.COMPLETED)
-        job.return_value = float(number)
-        (tmp_path / f"{number}_blend").mkdir()
-        when = "at_review" if number % 2 else times[0]
-        (tmp_path / f"{number}_blend" / "summary.json").write_text(json.dumps({"when": when}))
-        return [job]
-
-    times = ["at_review"]
-    assert times_told(search(tmp_path, SPACE, replace(OPTIONS, n_trials=1), launch)) == ""
-    times = ["previous_review"]
-    told = times_told(search(tmp_path, SPACE, replace(OPTIONS, n_trials=4), launch))
-    assert told.splitlines()[1:] == [
-        f"{IN_WORDS['at_review']}: 0, trial 0",
-        f"{IN_WORDS['previous_review']}: 2.0000, trial 2",
+    said = re.sub(r"x=\S+ n=\S+ kind=\w+", "POINT", capsys.readouterr().out)
+    assert [line for line in said.splitlines() if line.startswith("trial ")] == [
+        "trial 0 of 5: 3.0000  POINT; best 3.0000, trial 0",
+        "trial 1 of 5: failed  POINT; best 3.0000, trial 0",
+        "trial 2 of 5: 1.0000  POINT; best 1.0000, trial 2",
+        "trial 3 of 5: 0  POINT; best 0, trial 3",
+        "trial 4 of 5: 0  POINT; best 0, trial 3",  # of equal ones the first
     ]
 
 
-@pytest.mark.parametrize(
-    ("reviews", "forgotten", "told"),
-    [(6, 1, "6 were scored"), (500, 3, "3 of them forgotten"), (500, 60, "")],
-)
-def test_a_best_trial_of_a_handful_of_reviews_is_doubted(
-    tmp_path: Path, reviews: int, forgotten: int, told: str
+def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubted(
+    tmp_path: Path, golden_text: Callable[[str, str], None]
 ) -> None:
-    def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
-        job = JobReturn(status=JobStatus.COMPLETED)
-        job.return_value = float(number)
-        (tmp_path / f"{number}_hlr").mkdir()
-        counts = {"reviews": reviews, "forgotten": forgotten}
-        (tmp_path / f"{number}_hlr" / "summary.json").write_text(json.dumps(counts))
-        return [job]
+    def found(name: str, values: Sequence[float], **summaries: Sequence[object]) -> str:
+        def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
+            file = tmp_path / name / f"{number}_hlr" / "summary.json"
+            file.parent.mkdir()
+            file.write_text(json.dumps({key: of[number] for key, of in summaries.items()}))
+            return jobs(values[number])
 
-    found = search(tmp_path, SPACE, replace(OPTIONS, n_trials=2), launch)
-    assert found.best is not None
-    doubts = doubts_told(found, found.best)
-    assert bool(doubts) == bool(told)
-    assert told in doubts
-    assert "trial 0" in doubts or not doubts
+        result = search(tmp_path / name, SPACE, replace(OPTIONS, n_trials=len(values)), launch)
+        assert result.best is not None
+        return f"{name}: {times_told(result)}\n{doubts_told(result, result.best)}\n\n"
 
-
-@pytest.mark.slow
-def test_another_seed_proposes_other_trials(tmp_path: Path) -> None:
-    one = run(tmp_path / "one", until=5)
-    other = run(tmp_path / "other", until=5, options=SearchOptions(seed=1))
-    assert one != other
+    times = ["previous_review", "at_review", "previous_review", "at_review"]
+    text = found("two times", [2.0, 1.0, 1.5, 0.0], when=times)
+    text += found("one time", [2.0, 1.0], when=times[:1] * 2)
+    for reviews, forgotten in ((6, 1), (500, 3), (500, 60)):
+        counts = {"reviews": [9, reviews], "forgotten": [1, forgotten]}
+        text += found(f"{reviews} reviews, {forgotten} forgotten", [1.0, 0.5], **counts)
+    golden_text("sweep_remarks", text)
 
 
 @pytest.mark.slow
 def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
     tpe = run(tmp_path / "tpe", until=40)
     chance = run(tmp_path / "random", until=40, options=SearchOptions(sampler="random"))
+    other = run(tmp_path / "other", until=1, options=SearchOptions(seed=1))
+    assert other != chance[:1] == tpe[:1]
     late = [sum(map(value_of, params[20:])) for params in (tpe, chance)]
     assert late[0] < late[1]
 
 
-@pytest.mark.parametrize(
-    ("space", "options", "told"),
-    rest_nightly(
-        [
-            (["x=interval(-5,6)", "n=range(1,9)", "kind=red,green", "data=small"], {}, "x: it was"),
-            (["x=interval(-5,5)", "n=3", "kind=red,green", "data=small"], {}, "n: .*is not given"),
-            (None, {"seed": 7}, "seed: it was 2026, and is 7"),
-            (None, {"direction": "maximize"}, "direction: it was minimize, and is maximize"),
-            (
-                ["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=large"],
-                {},
-                "data: it was data=small, and is data=large",
-            ),
-        ],
-        2,
-    ),
-)
-def test_another_search_in_the_same_folder_is_refused_with_the_difference(
-    tmp_path: Path, space: list[str] | None, options: dict[str, Any], told: str
+def test_another_search_in_the_same_folder_is_refused_with_each_difference(
+    tmp_path: Path, golden_text: Callable[[str, str], None]
 ) -> None:
     run(tmp_path, until=1)
-    given = {"n_trials": 25, "startup_trials": 6, "may_change": ("tracking",), **options}
-    with pytest.raises(SweepError, match=told):
-        SearchStudy(tmp_path, SPACE if space is None else read_space(space), SearchOptions(**given))
+    space = read_space(["x=interval(-5,6)", "n=3", "kind=red,green", "data=large"])
+    options = SearchOptions(n_trials=25, startup_trials=6, seed=7, direction="maximize", workers=2)
+    with pytest.raises(SweepError) as refused:
+        SearchStudy(tmp_path, space, options)
+    golden_text("another_search", str(refused.value).replace(str(tmp_path), "FOLDER") + "\n")
 
 
 @pytest.mark.slow
 def test_more_trials_and_what_changes_no_number_are_no_other_search(tmp_path: Path) -> None:
     run(tmp_path, until=2)
-    words = [*SPACE.fixed.values(), "tracking=none"]
-    space = Space(SPACE.searched, {**SPACE.fixed, "tracking": words[-1]}, SPACE.keys)
-    options = SearchOptions(n_trials=90, startup_trials=6, may_change=("tracking",))
-    assert len(SearchStudy(tmp_path, space, options).finished()) == 2
+    space = Space(SPACE.searched, {**SPACE.fixed, "tracking": "tracking=none"}, SPACE.keys)
+    assert len(SearchStudy(tmp_path, space, replace(OPTIONS, n_trials=90)).finished()) == 2
 
 
-@pytest.mark.slow
 def test_a_search_without_a_result_can_be_replaced(tmp_path: Path) -> None:
     study = SearchStudy(tmp_path, SPACE, OPTIONS)
-    (proposal,) = study.propose()
-    study.end(proposal, None)
-    other = SearchStudy(tmp_path, SPACE, SearchOptions(seed=3))
-    assert other.finished() == []
+    study.end(*study.propose(), None)
+    assert study.best() is None
+    assert SearchStudy(tmp_path, SPACE, SearchOptions(seed=3)).finished() == []
 
 
 def test_a_small_space_is_gone_through_once(tmp_path: Path) -> None:
-    space = read_space(["n=range(1,4)", "kind=red,green"])
+    space = read_space(["n=range(1,4)", "kind=red,green", "x=range(0.1,0.5,0.2)"])
     study = SearchStudy(tmp_path, space, SearchOptions(n_trials=50))
     seen = []
     while batch := study.propose():
-        seen.append((batch[0].params["n"], batch[0].params["kind"]))
+        seen.append(tuple(batch[0].params.values()))
         study.end(batch[0], 1.0)
-    assert sorted(seen) == [(n, kind) for n in (1, 2, 3) for kind in ("green", "red")]
+    points = itertools.product((1, 2, 3), ("green", "red"), (0.1, 0.3))
+    assert sorted(seen) == list(points)
 
 
 def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
@@ -222,8 +193,7 @@ def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
     study.end(bad, None)
     assert [trial.state for trial in study.finished()][-1] == TrialState.PRUNED
     best = study.best()
-    assert best is not None
-    assert best.number == 0
+    assert (best and best.number) == 0
 
 
 @pytest.mark.slow
@@ -253,13 +223,16 @@ def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: P
     kept = SearchStudy(tmp_path, SPACE, OPTIONS).study.user_attrs["identity"]["settings"]
     assert "prune_from" not in kept
     SearchStudy(tmp_path, SPACE, replace(OPTIONS, prune_from=5))  # it prunes nothing
-    run(tmp_path / "pruned", until=1, options=replace(OPTIONS, pruner="median"))
+    pruned = replace(OPTIONS, pruner="median")
+    run(tmp_path / "pruned", until=1, options=pruned)
     with pytest.raises(SweepError, match="prune_from: it was not given, and is 5"):
-        SearchStudy(tmp_path / "pruned", SPACE, replace(OPTIONS, pruner="median", prune_from=5))
+        SearchStudy(tmp_path / "pruned", SPACE, replace(pruned, prune_from=5))
 
 
 @pytest.mark.slow
-def test_a_trial_that_went_on_after_a_step_goes_on_when_it_is_repeated(tmp_path: Path) -> None:
+def test_a_repeated_trial_says_again_what_it_has_said_and_goes_on_where_it_went_on(
+    tmp_path: Path,
+) -> None:
     options = SearchOptions(pruner="median")
     study = SearchStudy(tmp_path, SPACE, options)
     for number in range(5):
@@ -273,16 +246,8 @@ def test_a_trial_that_went_on_after_a_step_goes_on_when_it_is_repeated(tmp_path:
     (again,) = SearchStudy(tmp_path, SPACE, options).propose()
     again.report(1, 0.0)
     again.report(2, 9.0)
-
-
-def test_a_repeated_trial_may_say_again_what_it_has_said(tmp_path: Path) -> None:
-    options = SearchOptions(pruner="median")
-    (proposal,) = SearchStudy(tmp_path, SPACE, options).propose()
-    proposal.report(0, 1.0)
-    (again,) = SearchStudy(tmp_path, SPACE, options).propose()
-    again.report(0, 1.0)
-    again.report(1, 0.5)
-    assert again.trial.study.trials[0].intermediate_values == {0: 1.0, 1: 0.5}
+    again.report(3, 0.5)
+    assert again.trial.study.trials[5].intermediate_values == {1: 0.0, 2: 9.0, 3: 0.5}
 
 
 @pytest.mark.slow
