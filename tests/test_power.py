@@ -10,7 +10,7 @@ import pytest
 from srs_eval.commands.power import command
 from srs_eval.comparison.prereg import REGIONS
 from srs_eval.stats.estimate import mean_of_users
-from srs_eval.stats.power import Study, power_of, upper_deviation, users_needed
+from srs_eval.stats.power import Study, _moments, power_of, upper_deviation, users_needed
 
 
 def test_the_power_is_the_share_of_simulated_comparisons_that_find_the_difference() -> None:
@@ -119,6 +119,14 @@ def test_studies_of_all_sizes_are_simulated_alike(users: int) -> None:
         study = Study(-2.6 / math.sqrt(users), math.inf, 1.0, pilot)
         expected = power_of(2.6 / math.sqrt(users), 1.0, users)
         assert study.power(users) == pytest.approx(expected, abs=0.05)
+
+
+def test_a_simulated_interval_is_that_of_the_product() -> None:
+    rng = np.random.default_rng(0)
+    for values in (rng.normal(1, 2, 30), rng.exponential(1, 300), -rng.exponential(1, 7)):
+        moments = _moments(*((values[None] ** power).mean(axis=1) for power in (1, 2, 3)))
+        low, high = Study(-1, 1, 1.0)._interval((len(values), *moments))
+        assert (low[0], high[0]) == pytest.approx(mean_of_users(values).interval(), rel=1e-9)
 
 
 def test_fewer_users_than_are_needed_do_not_have_the_power() -> None:

@@ -257,18 +257,6 @@ def test_seeing_recalls_as_lapses_changes_no_score_of_both(pairs):
 
 
 @quick
-@given(st.floats(0.01, 0.99), st.floats(0, 1))
-def test_the_truth_has_the_best_expected_score(truth, belief):
-    outcomes = (np.array([True]), np.array([False]))
-    for metric in (log_loss, brier):
-        honest, other = (
-            truth * metric([p], outcomes[0]) + (1 - truth) * metric([p], outcomes[1])
-            for p in (truth, belief)
-        )
-        assert honest <= other + 1e-12
-
-
-@quick
 @given(st.lists(st.integers(1, 19), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_proper_scores_of_a_panel_are_best_for_the_truth(truths, seed):
     """Of 20 reviews with a chance of k / 20, k are recalled."""

@@ -6,18 +6,12 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
-from scipy import stats
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import Brier
 from srs_eval.metrics.score import score
-from srs_eval.metrics.sketch import bare_predictions
-from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import ConfusionCounts
-from srs_eval.stats.resample import cluster_counts
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]
@@ -160,20 +154,3 @@ def test_thresholds_are_told_with_intervals_of_the_level_asked_for(of_users):
     interval = counts.interval("ppv", level=0.9)
     assert (narrow["ppv_low"], narrow["ppv_high"]) == interval
     assert wide["ppv_low"] < narrow["ppv_low"] < narrow["ppv_high"] < wide["ppv_high"]
-
-
-def test_models_are_resampled_alike_so_that_their_difference_is_known_better(of_users):
-    """With the same users and seed, resampled scores of two models go up and down together."""
-    p, other, recalled, user = of_users
-    panel = Panel([Brier()])
-    drawn = []
-    for model in (p, other):
-        predictions = bare_predictions(model, recalled)
-        cells = PredictionCells.for_predictions(tally(model, recalled))
-        sums = ClusterSums.of(panel, predictions, user, 40, cells)
-        draws = cluster_counts(40, 200, 0)
-        drawn.append(np.array([scores["brier"] for scores in sums.resampled(draws)]))
-    spread = drawn[0].std(ddof=1)
-    assert (drawn[0] - drawn[1]).std(ddof=1) < spread / 2
-    half = np.ptp(score(p, recalled, user=user, panel=panel).intervals["brier"]) / 2
-    assert half == pytest.approx(stats.t.ppf(0.995, 39) * math.sqrt(40 / 39) * spread)

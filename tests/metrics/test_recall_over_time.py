@@ -51,6 +51,13 @@ def test_bins_say_what_a_plain_loop_says():
         assert found.predicted[place] == pytest.approx(p[days == day].mean())
 
 
+def test_bins_are_about_equally_large():
+    days = np.exp(np.random.default_rng(1).normal(3, 1, 10_000))
+    found = recall_over_time(np.full(10_000, 0.9), np.ones(10_000), days)
+    assert len(found.n) == 14
+    assert found.n.max() < 1.4 * found.n.min()
+
+
 def test_same_day_reviews_are_in_no_bin():
     found = recall_over_time([0.9] * 4, [1, 1, 0, 0], [0, 0, 3, 3])
     assert found.same_day == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -39,12 +40,26 @@ def by_statsmodels(p, recalled):
     return float(line.params[1]), float(line.params[0]), float(large.params[0])
 
 
-@pytest.mark.parametrize("n", [40, 1000, 20_000])
-@pytest.mark.parametrize("decimals", [15, 2])
-def test_it_agrees_with_statsmodels(n, decimals):
-    rng = np.random.default_rng(n)
-    p = np.clip(rng.beta(9, 1.2, n).round(decimals), 0.01, 1 - 1e-9)
-    recalled = rng.random(n) < expit(0.3 + 0.7 * logit(p))
+def beta(rng, n, decimals):
+    return np.clip(rng.beta(9, 1.2, n).round(decimals), 0.01, 1 - 1e-9)
+
+
+# Forgetting so rare that the log odds need digits of 1 - p.
+MANY = {"near 1": lambda far: 1 - far, "near 0": lambda far: far}
+GIVEN = {
+    **{f"{n}, {k}": partial(beta, n=n, decimals=k) for n in (40, 1000, 20_000) for k in (15, 2)},
+    **{
+        name: lambda rng, of=of: of(10 ** rng.uniform(-6, -0.1, 4 * STEPS))
+        for name, of in MANY.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_it_agrees_with_statsmodels(name):
+    rng = np.random.default_rng(1)
+    p = GIVEN[name](rng)
+    recalled = rng.random(len(p)) < expit(0.3 + 0.7 * logit(p))
     slope, intercept, large = by_statsmodels(p, recalled)
     assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=1e-8)
     assert in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
@@ -76,6 +91,7 @@ def test_any_line_makes_the_likelihood_level(pairs):
         ([0.2, 0.4, 0.6, 0.8], [1, 1, 0, 0]),
         # They touch at one prediction: the likelihood still grows for ever.
         ([0.2, 0.5, 0.5, 0.8], [0, 0, 1, 1]),
+        ([0.2, 0.5, 0.5, 0.8], [1, 1, 0, 0]),
     ],
 )
 def test_separated_outcomes_have_no_finite_slope(p, recalled):
@@ -89,19 +105,6 @@ def test_certain_predictions_are_clipped():
     assert line.slope == pytest.approx(math.log(2) / math.log(2**52 - 1), rel=1e-9)
     assert abs(line.intercept) < 1e-9
     assert in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("near", [1.0, 0.0])
-def test_joining_predictions_for_a_first_fit_leaves_no_trace(near):
-    rng = np.random.default_rng(1)
-    n = 4 * STEPS
-    # Forgetting so rare that the log odds need digits of 1 - p.
-    p = np.abs(near - 10 ** rng.uniform(-6, -0.1, n))
-    recalled = rng.random(n) < expit(0.2 + 0.6 * logit(p))
-    slope, intercept, large = by_statsmodels(p, recalled)
-    assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=1e-8)
-    assert in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
 
 
 @pytest.mark.slow

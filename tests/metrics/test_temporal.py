@@ -15,7 +15,6 @@ from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.temporal import (
     Temporal,
     TemporalCollapsed,
-    curve_drops,
     sample_elapsed,
     temporal_rates,
 )
@@ -31,41 +30,19 @@ from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import select
 
 
-def curve_rises(curves):
-    return TemporalRise().per_curve(curves, None)
-
-
-def greatest_rises(curves):
-    return TemporalMaxRise().per_curve(curves, None)
-
-
-def isotonic_distances(curves):
-    return TemporalIsotonic().per_curve(curves, None)
-
-
 def permuted_losses(curves, p, recalled):
     return TemporalPermutation().per_curve(curves, bare_predictions(p, recalled))
 
 
-METRICS = (
-    Temporal(),
-    Temporal("strict"),
-    Temporal("flat"),
-    Temporal("tolerant"),
-    TemporalCollapsed(),
-    TemporalRise(),
-    TemporalMaxRise(),
-    TemporalIsotonic(),
-    TemporalDrop(),
-    TemporalPermutation(),
-)
 KINDS = {"weak": "violation", "strict": "strict", "flat": "flat", "tolerant": "tolerant"}
 MAGNITUDES = {
-    "mean_rise": curve_rises,
-    "isotonic_l1": isotonic_distances,
-    "max_rise": greatest_rises,
-    "drop": curve_drops,
+    "mean_rise": TemporalRise(),
+    "isotonic_l1": TemporalIsotonic(),
+    "max_rise": TemporalMaxRise(),
+    "drop": TemporalDrop(),
 }
+KIND_METRICS = [Temporal(kind) for kind in KINDS.values()]
+METRICS = (*KIND_METRICS, *MAGNITUDES.values(), TemporalCollapsed(), TemporalPermutation())
 
 
 def curves(p, times=None, weight=None):
@@ -85,13 +62,18 @@ def test_single_precision_noise_counts_as_flat():
     assert temporal_rates(curves(noisy.astype(np.float64)), "flat", atol=1e-5)[0] == 1
 
 
+def test_a_curve_has_collapsed_if_it_falls_by_less_than_the_drop():
+    falls = curves([[1.0, 0.75], [0.75, 0.75]])
+    assert TemporalCollapsed(0.25).per_curve(falls, None).tolist() == [0, 1]
+
+
 def test_missing_times_do_not_count():
     padded = curves([0.9, 0.8, 0.95, np.nan], [1, 2, 5, np.nan], [0.5, 0.25, 0.25, 0])
     whole = curves([0.9, 0.8, 0.95], [1, 2, 5], [0.5, 0.25, 0.25])
     for kind in ("violation", "strict", "flat", "tolerant"):
         assert temporal_rates(padded, kind) == pytest.approx(temporal_rates(whole, kind))
     for magnitude in MAGNITUDES.values():
-        assert magnitude(padded) == pytest.approx(magnitude(whole))
+        assert magnitude.per_curve(padded, None) == pytest.approx(magnitude.per_curve(whole, None))
     p, recalled = np.array([0.8]), np.array([True])
     assert permuted_losses(padded, p, recalled) == pytest.approx(
         permuted_losses(whole, p, recalled)
@@ -107,10 +89,18 @@ def test_curves_at_one_time_and_models_without_curves_have_no_number(metric, one
         assert math.isnan(metric(replace(one_user(), curves=some)))
 
 
-def test_few_different_intervals_are_all_kept_with_their_shares():
-    times, weights = sample_elapsed([5, 1, 1, 1, 30], k=3)
-    assert times.tolist() == [1, 5, 30]
-    assert weights == pytest.approx([0.6, 0.2, 0.2])
+@pytest.mark.parametrize(
+    ("given_days", "days", "shares"),
+    [
+        ([5, 1, 1, 1, 30], [1, 5, 30], [0.6, 0.2, 0.2]),
+        ([-1, np.nan, 4], [4], [1]),
+        ([], [], []),
+    ],
+)
+def test_few_different_intervals_are_all_kept_with_their_shares(given_days, days, shares):
+    times, weights = sample_elapsed(given_days, k=3)
+    assert times.tolist() == days
+    assert weights == pytest.approx(shares)
 
 
 def test_many_intervals_are_thinned_to_values_that_occur():
@@ -121,13 +111,6 @@ def test_many_intervals_are_thinned_to_values_that_occur():
     assert set(times) <= set(intervals)
     assert weights.sum() == pytest.approx(1)
     assert times @ weights == pytest.approx(intervals.mean(), rel=0.1)
-
-
-def test_intervals_that_are_none_are_left_out():
-    times, weights = sample_elapsed([-1, np.nan, 4])
-    assert (times.tolist(), weights.tolist()) == ([4], [1])
-    times, weights = sample_elapsed([])
-    assert len(times) == len(weights) == 0
 
 
 def times_and_weights(case):
@@ -146,7 +129,7 @@ def test_golden_check_of_one_curve(cases, shape):
     for name, kind in KINDS.items():
         assert temporal_rates(one, kind)[0] == pytest.approx(expected[name], abs=1e-12), name
     for name, magnitude in MAGNITUDES.items():
-        assert magnitude(one)[0] == pytest.approx(expected[name], abs=1e-12), name
+        assert magnitude.per_curve(one, None)[0] == pytest.approx(expected[name], abs=1e-12), name
     collapsed = TemporalCollapsed().per_curve(one, None)[0]
     assert bool(collapsed) is expected["collapsed_at_0_01"]
     assert (weight**2).sum() == pytest.approx(expected["p_tie"], abs=1e-12)
@@ -165,7 +148,8 @@ def test_reversing_a_curve_turns_its_rises_into_falls(p, weight):
     difference = np.abs(p[:, :, None] - p[:, None, :])
     mass = weight[:, None] * weight * ~np.eye(7, dtype=bool)
     expected = (difference * mass).sum(axis=(1, 2)) / mass.sum()
-    assert curve_rises(forth) + curve_rises(back) == pytest.approx(expected, abs=1e-12)
+    there, again = (TemporalRise().per_curve(curve, None) for curve in (forth, back))
+    assert there + again == pytest.approx(expected, abs=1e-12)
 
 
 @given(probabilities, positive_weights)
