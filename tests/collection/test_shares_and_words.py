@@ -84,6 +84,7 @@ def test_words_depend_on_intervals(mean: float, se: float, kind: str) -> None:
     change = Change.of(Estimate(mean, se, 0.0, 100.0), 0.4)
     assert change.kind == kind
     assert ("bother" in change.verdict) == (kind == "noise")
+    assert (change.size == "the same predictions") == (kind == "same")
     if kind in ("better", "worse"):
         assert f"{abs(mean) / 0.004:.1f} %" in change.size
 
@@ -133,6 +134,9 @@ def test_parameters_at_limits_are_counted_but_for_those_that_start_there() -> No
     lists = {None: ("all", ", ".join(map(str, w))), 7: ("seven", ", ".join(map(str, DEFAULTS)))}
     assert limits_in_words(lists).startswith("3 of 21")
     assert limits_in_words({None: lists[7]}) == ""
+    one_low = ", ".join(map(str, (0.001, *DEFAULTS[1:])))
+    several = limits_in_words({None: ("all", one_low), 7: lists[7]})
+    assert several == "1 of 21 parameters of one list is at a limit"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from srs_eval.data.times import read_times
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import Reviews, Source
 from srs_eval.place import Place
+from srs_eval.results.files import write_table
 
 DAYS = Columns(day="day")
 BASE: dict[str, Any] = {"card": [1, 1, 2], "rating": [3, 3, 4], "day": [0, 1, 1]}
@@ -287,6 +288,23 @@ def test_damaged_notes_of_pandas_do_not_matter(tmp_path: Path) -> None:
     table = pa.table(BASE).replace_schema_metadata({"pandas": "{garbage"})
     pq.write_table(table, tmp_path / "log.parquet")
     assert len(read(tmp_path / "log.parquet")) == 3
+
+
+def test_pages_are_compared_with_their_checksums(tmp_path: Path) -> None:
+    path, rng = tmp_path / "log.parquet", np.random.default_rng(0)
+    columns = {"card": rng.integers(0, 2**40, 500), "rating": rng.integers(1, 5, 500)}
+    write_table(path, pa.table({**columns, "day": np.arange(500)}))
+    content, refused = path.read_bytes(), 0
+    for place in range(4, len(content), len(content) // 100):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
+        try:
+            log = read(path)
+        except ReviewLogError:
+            refused += 1
+        else:  # in what is not needed, such as statistics
+            assert log.card.tolist() == columns["card"].tolist()
+            assert log.rating.tolist() == columns["rating"].tolist()
+    assert refused > 50
 
 
 def test_more_rows_than_any_memory_holds_are_refused(

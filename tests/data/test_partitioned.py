@@ -1,5 +1,4 @@
 import shutil
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from unittest.mock import Mock
@@ -141,45 +140,70 @@ def test_names_are_replaced_by_digests(tmp_path, small, monkeypatch):
     assert command([*words, "names=salted", "out=x"]) == 2
 
 
-@pytest.mark.parametrize(
-    "damage",
-    rest_nightly(
-        ["index of others", "truncated", "missing", "of another index", "no index", "not an index"]
-    ),
-)
-def test_damaged_folders_are_refused(tmp_path, small, damage):
-    folders = [tmp_path / "logs", tmp_path / "others"]
-    for seed, folder in enumerate(folders):
+@pytest.fixture
+def folders(tmp_path, small):
+    """Logs of the same users, prepared from two tables."""
+    made = [tmp_path / "logs", tmp_path / "others"]
+    for seed, folder in enumerate(made):
         data = reviews([f"u{number}" for number in range(20)], seed=seed)
         path = written(data, tmp_path / f"{seed}.csv")
         prepare(ReviewTable(path, {"user": "who"}, duplicates="drop"), Place.of(folder))
-    part, index = folders[0] / "bucket=0001" / "part.parquet", folders[0] / INDEX
-    if damage == "truncated":
+    return made
+
+
+def with_index(folder, column, values):
+    """Replace the last values of a column of an index."""
+    rows = pq.read_table(folder / INDEX)
+    changed = [*rows[column].to_pylist()[: len(rows) - len(values)], *values]
+    field = rows.schema.field(column)
+    number = rows.schema.get_field_index(column)
+    pq.write_table(rows.set_column(number, field, pa.array(changed, field.type)), folder / INDEX)
+
+
+@pytest.mark.parametrize("damage", ["index of others", "cut", "missing", "of another index"])
+def test_users_whose_rows_are_not_where_they_should_be_are_refused(folders, damage):
+    folder, other = folders
+    part = folder / "bucket=0001" / "part.parquet"
+    if damage == "cut":
         part.write_bytes(part.read_bytes()[:-100])
     elif damage == "missing":
         part.unlink()
     elif damage == "of another index":
-        shutil.copy(folders[1] / "bucket=0001" / "part.parquet", part)
-    elif damage == "no index":
-        index.unlink()
-    elif damage == "index of others":
-        rows = pq.read_table(index)
-        other = pa.array(rows["user"].to_pylist()[::-1])
-        pq.write_table(rows.set_column(0, rows.schema.field(0), other), index)
+        shutil.copy(other / "bucket=0001" / "part.parquet", part)
     else:
-        pq.write_table(pa.table({"user": ["u1"]}), index)
-    logs = PartitionedLogs(folders[0])
-    if damage in ("no index", "not an index"):
-        with pytest.raises(ReviewLogError):
-            logs.users()
-        return
+        with_index(folder, "user", pq.read_table(folder / INDEX)["user"].to_pylist()[::-1])
+    logs = PartitionedLogs(folder)
     refused = 0
     for user in logs.users():
-        with suppress(ReviewLogError):
+        try:
             logs.read(user)
-            continue
-        refused += 1
+        except ReviewLogError:
+            refused += 1
     assert refused > 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("file", "../others/bucket=0001/part.parquet"),
+        ("file", "bucket=0001/../../others/part.parquet"),
+        ("file", "/etc/part.parquet"),
+        *(("row_group", -1), ("offset", -1), ("rows", -1), ("user", None)),
+    ],
+)
+def test_a_forged_index_is_refused(folders, column, value):
+    with_index(folders[0], column, [value])
+    with pytest.raises(ReviewLogError):
+        PartitionedLogs(folders[0]).users()
+
+
+def test_what_is_no_index_is_refused(folders):
+    folder, other = folders
+    pq.write_table(pa.table({"user": ["u1"]}), folder / INDEX)
+    (other / INDEX).unlink()
+    for each in (folder, other, other / "bucket=0001" / "part.parquet", other / "nothing"):
+        with pytest.raises(ReviewLogError):
+            PartitionedLogs(each).users()
 
 
 def test_a_file_that_has_not_the_size_in_the_index_is_refused_though_its_users_are_the_same(
@@ -229,6 +253,21 @@ def test_what_cannot_be_prepared_is_refused_and_leaves_no_folder(tmp_path):
     with pytest.raises(ConfigError):
         prepare(ReviewTable(tmp_path / "log.csv", {"user": "who"}), out, memory="much")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("wrong", ["no user column", "no card", "not sorted", "no tables"])
+def test_a_folder_that_cannot_be_indexed_where_it_is_gets_no_index(tmp_path, wrong):
+    data = reviews()
+    if wrong != "not sorted":
+        data = data.sort_values("who", kind="stable")
+    if wrong != "no tables":
+        written(
+            data.drop(columns="card" if wrong == "no card" else "other"), tmp_path / "a.parquet"
+        )
+    columns = {} if wrong == "no user column" else {"user": "who"}
+    with pytest.raises(ConfigError if wrong == "no user column" else ReviewLogError):
+        prepare(ReviewTable(tmp_path, columns), Place.of(tmp_path))
+    assert not (tmp_path / INDEX).exists()
 
 
 @pytest.mark.parametrize("order", rest_nightly(["sorted", "unsorted"]))

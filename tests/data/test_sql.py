@@ -47,6 +47,8 @@ def test_a_query_reads_what_the_file_reads(log, monkeypatch):
         SqlQuery(f"SELECT * FROM '{log}'", columns=COLUMNS),
     ):
         assert source.users() == ("ann", "ben")
+        assert source.name == ("sql" if source.path is None else source.path.rpartition("/")[2])
+        assert source.remarks() == expected.remarks()
         for user in source.users():
             here, there = source.read(user), expected.read(user)
             np.testing.assert_array_equal(here.rating, there.rating)

@@ -215,7 +215,7 @@ def test_the_source_says_what_it_is():
 
 
 def numbers_of(value):
-    """Return the numbers in a value of dataclasses, lists and arrays; what is infinite or none counts 0."""
+    """Return the numbers in a value of dataclasses and arrays; infinite ones and None are 0."""
     if is_dataclass(value):
         return np.concatenate([numbers_of(getattr(value, field.name)) for field in fields(value)])
     return np.nan_to_num(np.ravel(np.asarray(value, float)), posinf=0, neginf=0)

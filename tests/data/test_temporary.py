@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from srs_eval.data import temporary
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows cannot lock folders")
+FILES = Path("/proc/self/fd")
 NAME = "srs_eval_copy_abcd1234"
 
 
@@ -39,6 +41,15 @@ def test_copies_of_killed_processes_are_removed_and_links_in_them_not_followed(f
         assert list(used.iterdir())
     assert list(folder.iterdir()) == []
     assert (tmp_path / "precious" / "file").is_file()
+
+
+@pytest.mark.skipif(not FILES.exists(), reason="this system lists no open files")
+def test_no_lock_stays_open(folder):
+    left_behind(folder)
+    before = len(list(FILES.iterdir()))
+    with temporary.temporary_folder():
+        assert len(list(FILES.iterdir())) == before + 1
+    assert len(list(FILES.iterdir())) == before
 
 
 def test_the_copy_of_another_process_stays_until_it_is_killed(folder):
