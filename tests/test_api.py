@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -263,6 +264,15 @@ def test_a_pickled_result_keeps_its_predictions_and_fits(result, tmp_path):
         copied = pickle.loads(pickle.dumps(whole))
         pd.testing.assert_frame_equal(copied.predictions, whole.predictions)
         pd.testing.assert_frame_equal(copied.fits, whole.fits)
+
+
+def test_names_from_data_are_escaped():
+    data = log(["<script>"])
+    made = se.evaluate("avg", data, panel="quick", name="<b>$x$</b>", **NAMES, progress=False)
+    for shown in (made, se.fit("avg", data, **NAMES, progress=False)):
+        html = shown._repr_html_()
+        assert "<table" in html
+        assert not {"<b>", "<script>"} & set(re.findall("<[^>]*>", html))
 
 
 def test_an_interruption_passes(monkeypatch):

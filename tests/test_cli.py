@@ -331,13 +331,6 @@ def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
     assert scores["log_loss"][1] != scores["log_loss"][1]  # NaN: never replaced
 
 
-def test_a_single_run_with_a_failing_fit_exits_with_one(here: Here, plugin: str) -> None:
-    done = here("algo=breaks", *SMALL, *QUIET, "hydra.run.dir=out", plugin)
-    assert done.status == 1
-    assert "5 ok, 5 failed" in done.out
-    assert outcome_of(here.folder / "out")["status"] == "failed"
-
-
 @pytest.mark.slow
 def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(
     here: Here, plugin: str
@@ -362,14 +355,6 @@ def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(
     assert done.out.count("finished before") >= 3
     assert "to best" in done.out
     assert (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns == before
-
-
-def test_resuming_with_other_settings_is_refused(here: Here, run: Finished) -> None:
-    shutil.copytree(run[0], "out")
-    done = here("algo=sm2", *SMALL, *QUIET, "hydra.run.dir=out", "resume=true")
-    assert done.status == 2
-    assert "other settings" in done.err
-    assert summary_of(here.folder / "out")["algo"] == "hlr"
 
 
 @pytest.mark.parametrize("protocol", rest_nightly(["srs_benchmark_secs", "srs_benchmark"]))

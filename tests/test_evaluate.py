@@ -347,15 +347,6 @@ def test_what_comes_of_a_fit_is_on_record_and_other_folds_are_kept(evaluate, gol
     golden_text("outcomes_of_fits", "\n".join([*lines, ""]))
 
 
-def test_the_review_of_an_impossible_prediction_is_named_as_the_log_counts(evaluate, logs_of):
-    source = logs_of(1)
-    task = SrsBenchmark()(source.read(1), same_day=False)
-    result = evaluate(Tells(Told(ends(2.0)), fold=0), source=source)
-    last = task.log_row[task.folds[0].test[-1]] + 1
-    assert f"1 of {len(task.folds[0].test)} predictions" in result.fits[0].reason
-    assert result.fits[0].reason.endswith(f"2.0 at review {last} of the log")
-
-
 def test_missing_predictions_that_could_be_those_of_same_day_reviews_are_told_so(evaluate):
     class Later(Algorithm):
         same_day = True
@@ -395,11 +386,10 @@ def test_users_and_folds_and_seeds_draw_different_numbers(logs_of, make_log):
     assert not np.array_equal(first[1][:fold], first[1][fold : 2 * fold])
 
 
-@pytest.mark.parametrize("wanted", [1, 7, 40, 10_000])
+@pytest.mark.parametrize("wanted", [7, 10_000])
 def test_forgetting_curves_are_of_scored_reviews_and_not_too_many(evaluate, wanted):
     predictions = evaluate(Fsrs6(), curves=wanted).predictions
     curves = predictions.curves
-    assert len(curves.p) <= wanted
     assert len(curves.p) == min(wanted, len(predictions))
     scored = set(zip(predictions.fold.tolist(), predictions.row.tolist(), strict=True))
     sampled = list(zip(curves.fold.tolist(), curves.row.tolist(), strict=True))
