@@ -135,7 +135,6 @@ def test_numbers_are_those_of_runs_and_of_their_comparison(
     assert (*ours.interval(), ours.mean) == pytest.approx((*pair.interval(), pair.mean), rel=1e-9)
 
 
-@pytest.mark.slow
 def test_rows_of_the_funnel_add_up(study: Study) -> None:
     rows = list(funnel(study))
     total = rows[0][1]
@@ -187,7 +186,6 @@ def test_nothing_is_judged_where_nothing_is_scored(tmp_path: Path, reviews: int)
     assert "nan" not in text_of(found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", ["few", "recalled", "off", "filtered", "no presets"])
 def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str) -> None:
     log = simulated(15, 120 if case == "few" else 500)

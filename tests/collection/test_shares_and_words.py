@@ -51,7 +51,8 @@ def test_a_group_that_was_always_recalled_has_an_interval() -> None:
     card = np.arange(100) // 2
     lo, hi = share_of(np.ones(100, np.bool_), card)
     assert hi == 1.0
-    assert 0.3 < lo < 0.9  # five days, as if there were five reviews
+    # Wilson's for five days, as if there were five reviews
+    assert lo == pytest.approx(5 / (5 + 2.5758293**2), rel=1e-6)
     lo, hi = share_of(np.ones(1, np.bool_), np.zeros(1, np.int64))
     assert lo < 0.2
 

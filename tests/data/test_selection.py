@@ -38,8 +38,9 @@ def test_missing_users_are_all_named_beside_those_there_are():
 
 
 def test_a_misspelt_user_gets_a_suggestion():
-    with pytest.raises(ReviewLogError, match=r"Did you mean anna\?"):
+    with pytest.raises(ReviewLogError) as caught:
         KnownUsers("data", ("anna", "ben")).find("ana")
+    assert caught.value.hint == "It has 2 users: anna, ben. Did you mean anna?"
 
 
 def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
@@ -78,7 +79,8 @@ def test_a_sample_is_of_the_users_asked_for():
 
 
 def test_long_lists_are_cut_short():
-    assert listed(range(0, 40, 2)) == "0, 2, 4, 6, 8, 10, 12, 14 and more"
+    assert listed(range(0, 16, 2)) == "0, 2, 4, 6, 8, 10, 12, 14"
+    assert listed(range(0, 18, 2)) == "0, 2, 4, 6, 8, 10, 12, 14 and more"
 
 
 def test_a_million_users_can_be_named_and_a_number_of_a_thousand_digits_is_a_name():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from srs_eval.data.names import read_names
 from srs_eval.data.ratings import read_ratings
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns
@@ -246,3 +247,8 @@ def test_the_same_file_is_parsed_again_after_it_changed(log):
     assert len(read(path, DAYS)) == 1
     log("card,rating,day\n1,3,0\n1,3,1\n")
     assert len(read(path, DAYS)) == 2
+
+
+def test_names_of_cards_that_have_lost_digits_are_refused():
+    names = read_names(pd.Series([-(2.0**53), -(2.0**53) + 1, 2.0**53 - 1, 2.0**53, 0.5]))
+    assert names.bad.tolist() == [True, False, False, True, True]
