@@ -186,6 +186,16 @@ def test_nothing_is_judged_where_nothing_is_scored(tmp_path: Path, reviews: int)
     assert "nan" not in text_of(found)
 
 
+def test_a_table_has_no_settings_and_as_many_reviews(tmp_path: Path) -> None:
+    log = simulated(15, 60)
+    table = {name: getattr(log, name) for name in ("card", "rating", "day")}
+    pq.write_table(pa.table(table), tmp_path / "log.parquet")
+    study = study_of(tmp_path / "log.parquet", {"day": "day"})
+    assert study.settings is None
+    assert study.log.rating.tolist() == log.rating.tolist()
+    assert next(iter(funnel(study)))[1] == 60
+
+
 @pytest.mark.parametrize("case", ["few", "recalled", "off", "filtered", "no presets"])
 def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str) -> None:
     log = simulated(15, 120 if case == "few" else 500)

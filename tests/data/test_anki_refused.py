@@ -74,6 +74,11 @@ STATEMENTS = {
         "drop table revlog",
         "alter table other rename to revlog",
     ),
+    "nothing where its table allows none": (
+        "update revlog set time = null",
+        "pragma writable_schema = on",
+        "update sqlite_master set sql = replace(sql, 'time,', 'time not null,')",
+    ),
     "no creation": ("delete from col",),
     "two creations": ("insert into col select * from col",),
     "settings cut": ("update col set conf = '{\"schedVer'",),
@@ -193,6 +198,8 @@ def odd_files(folder, plain, compressed):
     package(folder / "no reviews.colpkg", collection__anki21=empty)
     placeholder = change(collection(folder / "one note", []), "delete from notes where id = 2")
     package(folder / "placeholder.colpkg", collection__anki2=placeholder.read_bytes())
+    change(placeholder, "drop table notes")
+    package(folder / "no notes.colpkg", collection__anki2=placeholder.read_bytes())
     rows = [(ROWS[0][0], 5, 0, 2500, 0, 4), (ROWS[1][0], 5, 3, 2500, 900, 1)]
     collection(folder / "no learning", rows)
     collection(folder / "unknown scheduler", settings={"schedVer": 3})
