@@ -367,8 +367,14 @@ class RefitChangesTheModelItStartsFrom(Continues):
 
 
 class IsCertain(Honest):
+    wrong: ClassVar[float] = 1.0
+
     def predicted(self, reviews, rows):
-        return np.where(reviews.elapsed[rows] > 3, 0.5, 1.0)
+        return np.where(reviews.elapsed[rows] > 3, 0.5, self.wrong)
+
+
+class IsCertainOfForgetting(IsCertain):
+    wrong: ClassVar[float] = 0.0
 
 
 class DividesByNothing(Honest):
@@ -816,6 +822,7 @@ CAUGHT = [
     *caught(checks.check_inputs_not_mutated, "train rows, test rows", ShufflesItsTrainingRows),
     *caught(checks.check_probabilities_in_range, "one dimension", HasATableOfParameters),
     *caught(checks.check_probabilities_in_range, "first is 1.0", IsCertain),
+    *caught(checks.check_probabilities_in_range, "first is 0.0", IsCertainOfForgetting),
     *caught(checks.check_probabilities_in_range, "int64", PredictsWholeNumbers),
     *caught(checks.check_probabilities_in_range, "shape", PredictsEveryReview),
     *caught(checks.check_capability_names, "did you mean refit", MisspellsACapability),

@@ -5,7 +5,6 @@ import re
 import signal
 import time
 from contextlib import nullcontext
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,10 +18,8 @@ from offenders import (
     Honest,
     KnowsWhomItLearnedFrom,
     LeaksLessThanRounding,
-    LooksTheNextReviewUp,
     Model,
     ReadsItsOwnRating,
-    ReadsTheTruth,
     RefusesWhomItLearnedFrom,
     SkipsEveryUser,
 )
@@ -38,7 +35,6 @@ from srs_eval.checks.assertions import SignTest
 from srs_eval.checks.perturb import columns_of, other_future
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.worker import NotImportable, call_elsewhere
-from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import GROUPS, when_of
 from srs_eval.nouns.capabilities import undeclared
 
@@ -51,8 +47,8 @@ def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     assert advice in str(caught.value)
 
 
-@pytest.mark.parametrize("cheat", [cheat for cheat, _, _ in CAUGHT][::12])
-def test_running_all_checks_catches_it_too(cheat):
+@pytest.mark.parametrize("cheat", {check: cheat for cheat, check, _ in CAUGHT}.values())
+def test_running_all_checks_runs_each(cheat):
     with pytest.raises(CheckFailed, match=cheat.__name__):
         check_algorithm(cheat())
 
@@ -79,18 +75,16 @@ def test_a_small_difference_is_told_with_the_digits_in_which_it_is():
         check_blind_to_the_future(Leaks())
     before, now = re.findall(r"\((0\.\d+), now (0\.\d+);", str(caught.value))[0]
     assert abs(float(before) - float(now)) == pytest.approx(1e-7, rel=1e-3)
+    assert "float32" in str(caught.value)
+    with pytest.raises(CheckFailed) as plain:
+        check_blind_to_the_future(ReadsItsOwnRating())
+    assert "float32" not in str(plain.value)
 
 
 def test_the_invented_clock_hangs_together_so_that_a_cheat_can_add_it_up():
     task = trial_task(same_day=True)
     taken = AddsUpSecondsToAClock().column(task.reviews)[task.folds[0].test] < 0.5
     assert task.reviews.duration_ms[task.folds[0].test[taken]].mean() > 10_000
-
-
-def test_reading_past_the_end_of_the_log_is_explained():
-    with pytest.raises(CheckFailed, match="read only rows before") as caught:
-        check_blind_to_the_future(LooksTheNextReviewUp())
-    assert isinstance(caught.value.__cause__, LookupError)
 
 
 def test_an_exception_is_reported_once_with_its_line_and_kept_as_the_cause():
@@ -198,17 +192,6 @@ def test_rounding_may_not_take_sides(towards, refused):
     sides.add(np.array(towards[2:]))
     with pytest.raises(CheckFailed, match="same side") if refused else nullcontext():
         sides.expect_none(Honest(), "move")
-
-
-def test_a_failed_check_is_one_of_our_errors():
-    assert issubclass(CheckFailed, SrsEvalError)
-
-
-def test_truth_may_be_read_only_where_that_is_said():
-    class SaysSo(ReadsTheTruth):
-        sees_truth: ClassVar[bool] = True
-
-    check_algorithm(SaysSo())
 
 
 def test_an_algorithm_has_to_say_what_tables_need_to_know():

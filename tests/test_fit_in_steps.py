@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from cases import rest_nightly
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.checks import check_algorithm, check_last_step_is_the_fit
+from srs_eval.checks import check_last_step_is_the_fit
 from srs_eval.checks.assertions import CheckFailed
 from srs_eval.errors import Pruned
 from srs_eval.evaluation.evaluate import EvaluateUser
@@ -136,12 +135,6 @@ class EndsOneStepEarly(Walks):
         return list(self.fit_in_steps(reviews, rows, rng))[-2]
 
 
-class HasStepsOfItsOwn(Walks):
-    def fit(self, reviews, rows, rng):
-        rng.random()
-        return super().fit(reviews, rows, rng)
-
-
 class YieldsNothing(Walks):
     def fit(self, reviews, rows, rng):
         return Rate(0.9)
@@ -158,19 +151,6 @@ class YieldsOneModelAgainAndAgain(Walks):
             yield model
 
 
-class LearnsFromBeingAsked(Walks):
-    def fit_in_steps(self, reviews, rows, rng):
-        asked = []
-
-        class Asked(Rate):
-            def predict(self, reviews, rows):
-                asked.append(0.01)
-                return Rate.predict(self, reviews, rows)
-
-        for step in super().fit_in_steps(reviews, rows, rng):
-            yield Asked(step.p - sum(asked))
-
-
 class ForgetsAParameter(Walks):
     def fit(self, reviews, rows, rng):
         return list(Walks().fit_in_steps(reviews, rows, rng))[-1]
@@ -185,25 +165,18 @@ class ForgetsAParameter(Walks):
 
 @pytest.mark.parametrize(
     ("offender", "lesson"),
-    rest_nightly(
-        [
-            (YieldsOneModelAgainAndAgain, "Give each model a copy"),
-            (ForgetsAParameter, "parameters differ after the last step"),
-            (EndsOneStepEarly, "end at the same step"),
-            (HasStepsOfItsOwn, "draw the same numbers"),
-            (YieldsNothing, "yields nothing"),
-            (LearnsFromBeingAsked, "after the last step of `fit_in_steps`"),
-        ],
-        2,
-    ),
+    [
+        (YieldsOneModelAgainAndAgain, "Give each model a copy"),
+        (ForgetsAParameter, "parameters differ after the last step"),
+        (EndsOneStepEarly, "end at the same step"),
+        (YieldsNothing, "yields nothing"),
+    ],
 )
 def test_steps_that_lead_elsewhere_than_the_fit_are_caught(offender, lesson):
     with pytest.raises(CheckFailed) as caught:
         check_last_step_is_the_fit(offender())
     assert str(caught.value).startswith(f"{offender.__name__}: ")
     assert lesson in str(caught.value)
-    with pytest.raises(CheckFailed, match=offender.__name__):
-        check_algorithm(offender())
 
 
 @pytest.mark.parametrize("algorithm", [Walks(), Average()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -93,15 +94,21 @@ def test_noise_of_an_honest_class_is_no_knowledge(noise: float, seed: int) -> No
 
 
 def test_a_check_draws_no_number_that_the_run_would_draw() -> None:
+    torch = pytest.importorskip("torch")
+
     class DrawsFromEverywhere(ReadsItsOwnRating):
         def predicted(self, reviews: Any, rows: Any) -> Any:
-            return np.full(len(rows), 0.5) + 1e-9 * np.random.random()  # noqa: NPY002
+            noise = np.random.random() + random.random() + float(torch.rand(1))  # noqa: NPY002
+            return np.full(len(rows), 0.5) + 1e-9 * noise
 
-    np.random.seed(3)  # noqa: NPY002
-    expected = np.random.random()  # noqa: NPY002
-    np.random.seed(3)  # noqa: NPY002
-    check_quickly(DrawsFromEverywhere())
-    assert np.random.random() == expected  # noqa: NPY002
+    drawn = []
+    for check in (lambda algorithm: None, check_quickly):
+        np.random.seed(3)  # noqa: NPY002
+        random.seed(3)
+        torch.manual_seed(3)
+        check(DrawsFromEverywhere())
+        drawn.append((np.random.random(), random.random(), float(torch.rand(1))))  # noqa: NPY002
+    assert drawn[0] == drawn[1]
 
 
 def test_the_checks_are_not_loaded_for_an_algorithm_of_srs_eval(

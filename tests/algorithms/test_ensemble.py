@@ -158,6 +158,8 @@ def test_what_members_tell_is_told_with_their_names():
 
     learned = fitted(Ensemble({"a": Talkative(), "b": Hlr()}, weights="equal")).learned
     assert (learned.note, learned.fallback) == ("a: so it is", True)
+    assert [part.name for part in learned.parts] == ["a", "b"]
+    assert {part.n_train for part in learned.parts} == {len(FOLD.train)}
 
 
 def test_a_member_that_skips_in_earnest_has_the_ensemble_skip():
