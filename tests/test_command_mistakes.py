@@ -53,7 +53,9 @@ def test_mistakes_are_told_as_the_transcript_says_before_anything_runs(
 
 
 def test_options_of_a_user_are_listed_beside_those_that_cannot_be_read(shell: Here) -> None:
-    assert re.search(r"^eighty +p=0.8$", shell("algo=?", "--config-dir=mine").out, re.M)
+    done = shell("algo=?", "--config-dir=mine")
+    assert done.status == 0
+    assert re.search(r"^eighty +p=0.8$", done.out, re.M)
     assert "latin" in shell("algo=?", "--config-dir=options").out
 
 
