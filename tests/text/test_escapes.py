@@ -18,13 +18,7 @@ import pyarrow as pa
 import pytest
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report.files import (
-    as_json,
-    csv_text,
-    latex,
-    markdown,
-    terminal_text,
-)
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
 from srs_eval.comparison.report.html import figures, page
 from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.plots.style import heading, lettering, save_figure
@@ -36,41 +30,29 @@ from srs_eval.text import console, escapes
 from srs_eval.text.plain import one_line, printable
 
 PAYLOADS = {
-    "carriage return": "x\r\\input{/etc/passwd}\r% y",
-    "line feed": "x\n\\end{document}\n# y",
-    "next line": "x\x85\\input{a}",
-    "line separator": "x\u2028\\input{a}\u2029y",
-    "vertical tab and form feed": "x\v\\input{a}\fy",
-    "NUL": "x\x00y",
-    "terminal title": "\x1b]0;title\x07x",
-    "terminal colour": "\x1b[31mx\x9b32m",
-    "backspaces": "bad\b\b\bgood",
-    "bidi override": "x\u202eexe.fdp",
-    "bidi isolates": "x\u2066y\u2067z\u2068\u2069",
-    "half of a surrogate pair": "x\ud800y",
-    "non-characters": "x\ufffe\uffffy",
+    "line ends": "x\r\\input{/etc/passwd}\r% y\n\\end{document}\n# z\x85\\input{a}\v\\input{a}\fy",
+    "separators": "x\u2028\\input{a}\u2029y",
+    "controls of a terminal": "\x1b]0;title\x07x\x1b[31mx\x9b32mbad\b\b\bgood\x00",
+    "direction of text": "x\u202eexe.fdp\u2066y\u2067z\u2068\u2069",
+    "what XML and UTF-8 cannot hold": "x\ud800y\ufffe\uffffz",
     "formula": '=HYPERLINK("http://evil.example";"x")',
     "formula with a plus": "+1+cmd|' /C calc'!A0",
     "formula with a minus": "-2+3",
     "formula with an at sign": "@SUM(1;2)",
-    "formula after a tab": "\t=1+1",
-    "formula after a return": "\r=1+1",
+    "formula after blanks": "\t\r=1+1",
     "wide formula": "＝1+1",
     "HTML": "<script>alert(1)</script><img src=x onerror=alert(1)>",
     "HTML attribute": "\" onmouseover='alert(1)' x=\"",
     "HTML entity": "&#x202e;&lt;b&gt;",
-    "SVG": "--></text><a href='http://evil.example'><script>1</script></a><!--",
-    "CDATA": "]]><x>",
+    "XML": "--></text><a href='http://evil.example'><script>1</script></a><!-- ]]><x>",
     "link": "[x](javascript:alert(1)) ![y](http://evil.example/i.png)",
     "reference": "[x]: http://evil.example",
     "automatic link": "https://evil.example www.evil.example <http://evil.example>",
-    "pipes": "a | b || c",
-    "code": "`x` ``` ~~~",
+    "pipes and code": "a | b || c `x` ``` ~~~ **x** __y__ ~~z~~",
     "heading": "# x",
     "quotation": "> x",
     "list": "1. x",
     "rule": "---",
-    "emphasis": "**x** __y__ ~~z~~",
     "mathematics": r"$\frac{1}{0}$ $$\unicode{1}$$",
     "TeX": r"\write18{rm} #1 %x & ^^M _y ~ {",
     "optional argument": "[1cm] x",
@@ -120,11 +102,8 @@ def verdict_on(tmp_path_factory):
             }
             write_table(place / SCORES, pa.table(columns))
             summary = {"label": label, "data": name, "protocol": name, "failed": 0}
-            summary |= {
-                "when": "at_review",
-                "interval_over": "users",
-                "tags": {"config_hash": name},
-            }
+            summary |= {"when": "at_review", "interval_over": "users"}
+            summary["tags"] = {"config_hash": name}
             (place / SUMMARY).write_text(json.dumps(summary))
             runs.append(load_run(place))
         return compare(runs)
@@ -137,6 +116,7 @@ def test_a_name_is_printed_on_one_line_without_controls(name):
     assert unsafe(one_line(name)) == []
     assert "\n" not in one_line(name)
     assert unsafe(printable(name).replace("\t", "")) == []
+    assert unsafe(heading("users", name)) == []
     one_line(name).encode("utf-8")
     assert one_line(one_line(name)) == one_line(name)
 
@@ -160,15 +140,12 @@ def test_the_terminal_is_sent_no_controls(name, verdict_on, capsys):
 
 
 @NAMES
-def test_a_leaderboard_keeps_its_rows(name, verdict_on, capsys):
-    lines = []
-    for label in (PLAIN, name):
-        (text,) = sweep_texts([run.place for run in verdict_on(label).runs])
-        console.say(text)
-        said = capsys.readouterr().out
-        assert unsafe(said) == []
-        lines.append(len(said.splitlines()))
-    assert lines[0] == lines[1]
+def test_a_leaderboard_keeps_its_rows(name, verdict_on):
+    (plain,), (text,) = (
+        sweep_texts([run.place for run in verdict_on(label).runs]) for label in (PLAIN, name)
+    )
+    assert unsafe(printable(text)) == []
+    assert len(printable(text).splitlines()) == len(plain.splitlines())
 
 
 @NAMES
@@ -207,12 +184,7 @@ def test_markdown_keeps_its_lines_and_has_no_links_or_html(name, verdict_on):
     text = markdown(verdict_on(name))
     assert markdown_shape(text) == markdown_shape(markdown(verdict_on(PLAIN)))
     assert unsafe(text) == []
-    assert "<" not in text
-    assert "](" not in text
-    assert not re.search(r"\]:|\]\[", text)
-    assert "://" not in text
-    assert "www." not in text
-    assert not re.search(r"&(?!amp;|lt;)", text)
+    assert not re.search(r"<|\]\(|\]:|\]\[|://|www\.|&(?!amp;|lt;)", text)
     assert not re.search(r"(?<!\\)(?:\\\\)*[`$~]", text)
 
 
@@ -268,6 +240,8 @@ def elements(text):
 def test_the_page_has_no_elements_from_names(verdict_on):
     name = " ".join(PAYLOADS.values())
     text = page(verdict_on(name), command=name)
+    quoted = escapes.for_html(name)
+    assert elements(f'<p title="{quoted}">{quoted}</p>') == [("p", ("title",))]
     assert elements(text) == elements(page(verdict_on(PLAIN), command=PLAIN))
     assert unsafe(text) == []
     text.encode("utf-8")
@@ -284,13 +258,6 @@ def test_a_page_may_run_its_own_script_alone_and_fetch_nothing(script):
     assert allowed["script-src"] == (f"'sha256-{digest}'" if script else "'none'")
     assert (allowed["default-src"], allowed["img-src"]) == ("'none'", "data:")
     assert not re.search(r"fetch|XMLHttp|import|eval|Function", script)
-
-
-@NAMES
-def test_text_of_a_page_is_text(name):
-    assert elements(f'<p title="{escapes.for_html(name)}">{escapes.for_html(name)}</p>') == [
-        ("p", ("title",))
-    ]
 
 
 def drawn(name, verdict):
@@ -317,11 +284,6 @@ def test_a_figure_warns_of_no_letter_that_its_font_lacks(tmp_path):
     figure = users_figure({"log_loss": np.linspace(0.2, 0.4, 8)}, title="学習 naïve")
     assert save_figure(figure, tmp_path, "users", formats=["svg"])
     assert lettering("学習 naïve") == "\ufffd\ufffd naïve"
-
-
-@NAMES
-def test_headings_of_figures_are_one_line(name):
-    assert unsafe(heading("users", name)) == []
 
 
 @NAMES
