@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,73 +110,38 @@ def test_its_page_names_only_files_that_are_there(written: Path) -> None:
     assert all((written / name).is_file() for name in named)
 
 
-def test_nothing_is_overwritten(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert new.command(["algo", "half_day"]) == 0
-    model = here / "srs-half-day/srs_half_day/model.py"
-    model.write_text("work of days")
-    assert new.command(["algo", "half_day"]) == 2
-    assert model.read_text() == "work of days"
-    assert "srs-half-day: is not empty, and nothing is overwritten" in capsys.readouterr().err
-    (here / "file").write_text("")
-    assert new.command(["algo", "half_day", "file"]) == 2
-    assert "file: is a file" in capsys.readouterr().err
-
-
 def test_an_empty_folder_is_taken(here: Path) -> None:
     (here / "empty").mkdir()
     assert new.command(["algo", "half_day", "empty"]) == 0
     assert (here / "empty" / "pyproject.toml").is_file()
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("Half-Day", "how about half_day?"),
-        ("HalfDay", "how about half_day?"),
-        ("half day", "how about half_day?"),
-        ("half__day", "how about half_day?"),
-        ("../half", "how about half?"),
-        ("9", "a letter first"),
-        ("", "a letter first"),
-        ("größe", "lower-case letters"),
-        ("srs_mine", "how about mine?"),
-        ("class", "how about my_class?"),
-        ("null", "how about my_null?"),
-        ("fitted", "how about my_fitted?"),
-        ("fsrs6", "already an option algo=fsrs6; try my_fsrs6"),
-        ("eval", "already a package srs_eval"),
-        (LONGEST + "d", "at most 30 letters"),
-    ],
+NAMES = ["Half-Day", "HalfDay", "half day", "half__day", "../half", "9", "", "größe", "srs_mine"]
+NAMES += ["class", "null", "fitted", "fsrs6", "eval", LONGEST + "d"]
+COMMANDS = (
+    *("", "panel mine", "algo", "algo a b c", "algo a --force"),
+    *("algo half_day full", "algo half_day file", "algo half_day file/below"),
 )
-def test_a_bad_name_is_refused_with_a_better_one(name: str, said: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        new.package_files(name)
-    assert said in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "what is to be written is missing; there are algo, estimator"),
-        (["panel", "mine"], "panel: cannot be written; there are algo, estimator"),
-        (["algo"], "write python -m srs_eval.new algo NAME"),
-        (["algo", "a", "b", "c"], "write python -m srs_eval.new algo NAME"),
-        (["algo", "a", "--force"], "--force: no such flag"),
-    ],
-)
-def test_a_command_that_makes_no_sense_is_explained(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_a_command_that_makes_no_sense_is_refused_with_what_would(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    golden_text: Callable[[str, str], None],
 ) -> None:
-    assert new.command(words) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_a_folder_that_cannot_be_written_is_said(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    text = ""
+    for name in NAMES:
+        with pytest.raises(ConfigError) as refused:
+            new.package_files(name)
+        text += f"{name}\n  {refused.value}\n"
     (here / "file").write_text("")
-    assert new.command(["algo", "half_day", "file/below"]) == 1
-    assert "cannot write the package" in capsys.readouterr().err
+    (here / "full").mkdir()
+    (here / "full" / "work.py").write_text("work of days")
+    for words in COMMANDS:
+        status = new.command(words.split())
+        text += f"\n$ new {words}\n{capsys.readouterr().err}status {status}\n"
+    assert [path.name for path in (here / "full").iterdir()] == ["work.py"]
+    golden_text("new_packages", text)
 
 
 def test_the_page_on_plug_ins_says_the_same() -> None:
