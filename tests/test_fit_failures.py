@@ -64,7 +64,6 @@ def test_a_run_whose_first_users_all_fail_alike_is_stopped():
 @pytest.mark.parametrize(
     ("users", "of_users", "options"),
     [
-        ((1, 2, 3), 3, {"fail_fast": True}),
         ((2, 3, 4, 5), 5, {"fail_fast": True}),
         ((1, 2, 3), 4, {}),
     ],

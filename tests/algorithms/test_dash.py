@@ -125,13 +125,6 @@ def test_the_curvature_is_that_of_the_loss(relative):
         np.testing.assert_allclose(row, change / 2e-5, rtol=1e-5, atol=1e-5)
 
 
-def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does():
-    half = DashMcm().fit(TASK.reviews, FOLD.train[: len(FOLD.train) // 2], None)
-    after = DashMcm().refit(TASK.reviews, FOLD.train, None, half)
-    expected = DashMcm().fit(TASK.reviews, FOLD.train, None)
-    np.testing.assert_allclose(after.parameters, expected.parameters, atol=1e-2)
-
-
 def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r():
     card = np.zeros(200, np.int64)
     reviews = dataclasses.replace(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import rest_nightly
 
+from srs_eval.algorithms.features.dash import DashMcm
 from srs_eval.algorithms.features.dash_act_r import DashActR
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -61,7 +62,9 @@ def test_recency_moves_what_is_learned_towards_what_came_last():
     assert means == sorted(means)
 
 
-@pytest.mark.parametrize("algorithm", rest_nightly([Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")], 2))
+@pytest.mark.parametrize(
+    "algorithm", rest_nightly([Fsrs6(), Hlr(), DashMcm(), Fsrs5(fit="lbfgs")], 3)
+)
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
     half = FOLD.train[: len(FOLD.train) // 2]
     before = fitted(algorithm, rows=half)

@@ -22,7 +22,7 @@ from srs_eval.algorithms.neural.sequences import histories_before
 from srs_eval.algorithms.neural.training import generator_from, last_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.errors import FitError
+from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import IntArray, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -116,6 +116,20 @@ def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1()
     slopes = torch.autograd.grad(losses.sum(), log_stability)[0]
     assert losses.tolist() == pytest.approx([22.2504, 63.4874], abs=1e-3)
     assert slopes.tolist() == pytest.approx([1.0, -63.4874], abs=1e-3)
+
+
+def test_a_state_is_the_logarithm_of_the_days_until_recall_is_0_9() -> None:
+    reviews = small_log()
+    rows = later_rows(reviews)
+    model = lstm_model(tuple(0.3 * math.sin(k) for k in range(1, 490)))
+    days = np.exp(model.states(reviews, rows))
+    assert model.predict_at(reviews, rows, days) == pytest.approx(np.full((len(rows), 1), 0.9))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_missing_gpu_is_refused() -> None:
+    with pytest.raises(ConfigError, match="device=cuda"):
+        LstmPublished(device="cuda")
 
 
 @pytest.mark.slow
