@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,12 +15,11 @@ import yaml
 
 from srs_eval.comparison.compare import compare
 from srs_eval.errors import ConfigError
-from srs_eval.site.command import command
-from srs_eval.site.frame import STYLES, by_version, web_link
+from srs_eval.site.frame import by_version, web_link
 from srs_eval.site.pages import write_site
 from srs_eval.site.view import view
 from srs_eval.submit.registrations import registrations
-from srs_eval.submit.submission import Accepted, Board
+from srs_eval.submit.submission import Board
 
 HOSTILE = "<b>bold</b><img src=x>"
 
@@ -42,6 +41,22 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
+
+
+PAGES = ("index.html", "{0}/index.html", "{0}/compare.html", "{0}/models/model01.html")
+PAGES += ("{0}/models/model03.html", "{0}/models/model04.html", "{0}/board.js")
+
+
+def test_pages_are_those_of_the_file(
+    site: Path, boards: list[Board], golden_text: Callable[[str, str], None]
+) -> None:
+    told = []
+    for name in PAGES:
+        content = (site / name.format(boards[0].name)).read_text("utf-8")
+        content = re.sub(r"(?<=[>}]) *(?=<)|(?<=[\]}],)(?=[\[{\"])", "\n", content)
+        content = re.sub(r"(\.\d{6})\d+", r"\1", content)  # as far as processors agree
+        told.append(f"=== {name}\n{re.sub('sha256-[^;]*', 'sha256', content).strip()}\n")
+    golden_text("site", "\n".join(told))
 
 
 def test_no_text_of_a_submission_is_markup_or_script(site: Path) -> None:
@@ -76,39 +91,10 @@ def test_means_are_those_of_compare(boards: list[Board]) -> None:
             assert values[:, 1].tolist() == pytest.approx(board.lo.tolist(), rel=1e-15, nan_ok=True)
 
 
-def test_who_is_ranked(boards: list[Board]) -> None:
-    shown = view(boards[0])
-    twin = next(model for model in shown.models if model.title == "again")
-    assert twin.twin == "model00"
-    assert "of few users" not in [model.title for model in shown.models]
-    assert any("of few users" in note for note in shown.notes)
-    assert any("by name and number" in note for note in shown.notes)
-
-
 def test_the_newest_version_comes_first(site: Path) -> None:
     text = (site / "index.html").read_text(encoding="utf-8")
     assert text.index("made_up-10_") < text.index("made_up-1_")
     assert sorted(["1.10", "1.9", "2", "1.9b"], key=by_version) == ["1.9", "1.9b", "1.10", "2"]
-
-
-def test_boards_of_the_same_versions_have_different_titles(site: Path, boards: list[Board]) -> None:
-    pages = [(site / each.name / "index.html").read_text(encoding="utf-8") for each in boards]
-    titles = [re.search("<h1>(.*)</h1>", page)[1] for page in pages]  # type: ignore[index]
-    assert len({*titles}) == len(boards)
-    for title, board in zip(titles, boards, strict=True):
-        assert f">{title}</a>" in (site / board.name / "compare.html").read_text(encoding="utf-8")
-
-
-def test_metrics_that_do_not_follow_from_sums_are_known(site: Path, boards: list[Board]) -> None:
-    script = (site / boards[0].name / "board.js").read_text(encoding="ascii")
-    metrics = json.loads(script.removeprefix('data.receive("board",').removesuffix(");\n"))[
-        "metrics"
-    ]
-    recomputed = {each["name"]: each["recomputed"] for each in metrics}
-    assert recomputed["log_loss"]
-    assert recomputed["brier_skill"]
-    assert not recomputed["auc"]
-    assert not recomputed["smece"]
 
 
 def test_a_verdict_that_an_author_has_typed_is_not_shown(site: Path, boards: list[Board]) -> None:
@@ -163,28 +149,6 @@ def test_registrations_are_shown_with_their_verdicts_or_why_there_is_none(
         assert not {tag for tag, _ in Tags(file).found} & {"img", "b"}
 
 
-def _luminance(colour: str) -> float:
-    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
-    shares = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
-    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def test_text_has_enough_contrast_in_both_themes(site: Path) -> None:
-    styles = [(site / "assets" / name).read_text(encoding="utf-8") for name in STYLES]
-    found = [re.findall(r"--(\w+): (#\w+)", text) for text in styles]
-    light, dark = {}, {}
-    for colours in found:  # the dark ones are the second half
-        light |= dict(colours[: len(colours) // 2])
-        dark |= dict(colours[len(colours) // 2 :])
-    for theme in (light, dark):
-        for text in ("text", "muted", "link", "blue", "worse"):
-            for page in ("page", "bold"):
-                one, other = sorted(_luminance(theme[name]) for name in (text, page))
-                assert (other + 0.05) / (one + 0.05) >= 4.5, (text, page, theme)
-    assert "color: var(--off)" not in styles[1]
-
-
 def test_raw_scores_are_exact(site: Path, boards: list[Board]) -> None:
     for one in boards[1].submissions:
         raw = site / boards[1].name / "raw"
@@ -235,43 +199,3 @@ def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(
 def test_addresses_of_strangers_lead_to_the_web_alone(address: str) -> None:
     assert "<a" not in web_link(address)
     assert 'href="https://[&quot;onclick' in web_link('https://["onclick=x')
-
-
-def test_a_board_of_published_rows_ranks_by_name_and_number(boards: list[Board]) -> None:
-    given = [
-        replace(one, run=replace(one.run, rows=dict.fromkeys(one.run.rows, "")))
-        for one in boards[1].submissions
-    ]
-    shown = view(replace(boards[1], submissions=tuple(given)))
-    assert len(shown.models) == len(given)
-    assert any("by name and number" in note for note in shown.notes)
-
-
-def test_mistakes_on_the_command_line_are_said_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command([]) == 2
-    assert command([str(tmp_path / "nowhere"), f"out={tmp_path / 'out'}"]) == 2
-    assert not (tmp_path / "out").exists()
-    assert command([str(tmp_path), f"out={tmp_path / 'site'}"]) == 2
-    assert command(["--help"]) == 0
-    assert "nowhere" in capsys.readouterr().err
-
-
-def test_a_board_says_which_submissions_no_maintainer_has_accepted(boards: list[Board]) -> None:
-    new = [one.run.name for one in boards[0].submissions if not one.history]
-    (note,) = (note for note in view(boards[0]).notes if "Not accepted" in note)
-    assert f"{len(new)} of {len(boards[0].submissions)} submissions" in note
-    accepted = [
-        replace(one, history=(Accepted("2026-02-01", "1" * 64, "reported"),))
-        for one in boards[1].submissions
-    ]
-    shown = view(replace(boards[1], submissions=tuple(accepted)))
-    assert not any("Not accepted" in note for note in shown.notes)
-
-
-def test_one_submission_is_in_the_singular(tmp_path: Path, boards: list[Board]) -> None:
-    write_site([replace(boards[1], submissions=boards[1].submissions[:1])], tmp_path / "site")
-    page = (tmp_path / "site" / boards[1].name / "index.html").read_text("utf-8")
-    assert "1 model," in page
-    assert "1 models" not in page
