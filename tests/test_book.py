@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cases import rest_nightly
-from commands import apart
-from commands import run_here as command
+from commands import Here, apart
 
 from srs_eval.errors import ConfigError
 
@@ -74,7 +73,6 @@ def test_the_page_of_a_study_has_the_form_of_the_book(name: str) -> None:
     parts += ["<!-- learned -->", "**What it does not show.**"]
     assert [part for part in parts if part not in page] == []
     assert f"python -m srs_eval -m experiment={name}" in page
-    assert len([line for line in page.splitlines() if line and line[0] != "|"]) <= 90
     for marker in re.findall(r"<!-- (\w+) -->", page):
         assert page.split(f"<!-- {marker} -->")[1].split(f"<!-- /{marker} -->")[0].strip(), marker
     pictures = re.findall(r"!\[.*?\]\((\S+?\.png)\)", page)
@@ -86,27 +84,14 @@ def test_the_index_shows_every_study() -> None:
     assert set(re.findall(r"^## \[.+\]\((\w+)/README\.md\)$", index, re.M)) == set(NAMES)
 
 
-def test_without_the_folder_the_command_says_where_the_studies_are(tmp_path: Path) -> None:
-    from srs_eval.experiment.study import load_study
-
-    with pytest.raises(ConfigError, match="git clone"):
-        load_study(NAMES[0], tmp_path)
-
-
-def test_options_of_a_study_need_the_study(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(["study.small=true"]) == 2
-    assert "experiment=" in capsys.readouterr().err
-
-
-def test_a_study_takes_no_options_of_an_evaluation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_study_takes_no_options_of_an_evaluation_nor_an_evaluation_those_of_a_study(
+    here: Here,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    done = here("study.small=true")
+    assert (done.status, "experiment=" in done.err) == (2, True)
     words = [f"experiment={QUICKEST}", "study.small=true", "tracking=none"]
-    assert command([*words, "algo=hlr", "seed=1"]) == 2
-    err = capsys.readouterr().err
-    assert "algo=hlr, seed=1" in err
-    assert "study.small" in err
+    done = here(*words, "algo=hlr", "seed=1")
+    assert (done.status, "algo=hlr, seed=1" in done.err) == (2, True)
 
 
 def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path: Path) -> None:
@@ -114,6 +99,8 @@ def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path: Path) -> No
 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "study.py").write_text("raise SystemExit", encoding="utf-8")
+    with pytest.raises(ConfigError, match="git clone"):
+        load_study(NAMES[0], tmp_path)  # without the folder
     (tmp_path / "experiments").mkdir()
     for name in ("../mine", str(tmp_path / "mine")):
         with pytest.raises(ConfigError):

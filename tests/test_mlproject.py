@@ -8,8 +8,8 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -36,37 +36,28 @@ def mlflow_run(
     folder: Path,
     *words: str,
     manager: str = "local",
-    first_of_path: Path | None = None,
-    env: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    first = first_of_path or Path(sys.executable).parent
-    programs = f"{first}{os.pathsep}{os.environ['PATH']}"
+    programs: Path = Path(sys.executable).parent,
+    **env: str,
+) -> list[Any]:
+    """Start `mlflow run` and return the runs it has made."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
-    return subprocess.run(
+    store = f"sqlite:///{folder / 'store.db'}"
+    env |= {"MLFLOW_TRACKING_URI": store, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    env |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
         [sys.executable, "-m", "mlflow", "run", str(ROOT), "--env-manager", manager, *words],
         cwd=folder,
-        env={
-            **ours,
-            **(env or {}),
-            "PATH": programs,
-            "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'store.db'}",
-            "MLFLOW_DISABLE_TELEMETRY": "true",
-            "MLFLOW_ENV_ROOT": str(folder / "environments"),
-        },
+        env={**ours, **env, "MLFLOW_ENV_ROOT": str(folder / "environments")},
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
+    assert done.returncode == 0, done.stderr + done.stdout
+    from mlflow import MlflowClient
 
-
-@pytest.mark.parametrize("entry", ["main", "sweep", "search"])
-def test_every_entry_point_has_defaults_so_that_nothing_must_be_given(entry: str) -> None:
-    project = yaml.safe_load((ROOT / "MLproject").read_text(encoding="utf-8"))
-    parameters = project["entry_points"][entry]["parameters"]
-    assert all("default" in parameter for parameter in parameters.values())
-    environment = ROOT / project["python_env"]
-    assert yaml.safe_load(environment.read_text(encoding="utf-8"))["python"]
+    client = MlflowClient(store)
+    return list(client.search_runs([e.experiment_id for e in client.search_experiments()]))
 
 
 def run_entry(folder: Path, entry: str, **given: str) -> subprocess.CompletedProcess[str]:
@@ -115,24 +106,15 @@ def test_runs_that_are_compared_may_lie_in_folders_with_spaces(tmp_path: Path) -
     first, second, _ = done.stderr.splitlines()
     assert first.startswith("srs_eval: no=such $HOME: ")
     assert second.startswith("srs_eval: metrics=*: ")
-
-
-def test_a_quotation_that_is_not_closed_is_told_without_a_traceback(tmp_path: Path) -> None:
     done = run_entry(tmp_path, "main", overrides="'notes=my cards")
-    assert done.returncode == 2
-    assert done.stderr == "srs_eval: algo=fsrs6 'notes=my cards: no closing quotation\n"
+    told = "srs_eval: algo=fsrs6 'notes=my cards: no closing quotation\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.slow
 def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
     overrides = f"{SMALL} 'notes=with a space' hydra.run.dir={tmp_path / 'out'}"
-    done = mlflow_run(tmp_path, "-P", "algo=avg", "-P", f"overrides={overrides}")
-    assert done.returncode == 0, done.stderr + done.stdout
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{tmp_path / 'store.db'}")
-    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    (run,) = client.search_runs(experiments)
+    (run,) = mlflow_run(tmp_path, "-P", "algo=avg", "-P", f"overrides={overrides}")
     assert run.info.status == "FINISHED"
     assert run.data.metrics["test/log_loss"] > 0
     assert run.data.params["data.users"] == "2"
@@ -153,8 +135,7 @@ def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
     words = ["-P", "algo=lstm", "-P", f"overrides={SMALL} hydra.run.dir={tmp_path / 'out'}"]
     # The folder of packages without its .pth files: it lends what srs_eval needs, not srs_eval.
     lent = {"PYTHONPATH": sysconfig.get_path("purelib")}
-    done = mlflow_run(tmp_path, *words, manager="virtualenv", first_of_path=programs, env=lent)
-    assert done.returncode == 0, done.stderr + done.stdout
+    mlflow_run(tmp_path, *words, manager="virtualenv", programs=programs, **lent)
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["algo"] == "lstm"
     # What it installed is whole: it works outside the project, its options and sweepers too.
     (environment,) = (tmp_path / "environments").iterdir()
@@ -172,9 +153,18 @@ def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_sweep_has_an_entry_point_of_its_own(tmp_path: Path) -> None:
-    overrides = f"{SMALL} hydra.sweep.dir={tmp_path / 'out'}"
-    words = ["-e", "sweep", "-P", "algos=avg,sm2", "-P", f"overrides={overrides}"]
-    done = mlflow_run(tmp_path, *words)
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert "to best" in done.stdout
+@pytest.mark.parametrize(
+    ("entry", "words", "more", "trials"),
+    [
+        ("sweep", "algos=avg,sm2", "", ["0", "1"]),
+        # whose first trial joins the run that was begun
+        ("search", "algo=hlr", "hydra.sweeper.n_trials=2", ["0", "1", "search"]),
+    ],
+)
+def test_jobs_of_a_sweep_are_runs(
+    tmp_path: Path, entry: str, words: str, more: str, trials: list[str]
+) -> None:
+    overrides = f"overrides={SMALL} hydra.sweep.dir={tmp_path / 'out'} {more}".strip()
+    runs = mlflow_run(tmp_path, "-e", entry, "-P", words, "-P", overrides)
+    assert sorted(run.data.tags.get("trial", "search") for run in runs) == trials
+    assert {run.info.status for run in runs} == {"FINISHED"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,47 +17,38 @@ def files_with(folder: Path, text: str) -> list[str]:
     return [path.name for path in files if text.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        f"tracking.uri=http://bob:{SECRET}@127.0.0.1:1",
-        f"tracking.uri=http://{SECRET}@127.0.0.1:1",
-        f"tracking.artifacts=s3://key:{SECRET}@bucket/x",
-        f"parts=s3://key:{SECRET}@bucket/x",
-        f"'notes=\"see https://bob:{SECRET}@host/x\"'",
-        f"+tags.link=https://host/x?token={SECRET}",
-    ],
+WORDS = (
+    f"tracking.uri=http://bob:{SECRET}@127.0.0.1:1",
+    f"tracking.uri=http://{SECRET}@127.0.0.1:1",
+    f"tracking.artifacts=s3://key:{SECRET}@bucket/x",
+    f"parts=s3://key:{SECRET}@bucket/x",
+    f'notes="see https://bob:{SECRET}@host/x"',
+    f"+tags.link=https://host/x?token={SECRET}",
 )
-def test_a_password_on_the_command_line_is_refused_before_anything_is_saved(
-    here: Here, word: str
-) -> None:
-    done = here(*QUICK, word.strip("'"), "hydra.run.dir=out")
-    assert done.status == 2
-    assert "environment" in done.err
-    assert SECRET not in done.text
-    assert not (here.folder / "out").exists()
+FILES = (
+    f"tracking: {{uri: 'http://bob:{SECRET}@127.0.0.1:1'}}",
+    "tracking: {uri: 'http://bob:${oc.env:PASSWORD}@127.0.0.1:1'}",
+    f"hydra: {{sweeper: {{params: {{parts: 's3://a:{SECRET}@b/c'}}}}}}",
+)
 
 
-@pytest.mark.parametrize(
-    ("content", "key"),
-    [
-        (f"tracking: {{uri: 'http://bob:{SECRET}@127.0.0.1:1'}}", "tracking.uri"),
-        ("tracking: {uri: 'http://bob:${oc.env:PASSWORD}@127.0.0.1:1'}", "tracking.uri"),
-        (f"hydra: {{sweeper: {{params: {{parts: 's3://a:{SECRET}@b/c'}}}}}}", "parts"),
-    ],
-)
-def test_a_password_in_an_option_file_is_refused_too(
-    here: Here, content: str, key: str, monkeypatch: pytest.MonkeyPatch
+def test_a_password_in_an_option_is_refused_before_anything_is_saved(
+    here: Here, monkeypatch: pytest.MonkeyPatch, golden_text: Callable[[str, str], None]
 ) -> None:
     monkeypatch.setenv("PASSWORD", SECRET)
     (here.folder / "c" / "experiment").mkdir(parents=True)
-    file = here.folder / "c" / "experiment" / "x.yaml"
-    file.write_text(f"# @package _global_\n{content}\n", encoding="utf-8")
-    done = here(*QUICK, "--config-dir", "c", "experiment=x", "hydra.run.dir=out")
-    assert done.status == 2
-    assert key in done.err
-    assert SECRET not in done.text
-    assert not (here.folder / "out").exists()
+    text = ""
+    for word in (*WORDS, *FILES):
+        words = [word]
+        if word in FILES:
+            file = here.folder / "c" / "experiment" / "x.yaml"
+            file.write_text(f"# @package _global_\n{word}\n", encoding="utf-8")
+            words = ["--config-dir", "c", "experiment=x"]
+        done = here(*QUICK, *words, "hydra.run.dir=out")
+        assert (done.status, SECRET in done.text) == (2, False)
+        assert not (here.folder / "out").exists()
+        text += f"{word.replace(SECRET, '***')}\n{done.err}\n"
+    golden_text("secrets", text)
 
 
 @pytest.mark.parametrize("user", [f"bob:{SECRET}", SECRET, f"bob:{SECRET}/b", f"bob:a@{SECRET}"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 from pathlib import Path
@@ -58,19 +60,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
             ["algo=fsrs6", *SMALL, "notes=what I tried", "+tags.who=me", "hydra.run.dir=one"],
             ["-m", "algo=avg,hlr", *SMALL, "figures=false", "hydra.sweep.dir=many"],
         ):
-            done.append(run_quietly(words))
+            out, err = io.StringIO(), io.StringIO()  # capsys belongs to single tests
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                status = run_here(words)
+            done.append(Done(status, out.getvalue(), err.getvalue()))
     return Study(folder, *done)
-
-
-def run_quietly(words: list[str]) -> Done:
-    """Run a command where `capsys`, which belongs to single tests, cannot be had."""
-    import contextlib
-    import io
-
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = run_here(words)
-    return Done(status, out.getvalue(), err.getvalue())
 
 
 @pytest.mark.slow
@@ -129,56 +123,20 @@ def test_a_later_job_is_compared_with_the_first_in_percent(study: Study) -> None
 
 
 @pytest.mark.slow
-def test_the_tags_find_the_run_again(study: Study) -> None:
-    tags = study.run("fsrs6").data.tags
-    summary = summary_of(study.folder / "one")
-    assert tags["protocol"] == "srs_benchmark"
-    assert tags["rows_fingerprint"] == summary["rows_fingerprint"]
+def test_the_tags_the_data_set_and_the_description_find_the_run_again(study: Study) -> None:
+    run = study.run("fsrs6")
+    tags, summary = run.data.tags, summary_of(study.folder / "one")
+    expected = {"protocol": "srs_benchmark", "who": "me"}
+    expected["rows_fingerprint"] = summary["rows_fingerprint"]
+    assert expected.items() <= tags.items()
     assert tags["data_fingerprint"]
     assert tags["config_hash"]
-    assert tags["who"] == "me"
-    fingerprints = {run.data.tags["rows_fingerprint"] for run in study.runs}
-    assert len(fingerprints) == 1
-
-
-@pytest.mark.slow
-def test_the_figures_are_at_the_root_and_the_results_in_a_folder(study: Study) -> None:
-    run = study.run("fsrs6")
-    root = study.artifacts(run)
-    for name in ("calibration", "roc", "users", "forgetting"):
-        assert f"{name}.svg" in root
-    assert {
-        f"results/{name}"
-        for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet")
-    } <= study.artifacts(run, "results")
-
-
-@pytest.mark.slow
-def test_the_results_in_the_store_are_the_files_of_the_output_folder(
-    study: Study, tmp_path: Path
-) -> None:
-    run = study.run("fsrs6")
-    for name in ("summary.json", "scores.parquet", "predictions.parquet"):
-        kept = study.client.download_artifacts(run.info.run_id, f"results/{name}", str(tmp_path))
-        assert Path(kept).read_bytes() == (study.folder / "one" / name).read_bytes()
-
-
-@pytest.mark.slow
-def test_the_dataset_is_named_with_its_digest(study: Study) -> None:
-    run = study.run("fsrs6")
+    assert len({run.data.tags["rows_fingerprint"] for run in study.runs}) == 1
     (given,) = run.inputs.dataset_inputs
-    summary = summary_of(study.folder / "one")
     assert given.dataset.name == "synthetic"
     assert summary["rows_fingerprint"].startswith(given.dataset.digest[:8])
-    profile = json.loads(given.dataset.profile)
-    assert str(summary["reviews"]) in json.dumps(profile)
-
-
-@pytest.mark.slow
-def test_the_description_says_what_was_done_and_what_came_of_it(study: Study) -> None:
-    text = study.run("fsrs6").data.tags["mlflow.note.content"]
-    summary = summary_of(study.folder / "one")
-    mean = summary["metrics"]["log_loss"]["mean_users"]
+    assert json.loads(given.dataset.profile) == {"num_rows": summary["reviews"], "num_users": 2}
+    text, mean = tags["mlflow.note.content"], summary["metrics"]["log_loss"]["mean_users"]
     assert text.startswith(f"log_loss **{mean:.4f}**")
     assert "**fsrs6** on 2 simulated users" in text
     assert f"Rests on 2 of 2 users and {summary['reviews']:,} of " in text
@@ -187,44 +145,39 @@ def test_the_description_says_what_was_done_and_what_came_of_it(study: Study) ->
 
 
 @pytest.mark.slow
-def test_a_single_run_says_how_to_open_the_ui_and_where_it_is(study: Study) -> None:
+def test_the_store_has_the_figures_and_the_files_of_the_output_folder(
+    study: Study, tmp_path: Path
+) -> None:
     run = study.run("fsrs6")
-    assert f"ui --workers 1 --backend-store-uri sqlite:///{study.folder / 'mlflow.db'}" in (
-        study.single.out
-    )
-    assert run.info.run_id in study.single.out
+    figures = {"calibration", "roc", "users", "forgetting", *view.FIGURES}
+    assert {f"{name}.svg" for name in figures} <= study.artifacts(run)
+    for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
+        kept = study.client.download_artifacts(run.info.run_id, f"results/{name}", str(tmp_path))
+        assert Path(kept).read_bytes() == (study.folder / "one" / name).read_bytes()
 
 
 @pytest.mark.slow
-def test_a_sweep_says_how_to_open_the_ui_once_at_its_end(study: Study) -> None:
-    assert study.sweep.out.count("mlflow ui") == 1
+def test_it_is_said_once_how_to_open_the_ui_and_where_the_run_is(study: Study) -> None:
+    command = f"ui --workers 1 --backend-store-uri sqlite:///{study.folder / 'mlflow.db'}"
+    assert study.single.out.count(command) == study.sweep.out.count(command) == 1
+    assert study.run("fsrs6").info.run_id in study.single.out
     end = study.sweep.out[study.sweep.out.index("to best") :]
-    assert "mlflow ui" in end
+    assert command in end
     assert "compareRunsMode=CHART" in end
 
 
 @pytest.mark.slow
-def test_a_failed_job_is_a_failed_run_that_can_be_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from mlflow import MlflowClient
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.csv").write_text("card,rating,time\n1,9,1614600000\n", encoding="utf-8")
-    here = Here(tmp_path, capsys)
-    store = f"tracking.uri=sqlite:///{tmp_path / 'store.db'}"
+def test_a_failed_job_is_a_failed_run_that_can_be_found(here: Here) -> None:
+    (here.folder / "log.csv").write_text("card,rating,time\n1,9,1614600000\n", encoding="utf-8")
+    store = f"tracking.uri=sqlite:///{here.folder / 'mlflow.db'}"
     done = here("algo=avg", "data=csv", "data.path=log.csv", store, "hydra.run.dir=out")
     assert done.status == 1
-    client = MlflowClient(f"sqlite:///{tmp_path / 'store.db'}")
-    experiment = client.get_experiment_by_name("srs_eval")
-    assert experiment is not None
-    (run,) = client.search_runs([experiment.experiment_id])
-    assert run.data.metrics["users/failed"] == 1
-    assert run.info.status == "FAILED"
+    (run,) = Study(here.folder, done, done).runs
+    assert (run.data.metrics["users/failed"], run.info.status) == (1, "FAILED")
 
 
 @pytest.mark.slow
-def test_the_columns_and_charts_of_the_view_are_all_logged(study: Study) -> None:
+def test_the_columns_and_bars_of_the_view_are_all_logged(study: Study) -> None:
     data = study.run("hlr").data
     for column in view.COLUMNS:
         kind, _, name = column.partition(".")
@@ -236,5 +189,3 @@ def test_the_columns_and_charts_of_the_view_are_all_logged(study: Study) -> None
         }[kind]
         assert name.strip("`") in kept
     assert set(view.BARS) <= set(data.metrics)
-    figures = study.artifacts(study.run("fsrs6"))
-    assert {f"{name}.svg" for name in view.FIGURES} <= figures

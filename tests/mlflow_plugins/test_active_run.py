@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
-from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from srs_eval.mlflow_plugins.active_run import ActiveRun
@@ -99,23 +98,13 @@ hydra: {callbacks: {mlflow: {
 def test_an_application_that_has_a_store_of_its_own_logs_to_ours_during_a_job(
     tmp_path: Path,
 ) -> None:
-    run = run_of(tmp_path)
-    assert run.info.status == "FINISHED"
-    assert run.data.metrics == {"seen": 1}
-
-
-def run_of(folder: Path) -> Run:
-    """Start the application, whose own store is another, and find its one run."""
-    (folder / "conf").mkdir()
-    (folder / "conf" / "config.yaml").write_text(CONFIG, encoding="utf-8")
-    (folder / "app.py").write_text(APP, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "app.py"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    client = MlflowClient(f"sqlite:///{folder / 'ours.db'}")
-    experiment = client.get_experiment_by_name("hydra")
-    assert experiment is not None, done.stderr
-    (run,) = client.search_runs([experiment.experiment_id])
-    theirs = MlflowClient(f"sqlite:///{folder / 'theirs.db'}")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "app.py").write_text(APP, encoding="utf-8")
+    words = [sys.executable, "app.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (MlflowClient(f"sqlite:///{tmp_path / name}.db") for name in ("ours", "theirs"))
+    (run,) = ours.search_runs([ours.get_experiment_by_name("hydra").experiment_id])
+    assert (run.info.status, run.data.metrics) == ("FINISHED", {"seen": 1})
     assert theirs.search_runs([e.experiment_id for e in theirs.search_experiments()]) == []
-    return run

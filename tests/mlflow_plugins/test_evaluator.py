@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.score import score
+from srs_eval.mlflow_plugins.evaluation import predicted
+from srs_eval.mlflow_plugins.evaluator import SrsEvaluator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mlflow_evaluator" / "evaluate.py"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
@@ -82,7 +87,6 @@ def test_a_model_of_scikit_learn_is_asked_for_probabilities(
     global_uri: str, frame: pd.DataFrame
 ) -> None:
     import mlflow
-    from sklearn.linear_model import LogisticRegression
 
     features = frame[["elapsed_days", "nth_review"]].astype(float)
     model = LogisticRegression().fit(features, frame["recalled"])
@@ -113,28 +117,15 @@ def test_a_function_may_be_the_model_and_its_column_be_named(
     assert_is_the_panel(run.data.metrics, expected)
     _, run = evaluated(given, model=model, predictions="recalled")
     assert_is_the_panel(run.data.metrics, expected)
-    with pytest.raises(ScoreError, match="forgotten, recalled; say which"):
-        evaluated(given, model=model)
-
-
-def test_what_cannot_be_scored_is_told(global_uri: str, frame: pd.DataFrame) -> None:
-    with pytest.raises(ScoreError, match="classes, not probabilities"):
-        evaluated(frame[["p", "recalled"]], model=lambda data: (data["p"] > 0.9).to_numpy())
-    with pytest.raises(ScoreError, match="no such column"):
-        evaluated(frame, predictions="p", evaluator_config={"card": "crad"})
-    with pytest.raises(ScoreError, match="evaluator_config has crad; there are elapsed_days"):
-        evaluated(frame, predictions="p", evaluator_config={"crad": "card"})
 
 
 def test_other_kinds_of_models_are_left_to_others() -> None:
-    from srs_eval.mlflow_plugins.evaluator import SrsEvaluator
-
-    assert SrsEvaluator.can_evaluate(model_type="srs_eval", evaluator_config={})
-    for kind in ("classifier", "regressor", None):
-        assert not SrsEvaluator.can_evaluate(model_type=kind, evaluator_config={})
+    for kind in ("srs_eval", "classifier", "regressor", None):
+        is_ours = SrsEvaluator.can_evaluate(model_type=kind, evaluator_config={})
+        assert is_ours == (kind == "srs_eval")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_example_runs(tmp_path: Path) -> None:
     words = [sys.executable, str(EXAMPLE)]
     done = subprocess.run(words, cwd=tmp_path, env=os.environ, capture_output=True, text=True)
@@ -162,39 +153,58 @@ class Raw:
         )
 
 
-def asked(*classes: Any) -> list[float]:
-    from srs_eval.mlflow_plugins.evaluation import _probabilities
-
-    model = type("Model", (), {"get_raw_model": lambda _: Raw(*classes)})()
-    return list(_probabilities(model, pd.DataFrame({"x": [0.9, 0.6], "card": [1, 2]})))
+def asked(classifier: Any, data: pd.DataFrame) -> list[float]:
+    model = type("Model", (), {"get_raw_model": lambda _: classifier})()
+    return predicted(model, data, None).tolist()
 
 
 def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood() -> None:
-    assert asked(0, 1) == asked(*np.array([0, 1], bool)) == [0.9, 0.6]
-    assert asked(1) == [1, 1]
-    assert asked(0) == [0, 0]
-    for classes in ((-1, 1), ("forgot", "recalled"), (1, 3)):
-        with pytest.raises(ScoreError, match="which of them is recall"):
-            asked(*classes)
-
-
-def test_columns_that_a_classifier_cannot_tell_from_its_features_are_refused() -> None:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.multioutput import MultiOutputClassifier
-
-    from srs_eval.mlflow_plugins.evaluation import _probabilities
-
-    def asked_of(classifier: Any, data: pd.DataFrame) -> Any:
-        return _probabilities(type("Model", (), {"get_raw_model": lambda _: classifier})(), data)
-
+    data = pd.DataFrame({"x": [0.9, 0.6], "card": [1, 2]})
+    assert asked(Raw(0, 1), data) == asked(Raw(*np.array([0, 1], bool)), data) == [0.9, 0.6]
+    assert (asked(Raw(1), data), asked(Raw(0), data)) == ([1, 1], [0, 0])
     rng = np.random.default_rng(1)
     features, recalled = rng.random((50, 2)), rng.random(50) < 0.5
-    data = pd.DataFrame(features, columns=["days", "nth"])
     on_arrays = LogisticRegression().fit(features, recalled)
-    assert np.array_equal(asked_of(on_arrays, data), on_arrays.predict_proba(features)[:, 1])
-    told = r"fitted on 2 columns without names, and the data has 3 \(days, nth, card\).*'card'"
-    with pytest.raises(ScoreError, match=told):
-        asked_of(on_arrays, data.assign(card=1))
-    several = MultiOutputClassifier(LogisticRegression()).fit(data, recalled[:, None])
-    with pytest.raises(ScoreError, match="MultiOutputClassifier has several outputs"):
-        asked_of(several, data)
+    expected = on_arrays.predict_proba(features)[:, 1].tolist()
+    assert asked(on_arrays, pd.DataFrame(features, columns=["days", "nth"])) == expected
+
+
+def test_what_cannot_be_scored_is_refused(
+    global_uri: str, frame: pd.DataFrame, golden_text: Callable[[str, str], None]
+) -> None:
+    both = frame[["p", "recalled"]]
+    features = frame[["elapsed_days", "nth_review"]]
+    on_arrays = LogisticRegression().fit(features.to_numpy(), frame["recalled"])
+    several = MultiOutputClassifier(LogisticRegression()).fit(features, frame[["recalled"]])
+    columns = [[0.2, 0.5, 0.3]] * 2
+
+    def returned(answer: Any) -> Any:
+        return type("Model", (), {"predict": lambda _, data: answer})()
+
+    cases: dict[str, Callable[[], object]] = {
+        "classes": lambda: evaluated(both, model=lambda data: (data["p"] > 0.9).to_numpy()),
+        "two columns": lambda: evaluated(
+            both, model=lambda data: pd.DataFrame({"forgotten": 1 - data["p"], "r": data["p"]})
+        ),
+        "another column": lambda: predicted(returned(both), both, "forgotten"),
+        "three columns": lambda: predicted(returned(np.array(columns)), both, None),
+        "no model": lambda: evaluated(both),
+        "no such column": lambda: evaluated(
+            frame, predictions="p", evaluator_config={"card": "crad"}
+        ),
+        "no such option": lambda: evaluated(
+            frame, predictions="p", evaluator_config={"crad": "card"}
+        ),
+        **{
+            f"classes {classes}": lambda classes=classes: asked(Raw(*classes), both.assign(x=0.5))
+            for classes in ((-1, 1), ("forgot", "recalled"), (1, 3))
+        },
+        "columns": lambda: asked(on_arrays, features.assign(card=1)),
+        "outputs": lambda: asked(several, features),
+    }
+    text = ""
+    for name, call in cases.items():
+        with pytest.raises(ScoreError) as refused:
+            call()
+        text += f"{name}\n  {refused.value}\n\n"
+    golden_text("evaluator", text)

@@ -54,29 +54,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return {run.data.params["rate"]: run for run in found}
 
 
-def test_each_job_is_a_run_that_ended_as_the_job_did(runs: dict[str, Run]) -> None:
-    ends = {rate: run.info.status for rate, run in runs.items()}
-    assert ends == {"0.1": "FINISHED", "-1": "FAILED"}
-    assert runs["-1"].data.tags["error"] == "ValueError: rate=-1: expected more than 0"
-
-
-def test_a_run_has_the_configuration_the_number_and_what_the_job_logged(
-    runs: dict[str, Run],
-) -> None:
-    run = runs["0.1"]
+def test_each_job_is_a_run_of_the_sweep_that_ended_as_the_job_did(runs: dict[str, Run]) -> None:
+    run, failed = runs["0.1"], runs["-1"]
+    assert (run.info.status, failed.info.status) == ("FINISHED", "FAILED")
+    assert failed.data.tags["error"] == "ValueError: rate=-1: expected more than 0"
     assert run.data.params == {"start": "10.0", "rate": "0.1", "steps": "5"}
     x = 2 + 8 * 0.8**5
-    assert run.data.metrics["x"] == pytest.approx(x)
-    assert run.data.metrics["objective"] == pytest.approx((x - 2) ** 2)
+    assert run.data.metrics == pytest.approx({"x": x, "objective": (x - 2) ** 2})
     assert run.info.run_name == "app rate=0.1"
-
-
-def test_the_runs_of_a_sweep_share_its_name(runs: dict[str, Run]) -> None:
-    (sweep,) = {run.data.tags["sweep_id"] for run in runs.values()}
-    assert sweep.startswith("sweep-")
+    assert (run.data.tags["trial"], failed.data.tags["trial"]) == ("0", "1")
+    assert run.data.tags["sweep_id"] == failed.data.tags["sweep_id"]
     assert all("pid" in run.data.tags for run in runs.values())
-    numbers = {rate: run.data.tags["trial"] for rate, run in runs.items()}
-    assert numbers == {"0.1": "0", "-1": "1"}
 
 
 def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: Path) -> None:

@@ -42,8 +42,6 @@ def run(folder: Path, *words: str) -> str:
 @pytest.mark.nightly
 def test_the_tracker_of_the_page_keeps_a_run(tmp_path: Path) -> None:
     code = block("class Spreadsheet")
-    definition = code[code.index("class Spreadsheet") :]
-    assert len([line for line in definition.splitlines() if line.strip()]) <= 15
     (tmp_path / "spreadsheet.py").write_text(code, encoding="utf-8")
     (tmp_path / "conf" / "tracking").mkdir(parents=True)
     option = tmp_path / "conf" / "tracking" / "spreadsheet.yaml"
@@ -53,11 +51,6 @@ def test_the_tracker_of_the_page_keeps_a_run(tmp_path: Path) -> None:
     ((status, name, *values),) = csv.reader((tmp_path / "runs.csv").read_text().splitlines())
     assert (status, name) == ("finished", "avg on synthetic")
     assert [value for value in values if value.startswith("test/log_loss=0.")]
-
-
-@pytest.mark.nightly
-def test_the_evaluator_of_the_page_prints_the_log_loss(tmp_path: Path) -> None:
-    assert run(tmp_path, "-c", block('predictions="p"')) == "0.3240\n"
 
 
 COMPARED = """
@@ -78,12 +71,9 @@ assert {"calibration.png", "corp.png", "roc.png"} <= {file.path for file in file
 
 
 @pytest.mark.nightly
-def test_a_model_of_scikit_learn_is_evaluated_in_ten_lines_as_by_score(tmp_path: Path) -> None:
-    code = block("log_model")
-    begun, _, written = code.partition("train, test = ")[2].partition("\n\n")
-    assert begun
-    assert len(written.splitlines()) <= 10
-    out = run(tmp_path, "-c", code + COMPARED)
+def test_the_evaluators_of_the_page_print_the_log_loss(tmp_path: Path) -> None:
+    assert run(tmp_path, "-c", block('predictions="p"')) == "0.3240\n"
+    out = run(tmp_path, "-c", block("log_model") + COMPARED)
     assert re.fullmatch(r"0\.\d{4}\n", out)
 
 

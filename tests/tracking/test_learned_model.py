@@ -180,7 +180,6 @@ def curves() -> CurvesOfCards:
     return CurvesOfCards({"options": options, "parameters": parameters, "whole_days": True})
 
 
-@pytest.mark.slow
 def test_a_model_built_from_parameters_is_that_of_the_fit() -> None:
     question = Question(list(Fsrs6().defaults(whole_days=True)))
     assert question.is_answered_by(curves()(question.histories, DAYS))

@@ -22,6 +22,7 @@ from mlflow.store.db import utils as mlflow_tables
 from sqlalchemy import Engine, event
 
 from srs_eval.errors import TrackingError
+from srs_eval.tracking import locked as waits
 from srs_eval.tracking import sqlite_file
 from srs_eval.tracking.items import Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -144,7 +145,7 @@ def test_a_file_system_without_hard_links_will_do(
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    assert_one_run(database)
+    assert_one_run(database.parent / "new" / "folder" / database.name)
 
 
 @pytest.mark.parametrize("has_links", [True, False])
@@ -214,15 +215,18 @@ def test_a_locked_database_is_waited_for(used: Path) -> None:
     tracker.finish("finished")
 
 
-@pytest.mark.slow
-def test_a_database_that_stays_locked_is_told_in_two_lines(
-    used: Path, capfd: pytest.CaptureFixture[str]
+def test_a_database_that_stays_locked_is_told_in_two_lines_after_one_notice(
+    used: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tracker = MlflowTracker(uri=f"sqlite:///{used}", timeout=0.2)
+    monkeypatch.setattr(waits, "_SECONDS_IN_SQLITE", 0.05)
+    monkeypatch.setattr(waits, "_SECONDS_BEFORE_NOTICE", 0.1)
+    tracker = MlflowTracker(uri=f"sqlite:///{used}", timeout=0.3)
     tracker.start(RunInfo("run"))
     with locked(used):
-        with pytest.raises(TrackingError, match=r"locked by another process for 0\.2 s") as told:
+        with pytest.raises(TrackingError, match=r"locked by another process for 0\.3 s") as told:
             tracker.log([Value("test/log_loss", 0.5)])
+        notice = f"srs_eval: waiting for {used}, which another process has locked\n"
+        assert "".join(capfd.readouterr()) == notice
         with pytest.raises(TrackingError, match="locked"):
             run_once(used, timeout=0.2)
         tracker.finish("failed")
