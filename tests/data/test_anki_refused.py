@@ -336,7 +336,7 @@ def test_impossible_settings_are_refused_unless_others_are_given(tmp_path, name,
         *(("type", value, "out_of_range") for value in ("-1", "6")),
         ("type", "null", "missing"),
         *(("id", value, "out_of_range") for value in ("9223372036854775807", "0")),
-        ("id", str(LATE), "out_of_range"),
+        pytest.param("id", str(LATE), "out_of_range", id="id-400 days ahead"),
     ],
 )  # fmt: skip
 def test_odd_values_are_refused_or_dropped_and_counted(tmp_path, column, value, kind):
