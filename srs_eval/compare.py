@@ -3,10 +3,9 @@
 import sys
 
 if __name__ == "__main__":
-    from srs_eval.commands.arguments import exit_with
-    from srs_eval.commands.compare import command
+    from srs_eval.commands.cli import main
 
-    exit_with(command)
+    main("commands.compare")
 else:
     from srs_eval.api.comparing import compare
 

@@ -1,7 +1,6 @@
 """``python -m srs_eval.new``: begin an algorithm, a metric or a source of your own."""
 
-from srs_eval.commands.arguments import exit_with
-from srs_eval.commands.new import command
+from srs_eval.commands.cli import main
 
 if __name__ == "__main__":
-    exit_with(command)
+    main("commands.new")

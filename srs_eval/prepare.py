@@ -1,7 +1,6 @@
 """``python -m srs_eval.prepare``: sort the reviews of many users once."""
 
-from srs_eval.commands.arguments import exit_with
-from srs_eval.commands.prepare import command
+from srs_eval.commands.cli import main
 
 if __name__ == "__main__":
-    exit_with(command)
+    main("commands.prepare")

@@ -1,7 +1,6 @@
 """``python -m srs_eval.pretrain``: let an algorithm learn from other users once."""
 
-from srs_eval.commands.arguments import exit_with
-from srs_eval.commands.pretrain import command
+from srs_eval.commands.cli import main
 
 if __name__ == "__main__":
-    exit_with(command)
+    main("commands.pretrain")

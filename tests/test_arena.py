@@ -68,12 +68,12 @@ def test_mistakes_are_refused_before_anything_runs(
     monkeypatch.chdir(tmp_path)
     program = load(SEED)
     for words, said in (
-        ([], "out=FOLDER is missing"),
+        ([], "out= is missing"),
         (["out=a", "users=many"], "users=many"),
         (["out=a", "algo=fsrs66"], "did you mean 'fsrs6'?"),
         (["out=a", "userss=3"], "did you mean users=?"),
     ):
-        assert program.main(words) == 2
+        assert program.command(words) == 2
         assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

@@ -1,31 +1,72 @@
-"""Command lines of compare, export, new and pretrain: parsing, errors, exit status."""
+"""Command lines other than `python -m srs_eval`: their help, parsing, refusals and exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from typing import Annotated
 
 import pytest
+from annotated_types import Gt
 
-from srs_eval.commands import compare, export, new, pretrain
-from srs_eval.commands.arguments import carry_out, sort_words
+from srs_eval.commands.cli import Command, Is, Key, Options, parse
 from srs_eval.errors import ConfigError, FitError
 
-KEYS = {"to": "where it goes", "out": "the file", "user": "whose"}
-CHOICES = {"to": ("anki", "json")}
-COMMANDS = (compare, export, new, pretrain)
-WRONG = "usr=1 nonsense=1 to=ankii to= to=7 out= run= --versions -x"
+MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
+MODULES |= {
+    name: f"commands.{name}"
+    for name in ("compare", "export", "fit", "merge", "new", "power", "prepare", "pretrain")
+}
 
 
-def test_paths_and_options_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def command_of(name: str) -> Command:
+    command: Command = import_module(f"srs_eval.{MODULES[name]}").command
+    return command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example(Options):
+    """Options of every kind."""
+
+    run: Annotated[Path, Is.ARGUMENT, "a run"]
+    others: Annotated[tuple[Path, ...], Is.ARGUMENT, "further runs"] = ()
+    share: Annotated[float, Gt(0), "a share"] = 1.0
+    is_small: Annotated[bool, "true: few users"] = False
+    names: Annotated[tuple[str, ...], "names"] = ()
+    data: Annotated[Mapping[str, str], Key("data.KEY"), "data"] = field(default_factory=dict)
+    uri: Annotated[str | None, Key("tracking.uri"), "a store"] = None
+    out: Annotated[Path | None, Is.LOCAL, "a file"] = None
+    rest: Annotated[tuple[str, ...], Is.OVERRIDES] = ()
+
+
+def test_arguments_become_values_of_the_types_that_are_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
+    words = ["run=~/c", "share=2", "a", "is_small=true", "names=x, y,", "data.b=1", "data.c.d=x=y"]
+    words += ["~no_such_user/b", "tracking.uri=u", "out=~/o", "share=0.5", "algo=avg", "algo.p=1"]
+    found = parse(Example, words)
+    assert found == Example(
+        run=Path.home() / "c",
+        others=(Path("a"), Path("~no_such_user/b")),
+        share=0.5,
+        is_small=True,
+        names=("x", "y"),
+        data={"b": "1", "c.d": "x=y"},
+        uri="u",
+        out=Path.home() / "o",
+        rest=("algo=avg", "algo.p=1"),
+    )
+    assert found.words == words
     Path("a=b").mkdir()
-    words = ["a=b", "run=~/c", "to=json", "runs", "out=x=y", "to=anki"]
-    found = sort_words(words, KEYS, choices=CHOICES, path_keys=("run",))
-    assert found.paths == (Path("a=b"), Path.home() / "c", Path("runs"))
-    assert found.options == {"to": "anki", "out": "x=y"}
-    assert found.problems == ()
+    compare = command_of("compare")
+    assert parse(compare.options, ["a=b", "metric=auc"]).runs == (Path("a=b"),)
+    for wrong in ("share=nan", "share=inf", "share=0", "is_small=2", "out=s3://a/b"):
+        with pytest.raises(ConfigError) as refused:
+            parse(Example, ["a", wrong])
+        assert refused.value.args[0].startswith(f"{wrong}: ")
 
 
 @pytest.mark.parametrize(
@@ -33,39 +74,44 @@ def test_paths_and_options_are_parsed(tmp_path: Path, monkeypatch: pytest.Monkey
     [
         (ConfigError("this", "that"), 2, "srs_eval: this\nsrs_eval: that\nsrs_eval: it --help"),
         (FitError("went astray"), 1, "srs_eval: went astray\n"),
-        (OSError(28, "No space", "file"), 1, "srs_eval: cannot write it: No space: file\n"),
+        (OSError(28, "No space", "file"), 1, "srs_eval: cannot read or write file: No space\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
 def test_what_goes_wrong_is_told_and_ends_with_a_status_of_its_own(
     error: BaseException, status: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def do() -> int:
+    def run(_: Options) -> int:
         raise error
 
-    assert carry_out(do, [], program="it", help_page="", unwritten="it") == status
+    assert Command("it", "", Options, run)([]) == status
     assert capsys.readouterr().err.startswith(told)
-    assert [carry_out(lambda n=n: n, [], program="it", help_page="") for n in (0, 1)] == [0, 1]
+    assert Command("it", "", Options, lambda _: 1)([]) == 1
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_helps_and_tells_its_version(
-    command: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for word in ("--help", "-h"):
-        assert command.command(["wrong=word", word]) == 0
-        told = capsys.readouterr().out
-        assert command.PROGRAM in told
-        assert [key for key in getattr(command, "KEYS", ()) if f"  {key}=" not in told] == []
-    assert command.command(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("srs_eval ")
-
-
-def test_each_wrong_argument_is_named_with_a_suggestion(
+def test_every_command_explains_itself(
     capsys: pytest.CaptureFixture[str], golden_text: Callable[[str, str], None]
 ) -> None:
-    for command in COMMANDS:
-        assert command.command(["--nonsense", "nonsense=1"]) == 2
-    words = [*WRONG.split(), "--y"]
-    problems = sort_words(words, KEYS, choices=CHOICES, path_keys=("run",)).problems
-    golden_text("argument_mistakes", "\n".join([*problems, "", capsys.readouterr().err]))
+    for name in MODULES:
+        assert command_of(name)(["wrong=word", "--help"]) == 0
+    pages = capsys.readouterr().out
+    assert max(map(len, pages.splitlines())) <= 100
+    golden_text("command_help", pages)
+    assert command_of("new")(["-h", "algo"]) == command_of("export")(["--version"]) == 0
+    assert "srs_eval.new algo" in capsys.readouterr().out
+
+
+def test_all_that_is_wrong_with_a_command_line_is_told_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    transcript: Callable[[str, Callable[..., str]], None],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def told_by(name: str, *words: str) -> str:
+        assert command_of(name)(words) == 2, (name, words)
+        assert list(tmp_path.iterdir()) == []
+        return capsys.readouterr().err
+
+    transcript("argument_mistakes", told_by)

@@ -13,9 +13,8 @@ import yaml
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
-from srs_eval.commands.compare import command, parse
+from srs_eval.commands.compare import command
 from srs_eval.comparison.report import html
-from srs_eval.errors import ConfigError
 from srs_eval.results.files import read_json
 
 SWEEP = ("-m", "algo=avg,constant,moving_avg", "panel=quick", *SMALL, *QUIET)
@@ -243,23 +242,6 @@ def test_results_stay_where_the_tracking_store_cannot_be_used(
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["metrics=brier"], "did you mean metric="),
-        (["intersect=yes"], "write intersect=true or false"),
-        (["--verbose"], "no such flag"),
-        ([], "name the folder of a run"),
-        (["nowhere"], "there is no such file or folder"),
-    ],
-)
-def test_a_mistake_is_met_with_what_was_probably_meant(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(words) == 2
-    assert said in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["scores.parquet", "predictions.parquet", "summary.json"])
 def test_a_file_that_was_cut_off_is_named_in_one_line(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -273,13 +255,6 @@ def test_a_file_that_was_cut_off_is_named_in_one_line(
     assert told.startswith(f"srs_eval: {file}: cannot be read (")
     assert advice == "srs_eval: python -m srs_eval.compare --help lists the options"
     assert not (tmp_path / "out").exists()
-
-
-def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
-    (tmp_path / "a=b").mkdir()
-    assert parse(["a=b", "metric=auc"]).paths == (Path("a=b"),)
-    with pytest.raises(ConfigError):
-        parse(["c=d"])
 
 
 def test_mlproject_has_an_entry_point_for_it() -> None:

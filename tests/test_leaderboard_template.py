@@ -16,7 +16,6 @@ from cases import rest_nightly
 from commands import QUIET, SMALL, run_here
 
 from srs_eval.commands import new
-from srs_eval.errors import ConfigError
 from srs_eval.submit.command import command as submit
 
 WORKFLOWS = Path(".github") / "workflows"
@@ -62,7 +61,9 @@ def commit(folder: Path) -> None:
 
 
 def workflow(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(new.leaderboard_files("board")[str(WORKFLOWS / name)])
+    content: dict[str, Any] = yaml.safe_load(
+        new.files("board", new.LEADERBOARD)[str(WORKFLOWS / name)]
+    )
     return content
 
 
@@ -98,8 +99,7 @@ def test_the_workflows_ask_for_no_more_than_they_need() -> None:
     "name", ["", ".git", "-x", "a b", "x" * 61, "../up", "größe", "a/b", "$(id)"]
 )
 def test_a_name_that_no_repository_can_have_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError):
-        new.leaderboard_files(name)
+    assert new.name_problems(name, new.LEADERBOARD)
 
 
 def _accepted(folder: Path) -> None:

@@ -12,7 +12,6 @@ from cases import rest_nightly
 from commands import QUIET, SMALL, apart
 
 from srs_eval.commands import new
-from srs_eval.errors import ConfigError
 
 LONGEST = "abcdefghijklmnopqrstuvwxyz_abc"
 
@@ -63,6 +62,7 @@ def test_it_says_what_there_is_and_what_to_type(
     ),
 )
 def test_what_is_written_is_clean(here: Path, kind: str, name: str) -> None:
+    (here / "made").mkdir()  # an empty folder is taken
     assert new.command([kind, name, "made"]) == 0
     for words in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", "made"]
@@ -110,36 +110,22 @@ def test_its_page_names_only_files_that_are_there(written: Path) -> None:
     assert all((written / name).is_file() for name in named)
 
 
-def test_an_empty_folder_is_taken(here: Path) -> None:
-    (here / "empty").mkdir()
-    assert new.command(["algo", "half_day", "empty"]) == 0
-    assert (here / "empty" / "pyproject.toml").is_file()
-
-
 NAMES = ["Half-Day", "HalfDay", "half day", "half__day", "../half", "9", "", "größe", "srs_mine"]
 NAMES += ["class", "null", "fitted", "fsrs6", "eval", LONGEST + "d"]
-COMMANDS = (
-    *("", "panel mine", "algo", "algo a b c", "algo a --force"),
-    *("algo half_day full", "algo half_day file", "algo half_day file/below"),
-)
 
 
-def test_a_command_that_makes_no_sense_is_refused_with_what_would(
+def test_a_bad_name_or_folder_is_refused_with_a_better_one(
     here: Path,
     capsys: pytest.CaptureFixture[str],
     golden_text: Callable[[str, str], None],
 ) -> None:
-    text = ""
-    for name in NAMES:
-        with pytest.raises(ConfigError) as refused:
-            new.package_files(name)
-        text += f"{name}\n  {refused.value}\n"
+    text = "".join(f"{name}\n  {' '.join(new.name_problems(name))}\n" for name in NAMES)
     (here / "file").write_text("")
     (here / "full").mkdir()
     (here / "full" / "work.py").write_text("work of days")
-    for words in COMMANDS:
-        status = new.command(words.split())
-        text += f"\n$ new {words}\n{capsys.readouterr().err}status {status}\n"
+    for folder in ("full", "file", "file/below"):
+        status = new.command(["algo", "half_day", folder])
+        text += f"\n$ new algo half_day {folder}\n{capsys.readouterr().err}status {status}\n"
     assert [path.name for path in (here / "full").iterdir()] == ["work.py"]
     golden_text("new_packages", text)
 
@@ -149,8 +135,8 @@ def test_the_page_on_plug_ins_says_the_same() -> None:
     block = page.split("## As a package")[1].split("```text\n")[1].split("```")[0]
     typed = [line.partition("  #")[0].strip() for line in block.splitlines()]
     assert typed[0] == "python -m srs_eval.new algo half_day"
-    readme = new.package_files("half_day")["README.md"]
+    readme = new.files("half_day")["README.md"]
     assert all(line in readme for line in typed[2:])
     toml = page.split("```toml\n")[1].split("```")[0].strip().splitlines()
-    written = new.package_files("half_day")["pyproject.toml"].splitlines()
+    written = new.files("half_day")["pyproject.toml"].splitlines()
     assert set(toml) <= set(written)

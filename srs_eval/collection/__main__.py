@@ -1,7 +1,6 @@
 """``python -m srs_eval.collection``: what FSRS is worth on a collection, in words."""
 
-from srs_eval.collection.command import command
-from srs_eval.commands.arguments import exit_with
+from srs_eval.commands.cli import main
 
 if __name__ == "__main__":
-    exit_with(command)
+    main("collection.command")

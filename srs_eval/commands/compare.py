@@ -1,17 +1,30 @@
-"""`python -m srs_eval.compare`: compare finished runs from their saved scores."""
+"""Compare finished runs from their saved scores; nothing is fitted again.
+
+  python -m srs_eval.compare outputs/2026-01-31/12-00-00_sweep            all runs below a folder
+  python -m srs_eval.compare RUN OTHER_RUN baseline=fsrs6 metric=brier    folders of runs
+  python -m srs_eval.compare sweep_id=ten-844de1                          runs of the tracking store
+  python -m srs_eval.compare results/per_user_metrics.parquet             published scores
+  python -m srs_eval.compare prereg=hypothesis.yaml                       check a pre-registration
+
+A run is a folder with summary.json and scores.parquet. Runs with predictions.parquet are also
+compared by strata of the reviews. Runs are compared on identical reviews only, checked by a digest
+of each user's scored reviews. Output: a verdict and tables here; comparison.md, .tex, .csv, .json
+and report.html in the folder.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
+from srs_eval.commands.cli import Command, Is, Key, Options
 from srs_eval.errors import ConfigError
-from srs_eval.nouns.when import ALIASES, WHEN, when_named
+from srs_eval.nouns.when import When, when_named
 from srs_eval.text.console import facts, say
 
 if TYPE_CHECKING:
@@ -20,82 +33,96 @@ if TYPE_CHECKING:
     from srs_eval.tracking.comparison_run import Parent
     from srs_eval.tracking.tracker import RunLinks
 
-PROGRAM = "python -m srs_eval.compare"
 # Not in the experiment of the runs: a comparison is no model in their charts.
 EXPERIMENT = "srs_eval_comparisons"
-KEYS = {
-    "baseline": "run the others are compared with: its name, algorithm or folder (the first)",
-    "prereg": "a pre-registration: judge its hypothesis; it chooses the baseline and the metric",
-    "metric": "metric: log_loss (default), brier, auc, rmse_bins, smece, …",
-    "latex": "only these tables in comparison.tex, by their labels, as in leaderboard_users or "
-    "leaderboard,beside (all)",
-    "out": "folder of the files (outputs/DATE/TIME_compare)",
-    "intersect": "true: compare on the reviews that all runs scored, instead of refusing runs that "
-    "differ; without predictions.parquet of each run, on whole users",
-    "published": "published scores of each user to list beside the runs: a file or folder of the "
-    "public srs-benchmark's results; only the users of the runs count",
-    "published.models": "only these of the published models, as in fsrs6,lstm or 'fsrs*'; letters "
-    "and digits of a name count",
-    "experiment": "take all finished runs of this experiment of the tracking store",
-    "sweep_id": "take the runs of this sweep of the tracking store",
-    "when": "take only runs whose predictions are made then: previous_review (or ahead), "
-    "day_before, at_review (or imm)",
-    "tags.KEY": "take the runs of the tracking store with this tag, such as tags.algo=fsrs6",
-    "tracking": "mlflow: log the comparison as a run of its own; none: files only",
-    "tracking.uri": "the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)",
-    "tracking.experiment": f"experiment of the comparison ({EXPERIMENT})",
-    "tracking.artifacts": "place for the files of a new experiment",
-}
-_TAGS = "tags."
 # Tags by which the tracker can find a comparison.
 _TAGS_OF_RUN = ("verdict", "metric", "baseline", "users", "options_compared_on")
-_CHOICES = {
-    "intersect": ("true", "false"),
-    "tracking": ("mlflow", "none"),
-    "when": (*WHEN, *ALIASES),
-}
-_HELP = f"""Compare finished runs from their saved scores; nothing is fitted again.
-
-  {PROGRAM} outputs/2026-01-31/12-00-00_sweep            all runs below a folder
-  {PROGRAM} RUN OTHER_RUN baseline=fsrs6 metric=brier    folders of runs
-  {PROGRAM} sweep_id=ten-844de1                          runs of the tracking store
-  {PROGRAM} results/per_user_metrics.parquet             published scores of each user
-  {PROGRAM} prereg=hypothesis.yaml                       check a pre-registration; no runs yet
-
-A run is a folder with summary.json and scores.parquet. Runs with predictions.parquet are also
-compared by strata of the reviews.
-
-Options, KEY=VALUE:
-
-{explained(KEYS)}
-
-Output: a verdict and tables here; comparison.md, .tex, .csv, .json and report.html in the folder.
-Runs are compared on identical reviews only, checked by a digest of each user's scored reviews.
-Flags: --help, --version. Exit status: 0 if runs were compared, 1 if something failed, 2 if the
-command was not understood or the runs cannot be compared."""
 
 
-def command(words: Sequence[str]) -> int:
-    """Run the command line `words` and return the exit status."""
-    return carry_out(lambda: _compare(parse(words), words), words, program=PROGRAM, help_page=_HELP)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare(Options):
+    """Options of the command."""
+
+    runs: Annotated[tuple[Path, ...], Is.ARGUMENT, "folders of runs"] = ()
+    baseline: Annotated[
+        str | None, "run the others are compared with: its name, algorithm or folder (the first)"
+    ] = None
+    prereg: Annotated[
+        Path | None,
+        "a pre-registration: judge its hypothesis; it chooses the baseline and the metric",
+    ] = None
+    metric: Annotated[str | None, "metric: log_loss (default), brier, auc, rmse_bins, smece, …"] = (
+        None
+    )
+    latex: Annotated[
+        tuple[str, ...],
+        "only these tables in comparison.tex, by their labels, as in leaderboard_users or "
+        "leaderboard,beside (all)",
+    ] = ()
+    out: Annotated[Path | None, Is.LOCAL, "folder of the files (outputs/DATE/TIME_compare)"] = None
+    intersect: Annotated[
+        bool,
+        "true: compare on the reviews that all runs scored, instead of refusing runs that differ; "
+        "without predictions.parquet of each run, on whole users",
+    ] = False
+    published: Annotated[
+        Path | None,
+        "published scores of each user to list beside the runs: a file or folder of the public "
+        "srs-benchmark's results; only the users of the runs count",
+    ] = None
+    models: Annotated[
+        tuple[str, ...],
+        Key("published.models"),
+        "only these of the published models, as in fsrs6,lstm or 'fsrs*'; letters and digits of a "
+        "name count",
+    ] = ()
+    experiment: Annotated[
+        str | None, "take all finished runs of this experiment of the tracking store"
+    ] = None
+    sweep_id: Annotated[str | None, "take the runs of this sweep of the tracking store"] = None
+    when: Annotated[
+        Literal[When, "ahead", "imm"] | None,
+        "take only runs whose predictions are made then: previous_review (or ahead), day_before, "
+        "at_review (or imm)",
+    ] = None
+    tags: Annotated[
+        Mapping[str, str],
+        Key("tags.KEY"),
+        "take the runs of the tracking store with this tag, such as tags.algo=fsrs6",
+    ] = field(default_factory=dict)
+    tracking: Annotated[
+        Literal["mlflow", "none"],
+        "mlflow: log the comparison as a run of its own; none: files only",
+    ] = "mlflow"
+    uri: Annotated[
+        str | None, Key("tracking.uri"), "the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)"
+    ] = None
+    own_experiment: Annotated[str, Key("tracking.experiment"), "experiment of the comparison"] = (
+        EXPERIMENT
+    )
+    artifacts: Annotated[
+        str | None, Key("tracking.artifacts"), "place for the files of a new experiment"
+    ] = None
+
+    def problems(self) -> Iterable[str]:
+        """Return what is wrong with the options together."""
+        if not (self.runs or self.in_store or self.published or self.prereg):
+            yield "name the folder of a run, or a folder that holds several"
+        if self.models and not self.published:
+            yield "published.models= needs published=PATH, the file or folder that has them"
+
+    @property
+    def in_store(self) -> dict[str, str]:
+        """The tags of the runs that are taken from the tracking store, and their experiment."""
+        chosen = {"experiment": self.experiment, "sweep_id": self.sweep_id}
+        tags = {k: when_named(v) if k == "when" else v for k, v in self.tags.items()}
+        return {name: value for name, value in (chosen | tags).items() if value}
 
 
-def parse(words: Sequence[str]) -> Words:
-    """Parse a command line."""
-    found = sort_words(words, KEYS, choices=_CHOICES)
-    problems = []
-    elsewhere = _store_filter(found.options) or "published" in found.options
-    if not (found.problems or found.paths or elsewhere or "prereg" in found.options):
-        problems.append("name the folder of a run, or a folder that holds several")
-    if "published.models" in found.options and "published" not in found.options:
-        problems.append("published.models= needs published=PATH, the file or folder that has them")
-    return found.usable(*problems)
-
-
-def _compare(request: Words, words: Sequence[str]) -> int:
+def compare(options: Compare) -> int:
     """Compare, print the result, write the files, and log them with the tracker."""
     # Slow imports, which --help and mistakes do without.
-    from srs_eval.comparison.compare import compare
+    from srs_eval.comparison import compare as comparing
     from srs_eval.comparison.inputs import read_runs
     from srs_eval.comparison.judging import judge, verdicts_of
     from srs_eval.comparison.prereg import read_prereg
@@ -103,81 +130,67 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     from srs_eval.comparison.report.files import chosen_tables, terminal_text, write_files
     from srs_eval.comparison.report.html import write_html
 
-    stamp = f"{datetime.now():%Y-%m-%d/%H-%M-%S}_compare"
-    out = (request.path("out") or Path("outputs") / stamp).resolve()
+    out = (options.out or Path(f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare")).resolve()
     if out.exists() and not out.is_dir():
         raise ConfigError(f"out={out}: there is a file of that name")
-    file = request.path("prereg")
-    prereg = read_prereg(file) if file else None
-    if prereg is not None and not request.paths and set(request.options) == {"prereg"}:
+    prereg = read_prereg(options.prereg) if options.prereg else None
+    if prereg is not None and options == Compare(prereg=options.prereg):
         say(facts(prereg.in_words))
         return 0
-    stored, without = _stored(request, out)
-    runs, left_out = read_runs([*request.paths, *stored])
-    published = request.path("published")
-    models = list(filter(None, request.options.get("published.models", "").split(",")))
-    yardsticks = read_published(published, models) if published else []
-    if "when" in request.options:
-        when = when_named(request.options["when"])
-        found = Counter(run.when for run in (*runs, *yardsticks))
-        if found and when not in found:
-            times = ", ".join(f"{time} ({count})" for time, count in found.items())
-            raise ConfigError(f"when={when}: no run predicts then; there are runs of {times}")
-        runs = [run for run in runs if run.when == when]
-        yardsticks = [run for run in yardsticks if run.when == when]
+    stored, without = _stored(options, out)
+    runs, left_out = read_runs([*options.runs, *stored])
+    yardsticks = read_published(options.published, options.models) if options.published else []
     left_out += without
-    if not runs and not yardsticks:
-        raise ConfigError("\n".join(left_out) or "there are no finished runs")
+    if options.when:
+        runs, yardsticks = _predicting(when_named(options.when), runs, yardsticks)
     every = [*runs, *yardsticks]
-    verdict = compare(
+    if not every:
+        raise ConfigError("\n".join(left_out) or "there are no finished runs")
+    verdict = comparing.compare(
         runs,
-        metric=request.options.get("metric", prereg.metric if prereg else "log_loss"),
-        baseline=request.options.get("baseline", prereg.baseline if prereg else None),
+        metric=options.metric or (prereg.metric if prereg else "log_loss"),
+        baseline=options.baseline or (prereg.baseline if prereg else None),
         yardsticks=yardsticks,
-        intersect=request.options.get("intersect") == "true",
+        intersect=options.intersect,
         notes=[*left_out, *(judge(prereg, every).lines if prereg else verdicts_of(every))],
     )
-    tables = [name for name in request.options.get("latex", "").split(",") if name]
-    chosen_tables(verdict, tables)  # refuses names that no table has
+    chosen_tables(verdict, options.latex)  # refuses names that no table has
     say(terminal_text(verdict))
-    page = write_html(verdict, out, command=f"{PROGRAM} {shlex.join(words)}")
-    files = [*write_files(verdict, out, tables=tables), page]
+    page = write_html(verdict, out, command=f"{command.program} {shlex.join(options.words)}")
+    files = [*write_files(verdict, out, tables=options.latex), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
-    links = _track(request, verdict, files, stored)
-    if links is not None:
+    if options.tracking == "mlflow":
+        links = _track(options, verdict, files, stored)
         shown = {"MLflow UI": links.ui_command, "this comparison": links.run_url}
         say(facts({name: text for name, text in shown.items() if text}))
     return 0
 
 
-def _stored(request: Words, out: Path) -> tuple[list[Path], list[str]]:
+def _stored(options: Compare, out: Path) -> tuple[list[Path], list[str]]:
     """Fetch the requested runs of the tracking store; list those without results."""
-    tags = _store_filter(request.options)
+    tags = options.in_store
     if not tags:
         return [], []
     from srs_eval.tracking.comparison_run import fetch_runs
 
     experiment = tags.pop("experiment", None)
-    uri = request.options.get("tracking.uri")
-    return fetch_runs(uri, out / "runs", experiment=experiment, tags=tags)
+    return fetch_runs(options.uri, out / "runs", experiment=experiment, tags=tags)
 
 
-def _store_filter(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags of the requested runs of the tracking store, and their experiment."""
-    return {
-        key.removeprefix(_TAGS): when_named(value) if key == "tags.when" else value
-        for key, value in options.items()
-        if key in ("experiment", "sweep_id") or key.startswith(_TAGS)
-    }
+def _predicting(when: str, *groups: Sequence[Run]) -> list[list[Run]]:
+    """Return the runs whose predictions are made at a time."""
+    found = Counter(run.when for runs in groups for run in runs)
+    if found and when not in found:
+        times = ", ".join(f"{time} ({count})" for time, count in found.items())
+        raise ConfigError(f"when={when}: no run predicts then; there are runs of {times}")
+    return [[run for run in runs if run.when == when] for runs in groups]
 
 
 def _track(
-    request: Words, verdict: Verdict, files: Sequence[Path], stored: Sequence[Path]
-) -> RunLinks | None:
+    options: Compare, verdict: Verdict, files: Sequence[Path], stored: Sequence[Path]
+) -> RunLinks:
     """Log the comparison as a run of its own, with tags of the runs compared."""
-    if request.options.get("tracking") == "none":
-        return None
     from srs_eval.comparison.report.files import as_json, markdown
     from srs_eval.tracking.comparison_run import log_comparison
 
@@ -195,9 +208,9 @@ def _track(
             **{f"leader.{when}": name for when, name in found["leaders"].items()},
         },
         note=markdown(verdict).partition("\n## ")[0],
-        uri=request.options.get("tracking.uri"),
-        experiment=request.options.get("tracking.experiment", EXPERIMENT),
-        artifacts=request.options.get("tracking.artifacts"),
+        uri=options.uri,
+        experiment=options.own_experiment,
+        artifacts=options.artifacts,
     )
 
 
@@ -218,3 +231,6 @@ def _parent(run: Run, *, is_stored: bool) -> Parent:
         sweep_id=str(tags.get("sweep_id", "")),
         run_id=run.place.name if is_stored else outcome.run_id if outcome else "",
     )
+
+
+command = Command("python -m srs_eval.compare", __doc__, Compare, compare)

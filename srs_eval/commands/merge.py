@@ -1,58 +1,56 @@
-"""``python -m srs_eval.merge``: end runs whose users were shared among several commands."""
+"""End runs whose users were shared by shard=K/N: summarise, draw and log them.
 
-from __future__ import annotations
-
-import os
-from pathlib import Path
-
-from omegaconf import OmegaConf
-
-from srs_eval.commands import run
-from srs_eval.commands.arguments import carry_out
-from srs_eval.compute.shard import ALL, COMMAND_FILES, recorded_shards
-from srs_eval.config.option_files import OWN
-from srs_eval.errors import ConfigError
-from srs_eval.place import Place
-from srs_eval.results.files import reading
-
-_PROGRAM = "python -m srs_eval.merge"
-_FOLDER = "hydra.run.dir"
-HELP = f"""End runs whose users were shared by shard=K/N: summarise, draw and log them.
-
-  {_PROGRAM} RUN [RUN ...] [KEY=VALUE ...]
+  python -m srs_eval.merge RUN [RUN ...] [KEY=VALUE ...]
 
 RUN is the hydra.run.dir that the shards were given, or the address that their parts= is; the
 results are then put into hydra.run.dir=DIR. The run ends as one that was not shared: with the
 same files, and one run in MLflow. Shards and users that are missing are named, and nothing is
 written. KEY=VALUE are options of python -m srs_eval that change no number, such as figures=false
 or tracking=none, in place of those the shards were given.
-Exit status: as of python -m srs_eval."""
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from omegaconf import OmegaConf
+
+from srs_eval.commands import run
+from srs_eval.commands.cli import Command, Is, Options
+from srs_eval.compute.shard import ALL, COMMAND_FILES, recorded_shards
+from srs_eval.config.option_files import OWN
+from srs_eval.place import Place
+from srs_eval.results.files import reading
+
+_FOLDER = "hydra.run.dir"
 
 
-def command(words: list[str]) -> int:
-    """Merge the runs that `words` name, and return the exit status."""
-    return carry_out(
-        lambda: max(_merged(place, _options(words)) for place in _runs(words)),
-        words,
-        program=_PROGRAM,
-        help_page=HELP,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(Options):
+    """Options of the command."""
+
+    runs: Annotated[
+        tuple[str, ...], Is.ARGUMENT, "the hydra.run.dir, or the parts=, of the shards of a run"
+    ]
+    overrides: Annotated[tuple[str, ...], Is.OVERRIDES] = ()
+
+    def problems(self) -> Iterable[str]:
+        """Return the runs that no shard has begun."""
+        for place in map(Place.of, self.runs or ()):
+            if not recorded_shards(place):
+                yield f"{place}: no shard has put its results there"
 
 
-def _runs(words: list[str]) -> list[Place]:
-    runs = [Place.of(word) for word in words if "=" not in word]
-    if not runs:
-        raise ConfigError("which run: give the hydra.run.dir, or parts=, of its shards")
-    for place in runs:
-        if not recorded_shards(place):
-            raise ConfigError(f"{place}: no shard has put its results there")
-    return runs
-
-
-def _options(words: list[str]) -> list[str]:
-    given = [word.partition("=")[::2] for word in words if "=" in word]
+def merge(options: Merge) -> int:
+    """Merge the runs, and return the exit status."""
+    given = [word.partition("=")[::2] for word in options.overrides]
     # the command is repeated where the shards were
-    return [f"{k}={Path(v).expanduser().absolute() if k == _FOLDER else v}" for k, v in given]
+    words = [f"{k}={Path(v).expanduser().absolute() if k == _FOLDER else v}" for k, v in given]
+    return max(_merged(place, words) for place in map(Place.of, options.runs))
 
 
 def _merged(place: Place, options: list[str]) -> int:
@@ -76,3 +74,6 @@ def _merged(place: Place, options: list[str]) -> int:
         return run.command([*kept, *last, *(f"--config-dir={path}" for path in own)])
     finally:
         os.chdir(before)
+
+
+command = Command("python -m srs_eval.merge", __doc__, Merge, merge)

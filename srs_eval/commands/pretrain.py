@@ -1,59 +1,47 @@
-"""Pretrain the initial weights of a network on other users than those it is tested on.
+r"""Pretrain the initial weights of a network on other users than those it is tested on.
 
-    python -m srs_eval.pretrain algo=gru data=revlogs_10k data.path=DIR data.users=[1-100] \
-        weights=gru.safetensors
+  python -m srs_eval.pretrain algo=gru data=revlogs_10k data.path=DIR data.users=[1-100] \
+      weights=gru.safetensors
 
-All arguments except ``weights`` are those of ``python -m srs_eval``: algorithm, logs, the protocol
-that defines histories, and the seed. The weights are then an option of the algorithm,
-``algo.weights=gru.safetensors``. A JSON file of the same name lists the users they were trained
-on, which are skipped in runs with these weights.
+All other options are those of python -m srs_eval: algorithm, logs, the protocol that defines
+histories, and the seed. The weights are then an option of the algorithm,
+algo.weights=gru.safetensors. A JSON file of the same name lists the users they were trained on,
+which are skipped in runs with these weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from srs_eval.commands.arguments import carry_out
-from srs_eval.config import settings
+from srs_eval.commands.cli import Command, Is
+from srs_eval.commands.overrides import Configured
 from srs_eval.config.building import build, resolved
-from srs_eval.config.option_files import defaults
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.nouns import Algorithm, EvaluationProtocol, IntArray, Reviews, Source
 from srs_eval.text.console import say
-from srs_eval.text.local_paths import uri_problem
-
-PROGRAM = "python -m srs_eval.pretrain"
-_WEIGHTS = "weights="
 
 
-def command(words: list[str]) -> int:
-    """Run the command line `words` and return the exit status."""
-    return carry_out(
-        lambda: _pretrain(words),
-        words,
-        program=PROGRAM,
-        help_page=__doc__ or "",
-        advice="shows how it is used",
-        unwritten="the weights",
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pretrain(Configured):
+    """Options of the command."""
+
+    weights: Annotated[Path, Is.LOCAL, "the file to write, as in weights=FILE.safetensors"]
+
+    def problems(self) -> Iterable[str]:
+        """Return what is wrong with the options together."""
+        yield from Configured.problems(self)
+        if self.weights and not str(self.weights).endswith(".safetensors"):
+            yield f"weights={self.weights}: write weights=FILE.safetensors"
 
 
-def _pretrain(words: list[str]) -> int:
+def pretrain(options: Pretrain) -> int:
     """Pretrain, write the weights, and print the users they were learned from."""
-    paths = [word.removeprefix(_WEIGHTS) for word in words if word.startswith(_WEIGHTS)]
-    overrides = [word for word in words if not word.startswith(_WEIGHTS)]
-    problems = settings.mistakes(overrides)
-    if len(paths) != 1 or not paths[0].endswith(".safetensors"):
-        problems.append("the output file is missing: weights=FILE.safetensors")
-    problems += [f"weights={path}: {uri_problem(path)}" for path in paths if uri_problem(path)]
-    if problems:
-        raise ConfigError(*problems)
-    path = Path(paths[0]).expanduser()
-    weights = pretrained(overrides).weights
+    path, weights = options.weights, pretrained(options).weights
     if not hasattr(weights, "save"):
         raise ConfigError(f"nothing to write: the pretrained weights are {weights}")
     weights.save(path)  # before anything else: it took long
@@ -64,11 +52,9 @@ def _pretrain(words: list[str]) -> int:
     return 0
 
 
-def pretrained(overrides: list[str]) -> Any:
+def pretrained(options: Configured) -> Any:
     """Build the objects of the overrides, and pretrain the algorithm."""
-    given = dict(word.split("=", 1) for word in overrides)
-    choices = {**defaults(), "tracking": "none", **given}
-    cfg = settings.composed([*overrides, "tracking=none"])
+    cfg, choices = options.composed()
     content = resolved(cfg, choices)
     built = build(cfg, choices)
     algorithm = built["algo"]
@@ -95,3 +81,6 @@ def lessons(
             continue
         last = task.folds[-1]
         yield task.reviews, np.concatenate([last.train, last.test])
+
+
+command = Command("python -m srs_eval.pretrain", __doc__, Pretrain, pretrain)

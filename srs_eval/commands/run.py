@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import io
 import os
 import sys
 from argparse import Namespace
@@ -227,13 +226,6 @@ def _print_once(texts: Sequence[str]) -> None:
         if text not in _command.printed:
             _command.printed.add(text)
             complain(text)
-
-
-def run_words() -> int:
-    """Run the words of this program: 0 all well, 1 a fit or job failed, 2 not understood."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
-    return command(sys.argv[1:])
 
 
 def command(words: list[str]) -> int:

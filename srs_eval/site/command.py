@@ -1,41 +1,43 @@
-"""The command line ``python -m srs_eval.site``."""
+"""A static site of a leaderboard: tables, models, and comparisons in the browser.
+
+  python -m srs_eval.site leaderboard/ out=site
+
+Open site/index.html, from the folder or from any server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from srs_eval.commands.arguments import Words, about_one, carry_out, explained
-from srs_eval.errors import ConfigError
+from srs_eval.commands.cli import Command, Is, Options
 from srs_eval.text.console import counted, facts, say
 
-PROGRAM = "python -m srs_eval.site"
-KEYS = {
-    "out": "the folder to write (by default site); a site of srs_eval that is there is replaced, "
-    "and any other folder is refused",
-    "title": "heading of the first page (by default Leaderboards)",
-}
-_HELP = f"""A static site of a leaderboard: tables, models, and comparisons in the browser.
 
-  {PROGRAM} leaderboard/ out=site
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site(Options):
+    """Options of the command."""
 
-Open site/index.html, from the folder or from any server. Options, KEY=VALUE:
+    leaderboard: Annotated[Path, Is.ARGUMENT, "one leaderboard"]
+    out: Annotated[
+        Path,
+        Is.LOCAL,
+        "the folder to write; a site of srs_eval that is there is replaced, and any other folder "
+        "is refused",
+    ] = Path("site")
+    title: Annotated[str, "heading of the first page"] = "Leaderboards"
 
-{explained(KEYS)}"""
-
-
-def command(words: Sequence[str]) -> int:
-    """Run the command line `words` and return the exit status."""
-    return carry_out(
-        lambda: _build(about_one(words, KEYS, "leaderboard")),
-        words,
-        program=PROGRAM,
-        help_page=_HELP,
-        unwritten="the site",
-    )
+    def problems(self) -> Iterable[str]:
+        """Return what is wrong with the options together."""
+        inside = Path(self.leaderboard or self.out / "_").resolve()
+        if Path(self.out).resolve().is_relative_to(inside):
+            yield f"out={self.out}: is in the leaderboard itself; name a folder elsewhere"
 
 
-def _build(asked: Words) -> int:
+def build(options: Site) -> int:
+    """Write the site."""
     # Heavy: not for --help and for mistakes.
     from tqdm import tqdm
 
@@ -43,24 +45,21 @@ def _build(asked: Words) -> int:
     from srs_eval.submit.reading import read_leaderboard
     from srs_eval.submit.registrations import registrations
 
-    leaderboard, out = asked.paths[0], asked.path("out") or Path("site")
-    if out.resolve().is_relative_to(leaderboard.resolve()):
-        raise ConfigError(f"out={out}: is in the leaderboard itself; name a folder elsewhere")
-    boards = read_leaderboard(leaderboard)
+    boards = read_leaderboard(options.leaderboard)
+    counts = {board.name: len(board.submissions) for board in boards}
     with tqdm(
-        total=sum(len(board.submissions) for board in boards),
-        desc="site",
-        unit="submission",
-        leave=False,
-        disable=None,
+        total=sum(counts.values()), desc="site", unit="submission", leave=False, disable=None
     ) as bar:
         write_site(
             boards,
-            out,
-            title=asked.options.get("title", "Leaderboards"),
-            registered=registrations(leaderboard, boards),
+            options.out,
+            title=options.title,
+            registered=registrations(options.leaderboard, boards),
             progress=lambda: bar.update(),
         )
-    counts = {board.name: counted(len(board.submissions), "submission") for board in boards}
-    say(facts({**counts, "site": str(out / "index.html")}))
+    told = {name: counted(count, "submission") for name, count in counts.items()}
+    say(facts({**told, "site": str(options.out / "index.html")}))
     return 0
+
+
+command = Command("python -m srs_eval.site", __doc__, Site, build)

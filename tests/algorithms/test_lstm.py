@@ -8,6 +8,8 @@ import pytest
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.checks.toy_log import trial_task
+from srs_eval.commands.cli import parse
+from srs_eval.commands.overrides import Configured
 from srs_eval.commands.pretrain import lessons, pretrained
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
@@ -105,7 +107,7 @@ def test_pretraining_can_be_repeated_and_read_back(tmp_path):
         "data.users=3",
         "data.max_reviews=600",
     ]
-    one, two = (pretrained(words).start for _ in range(2))
+    one, two = (pretrained(parse(Configured, words)).start for _ in range(2))
     assert one == two
     one.save(tmp_path / "start.safetensors")
     read = Lstm(weights=tmp_path / "start.safetensors").start
