@@ -53,6 +53,10 @@ def test_it_equals_the_formulas_in_a_loop(bases, options, dtype, largest):
     recalled = rng.random(n) < 0.85
     facts = [np.floor(largest ** rng.random(n)).astype(dtype) for _ in range(3)]
     facts[0][:9] = facts[2][:800] = 0
+    for number, column in enumerate(facts):
+        for other in facts:
+            other[1000 + 40 * number :][:40] = 1
+        column[1000 + 40 * number :][:40] = np.tile([5e8, 9.5e8], 20)
     if np.dtype(dtype).kind == "f":
         facts[0][9:99] *= rng.random(90)
     got = rmse_bins(p, recalled, *facts, **options)
