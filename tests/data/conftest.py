@@ -16,3 +16,16 @@ def build_option():
         return instantiate(OmegaConf.merge(described, changes), _convert_="all")
 
     return build
+
+
+@pytest.fixture
+def csv(tmp_path):
+    """Write the lines of a table; return its path."""
+
+    def write(*lines, name="log.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return write

@@ -1,25 +1,38 @@
+"""Intervals from resampled clusters: how they are computed, and what they hold."""
+
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from pairs import predicted
 from scipy import stats
+from scipy.special import expit
 
-from srs_eval.metrics.cluster_sums import ClusterSums
+from srs_eval.metrics import pooled as pooled_module
+from srs_eval.metrics.bins import RmseBins, RmseBinsByP
+from srs_eval.metrics.calibration import Ece
+from srs_eval.metrics.corp import CorpPart
+from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.intervals import (
-    half_widths,
     intervals_around,
+    joint_half_widths,
     single_user_intervals,
 )
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.prediction_cells import PredictionCells
+from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.score import score
-from srs_eval.metrics.tally import tally
+from srs_eval.metrics.sketch import bare_predictions
+from srs_eval.metrics.slope import CalibrationSlope
+from srs_eval.metrics.smece import SmeceExact
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import Confusion
+from srs_eval.nouns.predictions import select
+from srs_eval.stats import resample
 from srs_eval.stats.resample import RESAMPLES, cluster_counts
 
 
@@ -38,14 +51,15 @@ def test_single_user_intervals_are_students_t_times_the_spread_of_the_resampled_
 
 
 class Slow:
-    """The same number, but not known to follow from sums."""
+    """The same number, but not known to follow from sums; it counts how often it is asked."""
 
     name, better, section = "slow", "neither", "test"
 
     def __init__(self, metric):
-        self.metric, self.bounds = metric, metric.bounds
+        self.metric, self.bounds, self.calls = metric, metric.bounds, 0
 
     def __call__(self, predictions):
+        self.calls += 1
         return self.metric(predictions)
 
 
@@ -57,9 +71,16 @@ def test_curves_ratios_and_means_are_resampled_as_the_metrics_they_are(one_user,
     assert both[metric.name] == pytest.approx(both["slow"], rel=1e-6)
 
 
+def test_metrics_of_many_rows_are_drawn_less_often(one_user, monkeypatch):
+    monkeypatch.setattr("srs_eval.metrics.intervals.ROWS_DRAWN", 30_000)
+    for n, expected in ((600, 50), (6000, 30)):
+        metric = Slow(LogLoss())
+        single_user_intervals(Panel([metric]), one_user(n=n))
+        assert metric.calls == 1 + expected
+
+
 def test_the_default_panel_has_single_user_intervals(one_user):
-    predictions = one_user()
-    panel = default_panel()
+    predictions, panel = one_user(), default_panel()
     scores = panel.score(predictions)
     intervals = single_user_intervals(panel, predictions, resamples=20)
     assert tuple(intervals) == panel.names
@@ -74,83 +95,178 @@ def test_the_default_panel_has_single_user_intervals(one_user):
     np.testing.assert_equal(intervals, again)
 
 
-def test_a_million_reviews_are_drawn_less_often(one_user, monkeypatch):
-    class Counting:
-        """Says how often it was asked."""
-
-        name, better, section = "counting", "neither", "test"
-        calls = 0
-
-        def __call__(self, predictions):
-            Counting.calls += 1
-            return 0.5
-
-    monkeypatch.setattr("srs_eval.metrics.intervals.ROWS_DRAWN", 30_000)
-    single_user_intervals(Panel([Counting()]), one_user(n=600))
-    assert Counting.calls == 1 + 50
-    single_user_intervals(Panel([Counting()]), one_user(n=6000))
-    assert Counting.calls == 2 + 50 + 30
-
-
-class Free:
-    """A plug-in without bounds."""
-
-    name, better, section = "free", "neither", "test"
-
-    def __call__(self, predictions):
-        return 0.0
-
-
 def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
-    panel = Panel([Brier(), LogLoss(), Free()])
-    scores = {"brier": 0.1, "log_loss": 0.3, "free": -2.0}
-    widths = {"brier": 0.2, "log_loss": 0.1, "free": 5.0}
+    free = Slow(LogLoss())
+    del free.bounds  # a plug-in without them
+    panel = Panel([Brier(), LogLoss(), free])
+    scores = {"brier": 0.1, "log_loss": 0.3, "slow": -2.0}
+    widths = {"brier": 0.2, "log_loss": 0.1, "slow": 5.0}
     assert intervals_around(panel, scores, widths) == {
         "brier": (0.0, pytest.approx(0.3)),
         "log_loss": (pytest.approx(0.2), pytest.approx(0.4)),
-        "free": (-7.0, 3.0),
+        "slow": (-7.0, 3.0),
     }
 
 
-def clusters_of(one_user, users, panel, seed=0):
-    predictions = one_user(n=40 * users, cards=users, seed=seed)
-    return clustered(panel, predictions, np.repeat(np.arange(users), 40), users)
+def width_over(reviews, level=0.99, seed=0):
+    """Compute the width of the interval of the log loss over users of so many reviews."""
+    rng = np.random.default_rng(4)
+    user = np.repeat(np.arange(len(reviews)), reviews)
+    p = rng.uniform(0.5, 0.99, len(user))
+    options = {"user": user, "panel": Panel([LogLoss()]), "level": level, "seed": seed}
+    return np.ptp(score(p, rng.random(len(user)) < p, **options).intervals["log_loss"])
 
 
-def clustered(panel, predictions, cluster, clusters):
-    cells = PredictionCells.for_predictions(tally(predictions.p, predictions.recalled))
-    return ClusterSums.of(panel, predictions, cluster, clusters, cells)
-
-
-def test_four_clusters_have_no_width_and_five_have(one_user):
-    panel = Panel([LogLoss()])
-    assert math.isnan(half_widths(clusters_of(one_user, 4, panel))["log_loss"])
-    assert half_widths(clusters_of(one_user, 5, panel))["log_loss"] > 0
+def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
+    assert math.isnan(width_over([40] * 4))
+    assert width_over([40] * 5) > 0
+    assert math.isnan(width_over([1, 1, 1, 1, 1, 5000]))
+    assert width_over([40] * 9, seed=3) == width_over([40] * 9, seed=3)
+    assert width_over([40] * 9, seed=3) != width_over([40] * 9, seed=4)
 
 
 @pytest.mark.parametrize("reviews", [[40] * 8, [5, 10, 20, 40, 80, 160, 320, 640]])
 def test_degrees_of_freedom_are_those_of_the_effective_number_of_clusters(reviews):
-    rng = np.random.default_rng(4)
-    user = np.repeat(np.arange(len(reviews)), reviews)
-    p = rng.uniform(0.5, 0.99, len(user))
-    recalled = rng.random(len(user)) < p
-    widths = {}
-    for level in (0.5, 0.99):
-        found = score(p, recalled, user=user, panel=Panel([LogLoss()]), level=level)
-        low, high = found.intervals["log_loss"]
-        widths[level] = high - low
     effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
     expected = stats.t.ppf(0.995, effective - 1) / stats.t.ppf(0.75, effective - 1)
-    assert widths[0.99] / widths[0.5] == pytest.approx(expected)
+    assert width_over(reviews) / width_over(reviews, 0.5) == pytest.approx(expected)
 
 
-def test_where_one_cluster_outweighs_all_others_there_is_no_width():
-    user = np.repeat(np.arange(6), [1, 1, 1, 1, 1, 5000])
-    found = score(np.full(len(user), 0.9), np.arange(len(user)) % 7 > 0, user=user)
-    assert np.isnan(found.intervals["log_loss"]).all()
+USERS, REVIEWS = 40, 150
+USER = np.repeat(np.arange(USERS), REVIEWS)
+N = len(USER)
 
 
-def test_the_same_seed_draws_the_same_clusters_for_every_model(one_user):
-    panel = Panel([LogLoss()])
-    alike = [half_widths(clusters_of(one_user, 20, panel), seed=seed) for seed in (3, 3, 4)]
-    assert alike[0] == alike[1] != alike[2]
+def half_widths(metric, predictions):
+    """Half the width, and that of a metric recomputed on the rows of whole users."""
+    options = {"resamples": 40}
+    quick = joint_half_widths(Panel([metric]), predictions, [USER], **options)[metric.name]
+    drawn = [
+        metric(select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))
+        for block in cluster_counts(USERS, 40, 0)
+        for counts in block
+    ]
+    factor = stats.t.ppf(0.995, USERS - 1) * math.sqrt(USERS / (USERS - 1))
+    return quick, factor * np.std(drawn, ddof=1)
+
+
+def pooled(metrics, predictions):
+    users = [select(predictions, user == USER) for user in range(USERS)]
+    return pool(Panel(metrics), lambda: users, resamples=1).scores
+
+
+@pytest.fixture(scope="module")
+def tails():
+    """Certain predictions, of which one in a hundred is wrong all the same."""
+    rng = np.random.default_rng(0)
+    p = 1 - 10 ** rng.uniform(-12, -0.3, N)
+    return bare_predictions(p, rng.random(N) > 0.01)
+
+
+@pytest.mark.parametrize("span", [1e-2, 1e-5, 1e-9])
+@pytest.mark.parametrize(
+    "metric", [Auc(), CorpPart("discrimination", "log")], ids=lambda metric: metric.name
+)
+def test_what_depends_on_the_order_has_its_interval_however_close_predictions_are(metric, span):
+    """A model may rank reviews although all of its predictions are nearly 0.9."""
+    rng = np.random.default_rng(0)
+    known = rng.normal(0, 1, USERS)[USER] + rng.normal(0, 1, N)  # alike within users
+    recalled = rng.random(N) < expit(2 + known / 2)
+    predictions = bare_predictions(0.9 + span * (known / np.ptp(known)), recalled)
+    half, exact = half_widths(metric, predictions)
+    assert half > 0
+    assert half == pytest.approx(exact, rel=0.1)
+    if span >= 1e-3:
+        score = pooled([metric], predictions)[metric.name]
+        assert score == pytest.approx(metric(predictions), abs=1e-3)
+
+
+@pytest.mark.parametrize("part", ["miscalibration", "discrimination"])
+def test_certain_predictions_have_the_width_of_resampled_reviews(tails, part):
+    """One certain lapse costs as much as a hundred others: cells must not average that away."""
+    for metric in (CorpPart(part, "log"), LogLoss() if part == "discrimination" else Auc()):
+        half, exact = half_widths(metric, tails)
+        assert half == pytest.approx(exact, rel=0.1)
+
+
+def test_certain_predictions_pool_to_the_score_of_all_rows(tails):
+    names = ("miscalibration", "discrimination", "uncertainty")
+    parts = [CorpPart(part, score) for part in names for score in ("log", "brier")]
+    metrics = [LogLoss(), Brier(), Auc(), SmeceExact(), Ece(), CalibrationSlope(), *parts]
+    scores = pooled(metrics, tails)
+    for metric in metrics:
+        assert scores[metric.name] == pytest.approx(metric(tails), abs=1e-5)
+
+
+PARTS = [CorpPart("miscalibration", score) for score in ("log", "brier")]
+ABOVE_0 = [SmeceExact(), RmseBins(), *PARTS]
+# Errors in ten or twenty bins are that uncertain that 0 is sometimes just inside.
+CALIBRATED = [*ABOVE_0, RmseBinsByP(), Ece()]
+
+
+def calibrated(rng):
+    """A set of reviews as its model says: nothing is wrong but by chance."""
+    p = expit(rng.normal(1.5, 1, N))
+    facts = {"elapsed_days": (1, 40), "nth_review": (2, 12), "lapses": (0, 3)}
+    columns = {name: rng.integers(*limits, N) for name, limits in facts.items()}
+    return replace(bare_predictions(p, rng.random(N) < p), **columns)
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_calibrated_models_error_holds_what_chance_gives_and_not_0():
+    """The floor to compare with is the mean error of calibrated models of so many reviews.
+
+    Resampling tells how much an error varies, not how far above 0 chance alone puts it.
+    """
+    rng = np.random.default_rng(1)
+    panel = Panel(CALIBRATED)
+    scores = [panel.score(calibrated(rng)) for _ in range(50)]
+    for _ in range(6):
+        predictions = calibrated(rng)
+        widths = joint_half_widths(panel, predictions, [USER], resamples=100)
+        score = panel.score(predictions)
+        for name in panel.names:
+            low, high = score[name] - widths[name], score[name] + widths[name]
+            assert low < np.mean([each[name] for each in scores]) < high
+        assert min(score[metric.name] - widths[metric.name] for metric in ABOVE_0) > 0
+
+
+def biased_users(rng, users=60, reviews=30, power=1.0):
+    """Users whose bias is their own, so that reviews of a user are alike."""
+    logits = rng.normal(1.5, 1, (users, reviews))
+    recalled = rng.random(logits.shape) < expit(logits + rng.normal(0, 0.5, (users, 1)))
+    each = zip(expit(logits) ** power, recalled, strict=True)
+    return [replace(bare_predictions(*one), users=(k,)) for k, one in enumerate(each)]
+
+
+@pytest.mark.slow
+def test_groups_have_the_scores_and_about_the_intervals_of_users(monkeypatch):
+    """400 users in up to 100 groups: the skewness is that of users, for their sums add up."""
+    panel = Panel([LogLoss(), Auc()])
+    each = biased_users(np.random.default_rng(0), users=400)
+    single = pool(panel, lambda: each, resamples=1000)
+    for module in (pooled_module, resample):
+        monkeypatch.setattr(module, "GROUPS", 100)
+    grouped = pool(panel, lambda: each, resamples=1000)
+    assert grouped.scores == pytest.approx(single.scores, rel=1e-12)
+    for name in panel.names:
+        widths = [np.ptp(found.intervals[name]) for found in (grouped, single)]
+        assert widths[0] == pytest.approx(widths[1], rel=0.2)
+        assert widths[0] != widths[1]
+
+
+@pytest.mark.nightly
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """100 sets of 60 users of a biased model; the truth is taken from 20,000 users."""
+    rng = np.random.default_rng(0)
+    users = biased_users(rng, users=20_000, power=0.5)
+    columns = zip(*((user.p, user.recalled) for user in users), strict=True)
+    whole = bare_predictions(*map(np.concatenate, columns))
+    metrics = [LogLoss(), Brier(), Auc(), SmeceExact()]
+    truth = {metric.name: metric(whole) for metric in metrics}
+    held = []
+    for _ in range(100):
+        intervals = pool(Panel(metrics), partial(biased_users, rng, power=0.5)).intervals
+        held.append([lo <= truth[name] <= hi for name, (lo, hi) in intervals.items()])
+    assert np.shape(held) == (100, 4)
+    assert (np.mean(held, axis=0) >= 0.95).all()

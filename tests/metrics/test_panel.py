@@ -1,18 +1,24 @@
+"""Panels of metrics, what they say of models whose faults are known, and means over users."""
+
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from cases import rest_nightly
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
+from scipy.special import expit
 
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.score import score
+from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.threshold import confusion_statistics
 from srs_eval.nouns.predictions import select
+from srs_eval.stats.estimate import mean_of_users
 
 CONF = Path(__file__).parents[2] / "conf"
 SECTIONS = {"test", "calibration", "discrimination", "threshold", "time"}
@@ -37,31 +43,18 @@ class Constant:
         return self.number
 
 
-@pytest.mark.parametrize(
-    ("option", "panel"), [("default", default_panel()), ("full", full_panel())]
-)
-def test_options_are_the_panels_of_the_library(option, panel):
-    assert list(build(option)) == list(panel)
-    assert panel.names[: len(default_panel().names)] == default_panel().names
-
-
-def test_thresholds_can_be_set_and_metrics_left_out_from_the_command_line():
-    names = build(
-        "default", "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
-    ).names
+def test_options_are_the_panels_of_the_library_and_can_be_changed(one_user):
+    for option, panel in (("default", default_panel()), ("full", full_panel())):
+        assert list(build(option)) == list(panel)
+        assert panel.names[: len(default_panel().names)] == default_panel().names
+    overrides = "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
+    names = build("default", *overrides).names
     assert "confusion_tpr_at_0_85" in names
     assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
-
-
-@pytest.mark.parametrize("option", rest_nightly(["quick", "default", "full"], 2))
-def test_every_option_scores(option, one_user):
-    panel = build(option)
-    scores = panel.score(one_user())
-    assert tuple(scores) == panel.names
-    assert all(math.isfinite(value) for value in scores.values())
-
-
-def test_every_metric_says_its_direction_and_section():
+    for panel in (build("quick"), full_panel()):
+        scores = panel.score(one_user())
+        assert tuple(scores) == panel.names
+        assert all(math.isfinite(value) for value in scores.values())
     for metric in full_panel():
         assert metric.better in {"lower", "higher", "zero", "neither"}
         assert metric.section in SECTIONS
@@ -73,11 +66,111 @@ def test_families_are_opened_up():
     assert Panel({"any": LogLoss(), "key": confusion_statistics([0.9])}).names == panel.names
 
 
-def test_what_is_infinite_counts_as_undefined(one_user):
+def test_what_is_infinite_or_of_no_predictions_is_undefined(one_user):
     assert math.isnan(Panel([Constant(number=math.inf)]).score(one_user())["constant"])
-
-
-def test_no_predictions_make_every_metric_undefined(one_user):
     empty = select(replace(one_user(), curves=None), slice(0, 0))
-    scores = default_panel().score(empty)
-    assert all(math.isnan(value) for value in scores.values())
+    assert all(math.isnan(value) for value in default_panel().score(empty).values())
+
+
+N = 6000
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Reviews of which the true chance is known: logit, outcomes, and facts."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(2, 1, N)
+    recalled = rng.random(N) < expit(logit)
+    limits = {"elapsed_days": (1, 40), "nth_review": (2, 12), "lapses": (0, 3)}
+    return logit, recalled, {name: rng.integers(*ends, N) for name, ends in limits.items()}
+
+
+@pytest.fixture(scope="module")
+def honest(world):
+    logit, recalled, facts = world
+    return score(expit(logit), recalled, **facts)
+
+
+def test_the_base_rate_looks_calibrated_but_tells_no_review_from_another(world, honest):
+    _, recalled, facts = world
+    says = score(np.full(N, recalled.mean()), recalled, **facts)
+    for name in ("smece", "smece_exact", "ece", "mbe", "rmse_bins_by_p", "brier_skill"):
+        assert says[name] == pytest.approx(0, abs=1e-9)
+    assert says["corp_discrimination_log"] == pytest.approx(0, abs=1e-12)
+    assert says["auc"] == 0.5
+    assert says["normalized_entropy"] == pytest.approx(1)
+    assert math.isnan(says["calibration_slope"])
+    assert says["log_loss"] > honest["log_loss"]
+
+
+def exploiting(recalled, bins):
+    """Predict what the bin's outcomes were so far, less what it was told too much so far."""
+    told = {}
+    p = np.empty(len(recalled))
+    for row, (key, outcome) in enumerate(zip(bins.tolist(), recalled, strict=True)):
+        surplus, seen, hits = told.get(key, (0.0, 1, 0.9))
+        p[row] = float(np.clip(hits / seen - surplus, 0, 1))
+        told[key] = (surplus + p[row] - outcome, seen + 1, hits + outcome)
+    return p
+
+
+def test_who_watches_the_bins_is_far_below_the_floor_of_rmse_bins_at_a_terrible_log_loss(
+    world, honest
+):
+    _, recalled, _ = world
+    lapses = np.arange(N) % 2
+    p = exploiting(recalled, lapses)
+    says = score(p, recalled, elapsed_days=np.ones(N), nth_review=np.full(N, 2), lapses=lapses)
+    assert says["rmse_bins"] < 0.2 * says["rmse_bins_floor"]
+    assert says["rmse_bins_debiased"] == 0
+    assert says["log_loss"] > 2 * honest["log_loss"]
+    assert says["normalized_entropy"] > 2
+    assert says["smece_exact"] > 5 * honest["smece_exact"]
+    assert says["log_loss_certain_wrong"] > 0
+
+
+@pytest.mark.parametrize("steep", [2, 0.5])
+def test_an_overconfident_model_has_a_slope_below_1_and_a_timid_one_above(world, honest, steep):
+    logit, recalled, _ = world
+    middle = logit.mean()
+    says = score(expit(middle + steep * (logit - middle)), recalled)
+    assert says["calibration_slope"] == pytest.approx(1 / steep, rel=0.12)
+    # The order is that of the truth, so that nothing but the calibration suffers.
+    assert says["auc"] == pytest.approx(honest["auc"], abs=1e-12)
+    assert says["corp_discrimination_log"] == pytest.approx(honest["corp_discrimination_log"])
+    assert says["corp_miscalibration_log"] > 2 * honest["corp_miscalibration_log"]
+    assert says["smece_exact"] > 2 * honest["smece_exact"]
+
+
+def test_users_reviews_and_all_together_are_told_apart():
+    scores = np.array([[0.3, 0.7], [0.5, np.nan], [0.4, 0.6], [0.1, 0.9]])
+    names, sizes = ["log_loss", "auc"], np.array([300, 100, 50, 0])
+    found = summarise(names, scores, sizes, {"log_loss": 0.36}, bounds={"log_loss": (0.0, 0.4)})
+    row = found["log_loss"]
+    assert (row.mean_users, row.pooled, row.n_users) == (pytest.approx(0.325), 0.36, 4)
+    assert row.mean_reviews == pytest.approx((0.3 * 300 + 0.5 * 100 + 0.4 * 50) / 450)
+    assert row.n_effective == pytest.approx(450**2 / (300**2 + 100**2 + 50**2))
+    lo, hi = mean_of_users(scores[:, 0]).interval()
+    assert lo < 0 < 0.4 < hi
+    assert (row.lo, row.hi) == (0, 0.4)  # cut off at the bounds
+    row = found["auc"]
+    assert (row.mean_users, row.n_users) == (pytest.approx(2.2 / 3), 3)
+    assert (row.lo, row.hi) == pytest.approx(mean_of_users(scores[:, 1]).interval())
+    assert row.mean_reviews == pytest.approx((0.7 * 300 + 0.6 * 50) / 350)
+    assert row.n_effective == pytest.approx(350**2 / (300**2 + 50**2))
+    assert math.isnan(row.pooled)
+
+
+def test_the_interval_holds_the_true_mean_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    scores = rng.exponential(1, (60, 400))  # each column is another experiment
+    rows = summarise([str(k) for k in range(400)], scores, np.ones(60), {})
+    held = np.mean([row.lo <= 1 <= row.hi for row in rows.values()])
+    assert 0.975 <= held <= 1
+
+
+def test_a_single_user_takes_the_interval_of_the_cards():
+    one = (["brier"], np.array([[0.1]]), np.array([5]), {"brier": 0.1})
+    row = summarise(*one, single_user={"brier": (0.05, 0.15)})["brier"]
+    assert (row.mean_users, row.mean_reviews, row.lo, row.hi) == (0.1, 0.1, 0.05, 0.15)
+    assert math.isnan(summarise(*one)["brier"].lo)
