@@ -11,7 +11,7 @@ from typing import Annotated
 import pytest
 from annotated_types import Gt
 
-from srs_eval.commands.cli import Command, Is, Key, Options, parse
+from srs_eval.commands.cli import Argument, Command, Key, Local, Options, parse
 from srs_eval.errors import ConfigError, FitError
 
 MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
@@ -30,15 +30,23 @@ def command_of(name: str) -> Command:
 class Example(Options):
     """Options of every kind."""
 
-    run: Annotated[Path, Is.ARGUMENT, "a run"]
-    others: Annotated[tuple[Path, ...], Is.ARGUMENT, "further runs"] = ()
-    share: Annotated[float, Gt(0), "a share"] = 1.0
-    is_small: Annotated[bool, "true: few users"] = False
-    names: Annotated[tuple[str, ...], "names"] = ()
-    data: Annotated[Mapping[str, str], Key("data.KEY"), "data"] = field(default_factory=dict)
-    uri: Annotated[str | None, Key("tracking.uri"), "a store"] = None
-    out: Annotated[Path | None, Is.LOCAL, "a file"] = None
-    rest: Annotated[tuple[str, ...], Is.OVERRIDES] = ()
+    run: Argument[Path]
+    """a run"""
+    others: Argument[tuple[Path, ...]] = ()
+    """further runs"""
+    share: Annotated[float, Gt(0)] = 1.0
+    """a share"""
+    is_small: bool = False
+    """true: few users"""
+    names: tuple[str, ...] = ()
+    """names"""
+    data: Annotated[Mapping[str, str], Key("data.KEY")] = field(default_factory=dict)
+    """data"""
+    uri: Annotated[str | None, Key("tracking.uri")] = None
+    """a store"""
+    out: Local[Path | None] = None
+    """a file"""
+    overrides: tuple[str, ...] = ()
 
 
 def test_arguments_become_values_of_the_types_that_are_declared(
@@ -57,7 +65,7 @@ def test_arguments_become_values_of_the_types_that_are_declared(
         data={"b": "1", "c.d": "x=y"},
         uri="u",
         out=Path.home() / "o",
-        rest=("algo=avg", "algo.p=1"),
+        overrides=("algo=avg", "algo.p=1"),
     )
     assert found.words == words
     Path("a=b").mkdir()

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt
 
-from srs_eval.commands.cli import Command, Is, Options
+from srs_eval.commands.cli import Command, Local, Options
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.published import read_published
 from srs_eval.config.option_files import described, options
@@ -65,26 +65,24 @@ class Board:
 class Seed(Options):
     """Options of the command."""
 
-    out: Annotated[Path, Is.LOCAL, "folder of everything that is written"]
-    users: Annotated[int, Gt(0), "simulated users of the algorithms without PyTorch"] = 20
-    network_users: Annotated[
-        int, Ge(0), "simulated users of the networks, with fsrs6 and avg beside them; 0: none"
-    ] = 2
-    max_reviews: Annotated[int, Gt(0), "reviews of each simulated user"] = 1000
-    algo: Annotated[tuple[str, ...], "some algorithms, separated by commas (all)"] = ()
-    logs: Annotated[
-        Path | None,
-        "folder of real logs in the layout of anki-revlogs-10k, for a board of their own",
-    ] = None
-    first: Annotated[int, Gt(0), "how many users of the logs"] = 20
-    published: Annotated[
-        Path | None,
-        "published scores of each user, a file of the public srs-benchmark's results",
-    ] = None
-    mark: Annotated[
-        Literal["reported", "verified"],
-        "reported, or verified: run again and compare before it is accepted",
-    ] = "reported"
+    out: Local[Path]
+    """folder of everything that is written"""
+    users: Annotated[int, Gt(0)] = 20
+    """simulated users of the algorithms without PyTorch"""
+    network_users: Annotated[int, Ge(0)] = 2
+    """simulated users of the networks, with fsrs6 and avg beside them; 0: none"""
+    max_reviews: Annotated[int, Gt(0)] = 1000
+    """reviews of each simulated user"""
+    algo: tuple[str, ...] = ()
+    """some algorithms, separated by commas (all)"""
+    logs: Path | None = None
+    """folder of real logs in the layout of anki-revlogs-10k, for a board of their own"""
+    first: Annotated[int, Gt(0)] = 20
+    """how many users of the logs"""
+    published: Path | None = None
+    """published scores of each user, a file of the public srs-benchmark's results"""
+    mark: Literal["reported", "verified"] = "reported"
+    """reported, or verified: run again and compare before it is accepted"""
 
     def problems(self) -> Iterable[str]:
         """Return the algorithms that there are not."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from srs_eval.commands.cli import Command, Is, Key, Options
+from srs_eval.commands.cli import Argument, Command, Key, Local, Options
 from srs_eval.commands.overrides import values_of
 from srs_eval.text.console import say, shell
 
@@ -26,23 +26,21 @@ _LABEL = 12
 class Collection(Options):
     """Options of the command."""
 
-    collection: Annotated[Path, Is.ARGUMENT, "one collection"]
-    out: Annotated[
-        Path | None, Is.LOCAL, "the page to write (by default NAME.html in this folder)"
-    ] = None
-    decks: Annotated[str, "only these decks, as in decks='Spanish*' or decks=[Spanish,French]"] = ""
-    presets: Annotated[str, "only these presets"] = ""
-    published: Annotated[
-        Path | None,
-        "results of each user of the public srs-benchmark, a file or a folder, to compare yours "
-        "with",
-    ] = None
-    data: Annotated[
-        Mapping[str, str],
-        Key("data.KEY"),
-        "any other argument of data=anki, as in data.rollover_hour=4, or of the table that is "
-        "named in place of a collection",
-    ] = field(default_factory=dict)
+    collection: Argument[Path]
+    """one collection"""
+    out: Local[Path | None] = None
+    """the page to write (by default NAME.html in this folder)"""
+    decks: str = ""
+    """only these decks, as in decks='Spanish*' or decks=[Spanish,French]"""
+    presets: str = ""
+    """only these presets"""
+    published: Path | None = None
+    """results of each user of the public srs-benchmark, a file or a folder, to compare yours with
+    """
+    data: Annotated[Mapping[str, str], Key("data.KEY")] = field(default_factory=dict)
+    """any other argument of data=anki, as in data.rollover_hour=4, or of the table that is named in
+    place of a collection
+    """
 
     @property
     def of_data(self) -> dict[str, Any]:

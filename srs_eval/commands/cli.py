@@ -1,11 +1,12 @@
 """Command lines: dataclasses of options, by which arguments are parsed, checked and explained.
 
-A command is a dataclass and a function of it. The annotation of a field has its type, and what
-``--help`` says of it: ``Annotated[int, "the users"]`` is typed as ``users=3``.
+A command is a dataclass and a function of it. A field ``users: int = 3`` is typed as ``users=3``;
+the string below it is what ``--help`` says of it.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
 import re
@@ -13,11 +14,11 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from enum import Enum
 from importlib import import_module
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, SrsEvalError
@@ -38,12 +39,11 @@ _END = """Flags: --help, --version. Exit status: 0, 1 if something failed, 2 if 
 understood or what it names cannot be used."""
 
 
-class Is(Enum):
-    """What a field is, besides an option."""
-
-    ARGUMENT = "typed without a key; a tuple takes all that follow"
-    OVERRIDES = "all arguments that are nothing else, as options of python -m srs_eval"
-    LOCAL = "a place that is written, which is no address"
+T = TypeVar("T")
+# Typed without a key; a tuple takes all arguments that follow.
+Argument = Annotated[T, "argument"]
+# A place that is written, which is no address.
+Local = Annotated[T, "local"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Base class of the options of commands."""
+    """Base class of the options of commands.
+
+    A field ``overrides`` has all arguments that are nothing else: options of python -m srs_eval.
+    """
 
     words: Sequence[str] = field(default=(), compare=False)  # What was typed
 
@@ -133,7 +136,7 @@ def parse(options: type[Options], words: Sequence[str]) -> Any:
     """Return the options of a command line, or raise `ConfigError` with all that is wrong."""
     known = _fields(options)
     given, arguments, problems = _sorted(known, words)
-    places = [each for each in known if Is.ARGUMENT in each.kinds]
+    places = [each for each in known if each.is_argument]
     for each in places:
         if arguments:
             given[each.name] = [*arguments] if each.is_tuple else arguments[0]
@@ -152,7 +155,7 @@ def parse(options: type[Options], words: Sequence[str]) -> Any:
                 problems += error.args
         elif each.is_required:
             values[each.name] = None
-            if each.is_option and each.name not in given:
+            if not (each.is_argument or each.name in given):
                 problems.append(f"{each.key}= is missing: {each.about}")
     made = options(**values)
     problems += made.problems()
@@ -169,8 +172,8 @@ def _sorted(
     The text of a field is None where a problem says what is wrong with it.
     """
     keys = {each.key: each.name for each in known if each.is_option}
-    places = {each.name for each in known if Is.ARGUMENT in each.kinds}
-    further = [each.name for each in known if Is.OVERRIDES in each.kinds]
+    places = {each.name for each in known if each.is_argument}
+    has_overrides = any(each.name == "overrides" for each in known)
     given: dict[str, Any] = {}
     arguments: list[str] = []
     problems: list[str] = []
@@ -191,8 +194,8 @@ def _sorted(
             given.setdefault(keys[f"{group}.KEY"], {})[name] = value
         elif value and key in places:
             arguments.append(value)
-        elif further and (sign or not places):
-            given.setdefault(further[0], []).append(word)
+        elif has_overrides and (sign or not places):
+            given.setdefault("overrides", []).append(word)
         elif sign and not _path(word).exists():
             hint = suggestion(key, keys, form="{}=", otherwise=f"; there are {', '.join(keys)}")
             problems.append(f"{word}: no such key{hint}")
@@ -210,18 +213,25 @@ def _path(text: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of options, and what its annotation says."""
+    """A field of options: its name, its type with all that is said of it, help and default."""
 
     name: str
     hint: Any
-    key: str
-    kinds: set[Is]
     about: str
     default: Any
 
     @property
+    def key(self) -> str:
+        said = self.hint.__metadata__
+        return next((each.name for each in said if isinstance(each, Key)), self.name)
+
+    @property
+    def is_argument(self) -> bool:
+        return "argument" in self.hint.__metadata__
+
+    @property
     def is_option(self) -> bool:
-        return not self.kinds & {Is.ARGUMENT, Is.OVERRIDES}
+        return not self.is_argument and self.name != "overrides"
 
     @property
     def is_required(self) -> bool:
@@ -243,8 +253,8 @@ class _Field:
         """Return a value of the type of the field, or raise `ConfigError`."""
         from pydantic import TypeAdapter, ValidationError  # not for --help
 
-        form = f"{self.key}={{}}" if self.is_option else "{}"
-        if Is.LOCAL in self.kinds and uri_problem(given):
+        form = "{}" if self.is_argument else f"{self.key}={{}}"
+        if "local" in self.hint.__metadata__ and uri_problem(given):
             raise ConfigError(f"{form.format(given)}: {uri_problem(given)}")
         text = given
         if self.is_tuple and isinstance(given, str):
@@ -263,14 +273,16 @@ class _Field:
 
 
 def _fields(options: type[Options]) -> list[_Field]:
-    hints = get_type_hints(options, include_extras=True)
-    found = []
+    """Return the fields of options; their help is the string below each."""
+    abouts = {}
+    for part in options.__mro__[:-1]:
+        (tree,) = ast.parse(inspect.getsource(part)).body
+        for above, below in pairwise(getattr(tree, "body", ())):
+            if isinstance(above, ast.AnnAssign) and isinstance(below, ast.Expr):
+                abouts[ast.unparse(above.target)] = " ".join(ast.literal_eval(below.value).split())
+    hints, found = get_type_hints(options, include_extras=True), []
     for each in fields(options)[1:]:  # after what was typed
-        said = hints[each.name].__metadata__
-        about = "".join(part for part in said if isinstance(part, str))
-        key = next((part.name for part in said if isinstance(part, Key)), each.name)
-        kinds = {part for part in said if isinstance(part, Is)}
-        has_factory = each.default_factory is not MISSING
-        default = None if has_factory else each.default
-        found.append(_Field(each.name, hints[each.name], key, kinds, about, default))
+        about = abouts.get(each.name, "")
+        default = each.default if each.default_factory is MISSING else None
+        found.append(_Field(each.name, Annotated[hints[each.name], about], about, default))
     return found

@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from srs_eval.commands.cli import Command, Is, Key, Options
+from srs_eval.commands.cli import Argument, Command, Key, Local, Options
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.when import When, when_named
 from srs_eval.text.console import facts, say
@@ -43,66 +43,50 @@ _TAGS_OF_RUN = ("verdict", "metric", "baseline", "users", "options_compared_on")
 class Compare(Options):
     """Options of the command."""
 
-    runs: Annotated[tuple[Path, ...], Is.ARGUMENT, "folders of runs"] = ()
-    baseline: Annotated[
-        str | None, "run the others are compared with: its name, algorithm or folder (the first)"
-    ] = None
-    prereg: Annotated[
-        Path | None,
-        "a pre-registration: judge its hypothesis; it chooses the baseline and the metric",
-    ] = None
-    metric: Annotated[str | None, "metric: log_loss (default), brier, auc, rmse_bins, smece, …"] = (
-        None
-    )
-    latex: Annotated[
-        tuple[str, ...],
-        "only these tables in comparison.tex, by their labels, as in leaderboard_users or "
-        "leaderboard,beside (all)",
-    ] = ()
-    out: Annotated[Path | None, Is.LOCAL, "folder of the files (outputs/DATE/TIME_compare)"] = None
-    intersect: Annotated[
-        bool,
-        "true: compare on the reviews that all runs scored, instead of refusing runs that differ; "
-        "without predictions.parquet of each run, on whole users",
-    ] = False
-    published: Annotated[
-        Path | None,
-        "published scores of each user to list beside the runs: a file or folder of the public "
-        "srs-benchmark's results; only the users of the runs count",
-    ] = None
-    models: Annotated[
-        tuple[str, ...],
-        Key("published.models"),
-        "only these of the published models, as in fsrs6,lstm or 'fsrs*'; letters and digits of a "
-        "name count",
-    ] = ()
-    experiment: Annotated[
-        str | None, "take all finished runs of this experiment of the tracking store"
-    ] = None
-    sweep_id: Annotated[str | None, "take the runs of this sweep of the tracking store"] = None
-    when: Annotated[
-        Literal[When, "ahead", "imm"] | None,
-        "take only runs whose predictions are made then: previous_review (or ahead), day_before, "
-        "at_review (or imm)",
-    ] = None
-    tags: Annotated[
-        Mapping[str, str],
-        Key("tags.KEY"),
-        "take the runs of the tracking store with this tag, such as tags.algo=fsrs6",
-    ] = field(default_factory=dict)
-    tracking: Annotated[
-        Literal["mlflow", "none"],
-        "mlflow: log the comparison as a run of its own; none: files only",
-    ] = "mlflow"
-    uri: Annotated[
-        str | None, Key("tracking.uri"), "the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)"
-    ] = None
-    own_experiment: Annotated[str, Key("tracking.experiment"), "experiment of the comparison"] = (
-        EXPERIMENT
-    )
-    artifacts: Annotated[
-        str | None, Key("tracking.artifacts"), "place for the files of a new experiment"
-    ] = None
+    runs: Argument[tuple[Path, ...]] = ()
+    """folders of runs"""
+    baseline: str | None = None
+    """run the others are compared with: its name, algorithm or folder (the first)"""
+    prereg: Path | None = None
+    """a pre-registration: judge its hypothesis; it chooses the baseline and the metric"""
+    metric: str | None = None
+    """metric: log_loss (default), brier, auc, rmse_bins, smece, …"""
+    latex: tuple[str, ...] = ()
+    """only these tables in comparison.tex, by their labels, as in leaderboard_users or
+    leaderboard,beside (all)
+    """
+    out: Local[Path | None] = None
+    """folder of the files (outputs/DATE/TIME_compare)"""
+    intersect: bool = False
+    """true: compare on the reviews that all runs scored, instead of refusing runs that differ;
+    without predictions.parquet of each run, on whole users
+    """
+    published: Path | None = None
+    """published scores of each user to list beside the runs: a file or folder of the public
+    srs-benchmark's results; only the users of the runs count
+    """
+    models: Annotated[tuple[str, ...], Key("published.models")] = ()
+    """only these of the published models, as in fsrs6,lstm or 'fsrs*'; letters and digits of a name
+    count
+    """
+    experiment: str | None = None
+    """take all finished runs of this experiment of the tracking store"""
+    sweep_id: str | None = None
+    """take the runs of this sweep of the tracking store"""
+    when: Literal[When, "ahead", "imm"] | None = None
+    """take only runs whose predictions are made then: previous_review (or ahead), day_before,
+    at_review (or imm)
+    """
+    tags: Annotated[Mapping[str, str], Key("tags.KEY")] = field(default_factory=dict)
+    """take the runs of the tracking store with this tag, such as tags.algo=fsrs6"""
+    tracking: Literal["mlflow", "none"] = "mlflow"
+    """mlflow: log the comparison as a run of its own; none: files only"""
+    uri: Annotated[str | None, Key("tracking.uri")] = None
+    """the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)"""
+    own_experiment: Annotated[str, Key("tracking.experiment")] = EXPERIMENT
+    """experiment of the comparison"""
+    artifacts: Annotated[str | None, Key("tracking.artifacts")] = None
+    """place for the files of a new experiment"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from annotated_types import Ge
 
-from srs_eval.commands.cli import Command, Is, Options
+from srs_eval.commands.cli import Argument, Command, Local, Options
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
@@ -30,33 +30,34 @@ if TYPE_CHECKING:
 
 To = Literal["anki", "py_fsrs", "json"]
 ENDINGS: dict[To, str] = {"anki": ".txt", "py_fsrs": ".json", "json": ".json"}
-FORMAT = (
-    "anki, the list for Anki's field \"FSRS parameters\"; py_fsrs, JSON for py-fsrs's "
-    "Scheduler.from_json; or json, for other programs"
-)
 _ALL = "all"
 _NAMED = 5  # users without parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Export(Options):
+class HandedOver(Options):
+    """What the commands that hand parameters over have in common."""
+
+    to: To
+    """anki, the list for Anki's field "FSRS parameters"; py_fsrs, JSON for py-fsrs's
+    Scheduler.from_json; or json, for other programs
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export(HandedOver):
     """Options of the command."""
 
-    run: Annotated[Path, Is.ARGUMENT, "the folder of one run"]
-    to: Annotated[To, FORMAT]
-    user: Annotated[
-        str | None,
-        "the user (by default the only one); all, with out=FOLDER, for one file per user",
-    ] = None
-    fold: Annotated[
-        int | None, Ge(0), "the fold (by default the last one, which has most training reviews)"
-    ] = None
-    out: Annotated[
-        str,
-        Is.LOCAL,
-        "the file to write, or a folder, as in out=parameters/, for one file per user (by default "
-        "standard output)",
-    ] = ""
+    run: Argument[Path]
+    """the folder of one run"""
+    user: str | None = None
+    """the user (by default the only one); all, with out=FOLDER, for one file per user"""
+    fold: Annotated[int | None, Ge(0)] = None
+    """the fold (by default the last one, which has most training reviews)"""
+    out: Local[str] = ""
+    """the file to write, or a folder, as in out=parameters/, for one file per user (by default
+    standard output)
+    """
 
 
 def export(options: Export) -> int:

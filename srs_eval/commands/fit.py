@@ -15,26 +15,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from srs_eval.commands.cli import Command, Is, Key, Options
-from srs_eval.commands.export import FORMAT, To, deliver
+from srs_eval.commands.cli import Argument, Command, Key, Local
+from srs_eval.commands.export import HandedOver, deliver
 from srs_eval.commands.overrides import values_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit(Options):
+class Fit(HandedOver):
     """Options of the command."""
 
-    log: Annotated[Path, Is.ARGUMENT, "one review log"]
-    to: Annotated[To, FORMAT]
-    algo: Annotated[str, "the algorithm; per_group for a list for each preset"] = "fsrs6"
-    algo_options: Annotated[Mapping[str, str], Key("algo.KEY"), "its options"] = field(
-        default_factory=dict
-    )
-    data: Annotated[
-        Mapping[str, str], Key("data.KEY"), "arguments of the data, as in data.decks='Spanish*'"
-    ] = field(default_factory=dict)
-    user: Annotated[str | None, "the user (by default the only one)"] = None
-    out: Annotated[Path | None, Is.LOCAL, "the file to write (by default standard output)"] = None
+    log: Argument[Path]
+    """one review log"""
+    algo: str = "fsrs6"
+    """the algorithm; per_group for a list for each preset"""
+    algo_options: Annotated[Mapping[str, str], Key("algo.KEY")] = field(default_factory=dict)
+    """its options"""
+    data: Annotated[Mapping[str, str], Key("data.KEY")] = field(default_factory=dict)
+    """arguments of the data, as in data.decks='Spanish*'"""
+    user: str | None = None
+    """the user (by default the only one)"""
+    out: Local[Path | None] = None
+    """the file to write (by default standard output)"""
 
 
 def fit(options: Fit) -> int:

@@ -15,12 +15,11 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from omegaconf import OmegaConf
 
 from srs_eval.commands import run
-from srs_eval.commands.cli import Command, Is, Options
+from srs_eval.commands.cli import Argument, Command, Options
 from srs_eval.compute.shard import ALL, COMMAND_FILES, recorded_shards
 from srs_eval.config.option_files import OWN
 from srs_eval.place import Place
@@ -33,10 +32,9 @@ _FOLDER = "hydra.run.dir"
 class Merge(Options):
     """Options of the command."""
 
-    runs: Annotated[
-        tuple[str, ...], Is.ARGUMENT, "the hydra.run.dir, or the parts=, of the shards of a run"
-    ]
-    overrides: Annotated[tuple[str, ...], Is.OVERRIDES] = ()
+    runs: Argument[tuple[str, ...]]
+    """the hydra.run.dir, or the parts=, of the shards of a run"""
+    overrides: tuple[str, ...] = ()
 
     def problems(self) -> Iterable[str]:
         """Return the runs that no shard has begun."""

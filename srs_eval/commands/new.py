@@ -24,9 +24,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import Annotated, Literal
+from typing import Literal
 
-from srs_eval.commands.cli import Command, Is, Options
+from srs_eval.commands.cli import Argument, Command, Local, Options
 from srs_eval.config.option_files import options as known_options
 from srs_eval.text.console import say
 
@@ -63,13 +63,12 @@ KINDS = {
 class New(Options):
     """Options of the command."""
 
-    kind: Annotated[
-        Literal["algo", "estimator", "metric", "data", "leaderboard"],
-        Is.ARGUMENT,
-        "what to write (algo, estimator, metric, data, leaderboard)",
-    ]
-    name: Annotated[str, Is.ARGUMENT, "its name"]
-    folder: Annotated[Path | None, Is.ARGUMENT, Is.LOCAL, "if you like a folder"] = None
+    kind: Argument[Literal["algo", "estimator", "metric", "data", "leaderboard"]]
+    """what to write (algo, estimator, metric, data, leaderboard)"""
+    name: Argument[str]
+    """its name"""
+    folder: Argument[Local[Path | None]] = None
+    """if you like a folder"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the name and the folder."""

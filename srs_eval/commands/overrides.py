@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig
 
-from srs_eval.commands.cli import Is, Options
+from srs_eval.commands.cli import Options
 from srs_eval.config import settings
 from srs_eval.config.option_files import defaults
 from srs_eval.errors import ConfigError
@@ -20,7 +20,7 @@ from srs_eval.errors import ConfigError
 class Configured(Options):
     """Options of a command that are those of ``python -m srs_eval``, but for its own."""
 
-    overrides: Annotated[tuple[str, ...], Is.OVERRIDES] = ()
+    overrides: tuple[str, ...] = ()
 
     def problems(self) -> Iterable[str]:
         """Return what ``python -m srs_eval`` would refuse."""

@@ -29,7 +29,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Lt
 
-from srs_eval.commands.cli import Command, Is, Options
+from srs_eval.commands.cli import Argument, Command, Options
 from srs_eval.comparison.compare import directions
 from srs_eval.comparison.prereg import REGIONS, claim_of
 from srs_eval.errors import ConfigError
@@ -50,33 +50,28 @@ _PILOT = 50
 class Power(Options):
     """Options of the command."""
 
-    runs: Annotated[tuple[Path, ...], Is.ARGUMENT, "two finished runs, or none"] = ()
-    difference: Annotated[
-        float | None,
-        Gt(0),
-        "smallest mean difference that matters, such as 0.001 (with runs: theirs)",
-    ] = None
-    sd: Annotated[
-        float | None,
-        Gt(0),
-        "standard deviation of the difference among users (with runs: theirs)",
-    ] = None
-    users: Annotated[int | None, Gt(0), "users that there will be: print the power with them"] = (
-        None
-    )
-    power: Annotated[float, Gt(0), Lt(1), "chance of finding the difference"] = 0.8
-    metric: Annotated[str, "metric of the runs, such as brier, auc or rmse_bins"] = "log_loss"
-    direction: Annotated[
-        Literal["better", "not_worse", "equivalent"] | None,
-        "the verdict of a pre-registration that is to be found, in place of a significant "
-        "difference: better, not_worse, equivalent; difference= is the registered one",
-    ] = None
-    advantage: Annotated[
-        float | None,
-        "true advantage for direction=: for better it is above difference= (with runs: that of RUN "
-        "over OTHER_RUN), for others 0 unless given",
-    ] = None
-    level: Annotated[float, Ge(0.9), Lt(1), "level of the interval that decides"] = LEVEL
+    runs: Argument[tuple[Path, ...]] = ()
+    """two finished runs, or none"""
+    difference: Annotated[float | None, Gt(0)] = None
+    """smallest mean difference that matters, such as 0.001 (with runs: theirs)"""
+    sd: Annotated[float | None, Gt(0)] = None
+    """standard deviation of the difference among users (with runs: theirs)"""
+    users: Annotated[int | None, Gt(0)] = None
+    """users that there will be: print the power with them"""
+    power: Annotated[float, Gt(0), Lt(1)] = 0.8
+    """chance of finding the difference"""
+    metric: str = "log_loss"
+    """metric of the runs, such as brier, auc or rmse_bins"""
+    direction: Literal["better", "not_worse", "equivalent"] | None = None
+    """the verdict of a pre-registration that is to be found, in place of a significant difference:
+    better, not_worse, equivalent; difference= is the registered one
+    """
+    advantage: float | None = None
+    """true advantage for direction=: for better it is above difference= (with runs: that of RUN
+    over OTHER_RUN), for others 0 unless given
+    """
+    level: Annotated[float, Ge(0.9), Lt(1)] = LEVEL
+    """level of the interval that decides"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 from srs_eval.commands.cli import Command
 from srs_eval.commands.overrides import Configured
@@ -34,17 +34,16 @@ _SALT = "SRS_EVAL_SALT"
 class Prepare(Configured):
     """Options of the command."""
 
-    out: Annotated[
-        str,
-        "the folder to write to: a path or an address (s3://, gs://, abfss://, hf://). Where "
-        "data.path is this folder itself, a warehouse has written it: only its index is made",
-    ]
-    names: Annotated[
-        Literal["digest", "salted"] | None,
-        "digest: replace the names of users by digests (SHA-256); salted: with the salt in the "
-        f"environment variable {_SALT}, without which they cannot be guessed",
-    ] = None
-    memory: Annotated[str, "what sorting may take; temporary files (TMPDIR) hold the rest"] = "2GB"
+    out: str
+    """the folder to write to: a path or an address (s3://, gs://, abfss://, hf://). Where data.path
+    is this folder itself, a warehouse has written it: only its index is made
+    """
+    names: Literal["digest", "salted"] | None = None
+    """digest: replace the names of users by digests (SHA-256); salted: with the salt in the
+    environment variable SRS_EVAL_SALT, without which they cannot be guessed
+    """
+    memory: str = "2GB"
+    """what sorting may take; temporary files (TMPDIR) hold the rest"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from srs_eval.commands.cli import Command, Is
+from srs_eval.commands.cli import Command, Local
 from srs_eval.commands.overrides import Configured
 from srs_eval.config.building import build, resolved
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
@@ -30,7 +30,8 @@ from srs_eval.text.console import say
 class Pretrain(Configured):
     """Options of the command."""
 
-    weights: Annotated[Path, Is.LOCAL, "the file to write, as in weights=FILE.safetensors"]
+    weights: Local[Path]
+    """the file to write, as in weights=FILE.safetensors"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""

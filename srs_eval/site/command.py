@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from srs_eval.commands.cli import Command, Is, Options
+from srs_eval.commands.cli import Argument, Command, Local, Options
 from srs_eval.text.console import counted, facts, say
 
 
@@ -20,14 +19,14 @@ from srs_eval.text.console import counted, facts, say
 class Site(Options):
     """Options of the command."""
 
-    leaderboard: Annotated[Path, Is.ARGUMENT, "one leaderboard"]
-    out: Annotated[
-        Path,
-        Is.LOCAL,
-        "the folder to write; a site of srs_eval that is there is replaced, and any other folder "
-        "is refused",
-    ] = Path("site")
-    title: Annotated[str, "heading of the first page"] = "Leaderboards"
+    leaderboard: Argument[Path]
+    """one leaderboard"""
+    out: Local[Path] = Path("site")
+    """the folder to write; a site of srs_eval that is there is replaced, and any other folder is
+    refused
+    """
+    title: str = "Leaderboards"
+    """heading of the first page"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""

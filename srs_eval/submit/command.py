@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Lt
 
-from srs_eval.commands.cli import Command, Is, Key, Options
+from srs_eval.commands.cli import Argument, Command, Key, Local, Options
 from srs_eval.errors import ConfigError
 from srs_eval.text.console import complain, say, shell
 
@@ -35,28 +35,28 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._]+")
 class Write(Options):
     """Options of the command that writes submissions."""
 
-    runs: Annotated[tuple[Path, ...], Is.ARGUMENT, "folders of finished runs"] = ()
-    out: Annotated[
-        Path,
-        Is.LOCAL,
-        "folder of the submission, such as leaderboard/NAME; of several runs, the folder that gets "
-        "one submission for each",
-    ]
-    model: Annotated[str | None, "its title in tables (by default the label of the run)"] = None
-    description: Annotated[str | None, "a paragraph on the model"] = None
-    authors: Annotated[tuple[str, ...], "names, separated by commas"] = ()
-    licence: Annotated[str | None, "of the code, such as MIT"] = None
-    code: Annotated[str | None, "address and commit, as in https://example.org/model@1a2b3c4"] = (
-        None
-    )
-    tuned_on: Annotated[str | None, "data by which constants were chosen, or none"] = None
-    predictions: Annotated[
-        bool, "true: submit the predictions too, from which every score is recomputed"
-    ] = False
-    published: Annotated[
-        Path | None,
-        "scores of each user that another project has published: a file, in place of RUN",
-    ] = None
+    runs: Argument[tuple[Path, ...]] = ()
+    """folders of finished runs"""
+    out: Local[Path]
+    """folder of the submission, such as leaderboard/NAME; of several runs, the folder that gets one
+    submission for each
+    """
+    model: str | None = None
+    """its title in tables (by default the label of the run)"""
+    description: str | None = None
+    """a paragraph on the model"""
+    authors: tuple[str, ...] = ()
+    """names, separated by commas"""
+    licence: str | None = None
+    """of the code, such as MIT"""
+    code: str | None = None
+    """address and commit, as in https://example.org/model@1a2b3c4"""
+    tuned_on: str | None = None
+    """data by which constants were chosen, or none"""
+    predictions: bool = False
+    """true: submit the predictions too, from which every score is recomputed"""
+    published: Path | None = None
+    """scores of each user that another project has published: a file, in place of RUN"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""
@@ -86,17 +86,14 @@ class Write(Options):
 class Submissions(Options):
     """What the commands on submissions have in common."""
 
-    folders: Annotated[
-        tuple[Path, ...], Is.ARGUMENT, "the folder of a submission, or of a leaderboard"
-    ]
-    path: Annotated[
-        Path | None, Key("data.path"), "where the review logs are, if they are not simulated"
-    ] = None
-    trust: Annotated[
-        bool,
-        "true: build and run what a submission names besides srs_eval, its queries and its code: "
-        "read them",
-    ] = False
+    folders: Argument[tuple[Path, ...]]
+    """the folder of a submission, or of a leaderboard"""
+    path: Annotated[Path | None, Key("data.path")] = None
+    """where the review logs are, if they are not simulated"""
+    trust: bool = False
+    """true: build and run what a submission names besides srs_eval, its queries and its code: read
+    them
+    """
 
     def each(self, do: Callable[[Path, Asked], None]) -> int:
         """Do something with each submission, print its problems, and return the exit status."""
@@ -125,17 +122,18 @@ class Submissions(Options):
 class Check(Submissions):
     """Options of ``check``."""
 
-    logs: Annotated[bool, "false: do not read logs that are at hand"] = True
-    code: Annotated[
-        bool, "true: build the algorithm and put it through the honesty checks; this runs it"
-    ] = False
+    logs: bool = True
+    """false: do not read logs that are at hand"""
+    code: bool = False
+    """true: build the algorithm and put it through the honesty checks; this runs it"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verify(Submissions):
     """Options of ``verify``."""
 
-    tolerance: Annotated[float, Ge(0), Lt(1), "difference of a score that is allowed"] = 1e-6
+    tolerance: Annotated[float, Ge(0), Lt(1)] = 1e-06
+    """difference of a score that is allowed"""
 
     def rerun(self, folder: Path, asked: Asked) -> Rerun:
         """Run a submission again; raise `SubmissionError` if it has problems."""
@@ -152,11 +150,10 @@ class Verify(Submissions):
 class Accept(Verify):
     """Options of ``accept``."""
 
-    mark: Annotated[
-        Literal["reported", "verified", "published"] | None,
-        "reported or verified; published for rows of other projects",
-    ] = None
-    note: Annotated[str, "one line for the record"] = ""
+    mark: Literal["reported", "verified", "published"] | None = None
+    """reported or verified; published for rows of other projects"""
+    note: str = ""
+    """one line for the record"""
 
 
 def write(options: Write) -> int:
