@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 import json
 import os
 import subprocess
@@ -18,9 +16,6 @@ from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra.types import RunMode
-from omegaconf import DictConfig
 
 from srs_eval.commands.run import command
 from srs_eval.data.synthetic import SyntheticUsers
@@ -34,7 +29,6 @@ QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
 simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
-_composed = ConfigLoaderImpl.load_configuration
 # The file of a store in which nothing was kept yet: MLflow takes seconds to create one.
 _new_store: list[bytes] = []
 
@@ -67,26 +61,10 @@ def stores_from_template() -> AbstractContextManager[object]:
 
 
 def run_here(words: Sequence[str]) -> int:
-    """Run a command in this process, each log simulated once in all of them.
-
-    What srs_eval checks before Hydra starts, Hydra composes again to learn whether it is a sweep;
-    that is two thirds of a small run, and done once here.
-    """
-    composed: dict[str, DictConfig] = {}
-
-    def compose(self: ConfigLoaderImpl, *args: Any, **options: Any) -> DictConfig:
-        given = inspect.signature(_composed).bind(self, *args, **options).arguments
-        if given["run_mode"] != RunMode.MULTIRUN:
-            return _composed(self, *args, **options)
-        key = repr((given["overrides"], [vars(p) for p in self.config_search_path.get_path()]))
-        if key not in composed:
-            composed[key] = _composed(self, *args, **options)
-        return copy.deepcopy(composed[key])
-
+    """Run a command in this process, each log simulated once in all of them."""
     with (
         stores_from_template(),
         patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)),
-        patch.object(ConfigLoaderImpl, "load_configuration", compose),
     ):
         return command(list(words))
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import os
-import sys
-from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import hydra
+from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, read_write
 from omegaconf.errors import OmegaConfBaseException
@@ -28,7 +27,7 @@ from yaml import YAMLError
 from srs_eval.compute import stopping
 from srs_eval.compute.shard import ALL, SHARDS, Shard
 from srs_eval.config import option_files, settings
-from srs_eval.config.hydra_section import refused_before, section_problems
+from srs_eval.config.hydra_section import Loader, composed, section_problems
 from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.text.console import complain, facts, say
 from srs_eval.tuning.progress import running_trial
@@ -39,19 +38,20 @@ if TYPE_CHECKING:
 
 # Hydra's own sweeper.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+# Flags that say what to do.
+_SHOWING = ("--run", "--multirun", "--cfg", "--info", "--shell-completion")
 # Words that a study understands.
 _OF_A_STUDY = ("experiment", "study", "tracking")
 
 
 @dataclass
 class _Command:
-    """The folder and the state of the current command, which Hydra tells a callback only."""
+    """The folder and the state of the current command."""
 
     folder: Path | None = None
     is_sweep: bool = False
     report: bool = False
     printed: set[str] = field(default_factory=set)
-    claims: ExitStack = field(default_factory=ExitStack)
     status: int = 0
     reports_its_end: bool = False
 
@@ -59,72 +59,45 @@ class _Command:
 _command = _Command()
 
 
-def started() -> Path | None:
-    """Return the folder of the current command, if it has one yet."""
-    return _command.folder
+def _begin(config: DictConfig, claims: ExitStack) -> None:
+    """Claim and note the folder of a command before anything is written there."""
+    if config.shard is not None and _command.is_sweep:
+        raise ConfigError(f"shard={config.shard}: a single run is shared, without -m")
+    if config.shard is not None and config.shard != ALL:
+        _give_shard_a_folder(config)
+    _claim(config, claims)
+    kind = "sweep" if _command.is_sweep else "run"
+    _command.folder, _command.report = Path(config.hydra[kind].dir).resolve(), bool(config.report)
+    # A search goes on with its trials; any other sweep says anew how each job ends.
+    if _command.is_sweep and config.hydra.sweeper["_target_"] == _GRID:
+        from srs_eval.experiment.jobs import forget_outcomes  # heavy: not for --help
 
-
-class RememberFolder(Callback):
-    """Note where the jobs of a command put their results."""
-
-    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Claim the folder of a single job before anything is written there."""
-        HydraConfig.instance().set_config(config)  # which the default folder is named after
-        if config.shard is not None and config.shard != ALL:
-            _give_shard_a_folder(config)
-        _claim(config, "run")
-
-    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Note the folder of a single job."""
-        if not _command.is_sweep:
-            _command.folder = Path(config.hydra.runtime.output_dir).resolve()
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Claim and note the folder that holds the folders of all jobs."""
-        if config.shard is not None:
-            _refuse(f"shard={config.shard}: a single run is shared, without -m")
-        _claim(config, "sweep")
-        _command.folder = Path(config.hydra.sweep.dir).resolve()
-        _command.is_sweep, _command.report = True, bool(config.report)
-        # A search goes on with its trials; any other sweep says anew how each job ends.
-        if config.hydra.sweeper["_target_"] == _GRID:
-            from srs_eval.experiment.jobs import forget_outcomes  # heavy: not for --help
-
-            forget_outcomes(_command.folder)
+        forget_outcomes(_command.folder)
 
 
 def _give_shard_a_folder(config: DictConfig) -> None:
     """Let a shard put its own files in a folder of its own, in that of the run."""
-    try:
-        shard = Shard.parse(config.shard)
-    except ConfigError as error:
-        _refuse(str(error))
-    place = config.hydra.run
+    shard, place = Shard.parse(config.shard), config.hydra.run
     if "${now:" in OmegaConf.to_yaml(place):
-        _refuse(f"shard={shard}: give hydra.run.dir=DIR, the same for all shards")
+        raise ConfigError(f"shard={shard}: give hydra.run.dir=DIR, the same for all shards")
     with read_write(config.hydra):
         place.dir = str(Path(place.dir) / SHARDS / shard.folder)
 
 
-def _refuse(problem: str) -> NoReturn:
-    complain(problem)
-    sys.exit(2)  # what a callback raises otherwise, Hydra shows as a warning
-
-
-def _claim(config: DictConfig, kind: Literal["run", "sweep"]) -> None:
-    """Claim the folder of the command; end the command if another one is using it."""
+def _claim(config: DictConfig, claims: ExitStack) -> None:
+    """Claim the folder of the command, or one beside it if it has the time in its name."""
     from srs_eval.results.claim import claim  # not for --help and completion
 
+    kind = "sweep" if _command.is_sweep else "run"
     place = config.hydra[kind]
     folder = str(place.dir)
     is_dated = "${now:" in OmegaConf.to_yaml(place)
     for number in count(2):
         try:
-            _command.claims.enter_context(claim(Path(place.dir)))
-        except FolderInUseError as error:
+            claims.enter_context(claim(Path(place.dir)))
+        except FolderInUseError:
             if not is_dated:
-                complain(str(error))
-                sys.exit(1)  # what a callback raises otherwise, Hydra shows as a warning
+                raise
             with read_write(config.hydra):  # begun in the same second as another
                 place.dir = f"{folder}_{number}"
                 quoted = place.dir.replace("'", "\\'")
@@ -249,7 +222,6 @@ def command(words: list[str]) -> int:
     if given.help:
         say(option_files.help_page(folders))
         return 0
-    flags = [word for word in words if word not in given.overrides]
     given.overrides = [
         settings.literally(word, is_sweep=given.multirun) for word in given.overrides
     ]
@@ -257,11 +229,7 @@ def command(words: list[str]) -> int:
     problems += option_files.bombs(folders)
     if not given.shell_completion:  # whose words are no overrides
         problems += settings.mistakes(given.overrides, folders)
-    if problems:
-        return _not_understood(problems)
-    with ExitStack() as claims:
-        _command.claims = claims
-        return _run([*given.overrides, *flags], given, folders)
+    return _not_understood(problems) if problems else _run(given, parser, folders)
 
 
 def _flag_problems(usage: str, unknown: list[str]) -> list[str]:
@@ -281,31 +249,37 @@ def _refused_flags(given: Namespace) -> list[str]:
         "--config-name": other,
     }
     flags = {flag: flag.removeprefix("--").replace("-", "_") for flag in refused}
-    return [f"{flag}: {refused[flag]}" for flag, name in flags.items() if vars(given)[name]]
+    found = [f"{flag}: {refused[flag]}" for flag, name in flags.items() if vars(given)[name]]
+    chosen = [flag for flag in _SHOWING if vars(given)[flag.removeprefix("--").replace("-", "_")]]
+    if len(chosen) > 1:
+        found.append(f"{' '.join(chosen)}: choose one of them")
+    if given.resolve and not given.cfg:
+        found.append("--resolve: only with --cfg")
+    if given.config_dir and not Path(given.config_dir).is_dir():
+        found.append(f"--config-dir={given.config_dir}: there is no such folder")
+    return found
 
 
-def _not_understood(problems: list[str]) -> int:
+def _not_understood(problems: Iterable[str]) -> int:
     for problem in problems:
         complain(problem)
     complain("python -m srs_eval --help lists the options")
     return 2
 
 
-def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
+def _run(given: Namespace, parser: ArgumentParser, folders: list[Path]) -> int:
     settings.register_schema()
-    _command.folder, _command.is_sweep, _command.report = None, False, False
-    _command.printed, _command.status, _command.reports_its_end = set(), 0, False
-    entry = hydra.main(
-        config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
-    )(job)
+    vars(_command).update(vars(_Command()))
     status = 0
     try:
-        with _hydra_arguments(words), option_files.also_in(folders):
-            only_shows = given.cfg or given.info or given.shell_completion
-            if not only_shows and (refused := refused_before(given.overrides, folders)):
-                return _not_understood(refused)
-            entry()
-    except SystemExit as end:  # --help and the like, and a run that was asked to stop
+        with option_files.also_in(folders), ExitStack() as claims:
+            _start(given, parser, folders, claims)
+    except ConfigError as error:
+        status = _not_understood(error.args)
+    except FolderInUseError as error:
+        complain(str(error))
+        status = 1
+    except SystemExit as end:  # of completion, and of a run that was asked to stop
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except (HydraException, OmegaConfBaseException) as error:
         status = _not_understood([settings.explain(error, given.overrides)])
@@ -333,7 +307,7 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
         status = stopping.exit_status()
         if not _command.reports_its_end:
             complain("interrupted")
-    folder, status = started(), max(status, _command.status)
+    folder, status = _command.folder, max(status, _command.status)
     if folder is not None and not folder.is_dir():
         if status == 0:
             complain(f"{folder} was removed or renamed during the run")
@@ -346,18 +320,43 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     return status
 
 
-@contextmanager
-def _hydra_arguments(words: list[str]) -> Iterator[None]:
-    """Pass arguments to Hydra by `sys.argv`, and have it raise its errors."""
-    before, sys.argv = sys.argv, [*sys.argv[:1], *words]
-    full_error = os.environ.get("HYDRA_FULL_ERROR")
-    # Hydra would print its own account of an error and exit; with this it tells us instead.
-    os.environ["HYDRA_FULL_ERROR"] = "1"
+def _start(
+    given: Namespace, parser: ArgumentParser, folders: list[Path], claims: ExitStack
+) -> None:
+    """Compose the configuration, once, and have Hydra show or run it."""
+    loader, words = Loader(), [*given.overrides, *["hydra.mode=MULTIRUN"] * given.multirun]
+    hydra = Hydra("srs_eval", loader)
+    GlobalHydra.instance().initialize(hydra)
     try:
-        yield
-    finally:
-        sys.argv = before
-        if full_error is None:
-            del os.environ["HYDRA_FULL_ERROR"]
+        if given.cfg:
+            hydra.show_cfg("config", words, given.cfg, given.package, given.resolve)
+        elif given.shell_completion:
+            hydra.shell_completion("config", words)
+        elif given.info:
+            hydra.show_info(given.info, "config", words)
         else:
-            os.environ["HYDRA_FULL_ERROR"] = full_error
+            config = composed(loader, words, folders)
+            if given.hydra_help:
+                hydra.hydra_help("config", parser, given)
+                return
+            _command.is_sweep = config.hydra.mode == RunMode.MULTIRUN
+            if not _command.is_sweep:
+                config = _single(config, loader, words)
+            _begin(config, claims)
+            loader.ready = config
+            (hydra.multirun if _command.is_sweep else hydra.run)("config", job, words)
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _single(config: DictConfig, loader: Loader, words: list[str]) -> DictConfig:
+    """Return the configuration of a single run, which was composed as that of a sweep."""
+    parsed = OverridesParser.create().parse_overrides(words)
+    choices = config.hydra.runtime.choices.values()
+    if "???" in choices or any(override.is_sweep_override() for override in parsed):
+        config = loader.load_configuration("config", words, RunMode.RUN)  # or tell what is wrong
+    if config.hydra.mode is None:
+        config.hydra.mode = RunMode.RUN
+        config.hydra.overrides.hydra.append("hydra.mode=RUN")
+    HydraConfig.instance().set_config(config)  # which the default folder is named after
+    return config

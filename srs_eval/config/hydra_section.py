@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra import initialize_config_dir
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import setup_globals
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
+from hydra.version import setbase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -33,8 +35,6 @@ from srs_eval.text.local_paths import uri_problem
 _FOLDERS = ("run.dir", "sweep.dir", "sweep.subdir")
 # Where Hydra saves the settings of a job, inside its folder.
 _SUBFOLDERS = (".hydra", None)
-# The callback that claims the folder of a command.
-_CLAIMS = {TARGET: "srs_eval.commands.run.RememberFolder"}
 # Of the options of a sweeper, those that are called, or printed as a command to be typed.
 _CALLED = {
     "at_end": "srs_eval.tuning.ending.keep_in_tracker",
@@ -45,32 +45,47 @@ _COMMANDS = ("setup", "python", "srun_args", "additional_parameters")
 _PLAIN = re.compile(r"[\w.,:;@%+=*~ -]*")
 
 
-def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Return the settings of a command line that are refused in Hydra's section.
+class Loader(ConfigLoaderImpl):
+    """Composes configurations of the options that a command has."""
 
-    Options that a sweep chooses are composed too, because their logging settings take effect before
-    their job begins.
+    ready: DictConfig | None = None  # What is composed already, and asked for next
+
+    def __init__(self) -> None:
+        setup_globals()
+        setbase("1.3")
+        super().__init__(create_config_search_path(str(conf_folder())))
+
+    def load_configuration(self, *args: Any, **options: Any) -> DictConfig:
+        """Return what is ready, once, or compose."""
+        ready, self.ready = self.ready, None
+        return super().load_configuration(*args, **options) if ready is None else ready
+
+
+def composed(loader: Loader, overrides: Sequence[str], folders: Sequence[Path]) -> DictConfig:
+    """Compose the configuration of a command, as for a sweep: without the keys that are swept over.
+
+    Raise `ConfigError` for what is refused in Hydra's section. Options that a sweep chooses are
+    composed too, because their logging settings take effect before their job begins.
     """
-    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        # as for a sweep, without the keys that are swept over
-        try:
-            config = _composed(overrides)
-        except KeyError as error:  # Hydra copies variables while it composes
-            return [f"hydra.job.env_copy: there is no variable {error}"]
-        found = [*saved_secrets(config), *section_problems(config), *_launcher(config, overrides)]
-        params = OmegaConf.select(config, "hydra.sweeper.params")
-        swept: Any = params.items() if isinstance(params, DictConfig) and not found else ()
-        words = [*overrides, *(f"{key}={value}" for key, value in swept)]
-        for word in _chosen_by_sweep(words, folders):
-            chosen = _composed([*overrides, word])
-            found += saved_secrets(chosen)
-            found += [*section_problems(chosen), *_launcher(chosen, overrides)]
-    return list(dict.fromkeys(found))
 
+    def composed_of(words: Sequence[str]) -> DictConfig:
+        return loader.load_configuration("config", list(words), RunMode.MULTIRUN)
 
-def _composed(overrides: Sequence[str]) -> DictConfig:
-    loader = GlobalHydra.instance().config_loader()
-    return loader.load_configuration("config", list(overrides), RunMode.MULTIRUN)
+    try:
+        config = composed_of(overrides)
+    except KeyError as error:  # Hydra copies variables while it composes
+        raise ConfigError(f"hydra.job.env_copy: there is no variable {error}") from error
+    found = [*saved_secrets(config), *section_problems(config), *_launcher(config, overrides)]
+    params = OmegaConf.select(config, "hydra.sweeper.params")
+    swept: Any = params.items() if isinstance(params, DictConfig) and not found else ()
+    words = [*overrides, *(f"{key}={value}" for key, value in swept)]
+    for word in _chosen_by_sweep(words, folders):
+        chosen = composed_of([*overrides, word])
+        found += saved_secrets(chosen)
+        found += [*section_problems(chosen), *_launcher(chosen, overrides)]
+    if found:
+        raise ConfigError(*dict.fromkeys(found))
+    return config
 
 
 def _chosen_by_sweep(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
@@ -133,8 +148,6 @@ def _callbacks(config: DictConfig) -> Iterator[str]:
     if not isinstance(callbacks, Mapping):
         yield "hydra.callbacks: not a mapping, or refers to what is not there"
         return
-    if callbacks.get("folder") != _CLAIMS:
-        yield f"hydra.callbacks.folder: stays {_CLAIMS[TARGET]}"
     for name, options in callbacks.items():
         if not isinstance(options, Mapping) or TARGET not in options:
             yield f"hydra.callbacks.{name}: has no {TARGET}"
