@@ -100,9 +100,7 @@ class Command:
                 return run(parse(options, words[1:]))
             return self.run(parse(self.options, words))
         except ConfigError as error:
-            for problem in (*error.args, f"{self.program} --help lists the options"):
-                complain(problem)
-            return 2
+            return refused(self.program, error.args)
         except SrsEvalError as error:
             complain(str(error))
         except OSError as error:
@@ -120,6 +118,13 @@ class Command:
             listed = {f"  {each.key}=": each.help for each in known}
             parts += [title, facts(listed)] if listed else []
         return "\n\n".join([*parts, _END])
+
+
+def refused(program: str, problems: Iterable[str]) -> int:
+    """Print why a command line is refused, and return the exit status."""
+    for problem in (*problems, f"{program} --help lists the options"):
+        complain(problem)
+    return 2
 
 
 def main(module: str) -> NoReturn:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,12 +23,14 @@ from omegaconf import DictConfig, OmegaConf, read_write
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from srs_eval.commands.cli import refused
 from srs_eval.compute import stopping
 from srs_eval.compute.shard import ALL, SHARDS, Shard
 from srs_eval.config import option_files, settings
 from srs_eval.config.hydra_section import Loader, composed, section_problems
 from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.text.console import complain, facts, say
+from srs_eval.text.suggestion import suggestion
 from srs_eval.tuning.progress import running_trial
 
 if TYPE_CHECKING:
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
 
 # Hydra's own sweeper.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+PROGRAM = "python -m srs_eval"
+_OTHER = "srs_eval has one configuration; --config-dir FOLDER adds options to it"
+_REFUSED = {
+    "--experimental-rerun": "would run what is in a pickle; repeat the command instead",
+    "--config-path": _OTHER,
+    "--config-name": _OTHER,
+}
 # Flags that say what to do.
 _SHOWING = ("--run", "--multirun", "--cfg", "--info", "--shell-completion")
 # Words that a study understands.
@@ -130,9 +138,8 @@ def job(cfg: DictConfig) -> float:
 
     def plan() -> Work:
         # options that were swept over may differ from those the command began with
-        refused = section_problems(cast(DictConfig, HydraConfig.instance().cfg))
-        if refused:
-            raise ConfigError("\n".join(refused))
+        if problems := section_problems(cast(DictConfig, HydraConfig.instance().cfg)):
+            raise ConfigError("\n".join(problems))
         if cfg.study is not None:
             return _study(cfg, folder, choices, is_single=not in_sweep)
         content = resolved(cfg, choices)
@@ -207,7 +214,7 @@ def command(words: list[str]) -> int:
         say(f"srs_eval {version('srs-eval')}")
         return 0
     parser = get_args_parser()
-    parser.prog = "python -m srs_eval"
+    parser.prog = PROGRAM
     # "intermixed" takes overrides before and after flags, which Hydra itself does not
     given, unknown = parser.parse_known_intermixed_args(words)
     folders = [Path(given.config_dir)] if given.config_dir else []
@@ -225,99 +232,90 @@ def command(words: list[str]) -> int:
     given.overrides = [
         settings.literally(word, is_sweep=given.multirun) for word in given.overrides
     ]
-    problems = _flag_problems(parser.format_usage(), unknown) + _refused_flags(given)
-    problems += option_files.bombs(folders)
+    problems = [
+        *_flag_problems(given, unknown, parser.format_usage()),
+        *option_files.bombs(folders),
+    ]
     if not given.shell_completion:  # whose words are no overrides
         problems += settings.mistakes(given.overrides, folders)
-    return _not_understood(problems) if problems else _run(given, parser, folders)
-
-
-def _flag_problems(usage: str, unknown: list[str]) -> list[str]:
-    known = [word.strip("[]|") for word in usage.split() if word.strip("[]|").startswith("--")]
-    close = {word: difflib.get_close_matches(word.partition("=")[0], known, 1) for word in unknown}
-    return [
-        f"{word}: no such flag" + (f"; did you mean {meant[0]}?" if meant else "")
-        for word, meant in close.items()
-    ]
-
-
-def _refused_flags(given: Namespace) -> list[str]:
-    other = "srs_eval has one configuration; --config-dir FOLDER adds options to it"
-    refused = {
-        "--experimental-rerun": "would run what is in a pickle; repeat the command instead",
-        "--config-path": other,
-        "--config-name": other,
-    }
-    flags = {flag: flag.removeprefix("--").replace("-", "_") for flag in refused}
-    found = [f"{flag}: {refused[flag]}" for flag, name in flags.items() if vars(given)[name]]
-    chosen = [flag for flag in _SHOWING if vars(given)[flag.removeprefix("--").replace("-", "_")]]
-    if len(chosen) > 1:
-        found.append(f"{' '.join(chosen)}: choose one of them")
-    if given.resolve and not given.cfg:
-        found.append("--resolve: only with --cfg")
-    if given.config_dir and not Path(given.config_dir).is_dir():
-        found.append(f"--config-dir={given.config_dir}: there is no such folder")
-    return found
-
-
-def _not_understood(problems: Iterable[str]) -> int:
-    for problem in problems:
-        complain(problem)
-    complain("python -m srs_eval --help lists the options")
-    return 2
-
-
-def _run(given: Namespace, parser: ArgumentParser, folders: list[Path]) -> int:
+    if problems:
+        return refused(PROGRAM, problems)
     settings.register_schema()
     vars(_command).update(vars(_Command()))
-    status = 0
+    with ExitStack() as claims:
+        return _ended(_run(given, parser, folders, claims))
+
+
+def _flag_problems(given: Namespace, unknown: Sequence[str], usage: str) -> Iterator[str]:
+    known = [word.strip("[]|") for word in usage.split() if word.strip("[]|").startswith("--")]
+    for word in unknown:
+        meant = suggestion(word.partition("=")[0], known, form="{}")
+        yield f"{word}: no such flag{meant}"
+    typed = {flag: vars(given).get(flag.removeprefix("--").replace("-", "_")) for flag in known}
+    yield from (f"{flag}: {_REFUSED[flag]}" for flag in _REFUSED if typed[flag])
+    chosen = [flag for flag in _SHOWING if typed[flag]]
+    if len(chosen) > 1:
+        yield f"{' '.join(chosen)}: choose one of them"
+    if given.resolve and not given.cfg:
+        yield "--resolve: only with --cfg"
+    if given.config_dir and not Path(given.config_dir).is_dir():
+        yield f"--config-dir={given.config_dir}: there is no such folder"
+
+
+def _run(given: Namespace, parser: ArgumentParser, folders: list[Path], claims: ExitStack) -> int:
+    """Run what a command line asks for, tell errors, and return the exit status."""
     try:
-        with option_files.also_in(folders), ExitStack() as claims:
+        with option_files.also_in(folders):
             _start(given, parser, folders, claims)
     except ConfigError as error:
-        status = _not_understood(error.args)
-    except FolderInUseError as error:
-        complain(str(error))
-        status = 1
+        return refused(PROGRAM, error.args)
     except SystemExit as end:  # of completion, and of a run that was asked to stop
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except (HydraException, OmegaConfBaseException) as error:
-        status = _not_understood([settings.explain(error, given.overrides)])
+        return refused(PROGRAM, [settings.explain(error, given.overrides)])
     except (YAMLError, ValueError) as error:
-        status = _not_understood(option_files.unreadable(folders) or [str(error)])
+        return refused(PROGRAM, option_files.unreadable(folders) or [str(error)])
     except RecursionError:
         itself = ["an option refers to itself, or is nested too deeply"]
-        status = _not_understood(option_files.unreadable(folders) or itself)
+        return refused(PROGRAM, option_files.unreadable(folders) or itself)
+    except FolderInUseError as error:
+        complain(str(error))
+        return 1
     except OSError as error:
         unreadable = option_files.unreadable(folders) if error.errno is None else []
         if unreadable:  # which the loader of option files tells so
-            return _not_understood(unreadable)
+            return refused(PROGRAM, unreadable)
         named = "" if error.filename is None else f": {error.filename}"
         complain(f"cannot write the output folder: {error.strerror or error}{named}")
-        status = 1
+        return 1
     except KeyboardInterrupt:
-        status = stopping.exit_status()
+        return stopping.exit_status()
     except RuntimeError as error:  # of a launcher: jobs record their own
         if not _command.is_sweep:
             raise
         reason = str(error).strip().partition("\n")[0]
         complain(f"the launcher lost a job: {type(error).__name__}: {reason}")
-        status = 1
+        return 1
+    return 0
+
+
+def _ended(status: int) -> int:
+    """Report the jobs of the command, and return the exit status."""
     if stopping.is_requested():
         status = stopping.exit_status()
         if not _command.reports_its_end:
             complain("interrupted")
     folder, status = _command.folder, max(status, _command.status)
-    if folder is not None and not folder.is_dir():
+    if folder is None:
+        return status
+    if not folder.is_dir():
         if status == 0:
             complain(f"{folder} was removed or renamed during the run")
         return max(status, 1)
-    if folder is not None:
-        from srs_eval.experiment.jobs import report_jobs  # heavy: not for --help and completion
+    from srs_eval.experiment.jobs import report_jobs  # heavy: not for --help and completion
 
-        of_jobs = report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
-        status = max(status, of_jobs)
-    return status
+    of_jobs = report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
+    return max(status, of_jobs)
 
 
 def _start(
