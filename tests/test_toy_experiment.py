@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from metric_functions import brier, log_loss
+from programs import loaded
 
-ROOT = Path(__file__).parents[1]
-STUDY = ROOT / "experiments" / "toy_experiment"
-
-spec = importlib.util.spec_from_file_location("toy", STUDY / "study.py")
-assert spec is not None
-assert spec.loader is not None
-toy = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(toy)
+toy = loaded("experiments/toy_experiment/study.py")
 
 
 def every_dataset(n, hard, known):
