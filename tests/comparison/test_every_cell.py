@@ -20,7 +20,6 @@ from tables_back import tables_of_html, tables_of_latex, tables_of_markdown, tab
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report import html
 from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, terminal_text, write_files
-from srs_eval.comparison.report.grids import grids
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
 from srs_eval.results.run import Run
 
@@ -228,16 +227,6 @@ def check_number(text, value, cell):
         assert abs(float(plain) - value) <= 0.5 * step * (1 + 1e-6), (cell, value)
 
 
-def by_key(shown, tables):
-    """Return the tables of some grids, of which some have the same title, by their keys."""
-    left = list(tables)
-    found = {}
-    for grid in shown:
-        place = [title for title, _ in left].index(grid.title)
-        found[grid.key] = left.pop(place)[1]
-    return found
-
-
 COMPARISONS = [(seed, metric) for seed, metric in enumerate([*SIGNS] * 3) if metric != "smece"]
 
 
@@ -246,20 +235,21 @@ def one(request):
     return Comparison(*request.param)
 
 
-def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path, monkeypatch):
-    monkeypatch.setattr(html, "figures", lambda verdict: [])
-    monkeypatch.setattr(html, "_scatters", lambda verdict: [])
+def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path, page_without_images):
     write_files(one.verdict, tmp_path)
-    every = list(grids(one.verdict))
-    printed = [grid for grid in every if grid.key.startswith(PRINTED)]
     in_markdown, in_latex = (
         (tmp_path / name).read_text(encoding="utf-8") for name in (MARKDOWN, LATEX)
     )
+    latex = tables_of_latex(in_latex)  # by the names of tables; formats have one order
+    titled = list(zip(latex, tables_of_markdown(in_markdown), strict=True))
+    printed = [(key, title) for key, (title, _) in titled if key.startswith(PRINTED)]
+    in_terminal = list(tables_of_terminal(terminal_text(one.verdict)))
+    assert [title for _, title in printed] == [title for title, _ in in_terminal]
     formats = {
         "html": tables_of_html(html.page(one.verdict)),
-        "markdown": by_key(every, tables_of_markdown(in_markdown)),
-        "latex": tables_of_latex(in_latex),
-        "terminal": by_key(printed, tables_of_terminal(terminal_text(one.verdict))),
+        "markdown": {key: table for key, (_, table) in titled},
+        "latex": latex,
+        "terminal": {key: table for (key, _), (_, table) in zip(printed, in_terminal, strict=True)},
     }
     for key, rows in expected_cells(one).items():
         for name, tables in formats.items():
