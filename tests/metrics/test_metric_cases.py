@@ -29,15 +29,9 @@ from srs_eval.metrics.smece import lattice_of, residual_field
 from srs_eval.metrics.threshold import STATISTICS
 
 SIMPLE = {
-    "log_loss": log_loss,
-    "normalized_entropy": normalized_entropy,
-    "brier": brier,
-    "bss": brier_skill,
-    "auc": auc,
-    "mbe": mbe,
-    "smece_relplot": smece,
-    "smece_exact": smece_exact,
-    "ece10": ece,
+    **{"log_loss": log_loss, "normalized_entropy": normalized_entropy, "brier": brier},
+    **{"bss": brier_skill, "auc": auc, "mbe": mbe, "ece10": ece},
+    **{"smece_relplot": smece, "smece_exact": smece_exact},
 }
 
 
