@@ -119,17 +119,6 @@ def test_a_bound_that_is_alone_at_its_time_is_compared_with_the_time_before():
     assert early.to_best[0].average.verdict == "unknown"
 
 
-def test_a_metric_that_is_better_higher_is_the_mirror_image():
-    plain = leaderboard_of(TABLE)
-    mirrored = leaderboard_of({name: -column for name, column in TABLE.items()}, sign=-1.0)
-    for one, other in zip(plain.to_best, mirrored.to_best, strict=True):
-        assert other.average.verdict == one.average.verdict
-        assert (-other.average.hi, -other.average.lo) == pytest.approx(
-            (one.average.lo, one.average.hi), nan_ok=True
-        )
-        assert other.counts == one.counts
-
-
 def test_means_are_cut_off_at_the_bounds_and_differences_are_not():
     scores = np.array([[0.01, 0.9], [0.02, 0.1], [0.3, 0.8]])
     board = leaderboard_of(scores, bounds=(0.0, 1.0))

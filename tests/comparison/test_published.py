@@ -95,17 +95,6 @@ def test_pairs_are_the_published_ones(paired):
             assert round(board.pairs[ours][theirs].mean, 4) == difference, name
 
 
-@needs_results
-def test_a_model_in_both_formats_is_read_once_and_alike():
-    runs = read_published(RESULTS)
-    assert [run.name for run in runs].count("SM2") == 1
-    (lines,) = read_published(RESULTS / "SM2.jsonl")
-    table = next(run for run in runs if run.name == "SM2")
-    users = list(lines.rows)
-    for metric in (*METRICS, "rmse", "ici"):
-        np.testing.assert_allclose(lines.values(metric, users), table.values(metric, users))
-
-
 def write_lines(path, users, losses, **further):
     lines = [
         json.dumps(
@@ -123,8 +112,10 @@ def test_a_file_is_recognised_by_what_is_in_it(tmp_path, make_run):
     columns = {"model": ["x", "y", "x"], "user": [1, 1, 2], "size": [5, 6, 7]}
     table = tmp_path / "table.parquet"
     pd.DataFrame(columns | {"log_loss": [0.3, 0.4, 0.5]}).to_parquet(table)
-    found = {path.name: is_published(path) for path in tmp_path.iterdir()}
-    assert found == {"Model.jsonl": True, "other.jsonl": False, "table.parquet": True}
+    write_lines(tmp_path / "Model.txt", {1: 10}, [0.3])
+    (tmp_path / "folder.jsonl").mkdir()
+    found = {path.name for path in tmp_path.iterdir() if is_published(path)}
+    assert found == {"Model.jsonl", "table.parquet"}
     assert not is_published(make_run("a") / SCORES)
     (run,), _ = read_runs([lines])
     assert (run.name, run.reviews) == ("Model", {1: 10, 2: 20})
