@@ -1,5 +1,4 @@
 import shutil
-from dataclasses import fields
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -50,19 +49,6 @@ def written(table, place):
     return place
 
 
-def assert_same(one, other, users=None):
-    assert tuple(one.users()) == tuple(users or other.users())
-    for user in one.users():
-        a, b = one.read(user), other.read(user)
-        for field in fields(a):
-            x, y = getattr(a, field.name), getattr(b, field.name)
-            if isinstance(x, np.ndarray):
-                assert x.dtype == y.dtype, field.name
-                np.testing.assert_array_equal(x, y, field.name)
-            else:
-                assert x == y, field.name
-
-
 @pytest.fixture
 def small(monkeypatch):
     """Parts and row groups of a few rows."""
@@ -72,14 +58,14 @@ def small(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
-def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
+def test_prepared_logs_are_those_of_the_table(tmp_path, assert_same_logs, small, name):
     table = ReviewTable(
         written(reviews(), tmp_path / name), COLUMNS, duplicates="drop", time_zone="Asia/Tokyo"
     )
     made = prepare(table, Place.of(tmp_path / "logs"))
     assert (made.users, made.rows, made.parts) == (len(table.users()), 400, 3)
     logs = PartitionedLogs(tmp_path / "logs")
-    assert_same(logs, table)
+    assert_same_logs(logs, table)
     later = PartitionedLogs(tmp_path / "logs", day_start_hour=12).read("ana")
     assert not np.array_equal(later.day, logs.read("ana").day)
     sample = PartitionedLogs(tmp_path / "logs", sample=3)
@@ -87,13 +73,15 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
     assert "3 of" in sample.remarks()[0]
 
 
-def test_columns_that_become_text_late_and_chosen_users_of_a_folder_are_prepared(tmp_path, small):
+def test_columns_that_become_text_late_and_chosen_users_of_a_folder_are_prepared(
+    tmp_path, assert_same_logs, small
+):
     data = reviews()
     for column, values in {"deck": ["7", "07", "x"], "ms": [1, 2, 2.5], "who": [1, 2, "x"]}.items():
         data[column] = [values[0]] * 200 + [values[1]] * 199 + [values[2]]
     table = ReviewTable(written(data, tmp_path / "log.csv"), COLUMNS, duplicates="drop")
     prepare(table, Place.of(tmp_path / "logs"))
-    assert_same(PartitionedLogs(tmp_path / "logs"), table)
+    assert_same_logs(PartitionedLogs(tmp_path / "logs"), table)
     folder = tmp_path / "files"
     folder.mkdir()
     data = reviews()
@@ -203,7 +191,7 @@ def test_users_whose_rows_are_not_where_they_should_be_and_forged_indices_are_re
 
 
 def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated(
-    tmp_path, small, monkeypatch
+    tmp_path, assert_same_logs, small, monkeypatch
 ):
     table = ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop")
     out = Place.of(tmp_path / "logs")
@@ -215,7 +203,7 @@ def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated
     with pytest.raises(ReviewLogError):
         PartitionedLogs(out.address).users()
     prepare(table, out)
-    assert_same(PartitionedLogs(out.address), table)
+    assert_same_logs(PartitionedLogs(out.address), table)
     (out / "other.txt").write(b"")
     with pytest.raises(ReviewLogError):
         prepare(table, out)
@@ -246,7 +234,7 @@ def test_what_cannot_be_prepared_or_indexed_is_refused_and_leaves_nothing(tmp_pa
         assert not (tmp_path / name / INDEX).exists()
 
 
-def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path):
+def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, assert_same_logs):
     for is_sorted, data in (
         (False, reviews()),
         (True, reviews().sort_values("who", kind="stable")),
@@ -256,7 +244,7 @@ def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path):
         data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
         groups = ReviewTable(tmp_path / "groups.parquet", COLUMNS, duplicates="drop")
         assert isinstance(groups._logs(), Segments) == is_sorted
-        assert_same(groups, whole)
+        assert_same_logs(groups, whole)
 
 
 def test_the_statement_of_the_docs_exports_what_can_be_indexed(tmp_path, monkeypatch):
@@ -286,7 +274,7 @@ def test_the_statement_of_the_docs_exports_what_can_be_indexed(tmp_path, monkeyp
 
 
 @pytest.mark.nightly
-def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
+def test_addresses_have_the_logs_that_paths_have(tmp_path, assert_same_logs, small, monkeypatch):
     data = reviews()
     with object_store(monkeypatch, "bucket") as store:
         table = ReviewTable(written(data, tmp_path / "log.parquet"), COLUMNS, duplicates="drop")
@@ -300,7 +288,7 @@ def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
             (folder / f"{user}.parquet").write((tmp_path / f"{user}.parquet").read_bytes())
         store.failing = lambda number: "" if number % 10 else "503 Slow Down"
         remote = ReviewTable("s3://bucket/log.parquet", COLUMNS, duplicates="drop")
-        assert_same(remote, table)
+        assert_same_logs(remote, table)
         csv = ReviewTable("s3://bucket/log.csv", COLUMNS, duplicates="drop")
         assert csv.users() == table.users()
         assert ReviewTable("s3://bucket/files").users() == ("7", "ana")
@@ -308,7 +296,7 @@ def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
         assert ReviewTable("s3://bucket/files/a*.parquet").users() == ("ana",)
         prepare(csv, Place.of("s3://bucket/logs"))
         logs = PartitionedLogs("s3://bucket/logs")
-        assert_same(logs, csv)
+        assert_same_logs(logs, csv)
         store.failing = lambda number: "403 Access Denied"
         with pytest.raises(PlaceError):
             logs.users()
