@@ -184,7 +184,7 @@ def told(figure: Figure | None) -> str:
         limits = _numbers(axes.get_xlim()), _numbers(axes.get_ylim())
         lines.append(f"axes {limits[0]}, {limits[1]}: {axes.get_xlabel()!r}, {axes.get_ylabel()!r}")
         for axis in (axes.xaxis, axes.yaxis):
-            if isinstance(axis.get_major_locator(), FixedLocator):
+            if isinstance(axis.get_major_locator(), FixedLocator) and len(axis.get_ticklocs()):
                 marks = [label.get_text() for label in axis.get_ticklabels()]
                 lines.append(f"  marks at {_numbers(axis.get_ticklocs())}: {marks}")
         found = [_told(artist) for artist in axes.get_children() if not isinstance(artist, Spine)]

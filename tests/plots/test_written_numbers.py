@@ -114,9 +114,8 @@ def test_forgetting_curves_and_recall_over_time(some):
     days, place = np.repeat([0.0, 1.0, 30.0], 100), np.tile(np.arange(100), 3)
     recalled = place < np.repeat([70, 80, 50], 100)
     given = replace(simulated(300), p=np.repeat([0.9, 0.8, 0.6], 100), recalled=recalled)
-    axes, _ = on_axes(
-        draw_recall_over_time, recall_of(totals_of(replace(given, elapsed_days=days)))
-    )
+    totals = totals_of(replace(given, elapsed_days=days))
+    axes, _ = on_axes(draw_recall_over_time, recall_of(totals))
     mean, observed = axes.lines[:2]
     np.testing.assert_allclose(mean.get_xydata(), [(1, 0.8), (30, 0.6)])
     np.testing.assert_allclose(observed.get_xydata(), [(1, 0.8), (30, 0.5)])
