@@ -174,20 +174,14 @@ def test_it_is_a_dictionary_of_numbers_and_a_frame_with_a_row_for_each(result):
     np.testing.assert_equal(json.loads(json.dumps(result.to_dict())), dict(result))
     assert json.loads(json.dumps(result.thresholds))[0]["threshold"] == 0.7
     assert set(json.loads(json.dumps(result.intervals))) == set(default_panel().names)
+    for again in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert type(again) is PanelResult
+        for name in ("better", "thresholds", "intervals", "interval_over", "level", "shown"):
+            np.testing.assert_equal(getattr(again, name), getattr(result, name))
+        assert str(again) == str(result)
     frame = result.to_frame()
     assert list(frame.columns) == ["score", "lo", "hi", "better"]
     assert (list(frame.index), frame.index.name) == (list(result), "metric")
     assert tuple(frame.loc["auc"]) == (result["auc"], *result.intervals["auc"], "higher")
     assert frame.loc["n", "better"] == ""
     assert math.isnan(frame.loc["n", "lo"])
-
-
-@pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))]
-)
-def test_copies_keep_everything_that_belongs_to_the_scores(result, again):
-    copied = again(result)
-    assert type(copied) is PanelResult
-    for name in ("better", "thresholds", "intervals", "interval_over", "level", "shown"):
-        np.testing.assert_equal(getattr(copied, name), getattr(result, name))
-    assert str(copied) == str(result)
