@@ -4,20 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawings import columns_of, on_axes, simulated, totals_of
+from drawings import columns_of, on_axes, simulated
 from metric_functions import rmse_bins
 
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums
-from srs_eval.metrics.recall_over_time import recall_of
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
-from srs_eval.nouns import Contribution, Curves
+from srs_eval.nouns import Contribution
 from srs_eval.plots.bins_plot import bin_gaps
 from srs_eval.plots.calibration_plot import plot_calibration
 from srs_eval.plots.contributions_plot import plot_contributions
-from srs_eval.plots.curves_plot import draw_recall_over_time, plot_temporal
 from srs_eval.plots.roc_plot import plot_roc
 from srs_eval.plots.users_plot import plot_user_scores
 from srs_eval.plots.versus_plot import plot_versus
@@ -49,6 +47,8 @@ def test_the_error_its_interval_and_floor_and_operating_points(some):
     expected = [((p[~recalled] >= t).mean(), (p[recalled] >= t).mean()) for t in at]
     np.testing.assert_allclose(line.get_xydata(), expected)
     assert f"AUC {curve.auc:.3f}\nn = 3,000 reviews" in words(axes)
+    off = bin_gaps(replace(some, recalled=np.linspace(0, 1, 3000) < some.p - 0.15))
+    assert off.beyond_chance[off.n > 100].all()
 
 
 @pytest.mark.parametrize("scales", [FSRS_OPTIMIZER, WIKI_2024])
@@ -68,14 +68,6 @@ def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_it
     inside &= (some.nth_review >= 7) & (some.nth_review <= 12)
     assert (gaps.n.sum(), gaps.n[3, 2]) == (len(some), inside.sum())
     assert gaps.gap[3, 2] == pytest.approx((some.p - some.recalled)[inside].mean())
-
-
-def test_chance_is_told_from_miscalibration():
-    some, drawn = simulated(30_000), np.random.default_rng(1).uniform(size=30_000)
-    by_chance = bin_gaps(replace(some, recalled=drawn < some.p))
-    assert by_chance.beyond_chance[by_chance.n > 0].mean() < 0.15
-    off = bin_gaps(replace(some, recalled=drawn < some.p - 0.15))
-    assert off.beyond_chance[off.n > 300].all()
 
 
 def test_the_comparison_of_two_models():
@@ -99,26 +91,6 @@ def test_median_and_mean_of_users_with_the_interval_that_the_tables_print():
     assert words(axes) == "not defined for 1 user"
     axes, _ = on_axes(plot_user_scores, scores, bounds=(0.0, 1.0))
     assert axes.get_title(loc="right") == "median 0.300, mean 0.400 [0.000, 1.000]"
-
-
-def test_forgetting_curves_and_recall_over_time(some):
-    elapsed = np.tile([1.0, 10.0, 100.0], (3, 1))
-    p = 0.5 ** (elapsed / np.array([[2.0], [20.0], [200.0]]))
-    zeros, rows = np.zeros(3, np.int64), np.arange(3)
-    curves = Curves(zeros, zeros, rows, elapsed, np.full(elapsed.shape, 1 / 3), p)
-    axes, _ = on_axes(plot_temporal, curves)
-    (median,) = [line for line in axes.lines if line.get_label() == "median curve"]
-    times, heights = median.get_data()
-    assert np.interp(10, times, heights) == pytest.approx(0.5**0.5, abs=0.01)
-    assert (heights[0], heights[-1]) == pytest.approx((0.5 ** (1 / 20), 0.5**5))
-    days, place = np.repeat([0.0, 1.0, 30.0], 100), np.tile(np.arange(100), 3)
-    recalled = place < np.repeat([70, 80, 50], 100)
-    given = replace(simulated(300), p=np.repeat([0.9, 0.8, 0.6], 100), recalled=recalled)
-    totals = totals_of(replace(given, elapsed_days=days))
-    axes, _ = on_axes(draw_recall_over_time, recall_of(totals))
-    mean, observed = axes.lines[:2]
-    np.testing.assert_allclose(mean.get_xydata(), [(1, 0.8), (30, 0.6)])
-    np.testing.assert_allclose(observed.get_xydata(), [(1, 0.8), (30, 0.5)])
 
 
 def test_contributions_are_means_over_users_from_the_largest_down():
