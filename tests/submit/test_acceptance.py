@@ -166,6 +166,7 @@ def test_a_folder_has_a_plain_name_and_is_no_link(board: Path, tmp_path: Path) -
         (tmp_path / name).rename(board / "avg")
     (board / "again").symlink_to(board / "avg")
     assert found_in(board) == found_in(board / "again") == [("link", board.name)]
+    assert found_in(board / "avg") == []
 
 
 @pytest.mark.parametrize(

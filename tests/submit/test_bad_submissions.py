@@ -108,6 +108,12 @@ def ordered(columns: dict[str, Any]) -> None:
     columns["auc"] = [0.99] * len(columns["auc"])
 
 
+def missing_sum(columns: dict[str, Any]) -> None:
+    sums = columns["sums.ScoreSums()"]
+    values = pa.array([None, *sums.flatten().to_pylist()[1:]])
+    columns["sums.ScoreSums()"] = pa.FixedSizeListArray.from_arrays(values, sums.type.list_size)
+
+
 FACTS = {"user", "reviews", "rows", "auc"}
 BAD: dict[str, tuple[str, Change]] = {
     # name: kind of a problem, change of the submission `avg`
@@ -171,6 +177,8 @@ BAD: dict[str, tuple[str, Change]] = {
     "a digest of two megabytes": ("size", column("rows", of="0" * 2_000_000)),
     "no digest of rows": ("reviews", cell("rows", "")),
     "rows of other reviews": ("rows", cell("rows", "0" * 16)),
+    "no reviews of a user": ("reviews", cell("reviews", 0)),
+    "a billion reviews of a user": ("reviews", cell("reviews", 10**9)),
     "more reviews": ("reviews", cell("reviews", lambda n: n + 1)),
     "more fits that failed than fits": ("range", cell("fit.failed", 99)),
     "Inf": ("range", cell("auc", math.inf)),
@@ -178,6 +186,7 @@ BAD: dict[str, tuple[str, Change]] = {
     "NaN in place of a bad score": ("range", cell("log_loss", math.nan)),
     "NaN of a metric with bounds": ("range", cell("rmse_bins", math.nan)),
     "a missing value": ("missing", cell("brier", None)),
+    "a missing sum": ("missing", table(missing_sum)),
     "no log loss": ("missing", without(FACTS.__contains__)),
     "no sums": ("missing", without(lambda name: not name.startswith("sums."))),
     "a better loss": ("sums", cell("log_loss", lambda loss: loss * 0.99)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -122,9 +122,10 @@ def test_a_rerun_has_equal_scores_or_the_differences(board: Path) -> None:
     assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
     assert read_submission(board / "constant").mark == "verified"
     about(algorithm__p=0.7)(board / "constant")
-    found = verify(board / "constant").problems
-    assert {problem.kind for problem in found} == {"rerun"}
-    assert "column log_loss" in found[0].where
+    rerun = verify(board / "constant")
+    assert {problem.kind for problem in rerun.problems} == {"rerun"}
+    assert "column log_loss" in rerun.problems[0].where
+    assert rerun.largest > 0.01
     assert command(["verify", str(board / "constant")]) == 2
     about(algorithm__p=0.8)(board / "constant")
     about(parameters=7)(board / "constant")
@@ -163,10 +164,18 @@ def test_logs_are_read_once_for_all_submissions_of_a_command(
 
 def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
     rows = {"model": ["gru"] * 2, "user": [1, 2], "size": [10, 20], "log_loss": [0.3, 0.4]}
-    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    pq.write_table(pa.table({**rows, "of_theirs": [-3.0, 7.0]}), tmp_path / "rows.parquet")
     folder = tmp_path / "leaderboard/gru"
-    submit_published(tmp_path / "rows.parquet", "gru", folder, WRITTEN)
+    words = [f"published={tmp_path / 'rows.parquet'}", "model=gru", f"out={folder}"]
+    given = ["authors=A. Author, B", "licence=MIT", "code=https://example.org/x@a1"]
+    for further, kinds in ((given, {"gap"}), (["tuned_on=none", "description=theirs"], set())):
+        assert command([*words, *further]) == 0
+        assert {problem.kind for problem in check([folder]).problems} == kinds
     submission = read_submission(folder)
+    # what was given before stays
+    found = [submission.about[name] for name in ("authors", "licence", "code", "description")]
+    code = {"url": "https://example.org/x", "commit": "a1"}
+    assert found == [["A. Author", "B"], "MIT", code, "theirs"]
     assert submission.mark == "published"
     assert submission.run.reviews == {1: 10, 2: 20}
     assert not submission.run.has_digests
@@ -196,9 +205,14 @@ def test_predictions_are_part_of_what_was_accepted(board: Path, runs: Mapping[st
     assert len(read_record(board).submissions["avg"]) == 2
 
 
-def test_mistakes_in_the_command_have_a_status() -> None:
-    for words in ("", "run", "check", "check x cod=true", "verify x tolerance=a", "verifyy ."):
-        assert command(words.split()) == 2
+def test_mistakes_are_refused_in_the_words_of_the_file(
+    transcript: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(_: str, *words: str) -> str:
+        assert command(words) == 2
+        return capsys.readouterr().err
+
+    transcript("submit_mistakes", told)
 
 
 def test_users_that_weights_were_learned_from_are_written_as_fingerprints() -> None:
