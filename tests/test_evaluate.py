@@ -195,7 +195,7 @@ def test_every_fit_is_on_record_with_its_parameters_and_sizes(evaluate, logs_of)
 
 
 @pytest.mark.parametrize("error", [ReviewLogError("a.csv", ["row 3: 7"]), ValueError("row 3: 7")])
-def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, error):
+def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, make_log, error):
     class Unreadable(Logs):
         def read(self, user):
             raise error
@@ -206,9 +206,7 @@ def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, error):
     assert "row 3: 7" in fit.reason
     assert ("row 3: 7" in fit.traceback) == isinstance(error, ValueError)
     assert result.log == ReviewLog()
-
-
-def test_a_log_with_nothing_to_score_is_a_skipped_user(evaluate, logs_of, make_log):
+    # One with nothing to score is a skipped user.
     result = evaluate(Average(), source=logs_of(make_log(cards=1, user="ben")))
     (fit,) = result.fits
     assert (fit.status, fit.fold, result.predictions) == ("skipped", -1, None)

@@ -35,18 +35,21 @@ from srs_eval.stats import resample
 from srs_eval.stats.resample import RESAMPLES, cluster_counts
 
 
-@pytest.mark.parametrize("clusters", [5, 8, 40])
-def test_single_user_intervals_are_students_t_times_the_spread_of_the_resampled_means(clusters):
-    rng = np.random.default_rng(clusters)
-    card = np.repeat(np.arange(clusters), 12)
+@pytest.mark.parametrize("reviews", [[12] * 5, [12] * 40, [5, 10, 20, 40, 80, 160, 320, 640]])
+def test_intervals_are_students_t_times_the_spread_of_the_resampled_means(reviews):
+    """With the degrees of freedom of the effective number of clusters."""
+    rng = np.random.default_rng(len(reviews))
+    card = np.repeat(np.arange(len(reviews)), reviews)
     p = rng.uniform(0.5, 0.99, len(card))
     predictions = predicted(p, rng.random(len(p)) < p, card=card, day=None)
+    losses = LogLoss().per_review(predictions)
+    (drawn,) = cluster_counts(len(reviews), RESAMPLES, 0)
+    means = (drawn @ np.bincount(card, losses)) / (drawn @ np.array(reviews))
+    effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
+    spread = means.std(ddof=1) * math.sqrt(effective / (effective - 1))
+    half = stats.t.ppf(0.995, effective - 1) * spread
     lo, hi = single_user_intervals(Panel([LogLoss()]), predictions)["log_loss"]
-    of_cards = LogLoss().per_review(predictions).reshape(clusters, 12).mean(axis=1)
-    (drawn,) = cluster_counts(clusters, RESAMPLES, 0)
-    spread = (drawn @ of_cards / clusters).std(ddof=1) * math.sqrt(clusters / (clusters - 1))
-    half = stats.t.ppf(0.995, clusters - 1) * spread
-    assert (hi - of_cards.mean(), of_cards.mean() - lo) == pytest.approx((half, half))
+    assert (hi - losses.mean(), losses.mean() - lo) == pytest.approx((half, half))
 
 
 class Slow:
@@ -107,13 +110,13 @@ def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
     }
 
 
-def width_over(reviews, level=0.99, seed=0):
+def width_over(reviews, **options):
     """Compute the width of the interval of the log loss over users of so many reviews."""
     rng = np.random.default_rng(4)
     user = np.repeat(np.arange(len(reviews)), reviews)
     p = rng.uniform(0.5, 0.99, len(user))
-    options = {"user": user, "panel": Panel([LogLoss()]), "level": level, "seed": seed}
-    return np.ptp(score(p, rng.random(len(user)) < p, **options).intervals["log_loss"])
+    found = score(p, rng.random(len(user)) < p, user=user, panel=Panel([LogLoss()]), **options)
+    return np.ptp(found.intervals["log_loss"])
 
 
 def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
@@ -122,13 +125,8 @@ def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
     assert math.isnan(width_over([1, 1, 1, 1, 1, 5000]))
     assert width_over([40] * 9, seed=3) == width_over([40] * 9, seed=3)
     assert width_over([40] * 9, seed=3) != width_over([40] * 9, seed=4)
-
-
-@pytest.mark.parametrize("reviews", [[40] * 8, [5, 10, 20, 40, 80, 160, 320, 640]])
-def test_degrees_of_freedom_are_those_of_the_effective_number_of_clusters(reviews):
-    effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
-    expected = stats.t.ppf(0.995, effective - 1) / stats.t.ppf(0.75, effective - 1)
-    assert width_over(reviews) / width_over(reviews, 0.5) == pytest.approx(expected)
+    ratio = width_over([40] * 9) / width_over([40] * 9, level=0.5)
+    assert ratio == pytest.approx(stats.t.ppf(0.995, 8) / stats.t.ppf(0.75, 8))
 
 
 USERS, REVIEWS = 40, 150
