@@ -130,6 +130,8 @@ def test_cards_and_days_are_resampled_where_there_is_one_user(of_users):
         for name, of in given.items()
     ]
     assert np.ptp(by_both.intervals["brier"]) == pytest.approx(np.hypot(*widths))
+    two = score(p, recalled, user=np.arange(400) % 2, **given, panel=BRIER)
+    assert two.interval_over == "users"
     nothing = score(p, recalled, user=[1] * 400, panel=BRIER)
     assert (nothing.intervals, nothing.interval_over) == ({}, "")
 

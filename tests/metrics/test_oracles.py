@@ -88,7 +88,7 @@ def test_the_calibration_error_in_bins_is_that_of_scikit_learns_curve(data, deci
     expected = (size[size > 0] * np.abs(share - mean)).sum() / len(p)
     assert ece(p, recalled) == pytest.approx(expected, abs=1e-12)
     assert ece([0.3, 0.39], [1, 0]) == pytest.approx(abs(0.69 - 1) / 2)
-    assert ece([1.0, 0.95], [1, 0]) == pytest.approx(0.475)
+    assert ece([1.0, 0.95, 0.85, 0.85], [1, 0, 1, 1]) == pytest.approx((0.95 + 0.3) / 4)
 
 
 def test_weighted_reviews_count_as_in_scikit_learn(data):
