@@ -62,17 +62,6 @@ def test_families_are_opened_up_and_what_is_infinite_or_of_no_predictions_is_und
     assert all(math.isnan(value) for value in default_panel().score(empty).values())
 
 
-def test_the_base_rate_looks_calibrated_but_tells_no_review_from_another(one_user):
-    honest = one_user(n=6000)
-    says = default_panel().score(replace(honest, p=np.full(6000, honest.recalled.mean())))
-    for name in ("smece", "smece_exact", "ece", "mbe", "rmse_bins_by_p", "brier_skill"):
-        assert says[name] == pytest.approx(0, abs=1e-9)
-    assert says["corp_discrimination_log"] == pytest.approx(0, abs=1e-12)
-    assert says["auc"] == 0.5
-    assert says["normalized_entropy"] == pytest.approx(1)
-    assert math.isnan(says["calibration_slope"])
-
-
 def test_users_reviews_and_all_together_are_told_apart():
     scores = np.array([[0.3, 0.7], [0.5, np.nan], [0.4, 0.6], [0.1, 0.9]])
     names, sizes = ["log_loss", "auc"], np.array([300, 100, 50, 0])
