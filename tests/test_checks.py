@@ -28,7 +28,7 @@ from srs_eval.checks import (
     check_pretraining_users_are_refused,
 )
 from srs_eval.checks.assertions import SignTest
-from srs_eval.checks.perturb import columns_of, other_future
+from srs_eval.checks.perturb import columns_of, other_future, twice
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.worker import NotImportable, call_elsewhere
 from srs_eval.nouns import GROUPS, when_of
@@ -71,10 +71,44 @@ def test_a_small_difference_is_told_with_the_digits_in_which_it_is():
     assert ["float32" in each for each in told] == [True, False]
 
 
-def test_the_invented_clock_hangs_together_so_that_a_cheat_can_add_it_up():
-    task = trial_task(same_day=True)
-    taken = clock(task.reviews)[task.folds[0].test] < 0.5
-    assert task.reviews.duration_ms[task.folds[0].test[taken]].mean() > 10_000
+def expect_one_log(log):
+    """Expect that the columns of a log say the same of it."""
+    last = {}
+    for i, card in enumerate(log.card):
+        gap = log.day[i] - last[card] if card in last else -1
+        assert (log.elapsed_days[i], log.elapsed[i]) == (gap, max(gap, 0))
+        last[card] = log.day[i]
+    first = log.elapsed_days < 0
+    days = np.round(log.elapsed_seconds[~first] / 86400)
+    assert (np.abs(days - log.elapsed_days[~first]) <= 1).all()
+    np.testing.assert_array_equal(log.elapsed_seconds[first], -1)
+    np.testing.assert_array_equal(log.recalled, log.rating > 1)
+    assert (np.diff(log.day) >= 0).all()
+    assert (np.diff(log.row) > 0).all()
+
+
+@pytest.mark.parametrize("same_day", [True, False])
+def test_the_invented_log_hangs_together_also_twice(same_day):
+    task = trial_task(same_day=same_day)
+    log, (fold,) = task.reviews, task.folds
+    expect_one_log(log)
+    assert (log.elapsed_days == 0).any() == same_day
+    rows = np.flatnonzero(log.elapsed_days > 0)
+    np.testing.assert_array_equal(np.r_[fold.train, fold.test], rows)
+    assert len(fold.train) == int(0.6 * len(rows))
+    for i, card in enumerate(log.card):
+        earlier = (log.card[:i] == card) & (log.elapsed_days[:i] > 0)
+        assert task.nth_review[i] == 1 + earlier.sum() + (log.elapsed_days[i] > 0)
+        assert task.lapses[i] == (earlier & ~log.recalled[:i]).sum()
+    np.testing.assert_array_equal(log.state, np.where(log.elapsed_days < 0, 0, 2))
+    both, n = twice(log), len(log)
+    expect_one_log(both)
+    assert (both.day[n], both.row[n]) == (log.day[-1] + 1, log.row[-1] + 1)
+    assert not set(both.card[:n]) & set(both.card[n:])
+    np.testing.assert_array_equal(both.rating, np.tile(log.rating, 2))
+    # a cheat can add the readings of the clock up
+    if same_day:
+        assert log.duration_ms[fold.test[clock(log)[fold.test] < 0.5]].mean() > 10_000
 
 
 def test_an_exception_is_reported_once_with_its_line_and_kept_as_the_cause():
@@ -144,11 +178,13 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     for name in ("card", "day", "elapsed", "elapsed_days", *GROUPS, "state", "row"):
         assert getattr(future, name)[at] == getattr(reviews, name)[at]
     np.testing.assert_array_equal(future.recalled[row:], recalled)
-    after = np.arange(row + 1, len(reviews))
-    assert (np.diff(future.day) >= 0).all()
-    for i in after:
-        (earlier,) = np.nonzero(future.card[:i] == future.card[i])
-        assert future.elapsed_days[i] == future.day[i] - future.day[earlier[-1]] > 0
+    expect_one_log(future)
+    assert (future.elapsed_days[row + 1 :] > 0).all()
+    slowest, quickest = 100_000, 100
+    middle = np.sqrt(slowest * quickest)
+    took = future.duration_ms[row:]
+    assert ((took >= middle) == hard).all()
+    assert quickest <= took.min() < took.max() <= slowest
     assert (future.card[row + 1] == future.card[row]) == hard
     assert future.user != reviews.user
 

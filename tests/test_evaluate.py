@@ -155,7 +155,22 @@ def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, log
     assert min(expected["lapses"]) == 0 < max(expected["lapses"])
 
 
-def test_a_base_rate_is_not_known_where_training_reviews_are_all_alike(evaluate, logs_of, make_log):
+class FirstFoldUntrained(SrsBenchmark):
+    def __call__(self, reviews, *, same_day):
+        task = super().__call__(reviews, same_day=same_day)
+        first, *others = task.folds
+        empty = dataclasses.replace(first, train=first.train[:0])
+        return dataclasses.replace(task, folds=(empty, *others))
+
+
+def test_a_base_rate_is_not_known_where_training_reviews_are_all_alike_or_none(
+    evaluate, logs_of, make_log
+):
+    algorithm = Watching()
+    result = evaluate(algorithm, protocol=FirstFoldUntrained())
+    assert len(algorithm.seen["fit"][0]) == 0
+    assert (result.fits[0].status, result.fits[0].n_train) == ("ok", 0)
+    assert np.isnan(result.predictions.train_rate).sum() == result.fits[0].n_test
     log = make_log(recall=1.0)
     late = np.flatnonzero(log.elapsed_days > 0)[-9:]
     log = dataclasses.replace(log, rating=np.where(np.isin(log.row, late), 1, log.rating))
@@ -195,7 +210,7 @@ def test_every_fit_is_on_record_with_its_parameters_and_sizes(evaluate, logs_of)
 
 
 @pytest.mark.parametrize("error", [ReviewLogError("a.csv", ["row 3: 7"]), ValueError("row 3: 7")])
-def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, error):
+def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, make_log, error):
     class Unreadable(Logs):
         def read(self, user):
             raise error
@@ -206,9 +221,7 @@ def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, error):
     assert "row 3: 7" in fit.reason
     assert ("row 3: 7" in fit.traceback) == isinstance(error, ValueError)
     assert result.log == ReviewLog()
-
-
-def test_a_log_with_nothing_to_score_is_a_skipped_user(evaluate, logs_of, make_log):
+    # One with nothing to score is a skipped user.
     result = evaluate(Average(), source=logs_of(make_log(cards=1, user="ben")))
     (fit,) = result.fits
     assert (fit.status, fit.fold, result.predictions) == ("skipped", -1, None)

@@ -115,19 +115,6 @@ def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(logs_of, odd
     assert algorithm.ways == how
 
 
-def test_a_fold_without_training_rows_gets_an_empty_log_to_learn_from(logs_of):
-    class FirstFoldUntrained(SrsBenchmark):
-        def __call__(self, reviews, *, same_day):
-            task = super().__call__(reviews, same_day=same_day)
-            first, *others = task.folds
-            return replace(task, folds=(replace(first, train=first.train[:0]), *others))
-
-    algorithm = Continues()
-    fits = evaluated(logs_of(1), algorithm, protocol=FirstFoldUntrained()).fits
-    assert algorithm.calls[0][:3] == ("fit", 0, 0)
-    assert (fits[0].status, fits[0].n_train) == ("ok", 0)
-
-
 def test_being_watched_changes_nothing_that_comes_of_a_user(logs_of):
     source, seen = logs_of(1), []
     alone = evaluated(source, Walks())
@@ -143,16 +130,13 @@ def test_being_watched_changes_nothing_that_comes_of_a_user(logs_of):
 
 
 def test_what_a_watch_raises_ends_the_training_and_is_no_failed_fit(logs_of):
-    class Stop(Pruned):
-        """What a watch raises."""
-
     algorithm = Walks()
 
     def watch(step, predictions):
         if step == 2:
-            raise Stop
+            raise Pruned
 
-    with pytest.raises(Stop):
+    with pytest.raises(Pruned):
         evaluated(logs_of(1), algorithm, watch=watch)
     assert algorithm.taken == 2
 
@@ -165,16 +149,16 @@ def test_nothing_is_done_in_steps_where_nobody_watches_or_there_are_none(logs_of
         def refit(self, reviews, rows, rng, previous):
             return previous
 
-    seen = []
+    steps = []
 
     def watch(step, predictions):
-        seen.append(step)
+        steps.append(step)
 
     assert evaluated(logs_of(1), OnlyFits()).fits[0].parameters == (0.8,)
     assert evaluated(logs_of(1), Average(), watch=watch).predictions is not None
-    assert seen == []
-    evaluated(logs_of(1), OnlyFits(), watch=watch, protocol=SrsBenchmarkRefit(refits=6))
-    assert seen == [1, 2, 3, 4]
+    assert steps == []
+    evaluated(logs_of(1), OnlyFits(), watch=watch, protocol=WARM)
+    assert steps == [1, 2, 3, 4]
 
 
 class Planted(Walks):

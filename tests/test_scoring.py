@@ -112,23 +112,24 @@ def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
         assert (found[name].lo, found[name].hi) == (summary.lo, summary.hi)
 
 
-def test_a_user_with_a_fallback_is_complete(scored):
-    _, result = scored(EndsAt(2, 1, Kept()), 1, 2)
-    assert statuses(result) == {"fallback": 1, "ok": 9}
-    assert result.facts.users == 2
-    assert not np.isnan(result.by_user.values).any()
-
-
 @pytest.mark.parametrize(
-    ("fold", "error", "status"),
-    [(3, FitError("it diverged"), "failed"), (0, FitSkipped("too few"), "skipped")],
+    ("fold", "end", "status"),
+    [
+        (1, Kept(), "fallback"),
+        (3, FitError("it diverged"), "failed"),
+        (0, FitSkipped("too few"), "skipped"),
+    ],
 )
-def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold, error, status):
-    _, result = scored(EndsAt(2, fold, error), 1, 2, 3)
+def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold, end, status):
+    _, result = scored(EndsAt(2, fold, end), 1, 2, 3)
     assert statuses(result) == {status: 1, "ok": 14}
     assert result.by_user.users == (1, 2, 3)
-    assert np.isnan(result.by_user.values[1]).all()
     assert not np.isnan(result.by_user.values[[0, 2]]).any()
+    if status == "fallback":
+        assert not np.isnan(result.by_user.values).any()
+        assert result.facts.users == 3
+        return
+    assert np.isnan(result.by_user.values[1]).all()
     assert result.by_user.reviews[1] == 0
     _, without = scored(Average(), 1, 3)
     for name in ("users", "reviews", "forgotten", "metrics"):
@@ -147,10 +148,7 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.lo < summary.mean_users < summary.hi
         assert summary.mean_users == summary.mean_reviews == summary.pooled
-
-
-def test_one_user_left_of_two_has_no_interval(scored):
-    """Over cards it would look more certain than the failure of the other allows."""
+    # Over cards one left of two would look more certain than the failure of the other allows.
     _, result = scored(EndsAt(2, None, FitError("no")), 1, 2)
     assert result.facts.interval_over == "users"
     assert np.isnan(result.facts.metrics["log_loss"].lo)

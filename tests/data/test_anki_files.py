@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 import zstandard
-from anki_files import DAY, ROWS, START, change, collection, package, with_decks
+from anki_files import DAY, START, change, collection, package, with_decks
 from anki_presets import field, number
 
 from srs_eval.data.anki.collection import AnkiCollection
@@ -90,32 +90,6 @@ def test_the_newest_collection_of_a_package_is_read_whatever_its_name(tmp_path):
     bare = tmp_path / "collection.anki21b"
     bare.write_bytes(compressed)
     assert len(read(bare)) == 4
-
-
-def test_recent_changes_in_a_second_file_are_read_through_a_link_too(tmp_path):
-    folder = tmp_path / "profile"
-    folder.mkdir()
-    path = collection(folder / "collection.anki2", ROWS[:2])
-    link = tmp_path / "link.anki2"
-    link.symlink_to(path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute("pragma journal_mode = wal")
-        insert = "insert into revlog (id, cid, ease, factor, time, type) values (?, ?, ?, ?, ?, ?)"
-        database.executemany(insert, ROWS[2:])
-        assert len(read(path)) == len(read(link)) == 4
-
-
-def test_a_read_only_file_can_be_read(tmp_path):
-    path = collection(tmp_path / "a.anki2")
-    before = path.read_bytes(), path.stat().st_mtime_ns
-    path.chmod(0o444)
-    tmp_path.chmod(0o555)
-    try:
-        assert len(read(path)) == 4
-        assert (path.read_bytes(), path.stat().st_mtime_ns) == before
-        assert [entry.name for entry in tmp_path.iterdir()] == ["a.anki2"]
-    finally:
-        tmp_path.chmod(0o755)
 
 
 def test_decks_of_a_collection_are_read_from_text_or_table(tmp_path):

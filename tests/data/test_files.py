@@ -40,12 +40,6 @@ def test_the_usual_forms_of_csv_are_read(tmp_path, content):
     assert path.read_bytes() == content
 
 
-def test_text_columns_keep_their_zeros_and_words(csv):
-    table = read_table(csv("card,rating", "007,3", "NA,4", ",1"), text=["card"])
-    assert table["card"].tolist()[:2] == ["007", "NA"]
-    assert table["card"].isna().tolist() == [False, False, True]
-
-
 def test_parquet_is_read_without_columns_from_folder_names_and_notes_of_pandas(tmp_path):
     path = tmp_path / "user_id=8" / "data.parquet"
     path.parent.mkdir()

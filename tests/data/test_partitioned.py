@@ -1,5 +1,5 @@
 import shutil
-from dataclasses import fields
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -50,19 +50,6 @@ def written(table, place):
     return place
 
 
-def assert_same(one, other, users=None):
-    assert tuple(one.users()) == tuple(users or other.users())
-    for user in one.users():
-        a, b = one.read(user), other.read(user)
-        for field in fields(a):
-            x, y = getattr(a, field.name), getattr(b, field.name)
-            if isinstance(x, np.ndarray):
-                assert x.dtype == y.dtype, field.name
-                np.testing.assert_array_equal(x, y, field.name)
-            else:
-                assert x == y, field.name
-
-
 @pytest.fixture
 def small(monkeypatch):
     """Parts and row groups of a few rows."""
@@ -72,14 +59,14 @@ def small(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
-def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
+def test_prepared_logs_are_those_of_the_table(tmp_path, assert_same_logs, small, name):
     table = ReviewTable(
         written(reviews(), tmp_path / name), COLUMNS, duplicates="drop", time_zone="Asia/Tokyo"
     )
     made = prepare(table, Place.of(tmp_path / "logs"))
     assert (made.users, made.rows, made.parts) == (len(table.users()), 400, 3)
     logs = PartitionedLogs(tmp_path / "logs")
-    assert_same(logs, table)
+    assert_same_logs(logs, table)
     later = PartitionedLogs(tmp_path / "logs", day_start_hour=12).read("ana")
     assert not np.array_equal(later.day, logs.read("ana").day)
     sample = PartitionedLogs(tmp_path / "logs", sample=3)
@@ -87,13 +74,15 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
     assert "3 of" in sample.remarks()[0]
 
 
-def test_columns_that_become_text_late_and_chosen_users_of_a_folder_are_prepared(tmp_path, small):
+def test_columns_that_become_text_late_and_chosen_users_of_a_folder_are_prepared(
+    tmp_path, assert_same_logs, small
+):
     data = reviews()
     for column, values in {"deck": ["7", "07", "x"], "ms": [1, 2, 2.5], "who": [1, 2, "x"]}.items():
         data[column] = [values[0]] * 200 + [values[1]] * 199 + [values[2]]
     table = ReviewTable(written(data, tmp_path / "log.csv"), COLUMNS, duplicates="drop")
     prepare(table, Place.of(tmp_path / "logs"))
-    assert_same(PartitionedLogs(tmp_path / "logs"), table)
+    assert_same_logs(PartitionedLogs(tmp_path / "logs"), table)
     folder = tmp_path / "files"
     folder.mkdir()
     data = reviews()
@@ -128,82 +117,70 @@ def test_names_are_replaced_by_digests(tmp_path, small, monkeypatch):
     assert command([*words, "names=salted", "out=x"]) == 2
 
 
-def with_index(folder, column, values):
-    """Replace the last values of a column of an index."""
-    rows = pq.read_table(folder / INDEX)
-    changed = [*rows[column].to_pylist()[: len(rows) - len(values)], *values]
-    field = rows.schema.field(column)
-    number = rows.schema.get_field_index(column)
-    pq.write_table(rows.set_column(number, field, pa.array(changed, field.type)), folder / INDEX)
-
-
-def with_ratings_of_1(part):
-    """Write a part again: its users are where they were, and its size is another."""
-    rows = pq.read_table(part)
-    number = rows.schema.get_field_index("rating")
-    again = pa.array(np.full(len(rows), 1), rows.schema.field("rating").type)
-    pq.write_table(rows.set_column(number, rows.schema.field(number), again), part)
-
-
 PART = "bucket=0001/part.parquet"
-# What is done to a folder of prepared logs, given others of the same users; some are refused.
-DAMAGED = {
-    "users in another order": lambda folder, others: with_index(
-        folder, "user", pq.read_table(folder / INDEX)["user"].to_pylist()[::-1]
-    ),
-    "cut": lambda folder, others: (folder / PART).write_bytes((others / PART).read_bytes()[:-100]),
-    "missing": lambda folder, others: (folder / PART).unlink(),
-    "part of others": lambda folder, others: shutil.copy(others / PART, folder / PART),
-    "of another size": lambda folder, others: with_ratings_of_1(folder / PART),
-}
-# The same for what is no index: nobody is read.
+
+
+def change(place, column, *values):
+    """Replace the last values of a column of a parquet file."""
+    rows = pq.read_table(place)
+    number, field = rows.schema.get_field_index(column), rows.schema.field(column)
+    changed = [*rows[column].to_pylist()[: len(rows) - len(values)], *values]
+    pq.write_table(rows.set_column(number, field, pa.array(changed, field.type)), place)
+
+
+# What is done to prepared logs, given others of the same users; some users are refused.
+DAMAGED = [
+    lambda logs, others: change(logs / INDEX, "user", *sorted(PartitionedLogs(logs).users())),
+    lambda logs, others: (logs / PART).write_bytes((logs / PART).read_bytes()[:-100]),
+    lambda logs, others: (logs / PART).unlink(),
+    lambda logs, others: shutil.copy(others / PART, logs / PART),
+    lambda logs, others: change(logs / PART, "rating", 1, 1, 1),  # which changes the size
+]
+# The same, after which there is no index.
+WITHOUT_INDEX = [
+    lambda logs, others: pq.write_table(pa.table({"user": [1]}), logs / INDEX),
+    lambda logs, others: (logs / INDEX).unlink(),
+    lambda logs, others: shutil.rmtree(logs),
+]
 FORGED = {
-    **{
-        f"{column} {value}": lambda folder, others, column=column, value=value: with_index(
-            folder, column, [value]
-        )
-        for column, value in (
-            ("file", f"../others/{PART}"),
-            ("file", "bucket=0001/../../others/part.parquet"),
-            ("file", "/etc/part.parquet"),
-            *(("row_group", -1), ("offset", -1), ("rows", -1), ("user", None)),
-        )
-    },
-    "other columns": lambda folder, others: pq.write_table(pa.table({"user": [1]}), folder / INDEX),
-    "no index": lambda folder, others: (folder / INDEX).unlink(),
-    "no folder": lambda folder, others: shutil.rmtree(folder),
+    "file": [f"../others/{PART}", f"bucket=0001/../../others/{PART}", f"/etc/{PART}"],
+    **{"row_group": [-1], "offset": [-1], "rows": [-1], "user": [None]},
 }
 
 
 def test_users_whose_rows_are_not_where_they_should_be_and_forged_indices_are_refused(
     tmp_path, small
 ):
-    for seed, name in enumerate(("logs", "others")):
+    logs, others, copy = (tmp_path / name for name in ("logs", "others", "copy"))
+    for seed, folder in enumerate((logs, others)):
         data = reviews([f"u{number}" for number in range(20)], seed=seed)
         path = written(data, tmp_path / f"{seed}.csv")
-        source = ReviewTable(path, {"user": "who"}, duplicates="drop")
-        prepare(source, Place.of(tmp_path / name))
-    for number, change in enumerate(DAMAGED.values()):
-        folder = shutil.copytree(tmp_path / "logs", tmp_path / f"damaged {number}")
-        change(folder, tmp_path / "others")
-        logs, refused = PartitionedLogs(folder), 0
-        for user in logs.users():
+        prepare(ReviewTable(path, {"user": "who"}, duplicates="drop"), Place.of(folder))
+    for damage in DAMAGED:
+        damage(shutil.copytree(logs, copy), others)
+        refused = 0
+        for user in PartitionedLogs(copy).users():
             try:
-                logs.read(user)
+                PartitionedLogs(copy).read(user)
             except ReviewLogError:
                 refused += 1
-        assert refused > 1, number
-    for number, change in enumerate(FORGED.values()):
-        folder = shutil.copytree(tmp_path / "logs", tmp_path / f"forged {number}")
-        change(folder, tmp_path / "others")
+        assert refused > 1
+        shutil.rmtree(copy)
+    forged = [(column, value) for column, values in FORGED.items() for value in values]
+    for damage in (*WITHOUT_INDEX, *forged):
+        shutil.copytree(logs, copy, dirs_exist_ok=True)
+        if callable(damage):
+            damage(copy, others)
+        else:
+            change(copy / INDEX, *damage)
         with pytest.raises(ReviewLogError):
-            PartitionedLogs(folder).users()
+            PartitionedLogs(copy).users()
     with pytest.raises(ReviewLogError):
-        PartitionedLogs(tmp_path / "logs" / PART).users()
+        PartitionedLogs(logs / PART).users()
 
 
 def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated(
-    tmp_path, small, monkeypatch
+    tmp_path, assert_same_logs, small, monkeypatch
 ):
     table = ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop")
     out = Place.of(tmp_path / "logs")
@@ -215,7 +192,7 @@ def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated
     with pytest.raises(ReviewLogError):
         PartitionedLogs(out.address).users()
     prepare(table, out)
-    assert_same(PartitionedLogs(out.address), table)
+    assert_same_logs(PartitionedLogs(out.address), table)
     (out / "other.txt").write(b"")
     with pytest.raises(ReviewLogError):
         prepare(table, out)
@@ -246,7 +223,7 @@ def test_what_cannot_be_prepared_or_indexed_is_refused_and_leaves_nothing(tmp_pa
         assert not (tmp_path / name / INDEX).exists()
 
 
-def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path):
+def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, assert_same_logs):
     for is_sorted, data in (
         (False, reviews()),
         (True, reviews().sort_values("who", kind="stable")),
@@ -256,7 +233,7 @@ def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path):
         data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
         groups = ReviewTable(tmp_path / "groups.parquet", COLUMNS, duplicates="drop")
         assert isinstance(groups._logs(), Segments) == is_sorted
-        assert_same(groups, whole)
+        assert_same_logs(groups, whole)
 
 
 def test_the_statement_of_the_docs_exports_what_can_be_indexed(tmp_path, monkeypatch):
@@ -264,51 +241,47 @@ def test_the_statement_of_the_docs_exports_what_can_be_indexed(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     data = reviews([user for user in ODD if user == user.strip()], rows=2000)
     data["time"] = pd.to_datetime(data["time"] + data.index, unit="s", utc=True)
-    connection = duckdb.connect()
-    connection.register("given", data)
-    connection.execute(
-        "CREATE TABLE reviews AS SELECT who AS user_id, card AS card_id, rating, "
-        "time AS reviewed_at FROM given"
-    )
-    connection.execute(sql)
-    connection.close()
+    with closing(duckdb.connect()) as connection:
+        connection.register("given", data)
+        connection.execute(
+            "CREATE TABLE reviews AS SELECT who AS user_id, card AS card_id, rating, "
+            "time AS reviewed_at FROM given"
+        )
+        connection.execute(sql)
     assert len(list(tmp_path.glob("logs/bucket=*/*.parquet"))) > 3
-    words = ["data=csv", "data.path=logs", "data.columns.user=user", "out=logs"]
-    assert command(words) == 0
+    assert command(["data=csv", "data.path=logs", "data.columns.user=user", "out=logs"]) == 0
     data.to_parquet("log.parquet", index=False)
     table, logs = ReviewTable("log.parquet", {"user": "who"}), PartitionedLogs("logs")
     assert len(logs.users()) == len(table.users())
     for user in table.users():
-        one = table.read(user)
-        other = logs.read(name_digest(user, b"a long secret"))
+        one, other = table.read(user), logs.read(name_digest(user, b"a long secret"))
         for name in ("rating", "elapsed_days", "elapsed_seconds"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 
 @pytest.mark.nightly
-def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
+def test_addresses_have_the_logs_that_paths_have(tmp_path, assert_same_logs, small, monkeypatch):
     data = reviews()
+    (tmp_path / "files").mkdir()
+    for user in ("ana", "7"):
+        own = data[data["who"] == user].drop_duplicates(["card", "time"])
+        written(own, tmp_path / "files" / f"{user}.parquet")
+    written(data, tmp_path / "log.csv")
+    table = ReviewTable(written(data, tmp_path / "log.parquet"), COLUMNS, duplicates="drop")
     with object_store(monkeypatch, "bucket") as store:
-        table = ReviewTable(written(data, tmp_path / "log.parquet"), COLUMNS, duplicates="drop")
-        Place.of("s3://bucket/log.parquet").write((tmp_path / "log.parquet").read_bytes())
-        written(data, tmp_path / "log.csv")
-        Place.of("s3://bucket/log.csv").write((tmp_path / "log.csv").read_bytes())
-        for user in ("ana", "7"):
-            own = data[data["who"] == user].drop_duplicates(["card", "time"])
-            written(own, tmp_path / f"{user}.parquet")
-            folder = Place.of("s3://bucket/files")
-            (folder / f"{user}.parquet").write((tmp_path / f"{user}.parquet").read_bytes())
+        for path in sorted(tmp_path.rglob("*.*")):
+            below = path.relative_to(tmp_path).as_posix()
+            Place.of(f"s3://bucket/{below}").write(path.read_bytes())
         store.failing = lambda number: "" if number % 10 else "503 Slow Down"
         remote = ReviewTable("s3://bucket/log.parquet", COLUMNS, duplicates="drop")
-        assert_same(remote, table)
+        assert_same_logs(remote, table)
+        for pattern in ("files", "files/a*.parquet", "files/[!b]*.parquet"):
+            found = ReviewTable(f"s3://bucket/{pattern}")
+            assert_same_logs(found, ReviewTable(tmp_path / pattern))
         csv = ReviewTable("s3://bucket/log.csv", COLUMNS, duplicates="drop")
-        assert csv.users() == table.users()
-        assert ReviewTable("s3://bucket/files").users() == ("7", "ana")
-        assert len(ReviewTable("s3://bucket/files").read("ana")) > 10
-        assert ReviewTable("s3://bucket/files/a*.parquet").users() == ("ana",)
         prepare(csv, Place.of("s3://bucket/logs"))
         logs = PartitionedLogs("s3://bucket/logs")
-        assert_same(logs, csv)
+        assert_same_logs(logs, csv)
         store.failing = lambda number: "403 Access Denied"
         with pytest.raises(PlaceError):
             logs.users()

@@ -39,15 +39,7 @@ def log(tmp_path):
     return tmp_path / "log.csv"
 
 
-def assert_same(source, table):
-    assert source.users() == ("ann", "ben")
-    for user in source.users():
-        here, there = source.read(user), table.read(user)
-        for name in ("card", "rating", "elapsed_seconds", "day"):
-            np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
-
-
-def test_a_query_reads_what_the_file_reads(log, monkeypatch):
+def test_a_query_reads_what_the_file_reads(log, assert_same_logs, monkeypatch):
     monkeypatch.setenv("WAREHOUSE", f"sqlite:///{log.with_suffix('.sqlite')}")
     expected = ReviewTable(log, COLUMNS)
     for source in (
@@ -58,7 +50,7 @@ def test_a_query_reads_what_the_file_reads(log, monkeypatch):
     ):
         assert source.name == ("sql" if source.path is None else source.path.rpartition("/")[2])
         assert source.remarks() == expected.remarks()
-        assert_same(source, expected)
+        assert_same_logs(source, expected)
 
 
 def test_a_query_can_only_read(log):
@@ -216,7 +208,9 @@ def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
 
 
 @pytest.mark.slow
-def test_logs_are_read_from_postgresql_which_cannot_be_written_to(log, monkeypatch):
+def test_logs_are_read_from_postgresql_which_cannot_be_written_to(
+    log, assert_same_logs, monkeypatch
+):
     with postgresql_server("postgresql+psycopg") as uri:
         engine = sa.create_engine(uri, poolclass=sa.pool.NullPool)
         table = pd.read_csv(log)
@@ -228,7 +222,7 @@ def test_logs_are_read_from_postgresql_which_cannot_be_written_to(log, monkeypat
         quoted = 'SELECT *, "Day" AS d FROM answers'
         for query in (QUERY, quoted):
             source = SqlQuery(query, url="env:WAREHOUSE", columns=COLUMNS)
-            assert_same(source, ReviewTable(log, COLUMNS))
+            assert_same_logs(source, ReviewTable(log, COLUMNS))
         deleting = "WITH gone AS (DELETE FROM answers RETURNING *) SELECT * FROM gone"
         closing_bracket = "SELECT 1) AS x; DELETE FROM answers; SELECT * FROM (SELECT 1"
         for query in ("DELETE FROM answers RETURNING *", deleting, closing_bracket):

@@ -13,8 +13,6 @@ from scipy import stats
 from scipy.special import expit
 
 from srs_eval.metrics import pooled as pooled_module
-from srs_eval.metrics.bins import RmseBins, RmseBinsByP
-from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.intervals import (
@@ -22,7 +20,7 @@ from srs_eval.metrics.intervals import (
     joint_half_widths,
     single_user_intervals,
 )
-from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.score import score
@@ -36,18 +34,21 @@ from srs_eval.stats import resample
 from srs_eval.stats.resample import RESAMPLES, cluster_counts
 
 
-@pytest.mark.parametrize("clusters", [5, 8, 40])
-def test_single_user_intervals_are_students_t_times_the_spread_of_the_resampled_means(clusters):
-    rng = np.random.default_rng(clusters)
-    card = np.repeat(np.arange(clusters), 12)
+@pytest.mark.parametrize("reviews", [[12] * 5, [12] * 40, [5, 10, 20, 40, 80, 160, 320, 640]])
+def test_intervals_are_students_t_times_the_spread_of_the_resampled_means(reviews):
+    """With the degrees of freedom of the effective number of clusters."""
+    rng = np.random.default_rng(len(reviews))
+    card = np.repeat(np.arange(len(reviews)), reviews)
     p = rng.uniform(0.5, 0.99, len(card))
     predictions = predicted(p, rng.random(len(p)) < p, card=card, day=None)
+    losses = LogLoss().per_review(predictions)
+    (drawn,) = cluster_counts(len(reviews), RESAMPLES, 0)
+    means = (drawn @ np.bincount(card, losses)) / (drawn @ np.array(reviews))
+    effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
+    spread = means.std(ddof=1) * math.sqrt(effective / (effective - 1))
+    half = stats.t.ppf(0.995, effective - 1) * spread
     lo, hi = single_user_intervals(Panel([LogLoss()]), predictions)["log_loss"]
-    of_cards = LogLoss().per_review(predictions).reshape(clusters, 12).mean(axis=1)
-    (drawn,) = cluster_counts(clusters, RESAMPLES, 0)
-    spread = (drawn @ of_cards / clusters).std(ddof=1) * math.sqrt(clusters / (clusters - 1))
-    half = stats.t.ppf(0.995, clusters - 1) * spread
-    assert (hi - of_cards.mean(), of_cards.mean() - lo) == pytest.approx((half, half))
+    assert (hi - losses.mean(), losses.mean() - lo) == pytest.approx((half, half))
 
 
 class Slow:
@@ -79,22 +80,6 @@ def test_metrics_of_many_rows_are_drawn_less_often(one_user, monkeypatch):
         assert metric.calls == 1 + expected
 
 
-def test_the_default_panel_has_single_user_intervals(one_user):
-    predictions, panel = one_user(), default_panel()
-    scores = panel.score(predictions)
-    intervals = single_user_intervals(panel, predictions, resamples=20)
-    assert tuple(intervals) == panel.names
-    for metric in panel:
-        lo, hi = intervals[metric.name]
-        if not getattr(metric, "has_interval", True):  # a level that chance alone would give
-            assert math.isnan(lo + hi)
-            continue
-        assert lo <= scores[metric.name] <= hi
-        assert metric.bounds[0] <= lo <= hi <= metric.bounds[1]
-    again = single_user_intervals(panel, predictions, resamples=20)
-    np.testing.assert_equal(intervals, again)
-
-
 def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
     free = Slow(LogLoss())
     del free.bounds  # a plug-in without them
@@ -106,15 +91,16 @@ def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
         "log_loss": (pytest.approx(0.2), pytest.approx(0.4)),
         "slow": (-7.0, 3.0),
     }
+    assert np.isnan(intervals_around(panel, scores, {})["brier"]).all()
 
 
-def width_over(reviews, level=0.99, seed=0):
+def width_over(reviews, **options):
     """Compute the width of the interval of the log loss over users of so many reviews."""
     rng = np.random.default_rng(4)
     user = np.repeat(np.arange(len(reviews)), reviews)
     p = rng.uniform(0.5, 0.99, len(user))
-    options = {"user": user, "panel": Panel([LogLoss()]), "level": level, "seed": seed}
-    return np.ptp(score(p, rng.random(len(user)) < p, **options).intervals["log_loss"])
+    found = score(p, rng.random(len(user)) < p, user=user, panel=Panel([LogLoss()]), **options)
+    return np.ptp(found.intervals["log_loss"])
 
 
 def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
@@ -123,13 +109,8 @@ def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
     assert math.isnan(width_over([1, 1, 1, 1, 1, 5000]))
     assert width_over([40] * 9, seed=3) == width_over([40] * 9, seed=3)
     assert width_over([40] * 9, seed=3) != width_over([40] * 9, seed=4)
-
-
-@pytest.mark.parametrize("reviews", [[40] * 8, [5, 10, 20, 40, 80, 160, 320, 640]])
-def test_degrees_of_freedom_are_those_of_the_effective_number_of_clusters(reviews):
-    effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
-    expected = stats.t.ppf(0.995, effective - 1) / stats.t.ppf(0.75, effective - 1)
-    assert width_over(reviews) / width_over(reviews, 0.5) == pytest.approx(expected)
+    ratio = width_over([40] * 9) / width_over([40] * 9, level=0.5)
+    assert ratio == pytest.approx(stats.t.ppf(0.995, 8) / stats.t.ppf(0.75, 8))
 
 
 USERS, REVIEWS = 40, 150
@@ -155,14 +136,6 @@ def pooled(metrics, predictions):
     return pool(Panel(metrics), lambda: users, resamples=1).scores
 
 
-@pytest.fixture(scope="module")
-def tails():
-    """Certain predictions, of which one in a hundred is wrong all the same."""
-    rng = np.random.default_rng(0)
-    p = 1 - 10 ** rng.uniform(-12, -0.3, N)
-    return bare_predictions(p, rng.random(N) > 0.01)
-
-
 @pytest.mark.parametrize("span", [1e-2, 1e-5, 1e-9])
 @pytest.mark.parametrize(
     "metric", [Auc(), CorpPart("discrimination", "log")], ids=lambda metric: metric.name
@@ -182,53 +155,18 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
 
 
 @pytest.mark.parametrize("part", ["miscalibration", "discrimination"])
-def test_certain_predictions_have_the_width_of_resampled_reviews(tails, part):
+def test_certain_predictions_have_the_score_and_width_of_resampled_reviews(part):
     """One certain lapse costs as much as a hundred others: cells must not average that away."""
+    rng = np.random.default_rng(0)
+    p = 1 - 10 ** rng.uniform(-12, -0.3, N)
+    tails = bare_predictions(p, rng.random(N) > 0.01)
     for metric in (CorpPart(part, "log"), LogLoss() if part == "discrimination" else Auc()):
         half, exact = half_widths(metric, tails)
         assert half == pytest.approx(exact, rel=0.1)
-
-
-def test_certain_predictions_pool_to_the_score_of_all_rows(tails):
-    names = ("miscalibration", "discrimination", "uncertainty")
-    parts = [CorpPart(part, score) for part in names for score in ("log", "brier")]
-    metrics = [LogLoss(), Brier(), Auc(), SmeceExact(), Ece(), CalibrationSlope(), *parts]
+    metrics = [LogLoss(), Brier(), Auc(), SmeceExact(), CalibrationSlope(), CorpPart(part, "log")]
     scores = pooled(metrics, tails)
     for metric in metrics:
         assert scores[metric.name] == pytest.approx(metric(tails), abs=1e-5)
-
-
-PARTS = [CorpPart("miscalibration", score) for score in ("log", "brier")]
-ABOVE_0 = [SmeceExact(), RmseBins(), *PARTS]
-# Errors in ten or twenty bins are that uncertain that 0 is sometimes just inside.
-CALIBRATED = [*ABOVE_0, RmseBinsByP(), Ece()]
-
-
-def calibrated(rng):
-    """A set of reviews as its model says: nothing is wrong but by chance."""
-    p = expit(rng.normal(1.5, 1, N))
-    facts = {"elapsed_days": (1, 40), "nth_review": (2, 12), "lapses": (0, 3)}
-    columns = {name: rng.integers(*limits, N) for name, limits in facts.items()}
-    return replace(bare_predictions(p, rng.random(N) < p), **columns)
-
-
-@pytest.mark.slow
-def test_the_interval_of_a_calibrated_models_error_holds_what_chance_gives_and_not_0():
-    """The floor to compare with is the mean error of calibrated models of so many reviews.
-
-    Resampling tells how much an error varies, not how far above 0 chance alone puts it.
-    """
-    rng = np.random.default_rng(1)
-    panel = Panel(CALIBRATED)
-    scores = [panel.score(calibrated(rng)) for _ in range(50)]
-    for _ in range(6):
-        predictions = calibrated(rng)
-        widths = joint_half_widths(panel, predictions, [USER], resamples=100)
-        score = panel.score(predictions)
-        for name in panel.names:
-            low, high = score[name] - widths[name], score[name] + widths[name]
-            assert low < np.mean([each[name] for each in scores]) < high
-        assert min(score[metric.name] - widths[metric.name] for metric in ABOVE_0) > 0
 
 
 def biased_users(rng, users=60, reviews=30, power=1.0):

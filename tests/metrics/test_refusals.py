@@ -46,13 +46,11 @@ def strayed(one_user, rows, stranger):
 
 SCORES = {
     "empty": scoring([], []),
-    "empty, omitted": scoring([], [], user=[], nan_policy="omit"),
     "all NaN": scoring([math.nan] * 2, [1, 0], nan_policy="omit"),
     "all nameless": scoring(user=[None] * 4, nan_policy="omit"),
     "one NaN": scoring([math.nan, 0.5], [1, 0]),
     "pandas NA": scoring(pd.Series([0.9, pd.NA, 0.3, 0.6], dtype="Float64")),
     "several": lambda: log_loss([math.nan, 1.5, -0.5], [1, 0, 7]),
-    "outside": scoring([2.0, 0.5], [1, 0], nan_policy="omit"),
     "policy": scoring(nan_policy="ignore"),
     "lengths": scoring(recalled=RECALLED[:2]),
     "lengths, omitted": scoring(recalled=RECALLED[:2], nan_policy="omit"),
@@ -61,7 +59,6 @@ SCORES = {
     "length of a fact": scoring(lapses=[0, 0, 0]),
     "length of days": scoring(day=[0, 0, 0]),
     "level 0": scoring(level=0),
-    "level 1": scoring(level=1),
     "level NaN": scoring(level=math.nan),
     "list for a panel": scoring(panel=[Brier()]),
     "panel and thresholds": scoring(panel=Panel([Brier()]), thresholds=[0.9]),
@@ -69,7 +66,6 @@ SCORES = {
     "days for p": scoring(DAYS),
     "days as fact": scoring(**FACTS | {"elapsed_days": DAYS}),
     "pandas days": scoring(**FACTS | {"lapses": pd.to_timedelta([1, 2, 3, 4], "D").as_unit("s")}),
-    "dates": scoring(**FACTS | {"lapses": DAYS.astype("M8[D]")}),
     "complex": scoring(**FACTS | {"lapses": np.array(P, complex)}),
     "digits": scoring(**FACTS | {"lapses": np.array(["1", "2", "3", "4"])}),
     # Casting what does not fit in 32 bits warns, and warnings are errors here.

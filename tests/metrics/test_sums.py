@@ -125,13 +125,13 @@ def test_labels_are_numbered_in_their_order(labels):
     assert (code.tolist(), count) == (expected.tolist(), len(known))
 
 
-def recall(days, p=0.9, recalled=1):
+def recall(days, p=0.9, recalled=1, **options):
     """Compute recall over time, and the cells of the reviews."""
     n = len(days)
     elapsed = None if days[0] is None else np.asarray(days, np.float64)
     some = predicted(np.zeros(n) + p, np.zeros(n, bool) | (recalled > 0), elapsed_days=elapsed)
     (totals,) = add_up([ELAPSED], some)
-    return recall_of(totals.values[0]), ELAPSED.cell(some)
+    return recall_of(totals.values[0], **options), ELAPSED.cell(some)
 
 
 def test_cells_are_narrow_for_short_whole_days_and_exist_for_all():
@@ -143,7 +143,7 @@ def test_cells_are_narrow_for_short_whole_days_and_exist_for_all():
     assert cell.max() == ELAPSED.cells - 1
 
 
-def test_recall_over_time_is_that_of_a_plain_loop():
+def test_recall_over_time_is_that_of_a_plain_loop_in_about_equally_large_bins():
     rng = np.random.default_rng(0)
     days = rng.choice([0, 1, 2, 5, 9], 400).astype(float)
     p, recalled = rng.uniform(size=400), rng.uniform(size=400) < 0.8
@@ -155,12 +155,11 @@ def test_recall_over_time_is_that_of_a_plain_loop():
         assert found.observed[place] == pytest.approx(recalled[here].mean())
         assert found.predicted[place] == pytest.approx(p[here].mean())
     assert found.same_day == (days == 0).sum()
-    unknown, _ = recall([None, None])
-    assert (len(unknown.n), unknown.same_day) == (0, 2)
-
-
-def test_bins_of_elapsed_days_are_about_equally_large():
-    found, _ = recall(np.exp(np.random.default_rng(1).normal(3, 1, 10_000)))
+    found, _ = recall(np.exp(rng.normal(3, 1, 10_000)))
     assert len(found.n) == 14
     assert found.n.max() < 1.4 * found.n.min()
     assert [len(recall(np.arange(1.0, 1 + n))[0].n) for n in (1, 39, 40)] == [1, 1, 2]
+    found, _ = recall(np.repeat([1.0, 2.0], [60, 40]), recalled=np.repeat([0, 1], [60, 40]), bins=2)
+    assert (found.n.tolist(), found.recalled.tolist()) == ([60, 40], [0, 40])
+    unknown, _ = recall([None, None])
+    assert (len(unknown.n), unknown.same_day) == (0, 2)

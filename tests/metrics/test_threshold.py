@@ -41,19 +41,15 @@ def test_rows_tell_counts_statistics_intervals_and_the_bias_nearby():
     }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("threshold", DEFAULT_THRESHOLDS)
-def test_predictions_next_to_the_edge_of_what_is_nearby_fall_on_their_side(dtype, threshold):
+def test_predictions_at_a_threshold_and_next_to_the_edge_of_what_is_nearby(dtype, threshold):
+    (row,) = rows(np.full(7, threshold, dtype), np.arange(7) > 0, (threshold,))
+    assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
+    assert row["bias"] == pytest.approx(threshold - 6 / 7, abs=1e-3)
     edges = [dtype(str(Decimal(str(threshold)) + way)) for way in (-NEARBY, NEARBY)]
     inside = [np.nextafter(edge, dtype(threshold)) for edge in edges]
     outside = [np.nextafter(edge, 2 * edge - dtype(threshold)) for edge in edges]
     for p, expected in ((edges, 0), (outside, 0), (inside, 2)):
         (row,) = rows(np.array(p, dtype), np.array([True, False]), (threshold,))
         assert row["nearby"] == expected
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_exactly_on_the_threshold_is_a_predicted_recall_and_near_in_every_precision(dtype):
-    (row,) = rows(np.full(7, 0.9, dtype), np.arange(7) > 0)
-    assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
-    assert row["bias"] == pytest.approx(0.9 - 6 / 7, abs=1e-3)

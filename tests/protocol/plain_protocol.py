@@ -141,6 +141,8 @@ def assert_same(task, folds):
         for found, expected in ((fold.train, train), (fold.test, test)):
             assert (task.log_row[found] + 1).tolist() == [row["review_th"] for row in expected]
             assert task.nth_review[found].tolist() == [row["i"] for row in expected]
+            days = [row["elapsed"] for row in expected]
+            assert task.reviews.elapsed_days[found].tolist() == days
             intervals = [row["interval"] for row in expected]
             assert task.reviews.elapsed[found].tolist() == intervals
             assert task.last_rating[found].tolist() == [row["last"] for row in expected]

@@ -7,16 +7,12 @@ import plain_protocol
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented import Logs
 from metric_functions import rmse_bins
 from timed import timed
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped, ReviewLogError
-from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 
 PROTOCOLS = [SrsBenchmarkSecs, SrsBenchmarkEqualised]
@@ -74,17 +70,6 @@ def test_a_log_needs_seconds_but_no_answer_times(make_log, protocol):
     assert (protocol()(log, same_day=True).reviews.elapsed < published).any()
 
 
-@BOTH
-def test_metrics_are_told_whole_days(make_log, protocol):
-    log = timed(make_log(cards=100))
-    predictions = EvaluateUser(Logs({1: log}), Average(), protocol(), seed=0, curves=0)(
-        1
-    ).predictions
-    np.testing.assert_array_equal(predictions.elapsed_days, log.elapsed_days[predictions.row])
-    same_day_is_scored = bool((predictions.elapsed_days == 0).any())
-    assert same_day_is_scored == (protocol is SrsBenchmarkSecs)
-
-
 # Published: training rows of each fold, rows of a test block, the log rows these begin at, the
 # mean outcome of all scored reviews; and log loss and RMSE(bins) of FSRS-7 with its default
 # parameters.
@@ -125,13 +110,6 @@ def test_a_real_log_has_the_published_counts_and_scores(josh_log, protocol):
     )
     log_loss = -np.mean(np.log(np.where(recalled, p, 1 - p)))
     assert (recalled.mean(), log_loss, binned) == pytest.approx(scores, abs=1e-6)
-
-
-@BOTH
-def test_real_users_of_the_public_layout_run(real_logs, protocol):
-    for user in (8, 36):
-        log = RevlogsFolder(path=real_logs / "anki-mit", users=[user]).read(user)
-        assert_plain(protocol()(log, same_day=True), protocol(), log)
 
 
 def test_refits_on_equalised_rows_score_the_same_reviews_in_more_blocks(make_log):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from submissions import about
 
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.submit.checking import Asked, check
@@ -46,33 +47,26 @@ def register(board: Path) -> Register:
 
 def state(board: Path, **stated: Any) -> None:
     """Write what the submission of the model states."""
-    file = board / "avg" / "submission.yaml"
-    about = yaml.safe_load(file.read_text("utf-8"))
-    about["prereg"] = {"verdict": [], "content": {}, **stated}
-    file.write_text(yaml.safe_dump(about), "utf-8")
-
-
-def test_a_registration_is_judged_without_a_statement_and_shows_that(register: Register) -> None:
-    found = register()
-    assert (found.file, found.model, found.reason) == ("one.yaml", "avg", "")
-    assert found.judgement is not None
-    assert found.judgement.users == 3
-    assert [line for line in found.judgement.deviations if "without" in line]
+    about(prereg={"verdict": [], "content": {}, **stated})(board / "avg")
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "decision"),
     [
-        {"users": 4},
-        {"options": {"data.seed": 6}},
-        {"options": {"protocol.folds": 2}},
-        {"fingerprint": "0000"},
+        ({}, "undecided"),
+        ({"users": 4}, "no verdict"),
+        ({"options": {"data.seed": 6}}, "no verdict"),
+        ({"options": {"protocol.folds": 2}}, "no verdict"),
+        ({"fingerprint": "0000"}, "no verdict"),
     ],
 )
-def test_a_board_of_other_data_gives_no_verdict(register: Register, changed: Any) -> None:
+def test_a_registration_is_judged_by_the_board_it_is_about(register, changed, decision) -> None:
     found = register(**changed)
+    assert (found.file, found.model, found.reason) == ("one.yaml", "avg", "")
     assert found.judgement is not None
-    assert found.judgement.decision == "no verdict"
+    assert (found.judgement.decision, found.judgement.users) == (decision, 3)
+    # without a statement, and shows that
+    assert [line for line in found.judgement.deviations if "without" in line]
 
 
 @pytest.mark.parametrize(

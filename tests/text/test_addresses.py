@@ -40,6 +40,8 @@ def test_a_secret_is_found_and_masked_in_each_spelling() -> None:
     for address in PLAIN:
         assert not has_secret(address)
         assert masked(address, address) == address
+    # A driver may see the end of the password at the first @.
+    assert masked("no S3CRET-a", "http://u:S3CRET-a@b@h") == "no ***"
     text = "http://me:1@host failed: 1 of 11 runs"  # a short one is also a number
     assert masked(text, "http://me:1@host") == "http://me:***@host failed: 1 of 11 runs"
 
