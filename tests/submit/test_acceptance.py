@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
-from submissions import PREDICTIONS, Change, about, cell, column, without_a_user
+from submissions import PREDICTIONS, Change, about, cell, column, registered, without_a_user
 
+from srs_eval.comparison.prereg import read_prereg
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.submit.checking import Asked, check
@@ -220,18 +221,48 @@ VERIFYING: Flows = {
 }
 
 
-@pytest.mark.parametrize(("name", "flows"), [("accepting", ACCEPTING), ("verifying", VERIFYING)])
+def stated(decision: str | None, digest: str = "") -> Change:
+    """State a verdict on the hypothesis in the file, or in that of a digest."""
+
+    def change(folder: Path) -> None:
+        of = digest or read_prereg(folder.parent / "prereg" / "one.yaml").digest
+        prereg = {"digest": of, "decision": decision, "verdict": [], "content": {}}
+        about(prereg=prereg)(folder)
+
+    return change
+
+
+REGISTERING: Flows = {
+    "a verdict that the scores say": [
+        *((".", registered("one")), ("avg", stated("undecided")), "check . logs=false"),
+        *(("avg", stated(None)), "check avg logs=false"),
+        # the digest is no longer that of a file
+        *((".", registered("one", model="mine", baseline="avg")), "check . logs=false"),
+        *(("avg", stated(None)), "check . logs=false"),
+    ],
+    "other verdicts": [
+        *((".", registered("one")), ("avg", stated("kept")), "check . logs=false"),
+        *("check avg logs=false", ("avg", stated("kept, 1 deviation")), "check . logs=false"),
+    ],
+    "a digest of no file": [
+        *(("avg", stated("kept", digest="0" * 64)), "check . logs=false"),
+        *((".", registered("one")), "check . logs=false"),
+    ],
+}
+FLOWS = {"accepting": ACCEPTING, "verifying": VERIFYING, "registering": REGISTERING}
+
+
+@pytest.mark.parametrize("name", FLOWS)
 def test_commands_say_what_is_in_the_file(
     good: Path,
     tmp_path: Path,
     name: str,
-    flows: Flows,
     golden_text: Callable[[str, str], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     told = []
-    for number, (about_it, steps) in enumerate(flows.items()):
+    for number, (about_it, steps) in enumerate(FLOWS[name].items()):
         board = Path(shutil.copytree(good, tmp_path / str(number) / "board"))
         monkeypatch.chdir(board)
         told.append(f"=== {about_it}")

@@ -145,6 +145,7 @@ BAD: dict[str, tuple[str, Change]] = {
     "a protocol that cannot be built": ("code", about(protocol__options__x=1)),
     "a billion fits": ("code", about(protocol__options__base={"refits": 10**9})),
     "a billion users": ("users", about(data__options__users=10**9)),
+    "options of no class": ("missing", about(data__options={"users": 3})),
     "no options": ("missing", about(protocol__options={})),
     "a name too long for a folder": (
         "name",
@@ -218,6 +219,7 @@ BAD: dict[str, tuple[str, Change]] = {
             lambda t: t.set_column(t.schema.names.index("p"), "p", pa.array([0.5] * len(t)))
         ),
     ),
+    "a column of predictions less": ("missing", predictions(lambda t: t.drop_columns("p"))),
     "a column of predictions twice": (
         "repeated",
         predictions(lambda found: found.append_column("p", found.column("p"))),

@@ -39,6 +39,8 @@ def test_what_may_know_its_test_rows_is_not_submitted(
     (run / "summary.json").write_text(json.dumps({**summary, "in_sample": True}))
     with pytest.raises(ConfigError, match="cannot be submitted"):
         submit_run(run, tmp_path / "submitted", WRITTEN)
+    with pytest.raises(ConfigError, match="60 letters"):
+        submit_run(runs["avg"], tmp_path / "a b", WRITTEN)
     assert not (tmp_path / "submitted").exists()
 
 
