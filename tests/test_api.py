@@ -231,8 +231,7 @@ def test_an_evaluation_is_labelled_by_what_is_not_usual():
     assert made.facts.label == "Rate(shift=0.01)"
     assert sorted(made.scores.index) == ["ann", "ben"]
     assert evaluated(Rate(), log(), name="mine", **NAMES).facts.label == "mine"
-    made = evaluated("moving_avg", log(), rate=0.1, **NAMES)
-    assert made.facts.label == "moving_avg(rate=0.1)"
+    assert evaluated("fsrs45_default", log(), **NAMES).facts.label == "fsrs45_default"
 
 
 def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
