@@ -316,20 +316,21 @@ def test_a_fit_to_everything_predicts_and_exports():
 
 def test_recall_in_some_days_is_what_is_predicted_of_a_review_then():
     """Each card is given a last review so many days later, which the fit knows nothing of."""
-    frame = log(("ann",)).drop(columns="learner")
-    fitted = se.fit("fsrs6", frame, fit="s0", **OF_ONE, progress=False)
+    frame = log()
+    fitted = se.fit("fsrs6", frame, fit="s0", **NAMES, progress=False)
     found = fitted.predict_at([1, 7, 30])
     assert (fitted.predict_at(0)["recall"] > found["recall"][::3].max()).all()
     for days in (-1, [], [[1]], np.nan):
         with pytest.raises(ConfigError):
             fitted.predict_at(days)
-    assert list(found.index) == list(range(3 * frame["item"].nunique()))
-    last = frame.sort_values("answered_at").drop_duplicates("item", keep="last")
+    cards = frame.sort_values("answered_at").drop_duplicates(["learner", "item"], keep="last")
+    assert list(found.index) == list(range(3 * len(cards)))
     for days, of_days in found.groupby("days"):
-        later = last.assign(answered_at=last["answered_at"] + pd.Timedelta(days=days))
-        expected = fitted.predict(pd.concat([frame, later])).groupby("card")["p"].last()
-        actual = of_days.set_index("card")["recall"][expected.index]
-        assert len(actual) > 10  # the others' first intervals are rare
+        later = cards.assign(answered_at=cards["answered_at"] + pd.Timedelta(days=days))
+        seen = fitted.predict(pd.concat([frame, later]))
+        expected = seen.groupby(["user", "card"])["p"].last()
+        actual = of_days.set_index(["user", "card"])["recall"][expected.index]
+        assert len(actual) > 20  # the others' first intervals are rare
         np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
