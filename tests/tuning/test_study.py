@@ -160,6 +160,12 @@ def test_any_number_that_a_job_returns_is_a_value_and_nothing_else(
     assert (found.best is None, bool(found.complaint)) == (value is None, value is None)
 
 
+def test_the_highest_value_is_the_best_where_it_is_to_be_high(tmp_path: Path) -> None:
+    options = SearchOptions(n_trials=3, direction="maximize")
+    found = search(tmp_path, SPACE, options, lambda words, number: jobs([0.2, 0.7, 0.7][number]))
+    assert (found.best and found.best.number) == 1
+
+
 def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubted(
     tmp_path: Path, golden_text: Callable[[str, str], None]
 ) -> None:
