@@ -1,5 +1,6 @@
 """An experiment evaluated in Python."""
 
+import importlib
 from dataclasses import fields
 from functools import partial
 from io import StringIO
@@ -11,7 +12,7 @@ from tqdm import tqdm
 from srs_eval.algorithms.baselines import Average
 from srs_eval.compute.processes import Processes
 from srs_eval.errors import ReviewLogError
-from srs_eval.experiment.description import NUMBERS_DEPEND_ON, config_hash
+from srs_eval.experiment.description import NUMBERS_DEPEND_ON, _code_hash, config_hash
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
@@ -67,3 +68,14 @@ def test_the_digest_is_of_the_configuration_of_an_experiment():
     content = dict.fromkeys(NUMBERS_DEPEND_ON, 1)
     assert config_hash({**content, "notes": "x"}) == config_hash(content)
     assert config_hash({**content, "seed": 2}) != config_hash(content)
+
+
+def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    file, own = tmp_path / "of_a_plug_in.py", _code_hash([])
+    found = set()
+    for content in ("1", "2"):
+        file.write_text(f"class Mine:\n    number = {content}\n")
+        found.add(_code_hash([importlib.import_module(file.stem).Mine(), Average()]))
+    assert len({own, *found}) == 3
+    assert _code_hash([Average()]) == own
