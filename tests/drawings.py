@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.collections import Collection
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -111,7 +112,9 @@ CONTRIBUTIONS = [[Contribution("today", 0.004, 0.001), Contribution("deck", -0.0
 def others() -> dict[str, Figure | None]:
     """Figures of what is rare."""
     some, odd = simulated(300), ugly()
-    falling = some.curves.p
+    falling, close = some.curves.p, (0.95, 0.7, 0.701)
+    outcomes = some.p, some.recalled
+    uneven = {"few": user_scores(3), "many": user_scores(40)}
     changed = {
         "rising curves": falling[:, ::-1],
         "flat curves": 0 * falling + 0.9,
@@ -120,16 +123,19 @@ def others() -> dict[str, Figure | None]:
     }
     return {
         "calibration of few": plots.calibration_figure(odd["five levels"]),
+        "calibration of many": plots.calibration_figure(simulated(30_000)),
         "calibration of none": plots.calibration_figure(odd["none"]),
         "corp of none": plots.corp_figure(odd["none"]),
         "bins on axes": on_axes(plots.plot_bins, *columns_of(some))[0].figure,
         "bins without facts": plots.bins_figure(odd["thirty"]),
+        "roc at thresholds": on_axes(plots.plot_roc, *outcomes, thresholds=close)[0].figure,
         "roc of recalls": plots.roc_figure(odd["all recalled"]),
         "roc of lapses": plots.roc_figure(odd["all forgotten"]),
         "versus of many": versus(3000, "higher"),
         "versus of errors": versus(3, "zero"),
         "versus of one": versus(1, "neither"),
         "users of many": users_figure(1000),
+        "uneven users": plots.users_figure(uneven),
         "users of one": users_figure(1),
         "users of none": users_figure(0),
         "contributions": plots.contributions_figure(CONTRIBUTIONS * 2, title="a_1"),
@@ -155,22 +161,36 @@ def _shape(points) -> str:
     return f"{len(points)} points from {ends}, mean {_numbers(points.mean(axis=0))}"
 
 
+_LOOKS = ("linewidth", "markersize", "fontsize", "ha", "va", "zorder", "color", "facecolor")
+
+
+def _looks(artist) -> str:
+    """Tell widths, sizes, places and colours."""
+    found = []
+    for name in _LOOKS:
+        value = getattr(artist, f"get_{name}", str)()
+        found.append(to_hex(value, keep_alpha=True) if "color" in name and value else str(value))
+    return " ".join(filter(None, found))
+
+
 def _told(artist) -> str | None:
     label = str(artist.get_label())
     name = "" if label.startswith("_") else f" {label!r}"
-    if isinstance(artist, Line2D):
-        return f"line{name} {_shape(artist.get_xydata())}, width {_numbers(artist.get_lw())}"
     if isinstance(artist, Collection):
         corners = [path.vertices for path in artist.get_paths()] or [np.zeros((0, 2))]
         places = f", at {_shape(artist.get_offsets())}" if len(artist.get_offsets()) > 1 else ""
-        kinds = artist.get_linewidths(), artist.get_facecolor(), getattr(artist, "_sizes", [])
+        colours = artist.get_edgecolor(), artist.get_facecolor()
+        kinds = artist.get_linewidths(), *colours, getattr(artist, "_sizes", [])
         shades = [_numbers(of.mean(axis=0)) for of in map(np.atleast_1d, kinds) if len(of)]
         return f"collection{name} {_shape(np.concatenate(corners))}{places}, {shades}"
+    if isinstance(artist, Line2D):
+        return f"line{name} {_shape(artist.get_xydata())}, {_looks(artist)}"
     if isinstance(artist, Patch):
         corners = artist.get_patch_transform().transform(artist.get_path().vertices)
-        return f"patch{name} {_shape(corners)}"
+        return f"patch{name} {_shape(corners)}, {_looks(artist)}"
     if isinstance(artist, Text) and artist.get_text():
-        return f"text {artist.get_text()!r} at {_numbers(artist.get_position())}"
+        place = _numbers(artist.get_position())
+        return f"text {artist.get_text()!r} at {place}, {_looks(artist)}"
     return None
 
 
@@ -179,7 +199,7 @@ def told(figure: Figure | None) -> str:
     if figure is None:
         return "no figure\n"
     lines = [f"size {_numbers(figure.get_size_inches())}"]
-    lines += [f"text {text.get_text()!r}" for text in figure.texts]
+    lines += [str(_told(text)) for text in figure.texts]
     for axes in [inner for one in figure.axes for inner in (one, *one.child_axes)]:
         limits = _numbers(axes.get_xlim()), _numbers(axes.get_ylim())
         lines.append(f"axes {limits[0]}, {limits[1]}: {axes.get_xlabel()!r}, {axes.get_ylabel()!r}")

@@ -163,9 +163,13 @@ def reviews_of_the_day(reviews):
     return 0.9 - 0.5 / (2 + np.arange(len(reviews)) - day_begins(reviews))
 
 
+def counts(reviews):
+    return earlier_on_card(reviews.card, reviews.recalled)
+
+
 @np.errstate(all="ignore")
 def raises_counts_to_a_power(reviews):
-    growth = 2.0 ** earlier_on_card(reviews.card, reviews.recalled)
+    growth = 2.0 ** counts(reviews)
     return 0.5 ** (growth * (1 + 1 / growth) / growth / 2) / 1.01
 
 
@@ -279,6 +283,8 @@ caught(
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
 caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
+caught(RARE, "5,000 reviews (", HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)])
+caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 caught(RARE, "a few reviews", learns("DividesByASpread", divides_by_a_spread))
 
 
@@ -400,8 +406,12 @@ class CurveLeaksIntoOneArray(SharesOneArrayAmongItsModels):
         return CurvedModel(super().model(level).predicted, (level,), curve)
 
 
-class WritesLaterIntoWhatItReturned(Learns):
-    """Puts the answers into earlier predictions once it learns them; a copy does not mind."""
+@caught_by(KEPT, "train rows, test rows, elapsed")
+class WritesIntoWhatItGetsAndReturns(Learns):
+    """Changes what it was given, as trainers with mini-batches do by accident.
+
+    And puts the answers into earlier predictions once it learns them.
+    """
 
     returned: ClassVar[list] = []
 
@@ -409,24 +419,7 @@ class WritesLaterIntoWhatItReturned(Learns):
         for tested, p in self.returned:
             known = tested < len(reviews)
             p[known] = np.where(reviews.recalled[tested[known]], 0.999, 0.001)
-        return super().level(reviews, rows)
-
-    def model(self, level):
-        honest = super().model(level)
-
-        def predicted(reviews, rows):
-            self.returned.append((rows, honest.predict(reviews, rows)))
-            return self.returned[-1][1]
-
-        return CurvedModel(predicted, (level,), honest.curve)
-
-
-@caught_by(KEPT, "train rows, test rows, elapsed")
-class ShufflesItsTrainingRows(Learns):
-    """Changes what it was given, as trainers with mini-batches do by accident."""
-
-    def level(self, reviews, rows):
-        level = super().level(reviews, np.sort(rows))
+        level = super().level(reviews, rows)
         rows[:] = rows[::-1]
         return level
 
@@ -434,9 +427,9 @@ class ShufflesItsTrainingRows(Learns):
         honest = super().model(level)
 
         def predicted(reviews, rows):
-            p = honest.predict(reviews, rows)
+            self.returned.append((rows.copy(), honest.predict(reviews, rows)))
             rows[:] = rows[::-1]
-            return p
+            return self.returned[-1][1]
 
         def curve(reviews, rows, elapsed):
             p = honest.predict_at(reviews, rows, elapsed)
@@ -596,34 +589,25 @@ class HasPredictionsInSinglePrecision(Honest):
         p = super().predicted(reviews, rows).astype(np.float32)
         return np.nextafter(p, np.float32(len(rows) % 2))
 
-    def curve(self, reviews, rows, elapsed):
-        return super().curve(reviews, rows, elapsed).astype(np.float32)
+
+@dataclass(frozen=True)
+class Silent:
+    predict: object
 
 
-class HasAnArrayOfParameters(Honest):
-    """Honest, as is what follows: what evaluations record may be undefined, or nothing."""
+class HasStepsAndNoParameters(Honest):
+    """Honest: evaluations ask for no parameters."""
 
     def fit(self, reviews, rows, rng):
-        return Model(self.predicted, parameters=np.array([0.9, np.nan]))
+        return Silent(self.predicted)
 
     def fit_in_steps(self, reviews, rows, rng):
         yield self.fit(reviews, rows, rng)
 
 
-class Silent:
-    def predict(self, reviews, rows):
-        return forgetting(reviews.elapsed[rows])
-
-
-class HasStepsAndNoParameters(HasAnArrayOfParameters):
-    def fit(self, reviews, rows, rng):
-        return Silent()
-
-
 HONEST = [
     *(Honest, NeedsManyReviews, RefusesWhomItLearnedFrom, HasPredictionsInSinglePrecision),
-    *(HasStepsAndNoParameters, HasAnArrayOfParameters, SharesOneArrayAmongItsModels),
-    WritesLaterIntoWhatItReturned,
+    *(HasStepsAndNoParameters, SharesOneArrayAmongItsModels),
     reads(
         "LearnsUntilThePreviousReview",
         lambda log: recalled_until(log, rows_by_card(log.card).previous() + 1),

@@ -86,3 +86,29 @@ def without_a_user(folder: Path) -> None:
     reviews = pq.read_table(folder / RESULTS).column("reviews").to_pylist()[1:]
     table(lambda columns: columns.update({k: v[1:] for k, v in columns.items()}))(folder)
     about(data__users=len(reviews), data__reviews=sum(reviews))(folder)
+
+
+REGISTERED = {
+    "hypothesis": "The mean beats a constant.",
+    "model": "avg",
+    "baseline": "constant",
+    "metric": "log_loss",
+    "smallest_difference": 0.00001,
+    "users": 3,
+    "data": "synthetic",
+    "protocol": "srs_benchmark",
+    "stopping_rule": "three users",
+    "direction": "not_worse",
+    "options": {"data.seed": 5, "seed": 1},
+}
+
+
+def registered(name: str, **changed: object) -> Change:
+    """Write a pre-registration into a leaderboard."""
+
+    def write(board: Path) -> None:
+        (board / "prereg").mkdir(exist_ok=True)
+        content = yaml.safe_dump({**REGISTERED, **changed})
+        (board / "prereg" / f"{name}.yaml").write_text(content, encoding="utf-8")
+
+    return write

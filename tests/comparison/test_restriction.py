@@ -122,31 +122,6 @@ def test_one_user_is_compared_review_by_review_on_those_in_common(make_run):
     assert ((board.lo < board.mean) & (board.mean < board.hi)).all()
 
 
-def test_one_user_left_of_several_has_an_interval_of_its_own(make_run):
-    board = verdict_of(make_run("a", [12, 1]), make_run("b", [12], blur=1)).leaderboard
-    (of_several, of_one) = zip(board.lo, board.hi, strict=True)
-    assert of_one == (0.1, 0.9)
-    assert 0.1 < of_several[0] < board.mean[0] < of_several[1] < 0.9
-
-
-def test_users_without_a_review_in_common_and_those_of_a_failed_fold_are_left_out(make_run):
-    folders = (
-        make_run("a", rows={3: slice(0, 40), 7: slice(0, 30)}),
-        make_run("b", rows={3: slice(40, None), 7: slice(30, None), 9: slice(0, 50)}, failed=[9]),
-    )
-    paired = intersected(*folders)
-    assert set(paired.users) == set(range(1, 13)) - {3, 7, 9}
-    assert not paired.restricted
-    assert paired.notes[1].endswith("users 3, 7")
-
-
-def test_without_predictions_only_users_scored_alike_are_left_and_that_is_said(overlapping):
-    (overlapping[1] / "predictions.parquet").unlink()
-    paired = intersected(*overlapping)
-    assert set(paired.users) == set(range(1, 13)) - {4, 5}
-    assert "b kept no predictions" in paired.notes[1]
-
-
 def test_a_review_that_a_run_predicted_twice_cannot_be_compared(overlapping):
     folder = overlapping[1]
     once = pd.read_parquet(folder / "predictions.parquet")
@@ -171,14 +146,3 @@ def test_the_constant_to_beat_and_counts_of_lapses_are_those_of_one_run(overlapp
         change(folder, "scores", **{metric: 1.0})
     found = intersected(*overlapping).scores(metric)
     assert found[3, 0] == found[3, 1] != 1
-
-
-def test_metrics_that_predictions_do_not_tell_are_of_the_other_users_only(overlapping):
-    for folder in overlapping:
-        change(folder, "scores", temporal_rise=0.25)
-    paired = intersected(*overlapping)
-    is_common = np.isin(paired.users, [4, 5])
-    found = paired.scores("temporal_rise")
-    np.testing.assert_array_equal(found[:, 0], np.where(is_common, np.nan, 0.25))
-    np.testing.assert_array_equal(found[:, 0], found[:, 1])
-    assert "temporal_rise" in paired.notes[1]

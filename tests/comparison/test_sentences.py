@@ -111,6 +111,25 @@ SAID = {
     "in common": lambda run: judged(
         run("a"), run("b", range(1, 12), blur=1, failed=[7]), intersect=True
     ),
+    "one user left of several": lambda run: judged(
+        run("a", [12, 1]), run("b", [12], blur=1), intersect=True
+    ),
+    "users without reviews in common, and a failed fold": lambda run: judged(
+        run("a", rows={3: slice(0, 40), 7: slice(0, 30)}),
+        run("b", blur=1, rows={3: slice(40, None), 7: slice(30, None)}, failed=[9]),
+        intersect=True,
+    ),
+    "reviews in common, and a metric that predictions do not tell": lambda run: judged(
+        put(run("a", rows={4: slice(0, 100)}), rmse=[0.25, 0.3] * 6),
+        put(run("b", rows={4: slice(30, None)}, blur=1), rmse=[0.3, 0.33] * 6),
+        metric="rmse",
+        intersect=True,
+    ),
+    "reviews in common without predictions": lambda run: judged(
+        run("a", rows={4: slice(0, 100)}),
+        *without_predictions([run("b", rows={4: slice(30, None)}, blur=1)]),
+        intersect=True,
+    ),
     "a run without the metric": lambda run: judged(
         *two(run, when="at_review"), drop(run("c", blur=0.8), "log_loss")
     ),
@@ -256,6 +275,9 @@ def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
         run["name"]: Path(run["folder"]).name.partition("_")[2] or Path(run["folder"]).name
         for run in as_json(verdict)["runs"]
     } == names
+    for table in latex(verdict).split("\\caption{")[1:]:
+        caption, rows = table.split("\\label", 1)
+        assert ("14 of 15 fits fell back" in caption) == ("\\S{}" in rows.partition("\\midrule")[2])
     for _, _, figure in figures(verdict):
         words = " ".join(text.get_text() for text in figure.texts)
         assert "14 of 15 fits fell back" in words

@@ -67,7 +67,7 @@ def test_cells_of_predictions_do_as_well_as_each():
 def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(weyl):
     """Without mirror images: at 0.8 none of them are near."""
     p, recalled = weyl(3000, 0.1)
-    curve = reliability_of(counted(p, recalled), resamples=40)
+    curve = reliability_of(counted(p, recalled), resamples=40, points=1001)
     assert (curve.smece, curve.n) == (pytest.approx(smece_exact(p, recalled)), 3000)
     assert (curve.sigma, curve.smece_floor) == (curve.smece, pytest.approx(smece_floor(p)))
     at = np.searchsorted(curve.p_grid, 0.8)
@@ -76,13 +76,15 @@ def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(w
     height = kernel.sum() / len(p) / (curve.sigma * math.sqrt(2 * math.pi))
     assert curve.density[at] == pytest.approx(height, rel=1e-3)
     defined = ~np.isnan(curve.observed)
-    assert 0 < defined.sum() < len(defined)
+    nearby = np.exp(-0.5 * ((p[:, None] - curve.p_grid) / curve.sigma) ** 2).sum(axis=0)
+    assert (defined == (nearby >= 0.5)).all()
     for low, high in ((curve.lo, curve.hi), (curve.null_lo, curve.null_hi)):
         assert (np.isnan(low) == ~defined).all()
         assert (low[defined] <= high[defined]).all()
         assert low[defined].min() >= 0
         assert high[defined].max() <= 1
     assert curve.lo[at] < curve.observed[at] < curve.hi[at]
+    assert 0.1 * curve.smece < curve.half_width < curve.smece
     assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
     assert math.isnan(reliability_of(counted([], [])).smece)
 

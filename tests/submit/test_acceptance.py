@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
-from submissions import ABOUT, RESULTS, about, cell, without_a_user
+from submissions import PREDICTIONS, Change, about, cell, column, registered, without_a_user
 
+from srs_eval.comparison.prereg import read_prereg
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.submit.checking import Asked, check
@@ -20,7 +22,6 @@ from srs_eval.submit.command import command
 from srs_eval.submit.declared import DECLARED, _unstarted
 from srs_eval.submit.logs_check import scored_rows, source_of
 from srs_eval.submit.problems import SubmissionError
-from srs_eval.submit.verifying import accept, verify
 
 SECRET = {
     "_target_": "srs_eval.data.sql.SqlQuery",
@@ -32,18 +33,6 @@ def found_in(*folders: Path, **asked: Any) -> list[tuple[str, str]]:
     """Kinds of the problems, and the folders they are in."""
     problems = check([*folders], Asked(**asked)).problems
     return [(each.kind, each.file.parent.name) for each in problems]
-
-
-def refused(call: Callable[..., object], *given: object) -> list[tuple[str, str]]:
-    """Kinds of the problems for which a call refuses a submission, and where they are."""
-    with pytest.raises(SubmissionError) as error:
-        call(*given)
-    return [(each.kind, each.where) for each in error.value.found]
-
-
-def accepted(board: Path, *names: str) -> None:
-    for name in names:
-        accept(board / name, None, "")
 
 
 ORACLE = {"_target_": "srs_eval.algorithms.oracle.Oracle"}
@@ -105,17 +94,6 @@ def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(na
     ]
 
 
-def test_no_query_and_no_class_of_others_is_built_without_trust(
-    board: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "logs.duckdb"
-    path.touch()
-    for options in (SECRET, {"_target_": "submissions.Source", "path": "x"}):
-        about(data__options=options, data__name="x", data__version="1")(board / "avg")
-        assert found_in(board / "avg", path=path) == [("code", "avg")]
-        assert refused(verify, board / "avg", Asked(path=path)) == [("code", "data.options")]
-
-
 def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:
     reader = {"_target_": "srs_eval.data.table.ReviewTable", "path": "/etc/passwd"}
     columns = {"_target_": "srs_eval.data.table_options.Columns", "card": "c"}
@@ -129,16 +107,6 @@ def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:
     for further in ({"query": "q"}, {"columns": {**columns, "_target_": "os.system"}}):
         with pytest.raises(SubmissionError):
             source({**reader, **further})
-
-
-@pytest.mark.parametrize(
-    ("target", "kinds"),
-    [("os.system", []), ("submissions.about", []), ("srs_eval.new.command", ["code"])],
-)
-def test_code_of_others_is_not_run(board: Path, target: str, kinds: list[str]) -> None:
-    about(algorithm={"_target_": target})(board / "avg")
-    assert [kind for kind, _ in found_in(board)] == kinds
-    assert {kind for kind, _ in refused(verify, board / "avg")} == {"code"}
 
 
 def test_reading_stops_when_many_users_differ(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,86 +127,154 @@ def test_an_error_of_one_submission_hides_no_others(
     assert set(found_in(board)) == {("unreadable", board.name), ("range", "constant")}
 
 
-def test_a_folder_has_a_plain_name_and_is_no_link(board: Path, tmp_path: Path) -> None:
+def test_a_folder_has_a_plain_name(board: Path, tmp_path: Path) -> None:
     for name in ("-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"):
         (board / "avg").rename(tmp_path / name)
         assert "name" in dict(found_in(tmp_path / name)), name
         (tmp_path / name).rename(board / "avg")
-    (board / "again").symlink_to(board / "avg")
-    assert found_in(board) == found_in(board / "again") == [("link", board.name)]
-    assert found_in(board / "avg") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "title", "kinds"),
-    [
-        ("AVG", "another", {"name", "duplicate"}),
-        ("copy", "\uff21VG", {"repeated", "duplicate"}),
-    ],
-)
-def test_a_copy_is_not_accepted(board: Path, name: str, title: str, kinds: set[str]) -> None:
-    accepted(board, "avg")
-    shutil.copytree(board / "avg", board / name)
-    about(model=title)(board / name)
-    with pytest.raises(SubmissionError) as error:
-        accept(board / name, None, "")
-    assert {each.kind for each in error.value.found} == kinds
-    assert {each.file.parts[-2] for each in error.value.found} <= {name, board.name}
+def copied(to: str, title: str) -> Change:
+    """Copy a submission into another folder, under another title."""
+    return lambda folder: about(model=title)(Path(shutil.copytree(folder, folder.parent / to)))
 
 
-def test_a_copy_of_what_was_not_accepted_yet_is_seen_by_accept(board: Path) -> None:
-    shutil.copytree(board / "constant", board / "a_copy")
-    about(model="mine")(board / "a_copy")
-    assert found_in(board) == [("duplicate", "constant")]
-    for name in ("a_copy", "constant"):
-        assert [kind for kind, _ in refused(accept, board / name, None, "")] == ["duplicate"]
-    shutil.rmtree(board / "a_copy")
-    accepted(board, "constant")
-
-
-def test_an_accepted_submission_stays_as_it_is_on_its_board(board: Path) -> None:
-    accepted(board, "avg")
-    cell("auc", 0.75)(board / "avg")
-    assert ("changed", "avg") in found_in(board)
-    about(data__version="3")(board / "avg")
-    found = [(p.file.name, p.where) for p in check([board]).problems if p.kind == "changed"]
-    assert found == [(RESULTS, ""), (ABOUT, ""), (ABOUT, "protocol, data")]
-    shutil.rmtree(board / "avg")
-    assert [kind for kind, _ in found_in(board)] == ["missing"]
-
-
-def test_a_board_and_its_versions_are_those_of_its_first_accepted_submission(board: Path) -> None:
-    accepted(board, "avg")
-    about(protocol__version="99")(board / "avg")
-    assert "version" in dict(found_in(board / "avg", accepting=True))
-    for name in ("constant", "avg"):
-        about(protocol={"name": "mine", "version": "1", "options": {"_target_": "a.B"}})(
-            board / name
-        )
-    accepted(board, "constant")
-    assert refused(accept, board / "avg", None, "") == [("changed", "protocol, data")]
-
-
-def test_a_board_has_the_users_of_its_first_accepted_submission(board: Path) -> None:
-    accepted(board, "avg")
-    without_a_user(board / "constant")
-    for folder in (board, board / "constant"):
-        assert [kind for kind, _ in found_in(folder, logs=False)] == ["users"]
-    assert "users" in dict(refused(accept, board / "constant", None, ""))
-
-
-def test_an_archive_stays_whatever_its_algorithm_declares_now(board: Path) -> None:
-    accepted(board, "avg")
-    about(algorithm=ORACLE)(board / "constant")
-    assert refused(accept, board / "constant", None, "")
-    assert found_in(board / "avg") == []
-
-
-def test_what_is_no_leaderboard_is_refused_in_two_lines(
-    board: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(["check", str(board.parent)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 2
-    # the record is not written by hand
+def by_hand(board: Path) -> None:
     (board / "accepted.yaml").write_text("submissions: {avg: [{mark: best}]}\n")
-    assert command(["check", str(board)]) == 2
+
+
+def elsewhere(target: str) -> Change:
+    return about(algorithm={"_target_": target})
+
+
+def of_data(**options: str) -> Change:
+    return about(data__options=options, data__name="x", data__version="1")
+
+
+def linked(board: Path) -> None:
+    (board / "again").symlink_to(board / "avg")
+
+
+OTHERS = about(protocol={"name": "mine", "version": "1", "options": {"_target_": "a.B"}})
+# Commands, and changes of folders between them.
+Flows = dict[str, list[str | tuple[str, Change]]]
+ACCEPTING: Flows = {
+    "an accepted submission stays as it is": [
+        *("accept avg", ("avg", cell("auc", 0.75)), "check ."),
+        *(("avg", about(data__version="3")), "check .", ("avg", shutil.rmtree), "check ."),
+    ],
+    "versions are appended": [
+        *("accept avg note=first", "accept constant", "check .", "accept avg note=again"),
+        *(("avg", about(description="Another.")), "check .", "accept avg note=second", "check ."),
+    ],
+    "predictions are part of what is accepted": [
+        *("accept avg", ("avg", lambda folder: (folder / PREDICTIONS).unlink())),
+        *("check .", "accept avg", "check ."),
+    ],
+    "a version of the protocol that there is not": [
+        *("accept avg", ("avg", about(protocol__version="99")), "accept avg"),
+    ],
+    "of another board": [
+        *("accept avg", ("constant", OTHERS), ("avg", OTHERS), "accept constant", "accept avg"),
+    ],
+    "fewer users than the board has": [
+        *("accept avg", ("constant", without_a_user), "check . logs=false"),
+        *("check constant logs=false", "accept constant"),
+    ],
+    "a copy whose folder has the name": [
+        *("accept avg", ("avg", copied("AVG", "another")), "accept AVG"),
+    ],
+    "a copy whose title looks the same": [
+        *("accept avg", ("avg", copied("copy", "\uff21VG")), "accept copy"),
+    ],
+    "a copy of what was not accepted": [
+        *(("constant", copied("a_copy", "mine")), "check .", "accept a_copy", "accept constant"),
+        *(("a_copy", shutil.rmtree), "accept constant"),
+    ],
+    "what an algorithm declares now": [
+        *("accept avg", ("constant", about(algorithm=ORACLE)), "accept constant", "check avg"),
+    ],
+    "no leaderboard": ["check ..", (".", by_hand), "check ."],
+    "a link beside": [(".", linked), "check .", "check again", "check avg"],
+}
+VERIFYING: Flows = {
+    "equal scores, and others": [
+        *("verify constant", "accept constant mark=verified", "check ."),
+        *(("constant", about(algorithm__p=0.7)), "verify constant"),
+        *(("constant", about(algorithm__p=0.8, parameters=7)),),
+        *(("constant", column("fit.fits", of=1)), "verify constant"),
+    ],
+    "scores within a tolerance": [
+        *(("constant", about(algorithm__p=0.8001)), "verify constant"),
+        *("verify constant tolerance=0.001", "accept constant mark=verified tolerance=0.001"),
+    ],
+    "a program": [("avg", elsewhere("os.system")), "check .", "verify avg"],
+    "code of others": [("avg", elsewhere("submissions.about")), "check .", "verify avg"],
+    "what is no algorithm": [("avg", elsewhere("srs_eval.new.command")), "check .", "verify avg"],
+    "a query": [
+        *(("avg", of_data(**SECRET)), "check avg data.path=avg", "verify avg data.path=avg"),
+    ],
+    "a source of others": [
+        *(("avg", of_data(_target_="submissions.Source", path="x")), "check avg data.path=avg"),
+        "verify avg data.path=avg",
+    ],
+}
+
+
+def stated(decision: str | None, digest: str = "") -> Change:
+    """State a verdict on the hypothesis in the file, or in that of a digest."""
+
+    def change(folder: Path) -> None:
+        of = digest or read_prereg(folder.parent / "prereg" / "one.yaml").digest
+        prereg = {"digest": of, "decision": decision, "verdict": [], "content": {}}
+        about(prereg=prereg)(folder)
+
+    return change
+
+
+REGISTERING: Flows = {
+    "a verdict that the scores say": [
+        *((".", registered("one")), ("avg", stated("undecided")), "check . logs=false"),
+        *(("avg", stated(None)), "check avg logs=false"),
+        # the digest is no longer that of a file
+        *((".", registered("one", model="mine", baseline="avg")), "check . logs=false"),
+        *(("avg", stated(None)), "check . logs=false"),
+    ],
+    "other verdicts": [
+        *((".", registered("one")), ("avg", stated("kept")), "check . logs=false"),
+        *("check avg logs=false", ("avg", stated("kept, 1 deviation")), "check . logs=false"),
+    ],
+    "a digest of no file": [
+        *(("avg", stated("kept", digest="0" * 64)), "check . logs=false"),
+        *((".", registered("one")), "check . logs=false"),
+    ],
+}
+FLOWS = {"accepting": ACCEPTING, "verifying": VERIFYING, "registering": REGISTERING}
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_commands_say_what_is_in_the_file(
+    good: Path,
+    tmp_path: Path,
+    name: str,
+    golden_text: Callable[[str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = []
+    for number, (about_it, steps) in enumerate(FLOWS[name].items()):
+        board = Path(shutil.copytree(good, tmp_path / str(number) / "board"))
+        monkeypatch.chdir(board)
+        told.append(f"=== {about_it}")
+        for step in steps:
+            if isinstance(step, str):
+                status = command(step.split())
+                said = capsys.readouterr()
+                told += [f"$ {step} -> {status}", said.out + said.err]
+            else:
+                step[1](board / step[0])
+        record = board / "accepted.yaml"
+        told += [record.read_text("utf-8")] if record.exists() else []
+    text = "\n".join(told).replace(f"{tmp_path}/", "")
+    text = re.sub(r"\b\d{4}-\d\d-\d\d\b", "DAY", re.sub(r"\b[0-9a-f]{16,}\b", "DIGEST", text))
+    golden_text(f"submit_{name}", text)

@@ -145,6 +145,7 @@ BAD: dict[str, tuple[str, Change]] = {
     "a protocol that cannot be built": ("code", about(protocol__options__x=1)),
     "a billion fits": ("code", about(protocol__options__base={"refits": 10**9})),
     "a billion users": ("users", about(data__options__users=10**9)),
+    "options of no class": ("missing", about(data__options={"users": 3})),
     "no options": ("missing", about(protocol__options={})),
     "a name too long for a folder": (
         "name",
@@ -181,6 +182,8 @@ BAD: dict[str, tuple[str, Change]] = {
     "a billion reviews of a user": ("reviews", cell("reviews", 10**9)),
     "more reviews": ("reviews", cell("reviews", lambda n: n + 1)),
     "more fits that failed than fits": ("range", cell("fit.failed", 99)),
+    "seconds below 0": ("range", cell("fit.seconds", -1.0)),
+    "endless seconds": ("range", cell("fit.seconds", math.inf)),
     "Inf": ("range", cell("auc", math.inf)),
     "out of bounds": ("range", cell("auc", 1 + 1e-6)),
     "NaN in place of a bad score": ("range", cell("log_loss", math.nan)),
@@ -217,6 +220,11 @@ BAD: dict[str, tuple[str, Change]] = {
         predictions(
             lambda t: t.set_column(t.schema.names.index("p"), "p", pa.array([0.5] * len(t)))
         ),
+    ),
+    "a column of predictions less": ("missing", predictions(lambda t: t.drop_columns("p"))),
+    "markup in a user of predictions": (
+        "text",
+        predictions(lambda t: t.set_column(0, "user", pa.array(["<b>"] * len(t)))),
     ),
     "a column of predictions twice": (
         "repeated",
