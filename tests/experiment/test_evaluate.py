@@ -12,6 +12,7 @@ from tqdm import tqdm
 from srs_eval.algorithms.baselines import Average
 from srs_eval.compute.processes import Processes
 from srs_eval.errors import FailedAlikeError, ReviewLogError
+from srs_eval.evaluation.limits import FitLimits
 from srs_eval.experiment.description import NUMBERS_DEPEND_ON, _code_hash, config_hash
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment
@@ -72,10 +73,12 @@ class WorksForOne(Average):
 
 
 def test_an_evaluation_goes_on_once_a_fit_has_worked(experiment, logs_of):
-    result = evaluate(experiment(WorksForOne(), source=logs_of(1, 3, 4, 5, 6)))
+    limits = FitLimits(fail_fast=True)
+    source = logs_of(1, 3, 4, 5, 6)
+    result = evaluate(experiment(WorksForOne(), source=source), limits=limits)
     assert (result.complete, result.facts.failed) == ((3,), 20)
     with pytest.raises(FailedAlikeError):
-        evaluate(experiment(WorksForOne(), source=logs_of(4, 5, 6, 3)))
+        evaluate(experiment(WorksForOne(), source=logs_of(4, 5, 6, 3)), limits=limits)
 
 
 def test_the_digest_is_of_the_configuration_of_an_experiment():
