@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import rest_nightly
 from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, run_here, summary_of
 
 from srs_eval.config.settings import GROUPS
@@ -141,15 +140,10 @@ def test_flags_of_hydra_still_work(here: Here) -> None:
     assert here("--hydra-help").status == 0
     assert here("--version").out.startswith("srs_eval ")
     assert "parameters: null" in here("algo=fsrs6", "--cfg", "job", "--package", "algo").out
-
-
-@pytest.mark.slow
-def test_tab_completion_offers_groups_and_options(tmp_path: Path) -> None:
     line = "srs-eval algo=f"
     env = {"COMP_LINE": line, "COMP_POINT": str(len(line))}
-    done = apart(tmp_path, "-sc", "query=bash", env=env)
-    assert "algo=fsrs6" in done.out.split()
-    assert apart(tmp_path, "--shell-completion", "install=bash").status == 0
+    assert "algo=fsrs6" in apart(here.folder, "-sc", "query=bash", env=env).out.split()
+    assert apart(here.folder, "--shell-completion", "install=bash").status == 0
 
 
 def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
@@ -232,22 +226,17 @@ def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
     assert outcome_of(tmp_path / "out")["status"] == "ok"
 
 
-def test_the_same_seed_gives_the_same_files(here: Here, run: Finished) -> None:
+def test_the_same_seed_gives_the_same_files_and_another_run_keeps_nothing(
+    here: Here, run: Finished
+) -> None:
     before = list(sys.argv)
-    done = here("algo=hlr", *WORDS, "hydra.run.dir=second")
-    assert done.status == 0, done.err
+    assert here("algo=hlr", *WORDS, "hydra.run.dir=out").status == 0
     assert sys.argv == before
     for name in ("scores.parquet", "predictions.parquet", "curves.parquet"):
-        first, second = ((folder / name).read_bytes() for folder in (run[0], Path("second")))
-        assert first == second, name
-
-
-def test_a_reused_folder_keeps_nothing_of_the_run_before(here: Here, run: Finished) -> None:
-    shutil.copytree(run[0], "out")
-    assert (here.folder / "out" / "curves.parquet").is_file()
-    here("algo=moving_avg", *SMALL, *QUIET, "hydra.run.dir=out")
-    assert not (here.folder / "out" / "curves.parquet").exists()
-    assert summary_of(here.folder / "out")["algo"] == "moving_avg"
+        assert (run[0] / name).read_bytes() == Path("out", name).read_bytes(), name
+    assert here("algo=moving_avg", *WORDS, "hydra.run.dir=out").status == 0
+    assert not Path("out/curves.parquet").exists()
+    assert summary_of(Path("out"))["algo"] == "moving_avg"
 
 
 def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(
@@ -284,15 +273,10 @@ def test_a_run_is_compared_with_a_finished_one(here: Here, run: Finished) -> Non
     done = here("algo=avg", *SMALL, "data.seed=9", *QUIET, "hydra.run.dir=b", "baseline=before")
     assert done.status == 0
     assert "there is no user for whom both runs scored the same reviews" in done.out
-
-
-@pytest.mark.slow
-def test_a_run_is_not_compared_with_what_it_overwrites(here: Here, run: Finished) -> None:
-    shutil.copytree(run[0], "out")
-    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out", "baseline=./out/")
+    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=before", "baseline=./before/")
     assert done.status == 2
     assert "this run would overwrite it" in done.err
-    assert summary_of(Path("out"))["algo"] == "hlr"
+    assert summary_of(Path("before"))["algo"] == "hlr"
 
 
 @pytest.mark.slow
@@ -358,9 +342,10 @@ def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(
     assert (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("protocol", rest_nightly(["srs_benchmark_secs", "srs_benchmark"]))
-def test_fsrs_made_for_whole_days_warns_of_fractional_ones(here: Here, protocol: str) -> None:
-    done = here("algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *WORDS)
-    assert done.status == 0
-    for warning in ("made for whole days" in done.err, "algo=fsrs6,avg,fsrs7,logistic" in done.out):
-        assert warning == (protocol == "srs_benchmark_secs")
+@pytest.mark.slow
+def test_fsrs_made_for_whole_days_warns_of_fractional_ones(here: Here) -> None:
+    for protocol, warns in {"srs_benchmark_secs": True, "srs_benchmark": False}.items():
+        done = here("algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *WORDS)
+        assert done.status == 0
+        assert ("made for whole days" in done.err) is warns
+        assert ("algo=fsrs6,avg,fsrs7,logistic" in done.out) is warns

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from runpy import run_module
 from typing import Annotated
 
 import pytest
 from annotated_types import Gt
 
 from srs_eval.commands.cli import Argument, Command, Key, Local, Options, parse
+from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, FitError
 
 MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
@@ -95,6 +98,18 @@ def test_what_goes_wrong_is_told_and_ends_with_a_status_of_its_own(
     assert Command("it", "", Options, run)([]) == status
     assert capsys.readouterr().err.startswith(told)
     assert Command("it", "", Options, lambda _: 1)([]) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")
+@pytest.mark.parametrize("name", ["__main__", *MODULES])
+def test_every_command_is_started_by_its_name(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(stopping, "run", lambda command: ended.append(command()))
+    monkeypatch.setattr(sys, "argv", [name, "--version"])
+    run_module(f"srs_eval.{name}", run_name="__main__")
+    assert (ended, capsys.readouterr().out[:9]) == ([0], "srs_eval ")
 
 
 def test_every_command_explains_itself(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 
 import pytest
-from command_lines import prepare
+from cases import rest_nightly
+from command_lines import attempt, command_line, prepare
 from commands import Here
 
 from srs_eval.config import suggestions
@@ -89,3 +91,13 @@ def test_what_a_search_is_known_to_have_is_what_it_has() -> None:
         "seed",  # there is one for runs too
         "may_change",
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", rest_nightly(range(25), 5))
+def test_a_random_command_line_ends_well(shell: Here, seed: int) -> None:
+    """With a clear error or a run, soon, and with nothing left elsewhere."""
+    ended = attempt(command_line(random.Random(seed)))
+    assert ended.kind in ("accepted", "clear error"), (ended.words, ended.text)
+    assert not (shell.folder / "PWNED").exists()
+    assert not any(path.name.endswith(":") for path in shell.folder.iterdir())

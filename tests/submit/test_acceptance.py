@@ -210,7 +210,11 @@ VERIFYING: Flows = {
     ],
     "a program": [("avg", elsewhere("os.system")), "check .", "verify avg"],
     "code of others": [("avg", elsewhere("submissions.about")), "check .", "verify avg"],
-    "what is no algorithm": [("avg", elsewhere("srs_eval.commands.new.command")), "check .", "verify avg"],
+    "what is no algorithm": [
+        ("avg", elsewhere("srs_eval.commands.new.command")),
+        "check .",
+        "verify avg",
+    ],
     "a query": [
         *(("avg", of_data(**SECRET)), "check avg data.path=avg", "verify avg data.path=avg"),
     ],
