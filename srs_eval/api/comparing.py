@@ -12,7 +12,7 @@ from srs_eval.api.show import as_html
 from srs_eval.comparison import compare as comparing
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.report.files import terminal_text, tidy, write_files
-from srs_eval.comparison.report.grids import leaderboard
+from srs_eval.comparison.report.tables import leaderboard
 from srs_eval.comparison.report.words import facts_of, headline, remarks
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
@@ -67,9 +67,9 @@ class Comparison:
         return terminal_text(self.verdict)
 
     def _repr_html_(self) -> str:
-        grid = leaderboard(self.verdict, self.verdict.leaderboard)
         notes = [*facts_of(self.verdict), *remarks(self.verdict)]
-        return as_html(headline(self.verdict), notes, grid.headers, grid.rows)
+        shown = leaderboard(self.verdict, self.verdict.leaderboard)
+        return as_html(headline(self.verdict), notes, shown)
 
 
 def compare(

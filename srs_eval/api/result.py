@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from srs_eval.api.show import as_html, as_text, metric_rows
+from srs_eval.api.show import as_html, as_text, metrics_table
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
@@ -21,6 +21,7 @@ from srs_eval.results.claim import claim
 from srs_eval.results.files import CONFIG
 from srs_eval.results.remarks import warnings
 from srs_eval.results.run import run_of
+from srs_eval.text.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,10 +119,10 @@ class RunResult(Result):
 
     def __repr__(self) -> str:
         """Return the headline of the panel as text."""
-        return as_text(self._title, self._notes, *self._table)
+        return as_text(self._title, self._notes, self._table)
 
     def _repr_html_(self) -> str:
-        return as_html(self._title, self._notes, *self._table)
+        return as_html(self._title, self._notes, self._table)
 
     @property
     def _title(self) -> str:
@@ -142,10 +143,10 @@ class RunResult(Result):
         return [*notes, *warnings(run_of(self))]
 
     @property
-    def _table(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self) -> Table:
         if not self.facts.users:
-            return [], []
-        return metric_rows(self.facts.metrics, self.facts.interval_over)
+            return Table([], [])
+        return metrics_table(self.facts.metrics, self.facts.interval_over)
 
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from srs_eval.collection.pictures import drawn
 from srs_eval.collection.section import Paste, Picture, Section, Table
-from srs_eval.text.escapes import PAGE_STYLE, for_html, html_head, html_table
+from srs_eval.text.escapes import for_html, html_head, html_table
+from srs_eval.text.pages import PAGE_STYLE
 
 # Beside the style that all pages share.
 _STYLE = """

@@ -16,7 +16,8 @@ from srs_eval.results.fit_counts import FitCounts, bare_reason, fits_in_words, r
 from srs_eval.results.remarks import sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
-from srs_eval.text.console import counted, facts, interval, number, table
+from srs_eval.text.console import counted, facts, interval, number
+from srs_eval.text.table import Table
 
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "fallback", "ok")
@@ -90,7 +91,7 @@ def percent_text(against: AgainstBaseline, when: str) -> str:
     earlier = against.baseline.when
     if when != earlier:
         caption += f"predicted {IN_WORDS[when]}, the baseline {IN_WORDS[earlier]}\n"
-    return caption + "\n" + table(rows, ["metric", "difference", "99 %"])
+    return caption + "\n" + Table(["metric", "difference", "99 %"], rows).write()
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
@@ -153,7 +154,7 @@ def _panel_table(panel: Panel, result: Result) -> str:
         rows.append(cells if n_users == 1 else [*cells, f"{row.n_users:,}"])
     headers = ["metric", "better", "score" if n_users == 1 else "mean over users"]
     headers += [f"99 % over {result.facts.interval_over}", "by chance"]
-    return table(rows, headers if n_users == 1 else [*headers, "users"], text=2)
+    return Table(headers if n_users == 1 else [*headers, "users"], rows, "ll").write()
 
 
 def _elsewhere(panel: Panel) -> str:

@@ -31,7 +31,8 @@ from srs_eval.site.view import View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
 from srs_eval.text.console import counted
-from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html, html_table
+from srs_eval.text.escapes import for_html, html_table
+from srs_eval.text.pages import PAGE_STYLE, SORT_SCRIPT
 
 _OWN_FILES = Path(__file__).with_name(ASSETS)
 _GROUPS = (

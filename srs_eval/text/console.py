@@ -9,12 +9,10 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-
-from tabulate import TableFormat, tabulate
+from collections.abc import Mapping, Sequence
 
 from srs_eval.text.addresses import without_secrets
-from srs_eval.text.plain import one_line, printable
+from srs_eval.text.plain import printable
 
 
 def say(text: str = "") -> None:
@@ -40,19 +38,6 @@ def facts(pairs: Mapping[str, str]) -> str:
     return "\n".join(
         f"{name:<{width}}  {value.replace(chr(10), indent)}" for name, value in pairs.items()
     )
-
-
-def table(
-    rows: Iterable[Sequence[object]],
-    headers: Sequence[str],
-    *,
-    text: int = 1,
-    style: str | TableFormat = "simple",
-) -> str:
-    """Format a table in a style of tabulate; the first `text` columns are text, others numbers."""
-    body = [[one_line(str(cell)) for cell in row] for row in rows]
-    align = ["left"] * text + ["right"] * (len(headers) - text)
-    return tabulate(body, headers, tablefmt=style, colalign=align, disable_numparse=True)
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -7,14 +7,10 @@ import hashlib
 import html
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from srs_eval.text.plain import one_line
 
-# What pages share: a style in light, dark and print, and headings that sort their table.
-PAGE_STYLE = Path(__file__).with_name("page.css")
-SORT_SCRIPT = Path(__file__).with_name("sort.js")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",

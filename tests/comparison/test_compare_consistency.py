@@ -11,8 +11,8 @@ import pytest
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.files import latex, markdown
-from srs_eval.comparison.report.grids import grids
-from srs_eval.comparison.report.html import _table
+from srs_eval.comparison.report.html import page
+from srs_eval.comparison.report.tables import tables
 from srs_eval.comparison.report.words import headline
 from srs_eval.results.run import TIMES, Run
 
@@ -99,16 +99,16 @@ BLOCKS = [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1,
 def test_no_cell_or_sentence_contradicts_another(block):
     for seed in range(30 * block, 30 * block + 30):
         verdict = random_comparison(seed)
-        tables = {grid.key: grid for grid in grids(verdict)}
-        for key, grid in tables.items():
+        every = {table.key: table for table in tables(verdict)}
+        for key, table in every.items():
             if key.startswith(("leaderboard_", "against_")):
-                for row in grid.rows:
+                for row in table.texts():
                     check_row(row, 50.0 if "majority" in key else 0.0)
-        board = tables["leaderboard_users"]
+        board = every["leaderboard_users"]
         said = headline(verdict)
         groups = sentences_by_leader(verdict, said)
         numbers = {run.name: number for number, run in enumerate(verdict.runs)}
-        for place, (name, *cells) in enumerate(board.rows):
+        for place, (name, *cells) in enumerate(board.texts()):
             plain, answer = name.removesuffix(" †"), cells[-1]
             assert (place in board.bold) == (
                 answer in ("best", "leads", "identical", "not significantly different")
@@ -127,20 +127,21 @@ def test_no_cell_or_sentence_contradicts_another(block):
                 assert not any(words in sentence for words in list(SAID.values())[1:])
 
 
-def test_bold_is_the_same_in_every_format():
+def test_bold_is_the_same_in_every_format(page_without_images):
     for seed in range(12):
         verdict = random_comparison(seed)
-        texts = markdown(verdict), latex(verdict)
-        for grid in grids(verdict):
-            rows = re.findall(r"<tr( class=\"bold\")?><td", _table(grid))
-            assert {n for n, is_bold in enumerate(rows) if is_bold} == set(grid.bold)
-            if grid.key != "leaderboard_users":
+        texts, shown = (markdown(verdict), latex(verdict)), page(verdict)
+        for table in tables(verdict):
+            _, _, rest = shown.partition(f'<h3 id="{table.key}">')
+            rows = re.findall(r"<tr( class=\"bold\")?><td", rest.partition("</table>")[0])
+            assert {n for n, is_bold in enumerate(rows) if is_bold} == set(table.bold)
+            if table.key != "leaderboard_users":
                 continue
-            for place, (name, *_) in enumerate(grid.rows):
+            for place, (name, *_) in enumerate(table.rows):
                 plain = name.removesuffix(" †")
                 marks = f"**{plain}", f"\\textbf{{{plain}"
                 for mark, text in zip(marks, texts, strict=True):
-                    assert place not in grid.bold or mark in text
+                    assert place not in table.bold or mark in text
 
 
 def test_both_answers_are_in_the_headline():

@@ -23,11 +23,11 @@ from srs_eval.comparison.report.files import (
     terminal_text,
     write_files,
 )
-from srs_eval.comparison.report.grids import grids
 from srs_eval.comparison.report.html import page, write_html
+from srs_eval.comparison.report.tables import tables
 from srs_eval.results.files import SCORES, SUMMARY, write_json, write_table
 from srs_eval.results.run import load_run
-from srs_eval.text.escapes import SORT_SCRIPT
+from srs_eval.text.pages import SORT_SCRIPT
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -122,7 +122,7 @@ def test_names_cannot_break_out_of_any_format(make_scores):
     ],
 )
 def test_tables_for_a_paper_are_chosen_by_their_labels(pairwise, names, labels):
-    every = [grid.key for grid in grids(pairwise[1])]
+    every = [table.key for table in tables(pairwise[1])]
     found = re.findall(r"\\label\{tab:(\w+)\}", latex(pairwise[1], names))
     assert found == labels
     assert re.findall(r"\\label\{tab:(\w+)\}", latex(pairwise[1])) == every

@@ -20,7 +20,7 @@ from tables_back import tables_of_html, tables_of_latex, tables_of_markdown, tab
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report import html
 from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, terminal_text, write_files
-from srs_eval.comparison.report.grids import grids
+from srs_eval.comparison.report.tables import tables
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
 from srs_eval.results.run import Run
 
@@ -228,13 +228,13 @@ def check_number(text, value, cell):
         assert abs(float(plain) - value) <= 0.5 * step * (1 + 1e-6), (cell, value)
 
 
-def by_key(shown, tables):
-    """Return the tables of some grids, of which some have the same title, by their keys."""
-    left = list(tables)
+def by_key(shown, read):
+    """Return tables that were read back, of which some have the same title, by their keys."""
+    left = list(read)
     found = {}
-    for grid in shown:
-        place = [title for title, _ in left].index(grid.title)
-        found[grid.key] = left.pop(place)[1]
+    for table in shown:
+        place = [title for title, _ in left].index(table.title)
+        found[table.key] = left.pop(place)[1]
     return found
 
 
@@ -250,8 +250,8 @@ def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path, mon
     monkeypatch.setattr(html, "figures", lambda verdict: [])
     monkeypatch.setattr(html, "_scatters", lambda verdict: [])
     write_files(one.verdict, tmp_path)
-    every = list(grids(one.verdict))
-    printed = [grid for grid in every if grid.key.startswith(PRINTED)]
+    every = list(tables(one.verdict))
+    printed = [table for table in every if table.key.startswith(PRINTED)]
     in_markdown, in_latex = (
         (tmp_path / name).read_text(encoding="utf-8") for name in (MARKDOWN, LATEX)
     )
@@ -262,10 +262,10 @@ def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path, mon
         "terminal": by_key(printed, tables_of_terminal(terminal_text(one.verdict))),
     }
     for key, rows in expected_cells(one).items():
-        for name, tables in formats.items():
-            if name == "terminal" and key not in tables:
+        for name, read in formats.items():
+            if name == "terminal" and key not in read:
                 continue
-            headings, *body = tables[key]
+            headings, *body = read[key]
             assert len(set(headings)) == len(headings)
             found = {row[0].split()[0]: dict(zip(headings, row, strict=True)) for row in body}
             for run, row in rows.items():

@@ -8,7 +8,7 @@ import pytest
 from saved import load_predictions
 
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.report.grids import strata_grid
+from srs_eval.comparison.report.tables import strata_table
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import load_run, with_own_names
@@ -44,7 +44,7 @@ def test_many_users_are_sampled_by_name_and_outputs_say_so(make_run, monkeypatch
     alone = stratify(pair(paired.runs, users=few), 0, "log_loss")
     assert repr(found.facts) == repr(alone.facts)
     verdict = Verdict(paired, "log_loss", "lower")
-    assert found.sample in strata_grid(verdict, found, *found.facts[0]).caption
+    assert found.sample in strata_table(verdict, found, *found.facts[0]).caption
 
 
 def test_by_prediction_means_by_that_of_the_baseline(make_run):

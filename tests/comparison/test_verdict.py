@@ -12,7 +12,7 @@ from saved import load_predictions
 from scipy.stats import rankdata
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report.grids import grids, leaderboard
+from srs_eval.comparison.report.tables import leaderboard, tables
 from srs_eval.comparison.report.words import headline
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
@@ -79,7 +79,7 @@ def test_intervals_are_of_the_level_that_is_stated(three):
 
 def test_majorities_are_tabulated_once_and_of_several_users_alone(three, make_run):
     def majorities(verdict):
-        return [grid.key for grid in grids(verdict) if "board_majority" in grid.key]
+        return [each.key for each in tables(verdict) if "board_majority" in each.key]
 
     assert len(majorities(judged(*three))) == 1
     assert majorities(judged(three[0])) == []

@@ -17,16 +17,6 @@ def test_named_facts_stand_in_columns():
     assert console.facts({"a": "1", "longer": "2\n3"}) == "a       1\nlonger  2\n        3"
 
 
-def test_text_is_left_numbers_are_right_and_both_are_printed_as_they_are():
-    lines = console.table([("avg", 12), ("moving_avg", "0.3000")], ["algorithm", "users"])
-    header, _, *rows = lines.splitlines()
-    assert [header, *rows] == [
-        "algorithm      users",
-        "avg               12",
-        "moving_avg    0.3000",
-    ]
-
-
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
     [(0.34567, 4, "0.3457"), (-1.0, 2, "-1.00"), (math.nan, 4, "-"), (0.0, 1, "0.0")],
