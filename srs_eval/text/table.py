@@ -15,7 +15,7 @@ from srs_eval.text.console import number
 from srs_eval.text.escapes import for_csv, for_latex, for_latex_row, for_markdown
 from srs_eval.text.plain import one_line
 
-Style = Literal["text", "markdown", "latex"]
+Style = Literal["text", "github", "markdown", "latex"]
 # tabulate's own format for booktabs would escape cells a second time.
 _BOOKTABS = TableFormat(
     lineabove=Line("\\toprule", "", "", ""),
@@ -31,6 +31,7 @@ _BOOKTABS = TableFormat(
 _Escape = Callable[[str], str]
 _STYLES: Mapping[Style, tuple[str | TableFormat, _Escape, _Escape, str]] = {
     "text": ("simple", one_line, one_line, "{}"),
+    "github": ("github", one_line, one_line, "{}"),  # of the book, whose words are ours
     "markdown": ("pipe", for_markdown, for_markdown, "**{}**"),
     "latex": (_BOOKTABS, for_latex, for_latex_row, r"\textbf{{{}}}"),
 }
@@ -105,7 +106,7 @@ class Table:
             body.append([bold.format(name) if place in self.bold else name, *map(escape, others)])
         sides = ["left" if side == "l" else "right" for side in self.alignment]
         headers = [*map(escape, self.headers)]
-        return tabulate(body, headers, tablefmt=form, colalign=sides, disable_numparse=True)
+        return tabulate(body, headers, tablefmt=form, colalign=sides or None, disable_numparse=True)
 
     def csv(self) -> str:
         """Format the values in full precision; what is not finite is empty."""

@@ -28,13 +28,14 @@ from srs_eval.collection.in_short import in_short
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import sections, study_of
-from srs_eval.collection.section import Paste, Section, Table
+from srs_eval.collection.section import Paste, Section
 from srs_eval.collection.study import MAY, OTHERS, Study, difference
 from srs_eval.collection.words import Change, log_loss
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError
 from srs_eval.nouns import Algorithm, IntArray, Reviews
 from srs_eval.stats.estimate import Estimate
+from srs_eval.text.table import Table
 
 NAME = "hard <script>alert('1')</script> & words"
 HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
@@ -106,7 +107,7 @@ def test_numbers_are_those_of_runs_and_of_their_comparison(
     two: Path, study: Study, found: list[Section], tmp_path: Path
 ) -> None:
     table = next(p for p in by_question(found, "stand").parts if isinstance(p, Table))
-    shown = {row[0]: row for row in table.rows}
+    shown = {row[0]: row for row in table.texts()}
     runs = {
         "default parameters": ["algo=fsrs6", "algo.fit=default"],
         "new": ["algo=per_group"],
@@ -125,7 +126,7 @@ def test_numbers_are_those_of_runs_and_of_their_comparison(
         entropy = summaries[name]["metrics"]["normalized_entropy"]
         mean, low, high = (100 * (1 - entropy[key]) for key in ("mean_users", "hi", "lo"))
         bounds = f"{low:.1f} to {high:.1f} %"
-        assert list(row[1:4]) == [f"{losses[name]:.4f}", f"{mean:.1f} %", bounds]
+        assert row[1:4] == [f"{losses[name]:.4f}", f"{mean:.1f} %", bounds]
     assert losses["now"] == pytest.approx(log_loss(study.now), rel=1e-12)
     assert "own parameters for 2 of 2 presets" in summaries["new"]["fit_notes"][0]
     verdict = se.compare([tmp_path / "default", tmp_path / "new"]).verdict
@@ -181,7 +182,8 @@ def test_nothing_is_judged_where_nothing_is_scored(tmp_path: Path, reviews: int)
     study = study_of(path, {})
     found = sections(study)
     assert study.task is None
-    assert [each.question for each in found if each.parts] == ["What should I doubt?"]
+    shown = [each.question for each in found if each.parts or each.pictures]
+    assert shown == ["What should I doubt?"]
     assert list(funnel(study))[-1][2] == 0
     assert "nan" not in text_of(found)
 
