@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from srs_eval.text.console import counted
 from srs_eval.text.plain import one_line
 
 _PACKAGE = Path(__file__).parents[1]
@@ -23,7 +24,7 @@ SORT_SCRIPT = Path(__file__).with_name("sort.js")
 
 def render(template: str, **values: Any) -> str:
     """Fill a template."""
-    return _TEMPLATES.get_template(template).render(values)
+    return TEMPLATES.get_template(template).render(values)
 
 
 def _plain(value: Any) -> Any:
@@ -41,7 +42,7 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=FileSystemLoader(_PACKAGE),
     autoescape=True,
     finalize=_plain,
@@ -50,5 +51,5 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_TEMPLATES.globals.update(content=_content)
-_TEMPLATES.filters.update(digest=_digest)
+TEMPLATES.globals.update(content=_content)
+TEMPLATES.filters.update(counted=counted, digest=_digest)

@@ -1,4 +1,4 @@
-"""The site in a real browser: numbers, sorted, filtered, compared, restored from an address."""
+"""The site in a real browser: sorted, filtered, compared, and restored from an address."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ import functools
 import http.server
 import importlib.util
 import json
-import math
 import shutil
 import threading
 import time
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.standing import Standing
-from srs_eval.site.pages import write_site
-from srs_eval.site.view import view
-from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.submit.submission import Board
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -98,13 +91,6 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def site(boards: list[Board], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site") / "out"
-    write_site(boards, out)
-    return out
-
-
-@pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
     specification = importlib.util.spec_from_file_location("make_screenshots", SCRIPT)
     assert specification is not None
@@ -122,101 +108,6 @@ def board(page: Page, site: Path, boards: list[Board]) -> Iterator[str]:
     page.open(address)
     yield address
     assert page.complaints == []
-
-
-def test_distributions_are_those_of_scipy(page: Page, board: str) -> None:
-    from scipy import special
-
-    random = np.random.default_rng(1)
-    for _ in range(60):
-        df, t = float(np.exp(random.uniform(0, 12))), float(-np.exp(random.uniform(-5, 2.3)))
-        p = float(np.exp(random.uniform(-14, -1)))
-        n = int(np.exp(random.uniform(0, 10)))
-        k = int(random.integers(0, n // 2 + 1))
-        a, b = int(random.integers(1, n + 1)), int(random.integers(1, n + 1))
-        found = page.result(
-            f"[special.stdtr({df}, {t}), special.stdtrit({df}, {p}),"
-            f" special.bdtr({k}, {n}), special.betaincinv({a}, {b}, {p})]"
-        )
-        expected = [
-            float(special.stdtr(df, t)),
-            float(special.stdtrit(df, p)),
-            float(special.bdtr(k, n, 0.5)),
-            float(special.betaincinv(a, b, p)),
-        ]
-        assert found == pytest.approx(expected, rel=1e-10, abs=1e-290)
-
-
-def numbers_of(standing: Standing) -> list[float]:
-    average, users, counts = standing.average, standing.users, standing.counts
-    return [
-        *(standing.difference.mean, average.p_value, average.factor, average.lo, average.hi),
-        *(counts.better, counts.worse, counts.tied, users.p_value, users.lo, users.hi),
-    ]
-
-
-_NUMBERS = """standings.map(one => [one.average.verdict, one.users.verdict, [
-  one.difference.mean, one.average.p, one.average.factor, one.average.lo, one.average.hi,
-  one.counts.better, one.counts.worse, one.counts.tied,
-  one.users.p, one.users.lo, one.users.hi]])"""
-
-
-@pytest.mark.parametrize(
-    ("metric", "weighting"),
-    [("log_loss", "users"), ("auc", "reviews"), ("smece", "users"), ("mbe", "reviews")],
-)
-def test_differences_are_those_of_compare(
-    page: Page, board: str, boards: list[Board], metric: str, weighting: str
-) -> None:
-    runs = view(boards[0]).paired.runs
-    for baseline in (0, 4):
-        verdict = compare(runs, metric=metric, baseline=runs[baseline].name)
-        expected = next(one for one in verdict.leaderboards if one.weighting == weighting)
-        order, leaders, best, against = page.result(
-            "(async () => { const board = await data.board();"
-            f" const metric = board.metrics.find(each => each.name === '{metric}');"
-            f" const {{ table }} = await parts.compared(board, metric, '{weighting}');"
-            f" const numbers = standings => {_NUMBERS};"
-            " return [table.order, table.leaders, numbers(table.toBest()),"
-            f" numbers(table.toBaseline({baseline}))]; }})()"
-        )
-        assert tuple(order) == expected.order
-        assert tuple(leaders) == expected.leaders
-        for found, standings in ((best, expected.to_best), (against, expected.to_baseline)):
-            for (average, users, numbers), standing in zip(found, standings, strict=True):
-                assert average == standing.average.verdict
-                assert users == standing.users.verdict
-                numbers = [math.nan if value is None else value for value in numbers]
-                assert numbers == pytest.approx(
-                    numbers_of(standing), rel=1e-10, abs=1e-13, nan_ok=True
-                )
-
-
-def test_groups_are_neighbours_without_a_significant_difference(
-    page: Page, board: str, boards: list[Board]
-) -> None:
-    shown = view(boards[0])
-    table = compare(shown.paired.runs).leaderboard
-    sizes = []
-    for number, when in enumerate(shown.times):
-        order = [n for n in table.order if shown.paired.runs[n].when == when]
-        pairs = list(combinations(range(len(order)), 2))
-        adjusted = holm([table.pairs[order[b]][order[a]].p_value for a, b in pairs]).p_value
-        differ = {pair for pair, p in zip(pairs, adjusted, strict=True) if p < ALPHA}
-        spans = [(a, b) for a, b in pairs if differ.isdisjoint(combinations(range(a, b + 1), 2))]
-        widest = [
-            (a, b)
-            for a, b in spans
-            if not any(c <= a and b <= d for c, d in spans if (a, b) != (c, d))
-        ]
-        found = page.result(
-            "(async () => { const board = await data.board();"
-            " const { table } = await parts.compared(board, board.metrics[0], 'users');"
-            f" return table.cliques({number}); }})()"
-        )
-        assert found == [order[a : b + 1] for a, b in widest]
-        sizes += map(len, found)
-    assert sizes
 
 
 def test_a_visitor_sorts_filters_and_shares_the_address(page: Page, board: str) -> None:
@@ -285,7 +176,7 @@ def test_odd_and_hostile_pages_are_drawn_on_a_phone(page: Page, board: str, path
     assert "0 of 0 that differ, 60 tied" in shown or not path.endswith("b=model03")
 
 
-def test_two_models_are_compared_as_compare_does(
+def test_two_models_are_swapped_and_their_users_are_drawn_when_opened(
     page: Page, board: str, boards: list[Board]
 ) -> None:
     runs = {one.name: one.run for one in boards[0].submissions}
@@ -296,6 +187,14 @@ def test_two_models_are_compared_as_compare_does(
     text = page.result("document.getElementById('comparison').innerText").replace("−", "-")
     assert f"{difference.mean:+.4f}" in text
     assert f"{lo:.4f} … {hi:.4f}" in text
+    fetched = (
+        "performance.getEntriesByType('resource').some(each => each.name.includes('/scores/'))"
+    )
+    assert page.result(fetched) is False
+    page.click("#comparison summary")
+    page.wait("document.querySelector('#comparison details .dots') !== null")
+    dots = page.result("document.querySelector('.dots').getAttribute('d').match(/M/g).length")
+    assert dots == len(verdict.users)
     page.click("#swap")
     page.wait("location.hash.includes('a=model07')")
     page.wait(f"document.body.innerText.replaceAll('−', '-').includes('{-difference.mean:+.4f}')")

@@ -93,36 +93,16 @@ const charts = (() => {
     return [low - margin, high + margin];
   }
 
-  // Interpolated linearly, as numpy.quantile does.
-  function quantile(sorted, share) {
-    const at = share * (sorted.length - 1);
-    const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
-    return below + (at % 1) * (above - below);
-  }
-
-  // How many users have which value; those beyond the ends are in the last bars. By default, the
-  // ends leave out half a percent on each side.
-  function histogram(values, label, { zero = false, ends = null, bins = null } = {}) {
-    const sorted = Float64Array.from(values).sort();
-    let [low, high] = ends ?? range([quantile(sorted, 0.005), quantile(sorted, 0.995)], 0.02);
-    if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    bins ??= Math.max(8, Math.min(48, Math.ceil(2 * Math.cbrt(values.length))));
-    const counts = Array(bins).fill(0);
-    for (const value of values) {
-      const at = Math.floor(((value - low) / (high - low)) * bins);
-      counts[Math.max(0, Math.min(bins - 1, at))] += 1;
-    }
+  // How many users have which value, and a marked one.
+  function histogram({ ends: [low, high], counts, mark }, label) {
     const y = { low: 0, high: Math.max(...counts) * 1.05, label: "users" };
     const { chart, atX, atY, top, bottom } = frame(label, { low, high, label }, y, 250);
-    for (const [n, number] of counts.entries()) {
-      const [from, to] = [n, n + 1].map(edge => atX(low + (edge / bins) * (high - low)));
-      const width = Math.max(to - from - 1, 0.5);
-      chart.append(
-        shape("rect", { class: "bar", x: from, y: atY(number), width, height: bottom - atY(number) }),
-      );
+    const edge = n => atX(low + ((high - low) * n) / counts.length);
+    for (const [n, count] of counts.entries()) {
+      const [x, width] = [edge(n), Math.max(0.5, edge(n + 1) - edge(n) - 1)];
+      chart.append(shape("rect", { class: "bar", x, y: atY(count), width, height: bottom - atY(count) }));
     }
-    const middle = zero ? 0 : quantile(sorted, 0.5);
-    chart.append(shape("line", { class: "mark", x1: atX(middle), x2: atX(middle), y1: top, y2: bottom }));
+    chart.append(shape("line", { class: "mark", x1: atX(mark), x2: atX(mark), y1: top, y2: bottom }));
     return chart;
   }
 
@@ -187,8 +167,9 @@ const charts = (() => {
   // The worst value that is drawn in its place: a few hopeless models must not flatten the others.
   function worstShown(values, sign) {
     const sorted = Float64Array.from(values, value => sign * value).sort();
-    const gap = quantile(sorted, 0.5) - sorted[0];
-    const limit = quantile(sorted, 0.5) + 4 * gap;
+    const median = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+    const gap = median - sorted[0];
+    const limit = median + 4 * gap;
     const inside = sorted.filter(value => !gap || value <= limit);
     return sign * (inside.length < sorted.length ? limit : sorted.at(-1));
   }
@@ -210,7 +191,7 @@ const charts = (() => {
   }
 
   // A difference with its interval, for a cell of a table; low <= 0 <= high are its ends.
-  function whisker({ mean, lo, hi }, [low, high], kind) {
+  function whisker([mean, lo, hi], [low, high], kind) {
     const inside = value => Math.max(low, Math.min(high, value));
     const at = value => Number((4 + (112 * (inside(value) - low)) / (high - low)).toFixed(1));
     const chart = shape("svg", { viewBox: "0 0 120 16", class: `whisker ${kind}`, "aria-hidden": "true" },
@@ -221,14 +202,14 @@ const charts = (() => {
     return chart;
   }
 
-  // The ends of whiskers in one table: a few hopeless models must not flatten the others.
+  // The ends of whiskers in one table, by their intervals: a few hopeless models must not flatten the others.
   function ends(rows) {
-    const known = rows.flatMap(({ lo, hi }) => [lo, hi]).filter(Number.isFinite);
+    const known = rows.flat().filter(Number.isFinite);
     const sizes = known.map(Math.abs).sort((a, b) => a - b);
     const most = 4 * sizes[Math.floor(sizes.length / 2)] || 1;
     const [low, high] = extent([0, ...known]);
     return low < high ? [Math.max(low, -most), Math.min(high, most)] : [-1, 1];
   }
 
-  return { ends, histogram, quantile, scatter, pareto, whisker };
+  return { ends, histogram, scatter, pareto, whisker };
 })();

@@ -1,0 +1,197 @@
+"""The numbers of a site, read back from its scripts: those of `compare`, and of plain loops."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.standing import Standing
+from srs_eval.comparison.verdict import Verdict
+from srs_eval.site.view import View, view
+from srs_eval.stats.estimate import mean_of_users
+from srs_eval.stats.paired import user_weights
+from srs_eval.stats.significance import ALPHA, holm
+from srs_eval.submit.submission import Board
+from srs_eval.text.plain import one_line
+
+METRICS = ("log_loss", "auc", "smece", "mbe")  # one has no score of some model, one is best at 0
+CASES = [(metric, weighting) for metric in METRICS for weighting in ("users", "reviews")]
+EDGES = (0, 1_000, 3_000, 10_000, 30_000, math.inf)
+Read = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def read(site: Path, boards: list[Board]) -> Read:
+    """Read a script of the first board."""
+
+    def content(key: str) -> Any:
+        text = (site / boards[0].name / f"{key}.js").read_text(encoding="ascii")
+        name, _, value = text.removeprefix("data.receive(").removesuffix(");\n").partition(",")
+        assert json.loads(name) == key
+        return json.loads(value)
+
+    return content
+
+
+@pytest.fixture(scope="module")
+def shown(boards: list[Board]) -> View:
+    return view(boards[0])
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Compare numbers, as far as they are written; None stands for NaN."""
+    values = [math.nan if value is None else value for value in found]
+    return values == pytest.approx([*expected], rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def row_of(standing: Standing) -> list[Any]:
+    answer, counts = standing.average, standing.counts
+    numbers = standing.difference.mean, answer.lo, answer.hi, answer.p_value
+    return [*numbers, answer.verdict, counts.better, counts.worse]
+
+
+def is_row(found: list[Any], standing: Standing) -> bool:
+    expected = row_of(standing)
+    verdict = found[4] == expected.pop(4)
+    return verdict and same(found[:4] + found[5:], expected)
+
+
+@pytest.mark.parametrize(("metric", "weighting"), CASES)
+def test_tables_are_those_of_compare(read: Read, shown: View, metric: str, weighting: str) -> None:
+    table, runs = read(f"standings/{metric}")[weighting], shown.paired.runs
+    for baseline, run in enumerate(runs):
+        verdict = compare(runs, metric=metric, baseline=run.name)
+        (board,) = (one for one in verdict.leaderboards if one.weighting == weighting)
+        assert tuple(table["order"]) == board.order
+        for number, standing in enumerate(board.to_best):
+            assert same(
+                table["means"][number], (of[number] for of in (board.mean, board.lo, board.hi))
+            )
+            assert is_row(table["best"][number], standing)
+            assert is_row(table["against"][baseline][number], board.to_baseline[number])
+    leaders = [leader for leader in board.groups if leader >= 0]
+    for leader, (when, said) in zip(leaders, table["said"], strict=True):
+        verb = "predicts best" if board.to_best[leader].average.verdict == "best" else "leads"
+        assert when == runs[leader].when
+        assert said.startswith(f"{one_line(runs[leader].name)} {verb}")
+
+
+@pytest.mark.parametrize("weighting", ["users", "reviews"])
+def test_groups_are_neighbours_without_a_significant_difference(
+    read: Read, shown: View, weighting: str
+) -> None:
+    runs = shown.paired.runs
+    boards = compare(runs).leaderboards
+    (table,) = (one for one in boards if one.weighting == weighting)
+    letters = read("standings/log_loss")[weighting]["groups"]
+    sizes = []
+    for when in shown.times:
+        order = [n for n in table.order if runs[n].when == when]
+        pairs = list(combinations(range(len(order)), 2))
+        adjusted = holm([table.pairs[order[b]][order[a]].p_value for a, b in pairs]).p_value
+        differ = {pair for pair, p in zip(pairs, adjusted, strict=True) if p < ALPHA}
+        spans = [(a, b) for a, b in pairs if differ.isdisjoint(combinations(range(a, b + 1), 2))]
+        widest = {
+            (a, b)
+            for a, b in spans
+            if not any(c <= a and b <= d for c, d in spans if (a, b) != (c, d))
+        }
+        found = {}
+        for place, model in enumerate(order):
+            for letter in letters[model]:
+                found.setdefault(letter, []).append(place)
+        assert {(places[0], places[-1]) for places in found.values()} == widest
+        sizes += map(len, found.values())
+    assert sizes
+
+
+@pytest.mark.parametrize(("metric", "weighting"), CASES)
+def test_two_models_are_compared_as_compare_does(
+    read: Read, shown: View, metric: str, weighting: str
+) -> None:
+    runs = shown.paired.runs
+    for a, b in ((0, 6), (6, 0), (1, 2)):
+        verdict = compare([runs[a], runs[b]], metric=metric, baseline=runs[b].name)
+        (board,) = (one for one in verdict.leaderboards if one.weighting == weighting)
+        difference, counts = board.pairs[0][1], board.to_baseline[0].counts
+        pair = read(f"pairs/{metric}/{a}")["against"][b]
+        assert (pair["n_users"], tuple(pair["counts"])) == (len(verdict.users), counts)
+        assert same(pair["share"], counts.interval())
+        for found, expected in zip(pair["extremes"], verdict.extremes[0], strict=True):
+            assert [name for name, _ in found] == [str(user) for user, _ in expected]
+            assert same((gap for _, gap in found), (gap for _, gap in expected))
+        one = pair[weighting]
+        assert same(one["means"], board.mean)
+        assert same(one["difference"], (difference.mean, *difference.interval()))
+        assert same([one["p"]], [difference.p_value])
+        check_strata(one["strata"], verdict, weighting)
+
+
+def check_strata(found: list[Any], verdict: Verdict, weighting: str) -> None:
+    """Compare strata by number of reviews with those of a loop."""
+    gap, weights = (
+        verdict.scores[:, 0] - verdict.scores[:, 1],
+        user_weights(verdict.reviews, weighting),
+    )
+    expected = []
+    for low, high in pairwise(EDGES):
+        inside = (verdict.reviews >= low) & (verdict.reviews < high)
+        if inside.any():
+            part = mean_of_users(gap[inside], weights[inside], size=1.0)
+            expected.append([int(inside.sum()), part.mean, *part.interval()])
+    assert len(found) == len(expected) > 1
+    assert all(same(mine[1:], theirs) for mine, theirs in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_users_of_a_model_are_counted_as_loops_do(read: Read, shown: View, metric: str) -> None:
+    verdict = shown.verdicts[metric]
+    board, users = verdict.leaderboard, verdict.every_score
+    for model in range(len(verdict.runs)):
+        found, known = read(f"pairs/{metric}/{model}"), users[:, model]
+        known = known[~np.isnan(known)]
+        assert found["n_users"] == len(known)
+        if not len(known):
+            assert found["quantiles"] == []
+            assert found["histogram"] is found["ranks"] is None
+            continue
+        assert same(found["quantiles"], np.quantile(known, (0.05, 0.25, 0.5, 0.75, 0.95)))
+        bars, ends = found["histogram"]["counts"], found["histogram"]["ends"]
+        expected = np.histogram(np.clip(known, *ends), len(bars), ends)[0]
+        assert np.abs(np.subtract(bars, expected)).sum() <= 2  # at an edge
+        assert sum(bars) == len(known)
+        assert same([found["histogram"]["mark"]], [np.median(known)])
+        peers = [n for n in board.groups[board.leaders[model]] if not np.isnan(board.mean[n])]
+        own = [
+            sum(board.sign * row[peers] < board.sign * row[model])
+            + (sum(row[peers] == row[model]) + 1) / 2
+            for row in verdict.scores
+        ]
+        assert same(
+            [found["ranks"][key] for key in ("mean", "first")],
+            [np.mean(own), np.mean(np.equal(own, 1))],
+        )
+        assert sum(found["ranks"]["histogram"]["counts"]) == len(own)
+
+
+def test_scores_for_scatter_plots_are_exact(read: Read, shown: View) -> None:
+    flat = np.frombuffer(base64.b64decode(read("scores/mbe")), "<f8")
+    expected = np.abs(shown.paired.scores("mbe"))
+    assert np.array_equal(flat.reshape(expected.shape[::-1]).T, expected, equal_nan=True)
+
+
+def test_a_model_is_the_same_as_its_duplicate(read: Read, boards: list[Board]) -> None:
+    models = {model["id"]: model for model in read("board")["models"]}
+    assert models["model03"]["column"] == models["model00"]["column"]
+    pair = read("pairs/log_loss/0")["against"][models["model03"]["column"]]
+    assert pair["users"]["alike"]
+    assert pair["counts"] == [0, 0, 60]
