@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,15 @@ ROWS = [
     ((START + 30 * 3600) * 1000, 5, 1, 2500, 9000, 1),
     ((START + 11 * DAY) * 1000, 5, 4, 2300, 2000, 1),
 ]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database, and commit at the end, without waiting for the disk."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("pragma synchronous = off")
+        database.execute("pragma journal_mode = memory")
+        yield database
 
 
 def collection(
@@ -43,7 +52,7 @@ def collection(
         How the column ``id`` of the review table is declared.
     """
     settings = settings or {}
-    with closing(sqlite3.connect(path)) as database, database:
+    with opened(path) as database:
         database.execute("create table col (id, crt, conf)")
         conf = "" if table else json.dumps(settings)
         database.execute("insert into col values (1, ?, ?)", (created, conf))
@@ -63,7 +72,7 @@ def collection(
 
 def change(path: Path, *statements: str) -> Path:
     """Run statements on a database."""
-    with closing(sqlite3.connect(path)) as database, database:
+    with opened(path) as database:
         for statement in statements:
             database.execute(statement)
     return path
@@ -71,7 +80,7 @@ def change(path: Path, *statements: str) -> Path:
 
 def with_decks(path: Path, *, texts: str | None = None, kinds: Sequence[Any] = ()) -> Path:
     """Add cards and decks to a collection, the decks as text or as a table."""
-    with closing(sqlite3.connect(path)) as database, database:
+    with opened(path) as database:
         database.execute("create table cards (id, did, odid)")
         database.executemany("insert into cards values (?, ?, ?)", [(5, 30, 0), (6, 1, 40)])
         if texts is not None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 import struct
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from anki_files import START, collection
+from anki_files import START, collection, opened
 
 from srs_eval.nouns import IntArray, Reviews
 
@@ -100,7 +98,7 @@ def write(
         for n, (day, _, _, card, rating, type_, ivl) in enumerate(rows)
     ]
     collection(path, revlog, settings={**SETTINGS, "fsrs": fsrs})
-    with closing(sqlite3.connect(path)) as database, database:
+    with opened(path) as database:
         database.execute("create table cards (id, did, odid)")
         database.execute("create table decks (id, name, kind)")
         database.execute("create table deck_config (id, name, config)")

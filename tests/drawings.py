@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.collections import Collection
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.spines import Spine
 from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator
 from pairs import predicted
 
 from srs_eval import plots
@@ -27,21 +29,15 @@ def simulated(n: int) -> Predictions:
     p = (1 + 19 / 81 * elapsed / stability) ** -0.5
     row = np.sort(rng.choice(n, min(40, n), replace=False))
     times = np.tile(np.geomspace(1, 300, 16), (len(row), 1))
-    zeros = np.zeros(n, np.int64)
+    falling = (1 + 19 / 81 * times / stability[row, None]) ** -0.5
+    of_one = row * 0, row * 0, row
     return predicted(
         p.astype(np.float32),
         rng.uniform(size=n) < p,
         elapsed_days=elapsed - (rng.uniform(size=n) < 0.02) * elapsed,
         nth_review=rng.integers(1, 20, n),
         lapses=rng.poisson(0.6, n),
-        curves=Curves(
-            user=zeros[row],
-            fold=zeros[row],
-            row=row,
-            elapsed=times,
-            weight=np.full(times.shape, 1 / 16),
-            p=(1 + 19 / 81 * times / stability[row, None]) ** -0.5,
-        ),
+        curves=Curves(*of_one, times, np.full(times.shape, 1 / 16), falling),
     )
 
 
@@ -82,6 +78,16 @@ def users_figure(users: int = 12) -> Figure:
     return plots.users_figure(scores, better={"log_loss": "lower"})
 
 
+def on_axes(plot, *arguments, **options):
+    """Draw on axes of one's own; return them, and what the function returned."""
+    axes = Figure().add_subplot()
+    return axes, plot(axes, *arguments, **options)
+
+
+def columns_of(some: Predictions) -> tuple[np.ndarray, ...]:
+    return some.p, some.recalled, some.elapsed_days, some.nth_review, some.lapses
+
+
 def totals_of(predictions: Predictions) -> np.ndarray:
     return add_up([ELAPSED], predictions)[0].values[0]
 
@@ -89,12 +95,6 @@ def totals_of(predictions: Predictions) -> np.ndarray:
 def forgetting(predictions: Predictions) -> Figure | None:
     nth = plots.nth_review_of_curves(predictions)
     return plots.forgetting_figure(totals_of(predictions), predictions.curves, nth_review=nth)
-
-
-def bent(predictions: Predictions, change) -> Predictions:
-    """Change the forgetting curves."""
-    curves = predictions.curves
-    return replace(predictions, curves=replace(curves, p=change(curves.p)))
 
 
 FIGURES = {
@@ -112,24 +112,37 @@ CONTRIBUTIONS = [[Contribution("today", 0.004, 0.001), Contribution("deck", -0.0
 def others() -> dict[str, Figure | None]:
     """Figures of what is rare."""
     some, odd = simulated(300), ugly()
+    falling, close = some.curves.p, (0.95, 0.7, 0.701)
+    outcomes = some.p, some.recalled
+    uneven = {"few": user_scores(3), "many": user_scores(40)}
+    changed = {
+        "rising curves": falling[:, ::-1],
+        "flat curves": 0 * falling + 0.9,
+        "one time": np.where(np.arange(16), np.nan, falling),
+        "unknown curves": np.nan * falling,
+    }
     return {
         "calibration of few": plots.calibration_figure(odd["five levels"]),
+        "calibration of many": plots.calibration_figure(simulated(30_000)),
         "calibration of none": plots.calibration_figure(odd["none"]),
         "corp of none": plots.corp_figure(odd["none"]),
+        "bins on axes": on_axes(plots.plot_bins, *columns_of(some))[0].figure,
         "bins without facts": plots.bins_figure(odd["thirty"]),
+        "roc at thresholds": on_axes(plots.plot_roc, *outcomes, thresholds=close)[0].figure,
         "roc of recalls": plots.roc_figure(odd["all recalled"]),
         "roc of lapses": plots.roc_figure(odd["all forgotten"]),
         "versus of many": versus(3000, "higher"),
         "versus of errors": versus(3, "zero"),
         "versus of one": versus(1, "neither"),
         "users of many": users_figure(1000),
+        "uneven users": plots.users_figure(uneven),
         "users of one": users_figure(1),
         "users of none": users_figure(0),
         "contributions": plots.contributions_figure(CONTRIBUTIONS * 2, title="a_1"),
-        "rising curves": forgetting(bent(some, lambda p: p[:, ::-1])),
-        "flat curves": forgetting(bent(some, lambda p: 0 * p + 0.9)),
-        "one time": forgetting(bent(some, lambda p: np.where(np.arange(16), np.nan, p))),
-        "unknown curves": forgetting(bent(some, lambda p: np.nan * p)),
+        **{
+            name: forgetting(replace(some, curves=replace(some.curves, p=p)))
+            for name, p in changed.items()
+        },
         "no curves": forgetting(odd["one"]),
     }
 
@@ -148,24 +161,36 @@ def _shape(points) -> str:
     return f"{len(points)} points from {ends}, mean {_numbers(points.mean(axis=0))}"
 
 
+_LOOKS = ("linewidth", "markersize", "fontsize", "ha", "va", "zorder", "color", "facecolor")
+
+
+def _looks(artist) -> str:
+    """Tell widths, sizes, places and colours."""
+    found = []
+    for name in _LOOKS:
+        value = getattr(artist, f"get_{name}", str)()
+        found.append(to_hex(value, keep_alpha=True) if "color" in name and value else str(value))
+    return " ".join(filter(None, found))
+
+
 def _told(artist) -> str | None:
     label = str(artist.get_label())
     name = "" if label.startswith("_") else f" {label!r}"
-    if isinstance(artist, Line2D):
-        return f"line{name} {_shape(artist.get_xydata())}, width {_numbers(artist.get_lw())}"
     if isinstance(artist, Collection):
         corners = [path.vertices for path in artist.get_paths()] or [np.zeros((0, 2))]
         places = f", at {_shape(artist.get_offsets())}" if len(artist.get_offsets()) > 1 else ""
-        width, colour = artist.get_linewidths(), artist.get_facecolor()
-        shades = [
-            _numbers(of.mean(axis=0)) for of in map(np.atleast_1d, (width, colour)) if len(of)
-        ]
+        colours = artist.get_edgecolor(), artist.get_facecolor()
+        kinds = artist.get_linewidths(), *colours, getattr(artist, "_sizes", [])
+        shades = [_numbers(of.mean(axis=0)) for of in map(np.atleast_1d, kinds) if len(of)]
         return f"collection{name} {_shape(np.concatenate(corners))}{places}, {shades}"
+    if isinstance(artist, Line2D):
+        return f"line{name} {_shape(artist.get_xydata())}, {_looks(artist)}"
     if isinstance(artist, Patch):
         corners = artist.get_patch_transform().transform(artist.get_path().vertices)
-        return f"patch{name} {_shape(corners)}"
+        return f"patch{name} {_shape(corners)}, {_looks(artist)}"
     if isinstance(artist, Text) and artist.get_text():
-        return f"text {artist.get_text()!r} at {_numbers(artist.get_position())}"
+        place = _numbers(artist.get_position())
+        return f"text {artist.get_text()!r} at {place}, {_looks(artist)}"
     return None
 
 
@@ -174,10 +199,14 @@ def told(figure: Figure | None) -> str:
     if figure is None:
         return "no figure\n"
     lines = [f"size {_numbers(figure.get_size_inches())}"]
-    lines += [f"text {text.get_text()!r}" for text in figure.texts]
+    lines += [str(_told(text)) for text in figure.texts]
     for axes in [inner for one in figure.axes for inner in (one, *one.child_axes)]:
         limits = _numbers(axes.get_xlim()), _numbers(axes.get_ylim())
         lines.append(f"axes {limits[0]}, {limits[1]}: {axes.get_xlabel()!r}, {axes.get_ylabel()!r}")
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_locator(), FixedLocator) and len(axis.get_ticklocs()):
+                marks = [label.get_text() for label in axis.get_ticklabels()]
+                lines.append(f"  marks at {_numbers(axis.get_ticklocs())}: {marks}")
         found = [_told(artist) for artist in axes.get_children() if not isinstance(artist, Spine)]
         lines += [f"  {text}" for text in found if text]
         if (legend := axes.get_legend()) is not None:

@@ -19,26 +19,57 @@ WRITTEN = {
 }
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the content of ``submission.yaml``."""
-    file = folder / "submission.yaml"
-    content = yaml.safe_load(file.read_text("utf-8"))
-    change(content)
-    file.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), "utf-8")
+ABOUT, RESULTS, PREDICTIONS = "submission.yaml", "results.parquet", "predictions.parquet"
+Change = Callable[[Path], object]  # of the folder of a submission
 
 
-def retable(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def about(**values: Any) -> Change:
+    """Set values of ``submission.yaml``; ``data__users`` is one inside another."""
+
+    def change(folder: Path) -> None:
+        content = yaml.safe_load((folder / ABOUT).read_text("utf-8"))
+        for key, value in values.items():
+            *outer, last = key.split("__")
+            inside = content
+            for name in outer:
+                inside = inside[name]
+            inside[last] = value
+        written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        (folder / ABOUT).write_text(written, "utf-8")
+
+    return change
+
+
+def table(change: Callable[[dict[str, Any]], object]) -> Change:
     """Change the columns of ``results.parquet``, which are lists of values or Arrow arrays."""
-    file = folder / "results.parquet"
-    table = pq.read_table(file)
-    columns = {
-        name: table.column(name).combine_chunks()
-        if name.startswith("sums.")
-        else table.column(name).to_pylist()
-        for name in table.column_names
-    }
-    change(columns)
-    pq.write_table(pa.table(columns), file)
+
+    def changed(folder: Path) -> None:
+        saved = pq.read_table(folder / RESULTS)
+        columns = {
+            name: saved.column(name).combine_chunks()
+            if name.startswith("sums.")
+            else saved.column(name).to_pylist()
+            for name in saved.column_names
+        }
+        change(columns)
+        pq.write_table(pa.table(columns), folder / RESULTS)
+
+    return changed
+
+
+def column(*names: str, of: Any) -> Change:
+    """Set columns, of which all three users have the same value."""
+    return table(lambda columns: columns.update({name: [of] * 3 for name in names}))
+
+
+def cell(name: str, value: Any) -> Change:
+    """Set the value of the first user; a callable computes it from that of the run."""
+
+    def change(columns: dict[str, Any]) -> None:
+        old = columns[name][0]
+        columns[name][0] = value(old) if callable(value) else value
+
+    return table(change)
 
 
 def resum(columns: dict[str, Any], begin: str, change: Callable[[Any], object]) -> None:
@@ -48,3 +79,36 @@ def resum(columns: dict[str, Any], begin: str, change: Callable[[Any], object]) 
     wide = columns[name].flatten().to_numpy().copy().reshape(-1, size)
     change(wide)
     columns[name] = pa.FixedSizeListArray.from_arrays(wide.ravel(), size)
+
+
+def without_a_user(folder: Path) -> None:
+    """Leave the first user out everywhere."""
+    reviews = pq.read_table(folder / RESULTS).column("reviews").to_pylist()[1:]
+    table(lambda columns: columns.update({k: v[1:] for k, v in columns.items()}))(folder)
+    about(data__users=len(reviews), data__reviews=sum(reviews))(folder)
+
+
+REGISTERED = {
+    "hypothesis": "The mean beats a constant.",
+    "model": "avg",
+    "baseline": "constant",
+    "metric": "log_loss",
+    "smallest_difference": 0.00001,
+    "users": 3,
+    "data": "synthetic",
+    "protocol": "srs_benchmark",
+    "stopping_rule": "three users",
+    "direction": "not_worse",
+    "options": {"data.seed": 5, "seed": 1},
+}
+
+
+def registered(name: str, **changed: object) -> Change:
+    """Write a pre-registration into a leaderboard."""
+
+    def write(board: Path) -> None:
+        (board / "prereg").mkdir(exist_ok=True)
+        content = yaml.safe_dump({**REGISTERED, **changed})
+        (board / "prereg" / f"{name}.yaml").write_text(content, encoding="utf-8")
+
+    return write

@@ -11,24 +11,6 @@ from srs_eval.cards import earlier_on_card, rows_by_card, stable_order
 REVIEWS = st.lists(st.tuples(st.integers(-3, 6), st.booleans()), max_size=60)
 
 
-def columns(reviews):
-    card = np.array([card for card, _ in reviews], np.int64)
-    return card, np.array([event for _, event in reviews], bool)
-
-
-@given(REVIEWS)
-def test_earlier_events_of_a_card_are_counted_like_a_loop_counts_them(reviews):
-    card, event = columns(reviews)
-    expected = []
-    seen = {}
-    for which, happened in reviews:
-        expected.append(seen.get(which, 0))
-        seen[which] = seen.get(which, 0) + happened
-    counts = earlier_on_card(card, event)
-    assert counts.tolist() == expected
-    assert counts.dtype == np.int64
-
-
 def test_cards_that_changed_in_place_are_not_taken_for_those_asked_for_before():
     card = np.array([7, 9, 7])
     before = rows_by_card(card)
@@ -39,31 +21,28 @@ def test_cards_that_changed_in_place_are_not_taken_for_those_asked_for_before():
         before.order[0] = 5
 
 
-@given(REVIEWS)
-def test_counts_along_cards_are_those_of_loops(reviews):
-    card, event = columns(reviews)
+@given(REVIEWS, st.integers(0, 60))
+def test_counts_along_cards_are_those_of_loops(reviews, until):
+    card = np.array([card for card, _ in reviews], np.int64)
+    event = np.array([event for _, event in reviews], bool)
     earlier = [[row for row in range(here) if card[row] == card[here]] for here in range(len(card))]
     same = [np.flatnonzero(card == which) for which in card]
     rows = rows_by_card(card)
+    counts = earlier_on_card(card, event)
+    assert counts.tolist() == [int(event[before].sum()) for before in earlier]
     assert rows.nth.tolist() == [len(before) for before in earlier]
     assert rows.previous().tolist() == [before[-1] if before else -1 for before in earlier]
     values = np.arange(1, len(card) + 1)
     assert rows.last(values).tolist() == [1 + before[-1] if before else 0 for before in earlier]
     assert rows.any(event).tolist() == [bool(event[others].any()) for others in same]
     assert rows.first().tolist() == [([*before, row])[0] for row, before in enumerate(earlier)]
-    assert rows.first().dtype == np.int64
     assert rows.any(event).dtype == bool
-    assert {rows.nth.dtype, rows.previous().dtype, rows.lengths.dtype} == {np.dtype(np.int64)}
-
-
-@given(REVIEWS, st.integers(0, 60))
-def test_the_rows_of_a_beginning_are_the_same_after_the_whole_log(reviews, until):
-    card, _ = columns(reviews)
+    of_numbers = (counts, rows.nth, rows.previous(), rows.lengths, rows.first())
+    assert {each.dtype for each in of_numbers} == {np.dtype(np.int64)}
+    # The rows of a beginning are the same after the whole log.
+    after = rows_by_card(card[:until])
     cards_module._recent[0] = None
     alone = rows_by_card(card[:until])
-    cards_module._recent[0] = None
-    rows_by_card(card)
-    after = rows_by_card(card[:until])
     for name in ("order", "begins", "lengths", "number", "nth"):
         assert getattr(after, name).tolist() == getattr(alone, name).tolist()
         assert getattr(after, name).dtype == np.int64
@@ -74,7 +53,6 @@ EDGES = st.sampled_from([-(2**63), -(2**16), -1, 0, 2**16 - 1, 2**16, 2**53 + 1,
 
 @given(st.lists(EDGES | st.integers(0, 3) | st.integers(65_530, 65_540), max_size=40))
 def test_cards_are_sorted_alike_whatever_their_numbers(cards):
-    card = np.array(cards, np.int64)
-    expected = sorted(range(len(cards)), key=lambda row: cards[row])
-    assert stable_order(card).tolist() == expected
-    assert stable_order(card).dtype == np.int64
+    order = stable_order(np.array(cards, np.int64))
+    assert order.tolist() == sorted(range(len(cards)), key=lambda row: cards[row])
+    assert order.dtype == np.int64

@@ -1,7 +1,6 @@
 """Every option of the command: composed, built, and as its class says."""
 
 import copy
-import dataclasses
 import inspect
 import re
 import shlex
@@ -16,12 +15,14 @@ from omegaconf import OmegaConf
 from srs_eval.config import settings
 from srs_eval.config.building import build, resolved
 from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.metrics.panel import default_panel
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
 OPTIONS = sorted(CONF.glob("*/*.yaml"))
-BUILT = [path for path in OPTIONS if path.parent.name in settings.BUILT_GROUPS]
 OVERLAYS = [path for path in OPTIONS if path.parent.name in settings.OVERLAYS]
+# Algorithms have these tests among their own.
+BUILT = [path for path in OPTIONS if path.parent.name in {*settings.BUILT_GROUPS} - {"algo"}]
 # Presets and variants: arguments whose value here is not the default of the constructor.
 PRESETS = {
     "data/py_fsrs": {"card", "rating", "time", "duration_ms"},
@@ -35,10 +36,8 @@ def named(path):
     return f"{path.parent.name}/{path.stem}"
 
 
-def each(paths, quick=None):
-    return pytest.mark.parametrize(
-        "path", rest_nightly(paths, len(paths) if quick is None else quick), ids=map(named, paths)
-    )
+def each(paths, quick=10_000):
+    return pytest.mark.parametrize("path", rest_nightly(paths, quick), ids=map(named, paths))
 
 
 @cache
@@ -48,11 +47,13 @@ def compose(path):
 
 
 @each([*OPTIONS[::6], *(path for n, path in enumerate(OPTIONS) if n % 6)], quick=12)
-def test_an_option_can_be_chosen(path):
+def test_an_option_can_be_chosen_and_says_what_it_is_in_its_first_lines(path):
     assert set(settings.BUILT_GROUPS) <= set(compose(path))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines[:2] if line.startswith("# ") and "@package" not in line]
 
 
-@each([path for path in BUILT if path.parent.name != "algo"])
+@each(BUILT)
 def test_an_option_is_built_or_asks_for_what_it_needs(path):
     cfg, choices = compose(path), dict.fromkeys(settings.BUILT_GROUPS, "default")
     choices[path.parent.name] = path.stem
@@ -79,8 +80,7 @@ def objects(node):
         yield node
 
 
-# Algorithms have this test among their own.
-@each([path for path in BUILT if path.parent.name != "algo"])
+@each(BUILT)
 def test_an_option_lists_every_argument_at_its_default(path):
     preset = PRESETS.get(named(path), set())
     for node in objects(OmegaConf.to_container(OmegaConf.load(path))):
@@ -100,29 +100,16 @@ def plain(default):
     return list(default) if isinstance(default, tuple) else default
 
 
-@each(OPTIONS)
-def test_an_option_says_what_it_is_in_its_first_lines(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines[:2] if line.startswith("# ") and "@package" not in line]
-
-
-def test_every_group_has_its_folder_and_what_is_built_a_default():
-    from srs_eval.metrics.panel import default_panel
-
+def test_the_top_level_is_what_the_schema_says_with_a_default_of_each_group():
     assert {path.name for path in CONF.iterdir() if path.is_dir()} == set(settings.GROUPS)
+    config, defaults = OmegaConf.load(CONF / "config.yaml"), OmegaConf.structured(settings.Settings)
+    scalars = set(defaults) - set(settings.BUILT_GROUPS)
+    assert set(config) == scalars | {"defaults", "hydra"}
+    assert {name: config[name] for name in scalars} == {name: defaults[name] for name in scalars}
     composed = settings.composed(["tracking=none"])
     assert all("_target_" in composed[group] for group in settings.BUILT_GROUPS)
     built = build(composed, dict.fromkeys(settings.GROUPS, ""))
     assert built["panel"].names == default_panel().names
-
-
-def test_the_top_level_is_what_the_schema_says():
-    config = OmegaConf.load(CONF / "config.yaml")
-    schema = {f.name: f for f in dataclasses.fields(settings.Settings)}
-    scalars = set(schema) - set(settings.BUILT_GROUPS)
-    assert set(config) == scalars | {"defaults", "hydra"}
-    defaults = OmegaConf.structured(settings.Settings)
-    assert {name: config[name] for name in scalars} == {name: defaults[name] for name in scalars}
 
 
 @each(OVERLAYS)
@@ -152,8 +139,6 @@ def test_every_study_has_its_experiment_or_a_program_of_its_own():
 def test_the_leaderboard_has_every_algorithm_that_needs_no_further_package():
     content = OmegaConf.load(CONF / "experiment" / "leaderboard.yaml")
     listed = content.hydra.sweeper.params.algo.split(",")
-    without = {"oracle", "fsrs_rs", "lstm_curves", "lstm_published", "transformer", "nn17"}
-    without |= {"gru", "gru_p", "gru_curves"}
-    assert len(listed) == len(set(listed))
-    assert set(listed) | without == {path.stem for path in (CONF / "algo").glob("*.yaml")}
-    assert not set(listed) & without
+    further = "oracle fsrs_rs lstm_curves lstm_published transformer nn17 gru gru_p gru_curves"
+    every = {path.stem for path in (CONF / "algo").glob("*.yaml")}
+    assert sorted(listed) == sorted(every - set(further.split()))

@@ -34,8 +34,6 @@ from srs_eval.results.run import load_run, run_of
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
 GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse
-SHORT, BROKEN = ("a", "b", "c"), "broken"
-EVERYBODY = (*GOOD, *RECALLED, *SHORT, BROKEN)
 
 
 def short_log(user, size):
@@ -47,13 +45,13 @@ def short_log(user, size):
 
 
 class WithFailures(Logs):
-    """Logs, one of which cannot be read."""
+    """Logs, and one that cannot be read."""
 
     def users(self):
-        return EVERYBODY
+        return [*self.logs, "broken"]
 
     def read(self, user):
-        if user == BROKEN:
+        if user == "broken":
             raise ValueError("row 17 of 5,000 is torn")
         return super().read(user)
 
@@ -61,10 +59,9 @@ class WithFailures(Logs):
 LOGS = {
     **{user: invented_log(seed=user, user=user) for user in GOOD},
     **{user: invented_log(seed=user, user=user, recall=1.0) for user in RECALLED},
-    **{user: short_log(user, 8 + place) for place, user in enumerate(SHORT)},
+    **{user: short_log(user, 8 + place) for place, user in enumerate("abc")},
 }
-READ = sum(map(len, LOGS.values()))
-SHORT_REVIEWS = 8 + 9 + 10
+READ, SHORT = sum(map(len, LOGS.values())), 8 + 9 + 10
 
 
 @dataclass(frozen=True)
@@ -105,83 +102,70 @@ def numbers(text):
     return [int(number.replace(",", "")) for number in found]
 
 
-def adds_up(coverage):
+def of_users(found):
+    """Return the numbers of users of a coverage, whose reviews add up."""
+    coverage = found.get("coverage", found)
     users, reviews = coverage["users"], dict(coverage["reviews"])
     inside = [*reviews.pop("dropped").values(), *reviews.pop("unscored").values()]
     assert sum(users.values()) == 2 * users["read"]
     assert sum(reviews.values()) + sum(inside) == 2 * reviews["read"]
+    return users
 
 
 def test_a_run_says_the_same_on_screen_and_in_its_files(both, tmp_path):
     result = results.save(both[0], tmp_path)
-    scored = sum(both[0].by_user.reviews.tolist())
-    expected = [7, 11, scored, READ, 3, SHORT_REVIEWS, 1]
+    scored = int(both[0].by_user.reviews.sum())
     for text in (result_text(result, PANEL), result_text(result, PANEL, brief=True)):
-        assert numbers(text) == expected
+        assert numbers(text) == [7, 11, scored, READ, 3, SHORT, 1]
         assert "protocol=srs_benchmark_secs could score 15 reviews of all of them" in text
         assert "Failed: 1 user whose reviews are not counted" in text
     coverage = json.loads((tmp_path / "summary.json").read_text())["coverage"]
-    adds_up(coverage)
-    assert coverage["users"] == {"read": 11, "scored": 7, "skipped": 3, "failed": 1}
-    assert coverage["reviews"]["scored"] == scored
-    assert coverage["reviews"]["skipped"] == SHORT_REVIEWS
-    assert load_run(tmp_path).coverage == result.facts.coverage
-    of_api = [results.load(tmp_path), both[0]]
-    assert [found.facts.coverage for found in of_api] == [result.facts.coverage] * 2
+    assert of_users(coverage) == {"read": 11, "scored": 7, "skipped": 3, "failed": 1}
+    assert (coverage["reviews"]["scored"], coverage["reviews"]["skipped"]) == (scored, SHORT)
+    found = [load_run(tmp_path).coverage, results.load(tmp_path).facts.coverage]
+    assert found == [result.facts.coverage, both[0].facts.coverage]
+    group = {**coverage["left_out"][0], "rules": ["x"]}
+    for wrong in (
+        *({}, 3, {"users": 3}, {**coverage, "left_out": [{}]}, {**coverage, "left_out": [group]}),
+        {**coverage, "users": {**coverage["users"], "scored": -1}},
+    ):
+        with pytest.raises((LookupError, TypeError, ValueError)):
+            Coverage.from_json(wrong)
 
 
 @pytest.mark.parametrize(
-    ("metric", "users", "undefined"), [("log_loss", 7, None), ("auc", 5, len(RECALLED))]
+    ("metric", "users", "undefined"), [("log_loss", 7, {}), ("auc", 5, {"undefined": 2})]
 )
 def test_a_board_says_the_same_in_every_output(both, metric, users, undefined):
     verdict = compare([run_of(result) for result in both], metric=metric)
-    sizes = dict(zip(both[0].by_user.users, both[0].by_user.reviews.tolist(), strict=True))
-    kept = [user for user in (*GOOD, *RECALLED) if undefined is None or user in GOOD]
-    scored = sum(sizes[user] for user in kept)
-    texts = {
-        form.__name__: form(verdict) for form in (terminal_text, markdown, latex, page, csv_text)
-    }
-    texts["sweep"] = terminal_text(verdict, of_sweep=True)
-    for name, text in texts.items():
-        assert numbers(text) == [users, 11, scored, READ, 3, SHORT_REVIEWS, 1], name
-        assert "Caution: " in text, name
+    scored = int(both[0].by_user.reviews[:users].sum())
+    texts = [form(verdict) for form in (terminal_text, markdown, latex, page, csv_text)]
+    for text in (*texts, terminal_text(verdict, of_sweep=True)):
+        assert numbers(text) == [users, 11, scored, READ, 3, SHORT, 1]
+        assert "Caution: " in text
     found = as_json(verdict)
-    adds_up(found["coverage"])
     assert (found["users"], found["reviews"]) == (users, scored)
-    assert found["coverage"]["users"].get("undefined") == undefined
-    assert (
-        f"{users} of 11 users and {scored:,} of {READ:,} reviews"
-        in latex(verdict).split(r"\caption")[1]
-    )
+    expected = {"read": 11, "scored": users, "skipped": 3, "failed": 1, **undefined}
+    assert of_users(found) == expected
+    caption = latex(verdict).split(r"\caption")[1]
+    assert f"{users} of 11 users and {scored:,} of {READ:,} reviews" in caption
 
 
-def test_users_that_one_run_lost_are_counted_as_not_scored_by_every_run(both):
+def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every_run(both):
+    run = run_of(both[0])
     for error in (FitError, FitSkipped):
-        other = evaluated(FailsFor(users=(2, 4), error=error), "other")
-        runs = [run_of(both[0]), run_of(other)]
+        runs = [run, run_of(evaluated(FailsFor(users=(2, 4), error=error), "other"))]
         with pytest.raises(ConfigError, match=r"other .* users 2, 4"):
             compare(runs)
-        asked = compare(runs, intersect=True)
-        (of_sweep,) = compare_groups(runs)
-        for verdict in (asked, of_sweep):
-            coverage = as_json(verdict)["coverage"]
-            adds_up(coverage)
-            assert coverage["users"] == {
-                "read": 11,
-                "scored": 5,
-                "skipped": 3,
-                "failed": 1,
-                "not_in_every_run": 2,
-            }
-
-
-def test_reviews_that_one_protocol_alone_scores_are_counted_too():
-    runs = [run_of(evaluated()), run_of(evaluated(label="other", protocol=Prequential(30, 50)))]
+        for verdict in (compare(runs, intersect=True), *compare_groups(runs)):
+            lost = {"read": 11, "scored": 5, "skipped": 3, "failed": 1, "not_in_every_run": 2}
+            assert of_users(as_json(verdict)) == lost
+    runs = [run, run_of(evaluated(label="other", protocol=Prequential(30, 50)))]
     with pytest.raises(ConfigError, match="scored other reviews"):
         compare(runs)
     verdict = compare(runs, intersect=True)
     found = as_json(verdict)
-    adds_up(found["coverage"])
+    of_users(found)
     assert found["coverage"]["reviews"]["not_in_every_run"] > 0
     assert found["coverage"]["reviews"]["scored"] == found["reviews"]
     assert numbers(terminal_text(verdict))[2] == found["reviews"]
@@ -193,54 +177,50 @@ def test_published_or_former_runs_are_told_by_their_scores_alone(both):
         replace(run, summary={k: v for k, v in run.summary.items() if k != "coverage"})
         for run in runs
     ]
-    scored = sum(both[0].by_user.reviews.tolist())
     verdict = compare(without)
     assert as_json(verdict)["coverage"] is None
+    scored = int(both[0].by_user.reviews.sum())
     assert f"Rests on 7 users and {scored:,} scored reviews" in terminal_text(verdict)
-    mixed = compare([without[0], runs[1]])
-    assert as_json(mixed)["coverage"]["users"]["read"] == 11
+    assert of_users(as_json(compare([without[0], runs[1]])))["read"] == 11
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        SrsBenchmark(),
-        SrsBenchmarkSecs(),
-        SrsBenchmarkEqualised(),
-        Prequential(first=5, every=50),
-        Validation(),
-    ],
-    ids=lambda protocol: protocol.name,
+class Plain:
+    """A protocol that says nothing of its rules."""
+
+    name, version, folds = "plain", "1", 1
+
+    def __call__(self, reviews, *, same_day):
+        rows = np.arange(len(reviews))
+        ones = np.ones(len(reviews), np.int64)
+        fold = Fold(0, train=rows[:10], test=rows[10:30])
+        return Task(reviews, [fold], nth_review=ones, lapses=ones, log_row=rows)
+
+
+PROTOCOLS = (
+    *(SrsBenchmark(), SrsBenchmarkSecs(), SrsBenchmarkEqualised(), Plain()),
+    *(Prequential(first=5, every=50), Validation()),
 )
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
 def test_every_protocol_accounts_for_every_review(protocol):
     logs = {}
     for user in GOOD:
-        log = invented_log(seed=user, user=user)
-        seconds = np.where(log.elapsed_days < 0, -1.0, log.elapsed_days * 86_400.0 + 60)
-        logs[user] = replace(log, elapsed_seconds=seconds)
-    experiment = Experiment(Average(), Logs(logs), protocol, PANEL)
-    coverage = evaluate(experiment).facts.coverage
-    assert coverage.scored_users == len(GOOD)
-    adds_up(coverage.as_json())
+        seconds = np.where(LOGS[user].elapsed_days < 0, -1.0, LOGS[user].elapsed_days * 86_400 + 60)
+        logs[user] = replace(LOGS[user], elapsed_seconds=seconds)
+    coverage = evaluated(protocol=protocol, source=Logs(logs)).facts.coverage
+    assert of_users(coverage.as_json())["scored"] == coverage.scored_users == len(GOOD)
     assert coverage.reviews == sum(map(len, logs.values()))
-    kept = coverage.unscored["only learned from"]
-    assert kept > 0
+    assert coverage.unscored["only learned from"] > 0
     assert ("kept for the final score" in coverage.unscored) == isinstance(protocol, Validation)
+    if isinstance(protocol, Plain):
+        others = coverage.reviews - 30 * len(GOOD)
+        assert coverage.unscored == {"only learned from": 50, "not used by the protocol": others}
 
 
-def test_a_protocol_that_says_nothing_of_its_rules_still_adds_up():
-    class Plain:
-        name, version, folds = "plain", "1", 1
-
-        def __call__(self, reviews, *, same_day):
-            rows = np.arange(len(reviews))
-            ones = np.ones(len(reviews), np.int64)
-            fold = Fold(0, train=rows[:10], test=rows[10:30])
-            return Task(reviews, [fold], nth_review=ones, lapses=ones, log_row=rows)
-
-    coverage = evaluated(protocol=Plain(), source=Logs({1: LOGS[1]})).facts.coverage
-    others = len(LOGS[1]) - 30
-    assert coverage.unscored == {"only learned from": 10, "not used by the protocol": others}
+def row(user, status="", reason="", **counts):
+    known = {"reviews": 0, "reviews_read": 0, "dropped": {}, "unscored": {}, "could_score": {}}
+    return {"user": user, "status": status, "reason": reason, **known, **counts}
 
 
 @pytest.mark.parametrize(
@@ -253,14 +233,7 @@ def test_a_tenth_of_users_or_reviews_left_out_is_loud(lost, reviews, loud):
     for number in range(lost):
         count.add(row(f"x{number}", "skipped", "too few", reviews_read=reviews))
     caution = count.total.caution
-    assert bool(caution) == loud
-    if loud:
-        assert f"({lost:,} of {10 + lost}" in caution
-
-
-def row(user, status="", reason="", **counts):
-    known = {"reviews": 0, "reviews_read": 0, "dropped": {}, "unscored": {}, "could_score": {}}
-    return {"user": user, "status": status, "reason": reason, **known, **counts}
+    assert (f"({lost:,} of {10 + lost}" in caution) == bool(caution) == loud
 
 
 @pytest.mark.parametrize(
@@ -287,16 +260,3 @@ def test_reasons_that_differ_in_numbers_are_one(reasons, said):
     assert sum(each.reviews for each in found) == 7 * len(reasons)
     for each, (_, words) in zip(found, said, strict=True):
         assert words in (None, each.reason)
-
-
-def test_what_is_written_is_read():
-    coverage = evaluated().facts.coverage
-    assert Coverage.from_json(json.loads(json.dumps(coverage.as_json()))) == coverage
-    found = coverage.as_json()
-    group = {**found["left_out"][0], "rules": ["x"]}
-    for wrong in (
-        *({}, 3, {"users": 3}, {**found, "left_out": [{}]}, {**found, "left_out": [group]}),
-        {**found, "users": {**found["users"], "scored": -1}},
-    ):
-        with pytest.raises((LookupError, TypeError, ValueError)):
-            Coverage.from_json(wrong)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plain_protocol
 import pytest
+from invented import Logs
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -15,9 +16,8 @@ from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
-from srs_eval.nouns import PREDICTION_COLUMNS, Algorithm, Learned, WarmStarting
+from srs_eval.nouns import PREDICTION_COLUMNS, Algorithm, Learned
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
-from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
@@ -33,12 +33,8 @@ class Told:
         return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
 
 
-class Tells:
+class Tells(Algorithm):
     """An algorithm that returns a given model, or raises a given error, in one fold or all."""
-
-    same_day = False
-    when = "previous_review"
-    sees_truth = False
 
     def __init__(self, outcome, *, fold=None):
         self.outcome, self.fold, self.fits = outcome, fold, -1
@@ -52,58 +48,47 @@ class Tells:
         return self.outcome
 
 
-class Draws:
-    """An algorithm whose predictions are random."""
-
-    same_day = True
-    when = "previous_review"
-    sees_truth = False
-
-    def fit(self, reviews, rows, rng):
-        return Told(lambda tested: rng.random(len(tested)))
-
-
 class Curve(Told):
     """A model with a given forgetting curve."""
 
-    def __init__(self, curve):
-        super().__init__()
+    def __init__(self, curve, p=0.5):
+        super().__init__(p)
         object.__setattr__(self, "curve", curve)
 
     def predict_at(self, reviews, rows, elapsed):
         return self.curve(elapsed)
 
 
-class Continues(WarmStarting):
-    """Notes how each of its models was learned; the given fits end in something odd."""
+class Draws(Algorithm):
+    """An algorithm whose predictions and curves are random, in single precision."""
 
-    def __init__(self, odd=None, *, at=()):
-        self.odd, self.at, self.calls = odd, at, []
+    same_day = True
 
     def fit(self, reviews, rows, rng):
-        return self.noted(("fit", len(reviews), len(rows), rng.random()))
-
-    def refit(self, reviews, rows, rng, previous):
-        assert previous is self.model
-        return self.noted(("refit", len(reviews), len(rows), rng.random()))
-
-    def noted(self, call):
-        self.calls.append(call)
-        is_odd = len(self.calls) - 1 in self.at
-        if is_odd and isinstance(self.odd, Exception):
-            raise self.odd
-        self.model = self.odd if is_odd else Told(parameters=[0.0] * len(self.calls))
-        return self.model
+        return Curve(
+            lambda elapsed: rng.random(elapsed.shape), lambda rows: rng.random(len(rows), "f4")
+        )
 
 
-class Unreadable:
-    name = location = "broken"
+class Watching(Algorithm):
+    """Notes the logs that it is given, and writes into those that it predicts, if asked to."""
 
-    def users(self):
-        return [1]
+    def __init__(self, *, scribbles=False):
+        self.seen, self.scribbles = {"fit": [], "predict": [], "predict_at": []}, scribbles
 
-    def read(self, user):
-        raise ReviewLogError("broken.csv", ["row 3, rating: 7"])
+    def fit(self, reviews, rows, rng):
+        self.seen["fit"].append(reviews)
+        return self
+
+    def predict(self, reviews, rows):
+        self.seen["predict"].append(reviews)
+        for name in ("rating", "day", "card", "elapsed_days") if self.scribbles else ():
+            getattr(reviews, name)[:] = 3
+        return np.full(len(rows), 0.9)
+
+    def predict_at(self, reviews, rows, elapsed):
+        self.seen["predict_at"].append(reviews)
+        return np.full(elapsed.shape, 0.9)
 
 
 @pytest.fixture
@@ -120,16 +105,18 @@ def evaluate(logs_of):
 
 @pytest.mark.parametrize("algorithm", [MovingAverage(), Draws()])
 def test_it_predicts_what_the_bare_loop_predicts(evaluate, logs_of, algorithm):
-    source, protocol, seed = logs_of(7), SrsBenchmark(), 5
+    source, seed = logs_of(7), 5
+    task = SrsBenchmark()(source.read(7), same_day=algorithm.same_day)
     expected = []
-    for user in source.users():
-        task = protocol(source.read(user), same_day=algorithm.same_day)
-        for fold in task.folds:
-            rng = np.random.default_rng([seed, zlib.crc32(b"7"), fold.number])
-            model = algorithm.fit(task.reviews, fold.train, rng)
-            expected.append(model.predict(task.reviews, fold.test))
-    found = evaluate(algorithm, source=source, seed=seed)
-    np.testing.assert_array_equal(found.predictions.p, np.concatenate(expected))
+    for fold in task.folds:
+        rng = np.random.default_rng([seed, zlib.crc32(b"7"), fold.number])
+        model = algorithm.fit(task.reviews, fold.train, rng)
+        expected.append(model.predict(task.reviews, fold.test))
+    found = evaluate(algorithm, source=source, seed=seed).predictions
+    np.testing.assert_array_equal(found.p, np.concatenate(expected))
+    assert found.p.dtype == expected[0].dtype
+    assert (found.curves is None) == isinstance(algorithm, MovingAverage)
+    assert evaluate(algorithm, source=source, curves=0).predictions.curves is None
 
 
 @pytest.mark.parametrize("same_day", [False, True])
@@ -168,7 +155,22 @@ def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, log
     assert min(expected["lapses"]) == 0 < max(expected["lapses"])
 
 
-def test_a_base_rate_is_not_known_where_training_reviews_are_all_alike(evaluate, logs_of, make_log):
+class FirstFoldUntrained(SrsBenchmark):
+    def __call__(self, reviews, *, same_day):
+        task = super().__call__(reviews, same_day=same_day)
+        first, *others = task.folds
+        empty = dataclasses.replace(first, train=first.train[:0])
+        return dataclasses.replace(task, folds=(empty, *others))
+
+
+def test_a_base_rate_is_not_known_where_training_reviews_are_all_alike_or_none(
+    evaluate, logs_of, make_log
+):
+    algorithm = Watching()
+    result = evaluate(algorithm, protocol=FirstFoldUntrained())
+    assert len(algorithm.seen["fit"][0]) == 0
+    assert (result.fits[0].status, result.fits[0].n_train) == ("ok", 0)
+    assert np.isnan(result.predictions.train_rate).sum() == result.fits[0].n_test
     log = make_log(recall=1.0)
     late = np.flatnonzero(log.elapsed_days > 0)[-9:]
     log = dataclasses.replace(log, rating=np.where(np.isin(log.row, late), 1, log.rating))
@@ -192,106 +194,38 @@ def test_a_fit_to_everything_learns_from_all_rows_that_are_scored_or_learned(log
 
 
 def test_every_fit_is_on_record_with_its_parameters_and_sizes(evaluate, logs_of):
-    source = logs_of(1)
-    task = SrsBenchmark()(source.read(1), same_day=False)
-    ticks = []
-    fits = evaluate(Average(), source=source, tick=lambda: ticks.append(1)).fits
-    assert [fit.fold for fit in fits] == [0, 1, 2, 3, 4]
-    for fit, fold in zip(fits, task.folds, strict=True):
+    source, ticks = logs_of(1), []
+    log = source.read(1)
+    task = SrsBenchmark()(log, same_day=False)
+    result = evaluate(Average(), source=source, tick=lambda: ticks.append(1))
+    assert [fit.fold for fit in result.fits] == [0, 1, 2, 3, 4]
+    for fit, fold in zip(result.fits, task.folds, strict=True):
         assert (fit.user, fit.status, fit.reason) == (1, "ok", "")
         assert (fit.n_train, fit.n_test) == (len(fold.train), len(fold.test))
         assert fit.parameters == (task.reviews.recalled[fold.train].mean(),)
         assert fit.seconds >= 0
     assert len(ticks) == 5
-
-
-WARM = SrsBenchmarkRefit(refits=8)
-COLD = SrsBenchmarkRefit(refits=8, warm_start=False)
-
-
-def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(evaluate, logs_of):
-    source = logs_of(1)
-    task = WARM(source.read(1), same_day=False)
-    algorithm = Continues()
-    result = evaluate(algorithm, source=source, protocol=WARM)
-    drawn = [np.random.default_rng([0, zlib.crc32(b"1"), number]).random() for number in range(8)]
-    assert algorithm.calls == [
-        ("refit" if fold.number else "fit", fold.train[-1] + 1, len(fold.train), number)
-        for fold, number in zip(task.folds, drawn, strict=True)
-    ]
-    assert [len(fit.parameters) for fit in result.fits] == [1, 2, 3, 4, 5, 6, 7, 8]
-
-
-@pytest.mark.parametrize("protocol", [COLD, SrsBenchmark()])
-def test_elsewhere_each_fit_starts_from_nothing(evaluate, protocol):
-    algorithm = Continues()
-    evaluate(algorithm, protocol=protocol)
-    assert [how for how, *_ in algorithm.calls] == ["fit"] * protocol.folds
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        *(FitSkipped("too few"), FitError("no"), ZeroDivisionError()),
-        *(Told(np.nan), Told(learned=Learned(fallback=True))),
-    ],
-)
-def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(evaluate, odd):
-    algorithm = Continues(odd, at=(0, 3, 4))
-    fits = evaluate(algorithm, protocol=WARM).fits
-    assert [fit.status == "ok" for fit in fits] == [n not in (0, 3, 4) for n in range(8)]
-    how = ["fit", "fit", "refit", "refit", "fit", "fit", "refit", "refit"]
-    assert [call[0] for call in algorithm.calls] == how
-
-
-def test_each_user_starts_from_nothing(evaluate):
-    algorithm = Continues()
-    evaluate(algorithm, users=(1, 2), protocol=WARM)
-    assert [call[0] for call in algorithm.calls].count("fit") == 2
-
-
-def test_algorithms_that_cannot_start_from_a_fit_are_refitted_as_ever(evaluate):
-    warm, cold = (evaluate(Average(), protocol=protocol) for protocol in (WARM, COLD))
-    np.testing.assert_array_equal(warm.predictions.p, cold.predictions.p)
-    assert len(warm.fits) == 8
-
-
-def test_a_fold_without_training_rows_gets_an_empty_log_to_learn_from(evaluate):
-    class FirstFoldUntrained(SrsBenchmark):
-        def __call__(self, reviews, *, same_day):
-            task = super().__call__(reviews, same_day=same_day)
-            first, *others = task.folds
-            empty = dataclasses.replace(first, train=first.train[:0])
-            return dataclasses.replace(task, folds=(empty, *others))
-
-    algorithm = Continues()
-    fits = evaluate(algorithm, protocol=FirstFoldUntrained()).fits
-    assert algorithm.calls[0][:3] == ("fit", 0, 0)
-    assert (fits[0].status, fits[0].n_train) == ("ok", 0)
-
-
-def test_facts_of_the_log_are_kept_without_the_log(evaluate, logs_of):
-    source = logs_of(1)
-    result = evaluate(Average(), source=source)
-    assert (result.log.reviews, result.log.left_out) == (len(source.read(1)), {})
+    assert (result.log.reviews, result.log.left_out) == (len(log), {})
     assert result.log.fingerprint != evaluate(Average(), source=logs_of(2)).log.fingerprint
 
 
-def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate):
-    result = evaluate(Average(), source=Unreadable())
+@pytest.mark.parametrize("error", [ReviewLogError("a.csv", ["row 3: 7"]), ValueError("row 3: 7")])
+def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, make_log, error):
+    class Unreadable(Logs):
+        def read(self, user):
+            raise error
+
+    result = evaluate(Average(), source=Unreadable(logs_of(1).logs))
     (fit,) = result.fits
-    assert (fit.status, fit.fold, fit.traceback) == ("failed", -1, "")
-    assert "row 3, rating: 7" in fit.reason
-    assert result.predictions is None
+    assert (fit.status, fit.fold, result.predictions) == ("failed", -1, None)
+    assert "row 3: 7" in fit.reason
+    assert ("row 3: 7" in fit.traceback) == isinstance(error, ValueError)
     assert result.log == ReviewLog()
-
-
-def test_a_log_with_nothing_to_score_is_a_skipped_user(evaluate, logs_of, make_log):
+    # One with nothing to score is a skipped user.
     result = evaluate(Average(), source=logs_of(make_log(cards=1, user="ben")))
     (fit,) = result.fits
-    assert (fit.status, fit.fold) == ("skipped", -1)
+    assert (fit.status, fit.fold, result.predictions) == ("skipped", -1, None)
     assert "user ben: only 0 of" in fit.reason
-    assert result.predictions is None
     assert result.log.reviews == 8
     assert result.log.fingerprint
 
@@ -348,11 +282,8 @@ def test_what_comes_of_a_fit_is_on_record_and_other_folds_are_kept(evaluate, gol
 
 
 def test_missing_predictions_that_could_be_those_of_same_day_reviews_are_told_so(evaluate):
-    class Later(Algorithm):
+    class Later(Watching):
         same_day = True
-
-        def fit(self, reviews, rows, rng):
-            return self
 
         def predict(self, reviews, rows):
             return np.full(np.count_nonzero(reviews.elapsed_days[rows]), 0.5)
@@ -363,84 +294,64 @@ def test_missing_predictions_that_could_be_those_of_same_day_reviews_are_told_so
     assert f"{int(expected) - int(missing)} of these rows are same-day reviews" in fit.reason
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_precision_of_a_model_is_kept(evaluate, dtype):
-    result = evaluate(Tells(Told(lambda rows: np.full(len(rows), 0.5, dtype))))
-    assert result.predictions.p.dtype == dtype
-
-
-def test_users_and_folds_and_seeds_draw_different_numbers(logs_of, make_log):
-    """Two users with the same log and different names."""
-    source = logs_of(make_log(user=1), make_log(user=2))
-
-    def drawn(seed, order):
-        work = EvaluateUser(source, Draws(), SrsBenchmark(), seed=seed, curves=0)
-        return {user: work(user).predictions.p for user in order}
-
-    first, again, other = drawn(0, [1, 2]), drawn(0, [2, 1]), drawn(1, [1, 2])
-    np.testing.assert_array_equal(first[1], again[1])
-    np.testing.assert_array_equal(first[2], again[2])
-    assert not np.array_equal(first[1], first[2])
-    assert not np.array_equal(first[1], other[1])
-    fold = len(first[1]) // 5
-    assert not np.array_equal(first[1][:fold], first[1][fold : 2 * fold])
-
-
-@pytest.mark.parametrize("wanted", [7, 10_000])
-def test_forgetting_curves_are_of_scored_reviews_and_not_too_many(evaluate, wanted):
-    predictions = evaluate(Fsrs6(), curves=wanted).predictions
-    curves = predictions.curves
-    assert len(curves.p) == min(wanted, len(predictions))
-    scored = set(zip(predictions.fold.tolist(), predictions.row.tolist(), strict=True))
-    sampled = list(zip(curves.fold.tolist(), curves.row.tolist(), strict=True))
-    assert len(set(sampled)) == len(sampled)
-    assert set(sampled) <= scored
-
-
-def test_forgetting_curves_are_at_the_intervals_of_the_scored_reviews(evaluate):
-    predictions = evaluate(Fsrs6()).predictions
-    curves = predictions.curves
-    present = ~np.isnan(curves.elapsed)
-    np.testing.assert_allclose(curves.weight.sum(axis=1), 1)
-    assert (curves.weight[~present] == 0).all()
-    assert np.isnan(curves.p[~present]).all()
-    assert ((curves.p[present] > 0) & (curves.p[present] < 1)).all()
-    times, counts = np.unique(predictions.elapsed_days, return_counts=True)
-    for elapsed, weight, here in zip(curves.elapsed, curves.weight, present, strict=True):
-        assert (np.diff(elapsed[here]) > 0).all()
-        np.testing.assert_array_equal(elapsed[here], times)
-        np.testing.assert_allclose(weight[here], counts / counts.sum())
-
-
-def test_a_forgetting_curve_passes_through_the_prediction(evaluate):
-    predictions = evaluate(Fsrs6(), curves=30).predictions
-    curves = predictions.curves
-    for fold, row, elapsed, p in zip(
-        curves.fold, curves.row, curves.elapsed, curves.p, strict=True
-    ):
-        (mine,) = np.flatnonzero((predictions.fold == fold) & (predictions.row == row))
-        (at,) = np.flatnonzero(elapsed == predictions.elapsed_days[mine])
-        assert p[at] == pytest.approx(predictions.p[mine], abs=1e-9)
-
-
-def test_without_a_forgetting_curve_or_a_wish_for_one_there_is_none(evaluate):
-    assert evaluate(MovingAverage()).predictions.curves is None
-    assert evaluate(Fsrs6(), curves=0).predictions.curves is None
-
-
-def test_every_algorithm_is_asked_for_the_same_curves(evaluate, logs_of):
+@pytest.mark.parametrize("wanted", [42, 10_000])
+def test_every_algorithm_is_asked_for_the_same_forgetting_curves(evaluate, logs_of, wanted):
     source = logs_of(1)
     task = SrsBenchmark()(source.read(1), same_day=False)
     rows = []
-    for fold in task.folds:
+    for fold, size in zip(task.folds, (8, 8, 9, 8, 9), strict=True):
         drawn = np.random.default_rng((0, zlib.crc32(b"1"), fold.number, 1))
-        rows += np.sort(task.log_row[drawn.choice(fold.test, 8, replace=False)]).tolist()
+        size = min(len(fold.test), max(size, wanted // 5))
+        rows += np.sort(task.log_row[drawn.choice(fold.test, size, replace=False)]).tolist()
     drawing = Tells(Curve(lambda elapsed: np.full(elapsed.shape, 0.5)))
     for algorithm in (Fsrs6(fit="default"), Constant(), drawing):
-        curves = evaluate(algorithm, source=source, curves=40).predictions.curves
+        curves = evaluate(algorithm, source=source, curves=wanted).predictions.curves
         assert curves.row.tolist() == rows
 
 
-def test_curves_do_not_change_predictions(evaluate):
-    none, some = (evaluate(Draws(), curves=n).predictions.p for n in (0, 40))
-    np.testing.assert_array_equal(none, some)
+def test_forgetting_curves_are_at_the_intervals_of_reviews_and_pass_through_predictions(evaluate):
+    predictions = evaluate(Fsrs6(fit="default")).predictions
+    curves = predictions.curves
+    present = ~np.isnan(curves.elapsed)
+    assert (curves.weight[~present] == 0).all()
+    assert np.isnan(curves.p[~present]).all()
+    times, counts = np.unique(predictions.elapsed_days, return_counts=True)
+    for number, here in enumerate(present):
+        np.testing.assert_array_equal(curves.elapsed[number, here], times)
+        np.testing.assert_allclose(curves.weight[number, here], counts / counts.sum())
+        is_mine = predictions.row == curves.row[number]
+        (at,) = np.flatnonzero(curves.elapsed[number] == predictions.elapsed_days[is_mine])
+        assert curves.p[number, at] == pytest.approx(predictions.p[is_mine][0], abs=1e-9)
+
+
+@pytest.fixture
+def timed(make_log, logs_of):
+    """A log with all that a log may have."""
+    log = make_log()
+    columns = {"truth": np.full(len(log), 0.5), "elapsed_seconds": np.full(len(log), 9.0)}
+    return logs_of(dataclasses.replace(log, **columns))
+
+
+def test_nothing_is_seen_after_the_last_row_in_question_nor_the_truth(evaluate, timed):
+    algorithm, oracle = Watching(), Watching()
+    evaluate(algorithm, source=timed)
+    task = SrsBenchmark()(timed.read(1), same_day=False)
+    trained, tested = zip(*((f.train[-1] + 1, f.test[-1] + 1) for f in task.folds), strict=True)
+    lengths = {what: tuple(map(len, logs)) for what, logs in algorithm.seen.items()}
+    assert lengths == {"fit": trained, "predict": tested, "predict_at": tested}
+    for log in algorithm.seen["fit"] + algorithm.seen["predict"]:
+        assert (log.truth, log.elapsed_seconds) == (None, None)
+        np.testing.assert_array_equal(log.row, np.arange(len(log)))
+        for column in (log.card, log.day, log.rating, log.elapsed, log.elapsed_days, log.row):
+            assert column.base is None  # a view could be widened
+            assert column.flags.writeable
+    oracle.sees_truth = True
+    evaluate(oracle, source=timed)
+    assert oracle.seen["fit"][-1].truth is not None
+
+
+def test_an_algorithm_that_writes_into_its_log_changes_no_facts(evaluate, timed):
+    both = (Watching(scribbles=scribbles) for scribbles in (False, True))
+    plain, scribbled = (evaluate(algorithm, source=timed).predictions for algorithm in both)
+    for name in PREDICTION_COLUMNS:
+        np.testing.assert_array_equal(getattr(plain, name), getattr(scribbled, name))

@@ -1,5 +1,6 @@
-"""Fits with a callback after each step: the same scores, and an early end on request."""
+"""Fits that start from the fit before, and fits with a callback after each step."""
 
+import zlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,13 +9,14 @@ import pytest
 from srs_eval.algorithms.baselines import Average
 from srs_eval.checks import check_last_step_is_the_fit
 from srs_eval.checks.assertions import CheckFailed
-from srs_eval.errors import Pruned
+from srs_eval.errors import FitError, FitSkipped, Pruned
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.nouns import FittingInSteps
+from srs_eval.nouns import FittingInSteps, Learned, WarmStarting
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 
+WARM = SrsBenchmarkRefit(refits=8)
 STEPS = 4
 
 
@@ -22,14 +24,38 @@ STEPS = 4
 class Rate:
     """A model that predicts one probability for all reviews."""
 
-    p: float
-
-    @property
-    def parameters(self):
-        return (self.p,)
+    p: float = 0.5
+    parameters: tuple = ()
+    learned: object = None
 
     def predict(self, reviews, rows):
         return np.full(len(rows), self.p)
+
+
+class Continues(WarmStarting):
+    """Notes how each of its models was learned; the given fits end in something odd."""
+
+    def __init__(self, odd=None, *, at=()):
+        self.odd, self.at, self.calls = odd, at, []
+
+    def fit(self, reviews, rows, rng):
+        return self.noted(("fit", len(reviews), len(rows), rng.random()))
+
+    def refit(self, reviews, rows, rng, previous):
+        assert previous is self.model
+        return self.noted(("refit", len(reviews), len(rows), rng.random()))
+
+    def noted(self, call):
+        self.calls.append(call)
+        is_odd = len(self.calls) - 1 in self.at
+        if is_odd and isinstance(self.odd, Exception):
+            raise self.odd
+        self.model = self.odd if is_odd else Rate(parameters=(0.0,) * len(self.calls))
+        return self.model
+
+    @property
+    def ways(self):
+        return [how for how, *_ in self.calls]
 
 
 class Walks(FittingInSteps):
@@ -47,16 +73,46 @@ class Walks(FittingInSteps):
         for _ in range(STEPS):
             self.taken += 1
             p = 0.05 + 0.9 * ((p + mean) / 2 + 0.01 * rng.random())
-            yield Rate(p)
-
-
-class Stop(Pruned):
-    """What a watch raises."""
+            yield Rate(p, (p,))
 
 
 def evaluated(source, algorithm, *, watch=None, protocol=None):
     work = EvaluateUser(source, algorithm, protocol or Validation(SrsBenchmark()), 0, 0, watch)
-    return work(source.users()[0])
+    return [work(user) for user in source.users()][-1]
+
+
+def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(logs_of):
+    source, algorithm = logs_of(1, 2), Continues()
+    fits = evaluated(source, algorithm, protocol=WARM).fits
+    drawn = [np.random.default_rng([0, zlib.crc32(b"1"), number]).random() for number in range(8)]
+    assert algorithm.calls[:8] == [
+        ("refit" if fold.number else "fit", fold.train[-1] + 1, len(fold.train), number)
+        for fold, number in zip(WARM(source.read(1), same_day=False).folds, drawn, strict=True)
+    ]
+    assert algorithm.ways[8:] == algorithm.ways[:8]  # each user starts from nothing
+    assert [len(fit.parameters) for fit in fits] == [9, 10, 11, 12, 13, 14, 15, 16]
+    cold = SrsBenchmarkRefit(refits=8, warm_start=False)
+    for protocol in (cold, SrsBenchmark()):
+        algorithm = Continues()
+        evaluated(logs_of(1), algorithm, protocol=protocol)
+        assert algorithm.ways == ["fit"] * protocol.folds
+    warm, cold = (evaluated(source, Average(), protocol=protocol) for protocol in (WARM, cold))
+    np.testing.assert_array_equal(warm.predictions.p, cold.predictions.p)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(FitSkipped("too few"), FitError("no"), ZeroDivisionError()),
+        *(Rate(np.nan), Rate(learned=Learned(fallback=True))),
+    ],
+)
+def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(logs_of, odd):
+    algorithm = Continues(odd, at=(0, 3, 4))
+    fits = evaluated(logs_of(1), algorithm, protocol=WARM).fits
+    assert [fit.status == "ok" for fit in fits] == [n not in (0, 3, 4) for n in range(8)]
+    how = ["fit", "fit", "refit", "refit", "fit", "fit", "refit", "refit"]
+    assert algorithm.ways == how
 
 
 def test_being_watched_changes_nothing_that_comes_of_a_user(logs_of):
@@ -68,9 +124,7 @@ def test_being_watched_changes_nothing_that_comes_of_a_user(logs_of):
     for field in ("p", "row", "recalled", "train_rate"):
         expected = getattr(alone.predictions, field)
         np.testing.assert_array_equal(getattr(watched.predictions, field), expected)
-        if field != "p":
-            np.testing.assert_array_equal(getattr(seen[0][1], field), expected)
-    np.testing.assert_array_equal(seen[-1][1].p, alone.predictions.p)
+        np.testing.assert_array_equal(getattr(seen[-1][1], field), expected)
     for one, other in zip(alone.fits, watched.fits, strict=True):
         assert replace(one, seconds=0.0) == replace(other, seconds=0.0)
 
@@ -80,32 +134,42 @@ def test_what_a_watch_raises_ends_the_training_and_is_no_failed_fit(logs_of):
 
     def watch(step, predictions):
         if step == 2:
-            raise Stop
+            raise Pruned
 
-    with pytest.raises(Stop):
+    with pytest.raises(Pruned):
         evaluated(logs_of(1), algorithm, watch=watch)
     assert algorithm.taken == 2
 
 
-def test_nothing_is_done_in_steps_where_nobody_watches(logs_of):
+def test_nothing_is_done_in_steps_where_nobody_watches_or_there_are_none(logs_of):
     class OnlyFits(Walks):
         def fit(self, reviews, rows, rng):
-            return Rate(0.8)
+            return Rate(0.8, (0.8,))
 
-    assert evaluated(logs_of(1), OnlyFits()).fits[0].parameters == (0.8,)
-
-
-def test_a_fit_without_steps_shows_none(logs_of):
-    class GoesOn(Walks):
         def refit(self, reviews, rows, rng, previous):
             return previous
 
-    seen = []
-    watch = lambda step, p: seen.append(step)  # noqa: E731
+    steps = []
+
+    def watch(step, predictions):
+        steps.append(step)
+
+    assert evaluated(logs_of(1), OnlyFits()).fits[0].parameters == (0.8,)
     assert evaluated(logs_of(1), Average(), watch=watch).predictions is not None
-    assert seen == []
-    evaluated(logs_of(1), GoesOn(), watch=watch, protocol=SrsBenchmarkRefit(refits=6))
-    assert seen == [1, 2, 3, 4]
+    assert steps == []
+    evaluated(logs_of(1), OnlyFits(), watch=watch, protocol=WARM)
+    assert steps == [1, 2, 3, 4]
+
+
+class Planted(Walks):
+    """Takes given steps instead of its own, of which the fit is the last."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def fit_in_steps(self, reviews, rows, rng):
+        yield from self.change(list(super().fit_in_steps(reviews, rows, rng)))
 
 
 @pytest.mark.parametrize(
@@ -117,68 +181,35 @@ def test_a_fit_without_steps_shows_none(logs_of):
     ],
 )
 def test_steps_that_do_not_work_are_a_failed_fit(logs_of, steps, told):
-    class Fails(Walks):
-        def fit_in_steps(self, reviews, rows, rng):
-            yield from steps
-
-    done = evaluated(logs_of(1), Fails(), watch=lambda step, p: None)
-    assert done.predictions is None
-    assert done.fits[0].status == "failed"
+    done = evaluated(logs_of(1), Planted(lambda _: steps), watch=lambda step, p: None)
+    assert (done.predictions, done.fits[0].status) == (None, "failed")
     assert told in done.fits[0].reason
 
 
-# ---- planted
-
-
-class EndsOneStepEarly(Walks):
-    def fit(self, reviews, rows, rng):
-        return list(self.fit_in_steps(reviews, rows, rng))[-2]
-
-
-class YieldsNothing(Walks):
-    def fit(self, reviews, rows, rng):
-        return Rate(0.9)
-
-    def fit_in_steps(self, reviews, rows, rng):
-        return iter(())
-
-
-class YieldsOneModelAgainAndAgain(Walks):
-    def fit_in_steps(self, reviews, rows, rng):
-        model = Rate(0.5)
-        for step in super().fit_in_steps(reviews, rows, rng):
-            object.__setattr__(model, "p", step.p)
-            yield model
-
-
-class ForgetsAParameter(Walks):
-    def fit(self, reviews, rows, rng):
-        return list(Walks().fit_in_steps(reviews, rows, rng))[-1]
-
-    def fit_in_steps(self, reviews, rows, rng):
-        class Silent(Rate):
-            parameters = ()
-
-        for step in super().fit_in_steps(reviews, rows, rng):
-            yield Silent(step.p)
+def one_model_again_and_again(steps):
+    model = Rate()
+    for step in steps:
+        vars(model).update(vars(step))
+        yield model
 
 
 @pytest.mark.parametrize(
-    ("offender", "lesson"),
+    ("change", "lesson"),
     [
-        (YieldsOneModelAgainAndAgain, "Give each model a copy"),
-        (ForgetsAParameter, "parameters differ after the last step"),
-        (EndsOneStepEarly, "end at the same step"),
-        (YieldsNothing, "yields nothing"),
+        (one_model_again_and_again, "Give each model a copy"),
+        (lambda steps: [Rate(step.p) for step in steps], "parameters differ after the last step"),
+        (lambda steps: steps[:-1], "end at the same step"),
+        (lambda steps: [], "yields nothing"),
     ],
 )
-def test_steps_that_lead_elsewhere_than_the_fit_are_caught(offender, lesson):
+def test_steps_that_lead_elsewhere_than_the_fit_are_caught(change, lesson):
+    class Offends(Planted):
+        def fit(self, reviews, rows, rng):
+            return Walks().fit(reviews, rows, rng)
+
     with pytest.raises(CheckFailed) as caught:
-        check_last_step_is_the_fit(offender())
-    assert str(caught.value).startswith(f"{offender.__name__}: ")
+        check_last_step_is_the_fit(Offends(change))
+    assert str(caught.value).startswith("Offends: ")
     assert lesson in str(caught.value)
-
-
-@pytest.mark.parametrize("algorithm", [Walks(), Average()])
-def test_honest_steps_and_none_pass(algorithm):
-    check_last_step_is_the_fit(algorithm)
+    for honest in (Walks(), Average()):
+        check_last_step_is_the_fit(honest)

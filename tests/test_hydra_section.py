@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cases import rest_nightly
+from commands import Here
 from commands import run_here as command
 from hydra.errors import HydraException
 
@@ -17,49 +17,9 @@ from srs_eval.config.settings import register_schema
 
 QUICK = ["algo=avg", "data.users=1", "data.size_scale=0.02", "tracking=none", "figures=false"]
 CALL = "{_target_: distutils.spawn.spawn, cmd: [touch, PWNED]}"
+PLUG_INS = ("hydra/launcher=submitit_slurm", "hydra/sweeper=srs_eval_optuna")
+LAUNCHER = "hydra_plugins.hydra_submitit_launcher"
 FOLDER = "srs_eval.commands.run.RememberFolder"
-OVERLAYS = {
-    "job: {env_set: {LD_PRELOAD: x.so}}": "hydra.job.env_set",
-    "job: {env_copy: [HOME]}": "hydra.job.env_copy",
-    "job: {env_copy: [NOT_SET_ANYWHERE]}": "NOT_SET_ANYWHERE",
-    f"callbacks: {{x: {CALL}}}": "hydra.callbacks.x",
-    "callbacks: {folder: {_target_: marking.Callback}}": "hydra.callbacks.folder",
-    "callbacks: {x: {_target_: srs_eval.algorithms.baselines.Average}}": "hydra.callbacks.x",
-    "callbacks: {x: 3}": "hydra.callbacks.x",
-    "callbacks: '${tags}'": "hydra.callbacks",
-    f"callbacks: {{x: {{_target_: {FOLDER}, a: {CALL}}}}}": "hydra.callbacks.x",
-    f"sweeper: {{params: {{a: {CALL}}}}}": "hydra.sweeper.params.a",
-    f"launcher: {{a: [{CALL}]}}": "hydra.launcher.a",
-    f"launcher: {{a: '${{hydra.job.config.x}}'}}, job: {{config: {{x: {CALL}}}}}": (
-        "hydra.launcher.a"
-    ),
-    "launcher: {a: '${hydra.nowhere}'}": "hydra.launcher",
-    "launcher: {setup: [touch PWNED]}": "hydra.launcher.setup",
-    "launcher: {partition: 'x\\ntouch PWNED'}": "hydra.launcher.partition",
-    "launcher: {temp_folder: /elsewhere}": "hydra.launcher.temp_folder",
-    "sweeper: {command: touch PWNED}": "hydra.sweeper.command",
-    "sweeper: {params: {'+hydra.job.env_set.A': 'x,y'}}": "hydra.sweeper.params",
-    "hydra_logging: {formatters: {x: {(): distutils.spawn.spawn, cmd: [touch, PWNED]}}}": (
-        "hydra.hydra_logging"
-    ),
-    "job_logging: {handlers: {x: {class: distutils.spawn.spawn}}}": "hydra.job_logging",
-    "job_logging: {filters: {x: {a: 'ext://antigravity.fly'}}}": "hydra.job_logging",
-    "job_logging: {handlers: {x: {class: logging.FileHandler, filename: PWNED}}}": (
-        "hydra.job_logging"
-    ),
-    "hydra_logging: {root: {level: 'ext://antigravity.fly'}}": "hydra.hydra_logging",
-    "job_logging: '${tags}'": "hydra.job_logging",
-    "job: {name: ../PWNED}": "hydra.job.name=../PWNED",
-    "run: {dir: 's3://bucket/x'}": "hydra.run.dir=s3://bucket/x",
-    "run: {dir: '${oc.decode:\"gs://bucket\"}'}": "hydra.run.dir=gs://bucket",
-    "run: {dir: ' '}": "hydra.run.dir=",
-    "run: {dir: /}": "hydra.run.dir=/",
-    "run: {dir: /tmp/..}": "hydra.run.dir=/tmp/..",
-    "sweep: {dir: 'abfss://c@a/x'}": "hydra.sweep.dir",
-    "sweep: {subdir: 's3://x'}": "hydra.sweep.subdir",
-    "output_subdir: 's3://x'": "hydra.output_subdir",
-    "output_subdir: ../elsewhere": "hydra.output_subdir",
-}
 # Of a file that is named in the option of a group; what decides is what Hydra has composed.
 HANDLERS = """
 version: 1
@@ -99,28 +59,36 @@ def overlay(place: Path, name: str, section: str) -> None:
     (place / "c" / "experiment" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-def test_what_an_overlay_makes_hydra_do_is_refused(place: Path) -> None:
+def test_what_an_overlay_makes_hydra_do_is_refused(
+    place: Path, transcript: Callable[[str, Callable[..., str]], None]
+) -> None:
+    pytest.importorskip(LAUNCHER, reason=f"{LAUNCHER} is needed")
     register_schema()
-    for section, key in OVERLAYS.items():
-        overlay(place, "x", section)
+
+    def told(*words: str) -> str:
+        chosen = [word for word in PLUG_INS if words[0].rstrip(":") in word]
+        overlay(place, "x", " ".join(words))
         with also_in([place / "c"]):
             try:
-                said = " ".join(refused_before(["experiment=x"], []))
-            except HydraException as error:  # no key of a launcher
-                said = str(error)
-        assert key in said, section
+                found = refused_before(["experiment=x", *chosen], [])
+            except HydraException as error:
+                found = [str(error).partition("\n")[0]]
+        assert found
+        return "\n".join([*found, ""])
+
+    transcript("refused_overlays", told)
     assert [path.name for path in place.iterdir()] == ["c"]
 
 
-@pytest.mark.parametrize("section", rest_nightly([*OVERLAYS][::4]))
-def test_a_command_with_such_an_overlay_does_nothing(
-    place: Path, section: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    overlay(place, "x", section)
-    assert command([*QUICK, "--config-dir", "c", "experiment=x"]) == 2
-    said = capsys.readouterr().err
-    assert OVERLAYS[section] in said
-    assert "Traceback" not in said
+def test_a_command_with_such_an_overlay_does_nothing(place: Path, here: Here) -> None:
+    overlay(place, "x", f"callbacks: {{x: {CALL}}}")
+    done = here(*QUICK, "--config-dir", "c", "experiment=x")
+    assert (done.status, "hydra.callbacks.x" in done.err) == (2, True)
+    text = "# @package _global_\ndefaults: [override /hydra/sweeper: srs_eval_optuna]\n"
+    text += f"hydra: {{sweeper: {{trial: '${{study}}'}}}}\nstudy: {CALL}\n"
+    (place / "c" / "experiment" / "x.yaml").write_text(text, encoding="utf-8")
+    done = here("-m", *QUICK, "--config-dir", "c", "experiment=x")
+    assert (done.status, "hydra.sweeper.trial" in done.err) == (2, True)
     assert [path.name for path in place.iterdir()] == ["c"]
 
 
@@ -143,20 +111,8 @@ def test_an_option_of_logging_writes_no_file_but_that_of_hydra(
     assert (place / "out" / "srs_eval.log").exists() == (status == 0)
 
 
-def test_a_reference_to_what_would_be_called_is_refused(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = "# @package _global_\ndefaults: [override /hydra/sweeper: srs_eval_optuna]\n"
-    text += f"hydra: {{sweeper: {{trial: '${{study}}'}}}}\nstudy: {CALL}\n"
-    (place / "c" / "experiment" / "x.yaml").write_text(text, encoding="utf-8")
-    assert command(["-m", *QUICK, "--config-dir", "c", "experiment=x"]) == 2
-    assert "hydra.sweeper.trial" in capsys.readouterr().err
-    assert not (place / "PWNED").exists()
-
-
 def test_what_a_launcher_runs_is_typed(place: Path) -> None:
-    reason = "hydra-submitit-launcher is needed"
-    pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason=reason)
+    pytest.importorskip(LAUNCHER, reason=f"{LAUNCHER} is needed")
     overlay(place, "x", "launcher: {partition: long, timeout_min: 5, setup: [module load x]}")
     words = ["experiment=x", "hydra/launcher=submitit_slurm"]
     register_schema()
@@ -167,21 +123,16 @@ def test_what_a_launcher_runs_is_typed(place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "how",
-    rest_nightly(["sweep=s", "experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"]),
-)
-def test_what_a_sweep_chooses_is_checked_before_the_first_job(
-    place: Path, how: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_sweep_chooses_is_checked_before_the_first_job(place: Path, here: Here) -> None:
     overlay(place, "x", "job_logging: {formatters: {x: {(): distutils.spawn.spawn}}}")
     overlay(place, "y", "job: {chdir: false}")
     (place / "c" / "sweep").mkdir()
     hidden = "# @package _global_\nhydra: {sweeper: {params: {experiment: 'x,null'}}}\n"
     (place / "c" / "sweep" / "s.yaml").write_text(hidden, encoding="utf-8")
-    assert command(["-m", *QUICK, "--config-dir", "c", how, "hydra.sweep.dir=out"]) == 2
-    assert "hydra.job_logging" in capsys.readouterr().err
-    assert not (place / "out").exists()
+    for how in ("sweep=s", "experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"):
+        done = here("-m", *QUICK, "--config-dir", "c", how, "hydra.sweep.dir=out")
+        assert (done.status, "hydra.job_logging" in done.err) == (2, True), how
+        assert not (place / "out").exists()
 
 
 @pytest.mark.slow
@@ -198,19 +149,10 @@ def test_the_rest_of_the_section_works_as_before(place: Path, words: list[str]) 
     assert (place / "out" / "summary.json").is_file()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--experimental-rerun", "x.pickle"],
-        ["--experimental-rer=x.pickle"],
-        ["--config-path", "elsewhere"],
-        ["-cn", "other"],
-    ],
-)
-def test_flags_that_run_other_things_are_refused(
-    place: Path, words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_flags_that_run_other_things_are_refused(place: Path, here: Here) -> None:
     (place / "x.pickle").write_bytes(b"cbuiltins\nopen\n(VPWNED\nVw\ntR.")
-    assert command(words) == 2
-    assert "--" in capsys.readouterr().err
+    flags = "--experimental-rerun x.pickle;--experimental-rer=x.pickle;--config-path c;-cn other"
+    for words in flags.split(";"):
+        done = here(*words.split())
+        assert (done.status, "--" in done.err) == (2, True), words
     assert not (place / "PWNED").exists()

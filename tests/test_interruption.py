@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import QUIET, Done, Here, outcome_of, summary_of
+from commands import QUIET, Done, Here, outcome_of
 
 USERS = 5
 WORDS = [f"data.users={USERS}", "panel=quick", "data.size_scale=0.02", *QUIET, "--config-dir=own"]
-FILES = ("scores.parquet", "predictions.parquet", "curves.parquet")
 # Sends the signal named in a file, if there is one, to the whole command at its fourth user.
 STOPPING = """
 import os
@@ -62,18 +61,9 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "compute"),
-    [
-        (signal.SIGINT, "processes"),
-        (signal.SIGKILL, "processes"),
-        pytest.param(signal.SIGINT, "serial", marks=pytest.mark.nightly),
-    ],
-)
-def test_a_run_that_was_stopped_can_be_continued(
-    here: Here, number: signal.Signals, compute: str
-) -> None:
-    words = ["algo=stopping", f"compute={compute}", "hydra.run.dir=out"]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_was_stopped_can_be_continued(here: Here, number: signal.Signals) -> None:
+    words = ["algo=stopping", "compute=processes", "hydra.run.dir=out"]
     out = here.folder / "out"
     done = stopped(here.folder, number, *words)
     if number == signal.SIGINT:
@@ -86,15 +76,12 @@ def test_a_run_that_was_stopped_can_be_continued(
     assert not (out / "summary.json").exists()
     before = len(list((out / "parts" / "users").glob("*.parquet")))
     assert 1 <= before < USERS
-    assert here(*WORDS, *words, "seed=7", "resume=true").status == 2
     done = here(*WORDS, *words, "resume=true")
     assert done.status == 0, done.err
     assert f"{before} of {USERS} users were done before" in done.out
     assert here(*WORDS, *words, "hydra.run.dir=undisturbed").status == 0
-    for name in FILES:
+    for name in ("scores.parquet", "predictions.parquet"):
         assert (out / name).read_bytes() == (here.folder / "undisturbed" / name).read_bytes(), name
-    assert summary_of(out)["metrics"] == summary_of(here.folder / "undisturbed")["metrics"]
-    assert not (out / "parts").exists()
 
 
 @pytest.mark.slow

@@ -27,6 +27,14 @@ MAY_IMPORT_LATE = """
 TEXTS = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
 
 
+@cache
+def nodes(kind):
+    """Every node of a kind, with the file it is in."""
+    if kind is not ast.AST:
+        return [(place, node) for place, node in nodes(ast.AST) if isinstance(node, kind)]
+    return [(place, node) for place, text in TEXTS.items() for node in ast.walk(ast.parse(text))]
+
+
 def imported(node):
     """Every module that is imported anywhere below a node, as dotted names."""
     for below in ast.walk(node):
@@ -36,17 +44,6 @@ def imported(node):
             yield from (f"srs_eval.{alias.name}" for alias in below.names)
         elif isinstance(below, ast.ImportFrom):
             yield below.module
-
-
-@cache
-def all_nodes():
-    """Every node of every file, with the file it is in."""
-    return [(place, node) for place, text in TEXTS.items() for node in ast.walk(ast.parse(text))]
-
-
-def nodes(kind):
-    """Every node of a kind, with the file it is in."""
-    return [(place, node) for place, node in all_nodes() if isinstance(node, kind)]
 
 
 def test_layers_hold():

@@ -1,34 +1,27 @@
 """What a run tells its tracker."""
 
-import pytest
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
 
 from srs_eval.algorithms.baselines import Average
+from srs_eval.comparison.baseline import in_percent
 from srs_eval.errors import FitError
 from srs_eval.experiment.description import targets
 from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.log_items import (
-    _from_anywhere,
-    facts_after,
-)
+from srs_eval.experiment.log_items import _from_anywhere, facts_after, facts_before
 from srs_eval.experiment.plan import make_plan
-from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.remarks import sentences
 from srs_eval.results.run import run_of
-from srs_eval.text.escapes import for_markdown
-from srs_eval.tracking.items import (
-    ArtifactFile,
-    DatasetInfo,
-    Description,
-    FigureFiles,
-    TableRows,
-    Value,
-)
+from srs_eval.tracking.items import Description, TableRows
 from srs_eval.tracking.nothing import NoTracker
 
 CONTENT = {
     "algo": {"_target_": "x", "rate": 0.1},
-    "data": {"users": [1, 2]},
+    "data": {"users": [1, 2], "path": "s3://logs"},
     "seed": 1,
     "name": None,
     "curves_per_user": 5,
@@ -51,78 +44,44 @@ class FailsForUser2(Average):
         return Average.fit(self, reviews, rows, rng)
 
 
-@pytest.fixture
-def run(tmp_path, logs_of):
-    """Plan and evaluate; return the result and what is logged afterwards."""
-
-    def build(algorithm, *users, figures=None):
-        source = logs_of(*users)
-        built = {
-            "algo": algorithm,
-            "data": source,
-            "protocol": SrsBenchmark(),
-            "panel": default_panel(),
-            "tracking": NoTracker(),
-            "compute": None,
-        }
-        choices = dict.fromkeys(built, "chosen")
-        plan = make_plan(built, CONTENT, choices, usual={}, folder=tmp_path, sweep_folder=None)
-        result = evaluate(plan.experiment)
-        return result, list(facts_after(plan, result, figures or {}))
-
-    return build
+def planned(folder, algorithm, source):
+    built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": None}
+    built |= {"panel": Panel([LogLoss(), Auc()]), "tracking": NoTracker()}
+    choices = dict.fromkeys(built, "chosen")
+    return make_plan(built, CONTENT, choices, usual={}, folder=folder, sweep_folder=None)
 
 
-def of_kind(kind, items):
-    return [item for item in items if isinstance(item, kind)]
+def told(item):
+    """Return an item as lines of text, without what differs between machines and versions."""
+    text = item.markdown if isinstance(item, Description) else ""
+    if not text:
+        fields = dict(item.columns) if isinstance(item, TableRows) else asdict(item)
+        fields.pop("seconds", None)
+        shown = {n: str(c) if isinstance(c, Path) else repr(c) for n, c in fields.items()}
+        text = "; ".join(f"{name}={content}" for name, content in shown.items())
+    name = f" {item.name}" if isinstance(item, TableRows) else ""
+    return f"{type(item).__name__}{name}: {text}"
 
 
-def values(items):
-    return {item.name: item.value for item in of_kind(Value, items)}
-
-
-def test_only_users_without_a_failure_are_counted_as_scored(run):
-    result, after = run(FailsForUser2(), 1, 2, 3)
-    found = values(after)
-    assert (found["users/n"], found["users/failed"]) == (2, 5)
-    assert found["users/reviews"] == result.facts.reviews
-    (dataset,) = of_kind(DatasetInfo, after)
-    assert (dataset.users, dataset.reviews) == (2, result.facts.reviews)
-    (text,) = of_kind(Description, after)
-    assert "Fits: 10 ok, 5 failed" in text.markdown
-    assert f"Rests on 2 of 3 users and {result.facts.reviews:,} of " in text.markdown
-    assert f"**{result.facts.coverage.caution}**" in text.markdown
-    remarks = sentences(run_of(result))
-    assert len(remarks) == 3
-    assert all(f"\n- {for_markdown(remark)}" in text.markdown for remark in remarks)
-    tables = {item.name: item.columns for item in of_kind(TableRows, after)}
-    assert set(tables) == {"metrics", "thresholds", "users", "fits"}
-    for columns in tables.values():
-        assert len({len(column) for column in columns.values()}) == 1
-    assert tables["users"]["user"] == ["1", "2", "3"]
-
-
-@pytest.mark.slow
-def test_results_and_figures_are_kept_with_the_run(run, tmp_path):
+def test_what_is_logged_of_a_run(tmp_path, logs_of, make_log, golden_text):
+    text = ""
+    drawn = {"roc": [tmp_path / "roc.svg", tmp_path / "roc.png"]}
     for name in ("scores.parquet", "summary.json", "notes.txt"):
         (tmp_path / name).write_text("{}")
-    drawn = {"roc": [tmp_path / "roc.svg", tmp_path / "roc.png"]}
-    _, after = run(Average(), 1, figures=drawn)
-    kept = {item.path.name for item in of_kind(ArtifactFile, after)}
-    assert {"scores.parquet", "summary.json"} <= kept
-    assert "notes.txt" not in kept
-    (figure,) = of_kind(FigureFiles, after)
-    assert figure == FigureFiles("roc", tmp_path / "roc.png", tmp_path / "roc.svg")
-
-
-def test_where_nothing_was_scored_the_run_says_so_too(run, make_log):
-    _, after = run(Average(), make_log(cards=1))
-    found = values(after)
-    assert (found["users/n"], found["users/reviews"], found["users/skipped"]) == (0, 0, 1)
-    (text,) = of_kind(Description, after)
-    assert "Rests on 0 of 1 user and 0 of " in text.markdown
-    assert "Fits: 1 skipped" in text.markdown
-    assert "90 %" not in text.markdown
+    cases = {
+        "one of three users failed": (FailsForUser2(), logs_of(1, 2, 3)),
+        "nothing was scored": (Average(), logs_of(make_log(cards=1))),
+    }
+    for case, (algorithm, source) in cases.items():
+        plan = planned(tmp_path, algorithm, source)
+        result = evaluate(plan.experiment).described("chosen", "avg", "logs", {"config_hash": "c"})
+        baseline = replace(run_of(result), name="before")
+        after = facts_after(plan, result, drawn, in_percent(run_of(result), baseline))
+        shown = [told(item) for item in after if getattr(item, "name", "") != "cost/fit_seconds"]
+        text += "\n".join([f"== {case}", *shown, ""])
+    before = [told(item) for item in facts_before(plan.about) if "hash" not in told(item)]
+    text += "\n".join(["== before", *before, ""])
+    golden_text("logged_items", re.sub(r"\d\.\d{5,}", lambda n: f"{float(n[0]):.4f}", text))
 
 
 def test_the_class_of_every_part_is_named_in_lists_too():

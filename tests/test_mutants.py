@@ -1,12 +1,12 @@
 """The program that changes the package: what it changes, and that a change is made."""
 
 import ast
-import importlib.util
 from pathlib import Path
 from types import FunctionType
 
 import mutants
 import pytest
+from programs import loaded
 
 SOURCE = """
 def span(low: float = 1.0, high=2):
@@ -52,12 +52,7 @@ def test_a_change_does_something_else(before: str, after: str | None) -> None:
 
 
 def test_live_functions_get_the_changed_code(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location("planted", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    span: FunctionType = module.span
+    span: FunctionType = loaded(path).span
     monkeypatch.setitem(mutants.FUNCTIONS, str(path), [span])
     mutants.replace_code(path, mutants.changed_code(path, 3))
     assert span(2, 5) == 7

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import IntArray, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-ROOT = Path(__file__).parents[1]
+EXPORT = Path(__file__).parents[1] / "docs" / "export.md"
 PUBLISHED = {
     len(equations.parameters): equations.parameters.defaults
     for equations in (
@@ -34,89 +33,73 @@ PUBLISHED = {
 }
 
 
-def table() -> dict[str, tuple[str, dict[int, str]]]:
-    """Version and treatment of each number of parameters, by package."""
-    text = (ROOT / "docs" / "export.md").read_text("utf-8")
-    (block,) = text.split("<!-- other implementations -->")[1:2]
+def table() -> dict[str, dict[int, str]]:
+    """What each package does with each number of parameters."""
+    block = EXPORT.read_text("utf-8").split("<!-- other implementations -->")[1]
     lines = [line for line in block.splitlines() if line.startswith("|")]
     header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     numbers = [int(cell) for cell in header[2:]]
-    return {row[0].strip("`"): (row[1], dict(zip(numbers, row[2:], strict=True))) for row in rows}
+    return {row[0].strip("`"): dict(zip(numbers, row[2:], strict=True)) for row in rows}
 
 
-def in_py_fsrs(parameters: Sequence[float]) -> str:
-    try:
-        scheduler = fsrs.Scheduler(parameters=parameters)
-    except ValueError:
-        return "refused"
-    return "taken" if len(scheduler.parameters) == len(parameters) else "converted"
+def in_fsrs_rs(parameters: list[float]) -> int:
+    fsrs_rs_python.FSRS(parameters=parameters)
+    return len(fsrs_rs_python.check_and_fill_parameters(parameters))
 
 
-def in_fsrs_rs(parameters: Sequence[float]) -> str:
-    try:
-        fsrs_rs_python.FSRS(parameters=list(parameters))
-        kept = fsrs_rs_python.check_and_fill_parameters(list(parameters))
-    except ValueError:
-        return "refused"
-    return "taken" if len(kept) == len(parameters) else "converted"
-
-
-def in_anki(parameters: Sequence[float], folder: Path) -> str:
+@pytest.fixture
+def in_anki(anki_library: Any, tmp_path: Path) -> Callable[[Sequence[float]], int]:
     """Set parameters in a preset, and let Anki compute the state of a card after one review.
 
-    A first Good leaves the first stability of Good. Difficulty shows whether FSRS-6 was made of
-    the parameters: its first difficulty has another form before FSRS-5.
+    A first Good leaves the first stability of Good. Whether FSRS-6 was made of the parameters is
+    not shown by it.
     """
-    with warnings.catch_warnings():
-        # Anki's generated protobuf code uses what newer protobuf versions deprecate.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        library = pytest.importorskip("anki.collection", reason="Anki's library is not installed")
     from anki.errors import InvalidInput
 
-    collection = library.Collection(str(folder / "collection.anki2"))
-    try:
-        stability = first_stability_in(collection, parameters)
-    except InvalidInput:
-        return "refused"
-    finally:
-        collection.close()
-    assert stability == pytest.approx(parameters[2], rel=1e-4)
-    return "taken" if len(parameters) == len(Fsrs6Equations.parameters) else "converted"
+    def kept(parameters: Sequence[float]) -> int:
+        collection = anki_library.Collection(str(tmp_path / "collection.anki2"))
+        try:
+            collection.set_config("fsrs", True)  # noqa: FBT003
+            options = collection.decks.config_dict_for_deck_id(1)
+            options["fsrsParams6"] = list(parameters)
+            collection.decks.update_config(options)
+            note = collection.new_note(collection.models.by_name("Basic"))
+            note["Front"] = "a"
+            collection.add_note(note, 1)
+            (card,) = note.cards()
+            row = (1000 * (int(time.time()) - 2 * 86400), card.id)
+            insert = "insert into revlog values (?,?,-1,3,1,1,2500,3000,0)"
+            collection.db.execute(insert, *row)
+            card.type = card.queue = 2
+            card.ivl, card.due, card.reps = 1, 1, 1
+            collection.update_card(card)
+            stability = collection.compute_memory_state(card.id).stability
+        except InvalidInput as error:
+            raise ValueError from error
+        finally:
+            collection.close()
+        assert stability == pytest.approx(parameters[2], rel=1e-4)
+        return len(Fsrs6Equations.parameters)
 
-
-def first_stability_in(collection: Any, parameters: Sequence[float]) -> float:
-    """Stability that Anki gives a card whose first review was Good."""
-    collection.set_config("fsrs", True)  # noqa: FBT003
-    options = collection.decks.config_dict_for_deck_id(1)
-    options["fsrsParams6"] = list(parameters)
-    collection.decks.update_config(options)
-    note = collection.new_note(collection.models.by_name("Basic"))
-    note["Front"] = "a"
-    collection.add_note(note, 1)
-    (card,) = note.cards()
-    milliseconds = 1000 * (int(time.time()) - 2 * 86400)
-    collection.db.execute(
-        "insert into revlog values (?,?,-1,3,1,1,2500,3000,0)", milliseconds, card.id
-    )
-    card.type = card.queue = 2
-    card.ivl, card.due, card.reps = 1, 1, 1
-    collection.update_card(card)
-    return float(collection.compute_memory_state(card.id).stability)
+    return kept
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("numbers", PUBLISHED)
-@pytest.mark.parametrize("package", ["anki", "fsrs", "fsrs-rs-python"])
 def test_packages_take_as_many_parameters_as_the_table_says(
-    package: str, numbers: int, tmp_path: Path
+    numbers: int, in_anki: Callable[[Sequence[float]], int]
 ) -> None:
-    parameters = PUBLISHED[numbers]
-    found = {
-        "anki": lambda: in_anki(parameters, tmp_path),
-        "fsrs": lambda: in_py_fsrs(parameters),
-        "fsrs-rs-python": lambda: in_fsrs_rs(parameters),
-    }[package]()
-    assert found == table()[package][1][numbers]
+    packages: dict[str, Callable[[Any], int]] = {
+        "anki": in_anki,
+        "fsrs": lambda given: len(fsrs.Scheduler(parameters=given).parameters),
+        "fsrs-rs-python": in_fsrs_rs,
+    }
+    for package, kept in packages.items():
+        try:
+            found = "taken" if kept([*PUBLISHED[numbers]]) == numbers else "converted"
+        except ValueError:
+            found = "refused"
+        assert found == table()[package][numbers], package
 
 
 class Outdated(Fsrs6):

@@ -4,7 +4,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cases import rest_nightly
 from omegaconf import OmegaConf
 
 from srs_eval.algorithms.combined.blend import Blend
@@ -18,95 +17,61 @@ from srs_eval.errors import ConfigError
 from srs_eval.experiment.description import described
 from srs_eval.experiment.plan import make_plan
 
-CHOICES = {
-    "algo": "fsrs6",
-    "data": "synthetic",
-    "protocol": "srs_benchmark",
-    "panel": "default",
-    "tracking": "none",
-    "compute": "serial",
+USUAL = ["algo=fsrs6", "data=synthetic", "protocol=srs_benchmark", "panel=default", "tracking=none"]
+
+
+@cache
+def plan_of(*words, sweep_folder=None):
+    """Plan a job from the words of a command, as the command does."""
+    words = [*USUAL, "compute=serial", *words]
+    choices = dict(word.split("=") for word in words if word.split("=")[0] in settings.BUILT_GROUPS)
+    cfg = settings.composed(words)
+    usual = option_files.values("algo", choices["algo"])
+    return make_plan(
+        building.build(cfg, choices),
+        building.resolved(cfg, choices),
+        choices,
+        usual=usual,
+        folder=Path("out"),
+        sweep_folder=sweep_folder,
+    )
+
+
+def test_a_plan_holds_what_was_chosen():
+    words = ["algo=moving_avg", "algo.rate=0.1", "data.users=3", "seed=5", "curves_per_user=7"]
+    plan = plan_of(*words, "notes=hello")
+    about, experiment = plan.about, plan.experiment
+    assert (about.algo, about.data, about.notes) == ("moving_avg", "synthetic", "hello")
+    assert (experiment.source.count, experiment.seed, experiment.curves_per_user) == (3, 5, 7)
+    assert (plan.options.figures, plan.options.resume) == (True, False)
+    assert "sweep_id" not in about.tags
+    flat = {
+        **{"algo": "moving_avg", "algo.rate": 0.1, "data": "synthetic", "data.users": 3, "seed": 5},
+        "panel.metrics.confusion.thresholds": "[0.7, 0.8, 0.9, 0.95]",
+    }
+    assert {name: about.params[name] for name in flat} == flat
+    assert not any("_target_" in name for name in about.params)
+    assert all(isinstance(v, str | int | float | bool | None) for v in about.params.values())
+
+
+LABELS = {
+    "moving_avg(start=0, rate=0.1)": "algo=moving_avg algo.rate=0.1 algo.start=0",
+    "hlr": "algo=hlr algo.fit=newton",
+    "fsrs45_default(fit=s0)": "algo=fsrs45_default algo.fit=s0",
 }
 
 
-def words_of(choices):
-    return [f"{group}={name}" for group, name in choices.items()]
-
-
-@pytest.fixture(scope="module")
-def plan_of():
-    """Plan a job from the words of a command, as the command does."""
-
-    @cache
-    def build(*words, folder=Path("out"), sweep_folder=None):
-        named = dict(word.split("=") for word in words if word.split("=")[0] in CHOICES)
-        choices = CHOICES | named
-        others = [word for word in words if word.split("=")[0] not in CHOICES]
-        cfg = settings.composed([*words_of(choices), *others])
-        content = building.resolved(cfg, choices)
-        built = building.build(cfg, choices)
-        usual = option_files.values("algo", choices["algo"])
-        return make_plan(
-            built, content, choices, usual=usual, folder=folder, sweep_folder=sweep_folder
-        )
-
-    return build
-
-
-def config_hash(plan):
-    return plan.about.tags["config_hash"]
-
-
-def test_a_plan_holds_what_was_chosen(plan_of):
-    plan = plan_of("algo=avg", "data.users=3", "seed=5", "curves_per_user=7", "notes=hello")
-    assert (plan.about.algo, plan.about.data, plan.about.label) == ("avg", "synthetic", "avg")
-    assert plan.about.name == "avg on synthetic"
-    assert plan.experiment.source.count == 3
-    assert (plan.experiment.seed, plan.experiment.curves_per_user) == (5, 7)
-    assert plan.about.notes == "hello"
-    assert plan.options.figures
-    assert not plan.options.resume
-    assert "sweep_id" not in plan.about.tags
-
-
-@pytest.mark.parametrize(
-    ("words", "label"),
-    rest_nightly(
-        [
-            (["algo=moving_avg", "algo.rate=0.1", "algo.start=0"], "moving_avg(start=0, rate=0.1)"),
-            (["algo=hlr", "algo.fit=newton"], "hlr"),
-            (["algo=fsrs45_default"], "fsrs45_default"),
-            (["algo=fsrs6"], "fsrs6"),
-            (["algo=hlr", "algo.fit=default"], "hlr(fit=default)"),
-            (["algo=fsrs45_default", "algo.fit=s0"], "fsrs45_default(fit=s0)"),
-            (["algo=moving_avg", "algo.rate=0.1"], "moving_avg(rate=0.1)"),
-            (["algo=constant", "algo.p=0.8"], "constant(p=0.8)"),
-        ],
-        2,
-    ),
-)
-def test_a_label_names_the_arguments_that_are_not_at_their_defaults(plan_of, words, label):
-    plan = plan_of(*words)
-    assert plan.about.label == label
-    assert plan.about.name == f"{label} on synthetic"
+@pytest.mark.parametrize("label", LABELS)
+def test_a_label_names_the_arguments_that_are_not_at_their_defaults(label):
+    words = LABELS[label].split()
+    about = plan_of(*words).about
+    assert (about.label, about.name) == (label, f"{label} on synthetic")
     assert plan_of(*words, "name=mine").about.name == "mine"
 
 
-def test_parameters_are_flat_and_name_the_options(plan_of):
-    params = plan_of("algo=moving_avg", "algo.rate=0.1").about.params
-    assert params["algo"] == "moving_avg"
-    assert params["algo.rate"] == 0.1
-    assert params["data"] == "synthetic"
-    assert params["data.users"] == 8
-    assert params["panel.metrics.confusion.thresholds"] == "[0.7, 0.8, 0.9, 0.95]"
-    assert params["seed"] == 2026
-    assert not any("_target_" in name for name in params)
-    assert all(isinstance(v, str | int | float | bool | None) for v in params.values())
-
-
 MOVES_NUMBERS = (
-    *("algo=avg", "data.users=9", "panel.metrics.ece.bins=11", "seed=1", "data.seed=1"),
-    *("data.size_scale=0.05", "panel=full", "~panel.metrics.ece", "curves_per_user=0"),
-    "algo.recency=mild",
+    *("algo.recency=mild", "curves_per_user=0", "~panel.metrics.ece", "panel=full"),
+    *("data.size_scale=0.05", "data.seed=1", "seed=1", "panel.metrics.ece.bins=11", "algo=avg"),
 )
 MOVES_NONE = (
     *("compute=processes", "notes=other", "tracking=mlflow", "+tags.paper=1", "name=mine"),
@@ -114,15 +79,15 @@ MOVES_NONE = (
 )
 
 
-@pytest.mark.parametrize("word", rest_nightly(MOVES_NUMBERS[::-1] + MOVES_NONE, 12))
-def test_the_digest_changes_with_every_setting_that_can_move_a_number_alone(plan_of, word):
-    assert (config_hash(plan_of(word)) != config_hash(plan_of())) == (word in MOVES_NUMBERS)
+@pytest.mark.parametrize("word", MOVES_NUMBERS + MOVES_NONE)
+def test_the_digest_changes_with_every_setting_that_can_move_a_number_alone(word):
+    changed, usual = (plan.about.tags["config_hash"] for plan in (plan_of(word), plan_of()))
+    assert (changed != usual) == (word in MOVES_NUMBERS)
 
 
-@pytest.mark.slow
-def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have(plan_of):
+def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have():
     places = [Path("/a/today/10-00_sweep")] * 2 + [Path("/a/yesterday/10-00_sweep")]
-    plans = [plan_of(sweep_folder=place) for place in places]
+    plans = [plan_of("algo=avg", sweep_folder=place) for place in places]
     first, same, other = (plan.about.tags["sweep_id"] for plan in plans)
     assert first == same != other
     assert first.startswith("10-00_sweep-")
@@ -141,30 +106,29 @@ def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have(plan_of):
 def test_a_path_is_taken_as_it_was_typed(word, is_sweep, taken):
     key, _, value = word.partition("=")
     quoted = settings.literally(word, is_sweep=is_sweep)
-    cfg_words = [*words_of(CHOICES | {"data": "csv"}), quoted]
     if taken or not is_sweep:
-        assert OmegaConf.select(settings.composed(cfg_words), key) == value
+        cfg = settings.composed([*USUAL, "data=csv", quoted])
+        assert OmegaConf.select(cfg, key) == value
     else:
         assert quoted == word
 
 
-@pytest.mark.slow
 def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
-    cfg = settings.composed(words_of(CHOICES))
-    content, built = building.resolved(cfg, CHOICES), building.build(cfg, CHOICES)
-
-    def stamp(algorithm):
-        return described(
-            {**built, "algo": algorithm}, content, CHOICES, usual={}, further_tags={}
-        ).stamp
-
-    now = CurrentParameters({1: DEFAULTS})
-    assert stamp(now) == stamp(CurrentParameters({1: DEFAULTS}))
-    assert stamp(now) != stamp(CurrentParameters({1: (1.0, *DEFAULTS[1:])}))
+    choices = dict(word.split("=") for word in [*USUAL, "compute=serial"])
+    cfg = settings.composed(USUAL)
+    content, built = building.resolved(cfg, choices), building.build(cfg, choices)
+    one, same, other = (
+        described({**built, "algo": algorithm}, content, choices, usual={}, further_tags={}).stamp
+        for algorithm in (
+            *(CurrentParameters({1: DEFAULTS}), CurrentParameters({1: DEFAULTS})),
+            CurrentParameters({1: (1.0, *DEFAULTS[1:])}),
+        )
+    )
+    assert one == same != other
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "0", "1e20"])
-def test_a_time_limit_is_a_time_that_a_timer_has(plan_of, seconds):
+def test_a_time_limit_is_a_time_that_a_timer_has(seconds):
     with pytest.raises(ConfigError, match="fit_timeout"):
         plan_of(f"fit_timeout={seconds}")
 
@@ -177,9 +141,7 @@ def test_what_is_made_of_fsrs_was_made_for_whole_days_too():
 
 
 def test_arguments_of_a_fit_are_refused_where_nothing_is_fitted():
-    choices = CHOICES | {"data": "anki"}
     given = ["algo.parameters=current", "algo.fit=lbfgs", "algo.recency=mild"]
-    cfg = settings.composed([*words_of(choices), *given, "data.path=none.colpkg"])
     with pytest.raises(ConfigError) as refused:
-        building.build(cfg, choices)
+        plan_of("data=anki", *given, "data.path=none.colpkg")
     assert [problem.partition(" ")[0] for problem in refused.value.problems] == given[1:]

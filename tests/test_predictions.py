@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pairs import predicted
 
-from srs_eval.nouns import Curves, Predictions
+from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import (
     concatenate,
     reviews_fingerprint,
@@ -16,71 +17,44 @@ from srs_eval.nouns.predictions import (
 )
 
 
-def predicted(user, rows, *, p=0.5, recalled=True, curves=0, facts=True):
-    n = len(rows)
-    zeros = np.zeros(n, np.int64)
-    sampled = np.arange(curves)
+def of(user, rows, *, p=0.5, recalled=True, curves=0, facts=True):
+    n, sampled = len(rows), np.arange(curves)
     times = np.tile([1.0, 2.0], (curves, 1))
-    return Predictions(
+    kept = Curves(sampled * 0, sampled, np.array(rows)[:curves], times, times / 3, times / 4)
+    return predicted(
+        np.full(n, p),
+        np.full(n, recalled),
         users=(user,),
-        user=zeros,
-        fold=zeros,
         row=np.array(rows, np.int64),
-        card=zeros,
-        p=np.full(n, p),
-        recalled=np.full(n, recalled),
         elapsed_days=np.ones(n) if facts else None,
-        curves=Curves(sampled * 0, sampled, np.array(rows)[:curves], times, times / 3, times / 4)
-        if curves
-        else None,
+        curves=kept if curves else None,
     )
 
 
-def test_nothing_joined_is_nothing():
-    assert concatenate([]) is None
-
-
-def test_parts_of_a_user_are_joined_by_name():
-    parts = [predicted("a", [1, 2]), predicted("b", [1], p=0.7), predicted("a", [3])]
-    joined = concatenate(parts)
+def test_parts_of_a_user_are_joined_by_name_and_selected():
+    joined = concatenate([of("a", [1, 2]), of("b", [1], p=0.7), of("a", [3])])
     assert joined.users == ("a", "b")
     assert joined.user.tolist() == [0, 0, 1, 0]
     assert joined.row.tolist() == [1, 2, 1, 3]
     assert joined.p.tolist() == [0.5, 0.5, 0.7, 0.5]
+    assert select(joined, np.array([3, 0])).row.tolist() == [3, 1]
+    assert select(joined, joined.row > 1).row.tolist() == [2, 3]
+    assert concatenate([]) is None
 
 
 def test_curves_go_with_their_users_and_facts_that_a_part_lacks_are_lacking():
-    joined = concatenate([predicted("a", [1, 2]), predicted("b", [5, 6], curves=2, facts=False)])
+    joined = concatenate([of("a", [1, 2]), of("b", [5, 6], curves=2, facts=False)])
     assert joined.curves.user.tolist() == [1, 1]
     assert joined.elapsed_days is None
 
 
-def test_rows_are_selected_by_number_or_mask():
-    predictions = predicted("a", [3, 5, 8])
-    assert select(predictions, np.array([2, 0])).row.tolist() == [8, 3]
-    assert select(predictions, predictions.row > 4).row.tolist() == [5, 8]
-
-
-@given(st.permutations([("a", 1), ("a", 2), ("a", 9), ("b", 1), ("b", 2), (3, 4)]))
-def test_the_fingerprint_of_rows_is_the_same_in_any_order(rows):
-    expected = concatenate([predicted("a", [1, 2, 9]), predicted("b", [1, 2]), predicted(3, [4])])
-    shuffled = concatenate([predicted(user, [row], p=0.9) for user, row in rows])
-    assert rows_fingerprint(shuffled) == rows_fingerprint(expected)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        [predicted("a", [1, 2]), predicted("b", [3])],
-        [predicted("a", [1]), predicted("b", [2, 3])],
-        [predicted("a", [1, 2, 3])],
-        [predicted("a", [1, 2, 3, 4])],
-        [predicted("a", [1, 2]), predicted("a", [3], recalled=False)],
-    ],
-)
-def test_the_fingerprint_of_rows_tells_users_rows_and_outcomes_apart(other):
-    parts = [predicted("a", [1, 2, 3]), predicted("b", [1])]
-    assert rows_fingerprint(concatenate(other)) != rows_fingerprint(concatenate(parts))
+@given(st.permutations(range(1, 8)))
+def test_the_fingerprint_of_scored_reviews_is_of_rows_and_outcomes_in_any_order(rows):
+    expected = rows_fingerprint(of("a", [1, 2, 3, 4, 5, 6, 7]))
+    first, *others = (of("a", [row], p=0.9) for row in rows)
+    assert rows_fingerprint(concatenate([first, *others])) == expected
+    for part in (of("a", [9]), of("a", [8, 9]), replace(first, recalled=~first.recalled)):
+        assert rows_fingerprint(concatenate([part, *others])) != expected
 
 
 @pytest.mark.parametrize("column", ["card", "day", "rating", "elapsed_days"])

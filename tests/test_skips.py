@@ -23,20 +23,14 @@ def test_by_fixture(log): pass
 MODULE = "import pytest; pytest.importorskip('no_such_package')"
 
 
-@pytest.mark.parametrize(
-    ("ci", "outcomes"),
-    [
-        ("true", "1 passed, 1 skipped, 1 xfailed, 3 errors"),
-        ("", "1 passed, 4 skipped, 1 xfailed"),
-    ],
-)
-def test_only_accepted_skips_are_silent_in_ci(tmp_path: Path, ci: str, outcomes: str) -> None:
+@pytest.mark.parametrize("ci", ["true", ""])
+def test_only_accepted_skips_are_silent_in_ci(tmp_path: Path, ci: str) -> None:
     (tmp_path / "test_some.py").write_text(TESTS)
     (tmp_path / "test_module.py").write_text(MODULE)
     env = os.environ | {"CI": ci, "PYTHONPATH": str(Path(__file__).parent)}
     words = ["-m", "pytest", "-q", "-p", "skips", "-p", "no:cacheprovider", "--color=no"]
     words += ["--continue-on-collection-errors", "--rootdir", str(tmp_path), str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, *words], env=env, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.strip().splitlines()[-1].startswith(outcomes), done.stdout
+    command = [sys.executable, *words]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    skipped = "1 skipped, 1 xfailed, 3 errors" if ci else "4 skipped, 1 xfailed"
+    assert done.stdout.strip().splitlines()[-1].startswith(f"1 passed, {skipped}"), done.stdout

@@ -62,10 +62,16 @@ STUBBORN = """
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_signal_is_heard(program: str) -> None:
     body, status = PROGRAMS[program]
-    words = [sys.executable, "-c", f"{BEGIN}    {body}{END}"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     told = "" if status == 7 else "srs_eval: interrupted\n"
-    assert (done.returncode, done.stderr) == (status, told)
+    assert ended(["-c", f"{BEGIN}    {body}{END}"]) == (status, told)
+
+
+def ended(words: list[str], folder: Path | None = None) -> tuple[int, str]:
+    command = [sys.executable, *words]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stderr
 
 
 @pytest.mark.slow
@@ -91,12 +97,4 @@ def test_a_signal_during_the_imports_is_heard(
 ) -> None:
     stub = f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(60)\n"
     (tmp_path / "hydra.py").write_text(stub, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "srs_eval", "algo=avg"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (status, "srs_eval: interrupted\n")
+    assert ended(["-m", "srs_eval", "algo=avg"], tmp_path) == (status, "srs_eval: interrupted\n")

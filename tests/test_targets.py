@@ -26,22 +26,17 @@ ENSEMBLE = "srs_eval.algorithms.combined.ensemble.Ensemble"
 # Things that run code or touch files when called, and were called once.
 GADGETS = {
     "sympy.sympify": {"a": "open('PWNED', 'w')"},
-    "distutils.spawn.spawn": {"cmd": ["touch", "PWNED"]},
     "joblib.load": {"filename": "pickled"},
-    "numpy.load": {"file": "pickled", "allow_pickle": True},
     "builtins.open": {"file": "PWNED", "mode": "w"},
-    "io.FileIO": {"file": "PWNED", "mode": "w"},
     "builtins.exec": {"source": "open('PWNED', 'w')"},
     "pathlib.Path.touch": {"self": "PWNED"},
     "logging.FileHandler": {"filename": "PWNED"},
     "os.system": {"command": "touch PWNED"},
-    "subprocess.Popen": {"args": ["touch", "PWNED"]},
     "functools.partial": {"func": "print"},
     "unittest.mock.MagicMock": {},
     "srs_eval.experiment.job.Path": {},
     "srs_eval.commands.run.main": {},
     "srs_eval.tracking.nothing.NoTracker.start": {},
-    "srs_eval.experiment.report": {},
 }
 
 
@@ -75,24 +70,16 @@ def test_nothing_is_called_that_is_not_of_the_kind_asked_for(workplace: Path, ta
     assert sorted(workplace.iterdir()) == before
 
 
-def test_parts_that_fit_are_built() -> None:
-    base = {"_target_": FSRS6, "fit": "default"}
-    blend = Builder().build({"_target_": BLEND, "base": base, "prior": 7.0}, Algorithm)
+def test_parts_that_fit_are_built_also_under_the_names_of_earlier_releases() -> None:
+    base = {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6", "fit": "default"}
+    of_blend = {"_target_": "srs_eval.algorithms.blend.Blend", "base": base, "prior": 7.0}
+    blend = Builder().build(of_blend, Algorithm)
     assert isinstance(blend, Blend)
     assert isinstance(blend.base, Fsrs6)
     assert (blend.base.method, blend.prior) == ("default", 7.0)
     members = {"a": base, "b": {"_target_": "srs_eval.algorithms.half_life.hlr.Hlr"}}
     ensemble = Builder().build({"_target_": ENSEMBLE, "members": members}, Algorithm)
     assert [type(member) for member in ensemble.members.values()] == [Fsrs6, Hlr]
-
-
-def test_classes_are_found_under_the_names_of_earlier_releases() -> None:
-    base = {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6", "fit": "default"}
-    blend = Builder().build(
-        {"_target_": "srs_eval.algorithms.blend.Blend", "base": base}, Algorithm
-    )
-    assert isinstance(blend, Blend)
-    assert isinstance(blend.base, Fsrs6)
     assert Builder().find("srs_eval.data.anki.AnkiCollection", Source) is AnkiCollection
 
 
@@ -146,22 +133,21 @@ class Breaks(Smooth):
 
 
 @pytest.fixture
-def parts(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def _parts(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "their_parts", raising=False)
     for name, text in {**BAD_MODULES, "their_parts": PARTS}.items():
         (workplace / f"{name}.py").write_text(text, encoding="utf-8")
-    return "their_parts"
 
 
-def test_parts_of_plug_ins_are_checked_by_their_annotations(parts: str) -> None:
-    flat, derived = {"_target_": f"{parts}.Flat"}, {"_target_": f"{parts}.Derived"}
-    smooth = Builder().build(
-        {"_target_": f"{parts}.Smooth", "kernel": flat, "bases": [derived], "size": 2}, Algorithm
-    )
+@pytest.mark.usefixtures("_parts")
+def test_parts_of_plug_ins_are_checked_by_their_annotations() -> None:
+    options = {"_target_": "their_parts.Smooth", "kernel": FLAT, "bases": [DERIVED], "size": 2}
+    smooth = Builder().build(options, Algorithm)
     assert smooth.size == 2
     assert type(smooth.kernel).__name__ == "Flat"
     assert type(smooth.bases[0]).__name__ == "Derived"
-    plain = Builder().build({"_target_": f"{parts}.Plain", "kernel": [1], "a": {"b": 2}}, Algorithm)
+    options = {"_target_": "their_parts.Plain", "kernel": [1], "a": {"b": 2}}
+    plain = Builder().build(options, Algorithm)
     assert (plain.kernel, plain.others) == ([1], {"a": {"b": 2}})
 
 
@@ -189,7 +175,8 @@ REFUSED: list[tuple[object, dict[str, object]]] = [
 ]
 
 
-def test_what_is_refused_is_told(parts: str, golden_text: Callable[[str, str], None]) -> None:
+@pytest.mark.usefixtures("_parts")
+def test_what_is_refused_is_told(golden_text: Callable[[str, str], None]) -> None:
     lines = []
     for target, arguments in REFUSED:
         plain = target in (PROCESSES, TABLE, COLUMNS) or "Validation" in str(target)

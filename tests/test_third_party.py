@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands import QUIET, SMALL, Done, apart, summary_of
+from commands import QUIET, SMALL, Here, summary_of
 from offenders import CAUGHT
 from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
 
+from srs_eval.config import option_files
+from srs_eval.config.settings import composed
 from srs_eval.tracking.run_facts import plug_in_versions
 
 GROUPS = ("algo", "data", "panel", "protocol", "tracking")
@@ -84,46 +89,55 @@ def write(folder: Path, texts: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def ship(folder: Path, name: str, options: dict[str, str], *, init: str = "") -> None:
-    """Leave a package behind as pip does: its files, and what it says of itself."""
-    module = name.replace("-", "_")
-    write(folder, {f"{module}/__init__.py": init, f"{module}/parts.py": MODULE})
-    write(folder / module / "conf", {f"{option}.yaml": text for option, text in options.items()})
-    about = {
-        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
-        "entry_points.txt": f"[srs_eval.conf]\n{module} = {module}\n",
-    }
-    write(folder / f"{module}-1.0.dist-info", about)
-
-
 class Site:
     """A place packages are installed in, and commands that run with it from another folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.packages, self.elsewhere = folder / "site", folder / "elsewhere"
-        self.packages.mkdir()
-        self.elsewhere.mkdir()
-        self.env = {"PYTHONPATH": str(self.packages), "PYTHONWARNINGS": "error"}
+    def __init__(self, packages: Path, here: Here) -> None:
+        self.packages, self.here = packages, here
 
-    def __call__(self, *words: str, **env: str) -> Done:
-        return apart(self.elsewhere, *words, env={**self.env, **env})
+    def ship(self, name: str, options: dict[str, str], *, init: str = "", module: str = "") -> Path:
+        """Leave a package behind as pip does: its files, and what it says of itself."""
+        module = module or name.replace("-", "_")
+        folder = self.packages.joinpath(*module.split("."))
+        write(folder, {"__init__.py": init, "parts.py": MODULE})
+        write(folder / "conf", {f"{option}.yaml": text for option, text in options.items()})
+        about = {
+            "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+            "entry_points.txt": f"[srs_eval.conf]\nany = {module}\n",
+        }
+        write(self.packages / f"{name.replace('-', '_')}-1.0.dist-info", about)
+        option_files.packages.cache_clear()
+        return folder
 
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    place = Site(tmp_path_factory.mktemp("other"))
-    ship(place.packages, "srs-other", OPTIONS)
-    return place
+    def composed(self, *words: str) -> str:
+        """What a command would build its algorithm of, and what it says of that."""
+        done = self.here(*words, "--cfg", "job", "--package", "algo")
+        assert done.status == 0, done.text
+        return done.text
 
 
 @pytest.fixture
-def empty_site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def site(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    (tmp_path / "site").mkdir()
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    before = set(sys.modules)
+    yield Site(tmp_path / "site", here)
+    for name in set(sys.modules) - before:
+        if name.startswith(("srs_", "acme", "bold")) and not name.startswith("srs_eval"):
+            del sys.modules[name]
+    option_files.packages.cache_clear()
 
 
-@pytest.mark.nightly
-def test_help_completion_and_a_list_of_a_group_have_them(site: Site) -> None:
-    done = site("--help")
+@pytest.fixture
+def other(site: Site) -> Site:
+    site.ship("srs-other", OPTIONS)
+    return site
+
+
+def test_help_completion_and_a_list_of_a_group_have_them(
+    other: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = other.here("--help")
     assert (done.status, done.err) == (0, "")
     listed = " ".join(done.out.split())
     for group in GROUPS:
@@ -131,64 +145,52 @@ def test_help_completion_and_a_list_of_a_group_have_them(site: Site) -> None:
         assert "mine" in names, group
         assert len(names) > 2
         line = f"srs-eval {group}=mi"
-        done = site("-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))
-        assert f"{group}=mine" in done.out.split()
-    (line,) = [line for line in site("algo=?").out.splitlines() if line.startswith("mine ")]
+        monkeypatch.setenv("COMP_LINE", line)
+        monkeypatch.setenv("COMP_POINT", str(len(line)))
+        assert f"{group}=mine" in other.here("-sc", "query=bash").out.split()
+    (line,) = [line for line in other.here("algo=?").out.splitlines() if line.startswith("mine ")]
     assert line.split() == ["mine", "Theirs."]
 
 
-def test_misspelt_ones_are_refused_with_what_was_meant(site: Site) -> None:
-    done = site("algo=mien", "data=mien", "panel=mine", "panel.metrics.sharpnes=1")
-    assert done.status == 2
-    assert done.err.count("did you mean 'mine'?") == 2
-    done = site("algo=mine_fsrs", "algo.ftt=lbfgs")
+def test_misspelt_ones_are_refused_with_what_was_meant(other: Site) -> None:
+    done = other.here("algo=mien", "data=mien", "panel=mine", "panel.metrics.sharpnes=1")
+    assert (done.status, done.err.count("did you mean 'mine'?")) == (2, 2)
+    done = other.here("algo=mine_fsrs", "algo.ftt=lbfgs")
     assert (done.status, "did you mean 'algo.fit'?" in done.err) == (2, True)
 
 
-@pytest.mark.nightly
-def test_a_glob_takes_them(site: Site) -> None:
-    others = ",".join(f"{letter}*" for letter in "abcdefghijklnopqrstuvwxyz")
-    words = ["-m", f"algo=glob(*,exclude=[{others},moving_avg,mixture])", "hydra.sweep.dir=all"]
-    done = site(*words, *SMALL, *QUIET)
-    assert done.status == 0, done.err
-    folders = sorted(path.name for path in (site.elsewhere / "all").iterdir() if path.is_dir())
-    assert folders == ["0_mine", "1_mine_fsrs"]
-
-
 @pytest.mark.slow
-def test_all_groups_of_a_run_may_be_theirs(site: Site) -> None:
-    words = [f"{group}=mine" for group in GROUPS]
-    done = site(*words, "algo.p=0.7", "compute=processes", "figures=false", "hydra.run.dir=out")
+def test_a_glob_takes_them_and_all_groups_of_a_run_may_be_theirs(other: Site) -> None:
+    unlike = ",".join(f"{letter}*" for letter in "abcdefghijklnopqrstuvwxyz")
+    words = ["-m", f"algo=glob(*,exclude=[{unlike},moving_avg,mixture])", "hydra.sweep.dir=all"]
+    done = other.here(*words, *SMALL, *QUIET)
+    assert done.status == 0, done.err
+    folders = sorted(path.name for path in Path("all").iterdir() if path.is_dir())
+    assert folders == ["0_mine", "1_mine_fsrs"]
+    words = [*(f"{group}=mine" for group in GROUPS), "algo.p=0.7", "compute=processes"]
+    done = other.here(*words, "figures=false", "hydra.run.dir=out")
     assert done.status == 0, done.err
     assert "algorithm  mine" in done.out
-    expect_all_theirs(site.elsewhere, "srs-other", "1.0")
-
-
-def expect_all_theirs(folder: Path, package: str, version: str) -> None:
-    """Expect that a run in the folder ``out`` was made of nothing but a package's own."""
-    summary = summary_of(folder / "out")
+    summary = summary_of(Path("out"))
     assert (summary["users"], summary["protocol"]) == (2, "their_benchmark")
     assert "sharpness" in summary["metrics"]
-    assert summary["tags"][f"version.{package}"] == version
-    notes = (folder / "notes.txt").read_text(encoding="utf-8").splitlines()
-    assert notes[0].endswith(" on mine")
-    assert notes[-1] == "finished"
+    assert summary["tags"]["version.srs-other"] == "1.0"
+    notes = Path("notes.txt").read_text(encoding="utf-8").splitlines()
+    assert (notes[0][-8:], notes[-1]) == (" on mine", "finished")
     assert "test/log_loss" in notes
 
 
-@pytest.mark.nightly
 def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site, here = tmp_path / "site", tmp_path / "here"
-    for name in ("srs-shadow", "srs-edited"):
-        ship(site, name, {})
+    here = tmp_path / "here"
+    site.ship("srs-shadow", {})
+    edited = site.ship("srs-edited", {})
     write(here, {"srs_local.py": "", "srs_shadow/__init__.py": ""})
     # as after `pip install -e`: installed there, but to be found and edited here
-    (site / "srs_edited").rename(here / "srs_edited")
+    edited.rename(here / "srs_edited")
     origin = {"url": here.as_uri(), "dir_info": {"editable": True}}
-    write(site, {"srs_edited-1.0.dist-info/direct_url.json": json.dumps(origin)})
-    monkeypatch.syspath_prepend(site)
+    write(site.packages, {"srs_edited-1.0.dist-info/direct_url.json": json.dumps(origin)})
     monkeypatch.syspath_prepend(here)
     assert plug_in_versions(["srs_edited.parts.Mine"]) == {"version.srs-edited": "1.0"}
     # the folder at hand is imported, and not what was installed by its name
@@ -199,22 +201,67 @@ def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
     }
 
 
-@pytest.mark.nightly
-def test_one_that_builds_on_one_of_ours_has_its_arguments_also_in_a_notebook(site: Site) -> None:
-    words = ["algo=mine_fsrs", "algo.prior_weight=2", "--cfg", "job", "--package", "algo"]
-    done = site(*words)
+def test_one_that_builds_on_one_of_ours_has_its_arguments_also_in_a_notebook(other: Site) -> None:
+    told = other.composed("algo=mine_fsrs", "algo.prior_weight=2")
+    assert {"fit: default", "prior_weight: 2"} <= set(told.splitlines())
+    assert composed(["algo=mine"]).algo.p == 0.8
+
+
+def test_of_options_of_one_name_ours_is_taken_or_that_of_the_first_package(site: Site) -> None:
+    for name, p in (("srs-b", 0.2), ("srs-a", 0.1)):
+        target = f"_target_: {name.replace('-', '_')}.parts.Mine\np: {p}\n"
+        options = {"algo/mine": target, **({"algo/avg": target} if name == "srs-b" else {})}
+        site.ship(name, options)
+    told = site.composed("algo=mine")
+    assert "_target_: srs_a.parts.Mine" in told
+    assert "srs-b: its algo=mine is left out, because srs-a has one" in told
+    assert "p=0.1" in site.here("algo=?").out
+    told = site.composed("algo=avg")
+    assert "_target_: srs_eval.algorithms.baselines.Average" in told
+    assert "srs-b: its algo=avg is left out, because srs_eval has one" in told
+
+
+@pytest.mark.slow
+def test_a_file_of_ones_own_comes_before_all_and_is_told_of_once(other: Site) -> None:
+    mine = "_target_: srs_other.parts.Mine\np: 0.4\n"
+    names = ("algo/avg", "algo/mine", "algo/sm2", "algo/new_one", "tracking/jsonl")
+    write(Path("put"), {f"{name}.yaml": mine for name in names})
+    for name in ("avg", "mine"):
+        told = other.composed("--config-dir=put", f"algo={name}")
+        assert "_target_: srs_other.parts.Mine\np: 0.4" in told
+    words = ["--config-dir=put", "-m", "algo=glob([avg,mine])"]
+    brief = ["panel=quick", "curves_per_user=0", "data.users=1"]
+    done = other.here(*words, *SMALL, *QUIET, *brief, "hydra.sweep.dir=hidden")
     assert done.status == 0, done.err
-    assert {"fit: default", "prior_weight: 2"} <= set(done.out.splitlines())
-    code = "from srs_eval.config.settings import composed; print(composed(['algo=mine']).algo.p)"
-    assert started(site, site.elsewhere, "-c", code).out == "0.8\n"
+    assert done.err.splitlines() == [
+        "srs_eval: algo=avg is that of put/algo/avg.yaml, not srs_eval's",
+        "srs_eval: algo=mine is that of put/algo/mine.yaml, not srs-other's",
+    ]
 
 
-def started(site: Site, folder: Path, *words: str) -> Done:
-    """Start Python where the packages are installed."""
-    env = {**os.environ, **site.env}
-    python = [sys.executable, *words]
-    done = subprocess.run(python, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
+def test_packages_are_found_without_an_import_also_within_others(site: Site) -> None:
+    """As `acme.memory`: the outer one may be a package, or a folder that several share."""
+    raises = "raise RuntimeError('imported')"
+    for outer in ("acme", "bold"):
+        options = {f"algo/{outer}": "_target_: x.Y\n", "algo/torn": "p: [1\n"}
+        site.ship(f"{outer}-memory", options, init=raises, module=f"{outer}.memory")
+    write(site.packages, {"bold/__init__.py": raises})
+    done = site.here("--help")
+    assert {"acme,", "bold,"} <= set(done.out.split())
+    for name in ("bold", "avg"):
+        assert site.here(f"algo={name}", "--cfg", "job").status == 0
+    assert "torn" in site.here("algo=?").out
+    done = site.here("algo=torn")
+    assert (done.status, "Traceback" in done.err) == (2, False)
+
+
+def test_an_entry_point_that_leads_nowhere_is_told_of(site: Site) -> None:
+    for name, module in (("no-conf", "srs_without"), ("lost", "srs_lost"), ("inner", "srs_in.x")):
+        folder = site.ship(name, {"algo/mine": "p: 1\n"}, module=module)
+        (folder / "conf" if name == "no-conf" else folder).rename(site.packages / f"gone {name}")
+    done = site.here("--help")
+    told = re.findall("left out, .* names '(.*?)'", done.err)
+    assert (done.status, sorted(told)) == (0, ["srs_in.x", "srs_lost", "srs_without"])
 
 
 APP = """
@@ -230,180 +277,52 @@ app()
 
 
 @pytest.mark.nightly
-def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_path: Path) -> None:
-    theirs = {"conf/config.yaml": "defaults: [algo: own]\n", "conf/algo/own.yaml": "name: own\n"}
-    # a folder of the same name as that of srs_eval, one of another, and none
-    write(tmp_path, {"app.py": APP, **theirs})
-    renamed = {name.replace("conf/", "options/"): text for name, text in theirs.items()}
-    write(tmp_path, {"plain.py": APP.replace('"conf"', '"options"'), **renamed})
-    bare = APP.replace('config_path="conf", config_name="config", ', "")
-    write(tmp_path, {"bare.py": bare.replace("cfg.algo.name, ", "")})
-    for app in ("app.py", "plain.py"):
-        done = started(site, tmp_path, app, "algo=mine")
-        assert done.status == 1
-        assert "Could not find 'algo/mine'" in done.err
-        searched = started(site, tmp_path, app, "--info", "searchpath").out
+def test_other_applications_of_the_environment_find_none_of_it(other: Site, tmp_path: Path) -> None:
+    def started(*words: str) -> Any:
+        env = {**os.environ, "PYTHONPATH": str(other.packages)}
+        command = [sys.executable, *words]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    theirs = {"config.yaml": "defaults: [algo: own]\n", "algo/own.yaml": "name: own\n"}
+    # a folder of the same name as that of srs_eval, and one of another
+    for folder in ("conf", "options"):
+        write(tmp_path / folder, theirs)
+        write(tmp_path, {"app.py": APP.replace('"conf"', f'"{folder}"')})
+        done = started("app.py", "algo=mine")
+        assert (done.returncode, "Could not find 'algo/mine'" in done.stderr) == (1, True)
+        searched = started("app.py", "--info", "searchpath").stdout
         assert "srs" not in searched.replace(str(tmp_path), "")
-        assert started(site, tmp_path, app).out == "own []\n"  # nor is srs_eval imported
-    assert started(site, tmp_path, "bare.py").out == "[]\n"
+        assert started("app.py").stdout == "own []\n"  # nor is srs_eval imported
 
 
 @pytest.mark.nightly
-def test_of_options_of_one_name_ours_is_taken_or_that_of_the_first_package(
-    empty_site: Site,
-) -> None:
-    for name, p in (("srs-b", 0.2), ("srs-a", 0.1)):
-        target = f"_target_: {name.replace('-', '_')}.parts.Mine\np: {p}\n"
-        options = {"algo/mine": target, **({"algo/avg": target} if name == "srs-b" else {})}
-        ship(empty_site.packages, name, options)
-    done = empty_site("algo=mine", "--cfg", "job", "--package", "algo")
-    assert "_target_: srs_a.parts.Mine" in done.out
-    assert "srs-b: its algo=mine is left out, because srs-a has one" in done.err
-    assert "p=0.1" in empty_site("algo=?").out
-    done = empty_site("algo=avg", "--cfg", "job", "--package", "algo")
-    assert "_target_: srs_eval.algorithms.baselines.Average" in done.out
-    assert "srs-b: its algo=avg is left out, because srs_eval has one" in done.err
-
-
-@pytest.mark.nightly
-def test_a_file_of_ones_own_comes_before_all(site: Site) -> None:
-    write(site.elsewhere, {"own/algo/mine.yaml": "p: 0.3\n", "own/algo/avg.yaml": "p: 0.4\n"})
-    for option, p in (("mine", 0.3), ("avg", 0.4)):
-        words = [f"algo={option}", "--config-dir=own", "--cfg", "job", "--package", "algo"]
-        done = site(*words)
-        assert done.out.strip().endswith(f"p: {p}"), done.err
-        assert "_target_" not in done.out
-
-
-@pytest.mark.nightly
-def test_a_file_in_place_of_an_option_in_use_is_told_once_and_of_no_other(site: Site) -> None:
-    mine = "_target_: srs_other.parts.Mine\np: 0.4\n"
-    names = ("algo/avg", "algo/mine", "algo/sm2", "algo/new_one", "tracking/jsonl")
-    write(site.elsewhere / "put", {f"{name}.yaml": mine for name in names})
-    words = ["--config-dir=put", "-m", "algo=glob([avg,mine])", "seed=1,2"]
-    brief = ["panel=quick", "curves_per_user=0", "data.users=1"]
-    done = site(*words, *SMALL, *QUIET, *brief, "hydra.sweep.dir=hidden")
-    assert done.status == 0, done.err
-    assert done.err.splitlines() == [
-        "srs_eval: algo=avg is that of put/algo/avg.yaml, not srs_eval's",
-        "srs_eval: algo=mine is that of put/algo/mine.yaml, not srs-other's",
-    ]
-    config = (site.elsewhere / "hidden" / "0_avg" / ".hydra" / "config.yaml").read_text("utf-8")
-    assert "p: 0.4" in config
-
-
-@pytest.mark.nightly
-def test_a_package_within_another_has_options_and_neither_is_imported(empty_site: Site) -> None:
-    """As `acme.memory`: the outer one may be a package, or a folder that several share."""
-    for outer, init in (("acme", None), ("bold", "raise RuntimeError('imported')")):
-        name = f"{outer}-memory"
-        ship(empty_site.packages, name, {f"algo/{outer}": "_target_: x.Y\n"}, init=init or "")
-        inner = empty_site.packages / f"{outer}_memory"
-        (empty_site.packages / outer).mkdir()
-        inner.rename(empty_site.packages / outer / "memory")
-        if init:
-            write(empty_site.packages, {f"{outer}/__init__.py": init})
-        info = empty_site.packages / f"{outer}_memory-1.0.dist-info"
-        write(info, {"entry_points.txt": f"[srs_eval.conf]\n{outer} = {outer}.memory\n"})
-    done = empty_site("--help")
-    assert done.err == ""
-    assert {"acme,", "bold,"} <= set(done.out.split())
-    assert empty_site("algo=bold", "--cfg", "job").status == 0
-    write(info, {"entry_points.txt": "[srs_eval.conf]\nbold = bold.other\n"})
-    said = empty_site("--help").err
-    assert "'bold.other', and there is no package of that name with a folder conf" in said
-
-
-@pytest.mark.nightly
-def test_what_is_broken_is_no_trouble_to_others_before_it_is_used(empty_site: Site) -> None:
-    torn = {**OPTIONS, "algo/torn": "p: [1\n"}
-    ship(empty_site.packages, "srs-broken", torn, init="raise RuntimeError('broken')")
-    listed = empty_site("--help").out.replace(",", "").split()
-    assert {"mine", "torn"} <= set(listed)
-    done = empty_site("algo=avg", "--cfg", "job")
-    assert (done.status, done.err) == (0, "")
-    assert "torn" in empty_site("algo=?").out
-    done = empty_site("algo=torn")
-    assert (done.status, "Traceback" in done.err) == (2, False)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("lost", ["conf", "all"])
-def test_an_entry_point_that_leads_nowhere_is_told_of(empty_site: Site, lost: str) -> None:
-    ship(empty_site.packages, "srs-lost", {"algo/mine": "p: 1\n"})
-    gone = empty_site.packages / "srs_lost"
-    gone.joinpath("conf").rename(empty_site.packages / "gone")
-    if lost == "all":
-        gone.rename(empty_site.packages / "gone_too")
-    done = empty_site("--help")
-    assert done.status == 0
-    assert done.err.startswith("srs_eval: srs-lost: its options are left out")
-    assert "'srs_lost'" in done.err
-
-
-@pytest.fixture(scope="module")
-def theirs(
+def test_a_package_installed_by_pip_is_found_and_checked_by_the_wheel_of_srs_eval(
     installed: Path,  # noqa: F811
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
-    """Write a package with an algorithm, add options of all groups, and install it by pip."""
-    python, place = str(installed / "python"), tmp_path_factory.mktemp("theirs")
-    run([python, "-m", "srs_eval.new", "algo", "half_day"], place)
-    folder = place / "srs-half-day"
-    own = {name: text.replace("srs_other", "srs_half_day") for name, text in OPTIONS.items()}
-    write(folder / "srs_half_day/conf", {f"{name}.yaml": text for name, text in own.items()})
-    write(folder, {"srs_half_day/parts.py": MODULE})
-    words = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", *words]
-    run([*pip, "--disable-pip-version-check", str(folder)], place)
-    return folder
-
-
-@pytest.mark.nightly
-def test_a_package_installed_by_pip_is_found_by_srs_eval_from_its_wheel(
-    installed: Path,  # noqa: F811
-    theirs: Path,
-    tmp_path: Path,
-) -> None:
-    python = str(installed / "python")
-    where = "import srs_eval, srs_half_day as s; print(srs_eval.__file__, s.__file__, sep='\\n')"
-    for file in run([python, "-c", where], tmp_path).splitlines():
-        assert Path(file).is_relative_to(installed.parent)
-    assert "half_day" in run([python, "-m", "srs_eval", "--help"], tmp_path)
-    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET, "hydra.sweep.dir=both"]
-    assert "half_day" in run([python, "-m", "srs_eval", *words], tmp_path)
-    words = [*(f"{group}=mine" for group in GROUPS), "figures=false", "hydra.run.dir=out"]
-    run([python, "-W", "error", "-m", "srs_eval", *words], tmp_path)
-    expect_all_theirs(tmp_path, "srs-half-day", "0.1.0")
-
-
-@pytest.mark.nightly
-def test_where_it_is_installed_its_checks_pass_and_every_planted_cheat_is_caught(
-    installed: Path,  # noqa: F811
-    theirs: Path,
     tmp_path: Path,
 ) -> None:
     """-P: what is tested is what was installed, not what lies in the folder."""
-    pytest_ = [str(installed / "python"), "-P", "-m", "pytest", "-q", "-W", "error"]
-    pytest_ += ["-p", "no:cacheprovider"]
-    assert "5 passed" in run(pytest_, theirs)
-    for name in ("cases.py", "offenders.py", "test_checks.py"):
-        shutil.copy(Path(__file__).with_name(name), tmp_path / name)
-    pytest_ += ["-o", "markers=nightly: full grids", "-k", "planted_cheat"]
-    assert f"{len(CAUGHT)} passed" in run(pytest_, tmp_path)
-
-
-@pytest.mark.nightly
-def test_the_tests_it_was_written_with_fail_once_its_model_cheats(
-    installed: Path,  # noqa: F811
-    theirs: Path,
-    tmp_path: Path,
-) -> None:
-    changed = tmp_path / "changed"
-    shutil.copytree(theirs, changed)
-    write(changed, {"srs_half_day/__init__.py": CHEAT})
-    done = attempt([str(installed / "python"), "-m", "pytest", "-q"], changed)
+    python, folder = str(installed / "python"), tmp_path / "srs-half-day"
+    run([python, "-m", "srs_eval.new", "algo", "half_day"], tmp_path)
+    words = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", *words]
+    run([*pip, "--disable-pip-version-check", str(folder)], tmp_path)
+    where = "import srs_eval, srs_half_day as s; print(srs_eval.__file__, s.__file__, sep='\\n')"
+    for file in run([python, "-P", "-c", where], tmp_path).splitlines():
+        assert Path(file).is_relative_to(installed.parent)
+    assert "half_day" in run([python, "-m", "srs_eval", "--help"], tmp_path)
+    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET, "hydra.sweep.dir=both"]
+    assert "half_day" in run([python, "-W", "error", "-m", "srs_eval", *words], tmp_path)
+    tags = summary_of(tmp_path / "both" / "0_half_day")["tags"]
+    assert tags["version.srs-half-day"] == "0.1.0"
+    pytest_ = [python, "-P", "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
+    assert "5 passed" in run(pytest_, folder)
+    (tmp_path / "checks").mkdir()
+    for name in ("offenders.py", "test_checks.py"):
+        shutil.copy(Path(__file__).with_name(name), tmp_path / "checks" / name)
+    done = run([*pytest_, "-k", "planted_cheat"], tmp_path / "checks")
+    assert f"{len(CAUGHT)} passed" in done
+    write(folder, {"srs_half_day/__init__.py": CHEAT})
+    done = attempt([python, "-m", "pytest", "-q"], folder)
     assert done.returncode == 1
-    assert "CheckFailed: HalfDay: the prediction of row" in done.stdout
     assert "when the reviews after the last training row were changed before the fit" in done.stdout
     assert "1 failed, 4 passed" in done.stdout

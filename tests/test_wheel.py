@@ -86,20 +86,18 @@ def test_the_sources_hold_what_their_tests_need_and_each_file_once(wheel: Path) 
     assert not [name for name in names if name.endswith((".pyc", ".db"))]
 
 
-@pytest.mark.parametrize("words", [["python", "-m", "srs_eval"], ["srs-eval"]])
 def test_an_installed_package_runs_anywhere_with_its_own_options(
-    installed: Path, tmp_path: Path, words: list[str]
+    installed: Path, tmp_path: Path
 ) -> None:
-    program = [str(installed / words[0]), *words[1:]]
-    out = run([*program, "algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"], tmp_path)
-    assert "algorithm  avg" in out
-    assert summary_of(tmp_path / "out")["users"] == 2
-    searched = run([*program, "--info", "searchpath"], tmp_path)
-    assert f"{installed.parent}" in searched
-    assert f"{ROOT / 'conf'}" not in searched
-
-
-def test_the_installed_package_is_the_one_that_is_imported(installed: Path, tmp_path: Path) -> None:
-    where = "import srs_eval; print(srs_eval.__file__)"
-    found = run([str(installed / "python"), "-c", where], tmp_path)
+    found = run(
+        [str(installed / "python"), "-c", "import srs_eval as s; print(s.__file__)"], tmp_path
+    )
     assert found.startswith(str(installed.parent))
+    for words in (["python", "-m", "srs_eval"], ["srs-eval"]):
+        program = [str(installed / words[0]), *words[1:]]
+        out = run([*program, "algo=avg", *SMALL, *QUIET, f"hydra.run.dir={words[0]}"], tmp_path)
+        assert "algorithm  avg" in out
+        assert summary_of(tmp_path / words[0])["users"] == 2
+        searched = run([*program, "--info", "searchpath"], tmp_path)
+        assert f"{installed.parent}" in searched
+        assert f"{ROOT / 'conf'}" not in searched

@@ -54,9 +54,8 @@ def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object
 
 def serve() -> None:
     """Answer calls until the pipe is closed; what algorithms print goes to standard error."""
-    ours = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    with suppress(EOFError):
+    with os.fdopen(os.dup(1), "wb") as ours, suppress(EOFError):
+        os.dup2(2, 1)
         while True:
             pickle.dump(answer(_called, *pickle.load(sys.stdin.buffer)), ours)
             ours.flush()

@@ -163,6 +163,8 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
         if before:
             say(f"{before} of {users} users were done before")
     result = gathered(plan.experiment, chunks, kept, stay)
+    if stay is not None:
+        kept.list_results(chunks)  # before the summary, which calls them a result
     return result.described(about.algo, about.label, about.data, about.tags)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -28,9 +28,11 @@ from srs_eval.results.user_rows import a_fit_worked
 
 # Marks a run that goes on, beside its parts; without a digest, that the parts are being deleted.
 _STAMP = "stamp.json"
-# In the folder of the run: the list of parts of a run that has ended, and the address of parts
-# that are elsewhere.
+# In the folder of the run: the list of the parts that are its result, and the address of parts that
+# are elsewhere.
 _MANIFEST = "parts.json"
+# In the list of a run that has results and yet goes on, as its tracker is still to be told.
+_GOES_ON = "goes_on"
 _DELETED = {"stamp": ""}
 
 
@@ -111,7 +113,9 @@ class KeptParts:
         if not (resume and self.is_begun):
             _delete(self.place)
             files.write_json(self.place / _STAMP, {"stamp": self.stamp, "chunk": chunk})
-        if self.at is not None and self._manifest() != {"at": self.at.address}:
+        if self.at is None:
+            (self.place / _MANIFEST).remove()  # of results that the run is to have again
+        elif self._manifest() != {"at": self.at.address}:
             _delete(Place.of(self.folder))
             files.write_json(Place.of(self.folder) / _MANIFEST, {"at": self.at.address})
 
@@ -157,21 +161,27 @@ class KeptParts:
         """Whether the parts of so many users are the result."""
         return users > self.stays_above
 
+    def list_results(self, chunks: Sequence[Chunk]) -> None:
+        """List the parts of chunks, which stay, as the result of a run that still goes on."""
+        names = [chunk.name for chunk in chunks]
+        self.parts().put_on_disk(names)
+        self._list(names, goes_on=True)
+
     def end(self, chunks: Sequence[Chunk] = ()) -> None:
-        """End the run: delete the parts, or only what is not of these chunks, which stay."""
+        """End the run: delete the parts, or only what is not of these chunks, which are listed."""
         if not chunks:
             self.remove()
             return
-        names, parts = [chunk.name for chunk in chunks], PartsInFolder(self.place)
+        names, parts = [chunk.name for chunk in chunks], self.parts()
         known = {parts.file(name, kind) for name in names for kind in KINDS}
-        for kind in KINDS:
-            for entry in (self.place / PurePath(kind).stem).files(hidden=True):
-                if entry.place not in known:
-                    entry.place.remove()
-        parts.put_on_disk(names)
-        elsewhere = {} if self.at is None else {"at": self.at.address}
-        manifest = {"stamp": self.stamp, "parts": names, **elsewhere}
-        files.write_json(Place.of(self.folder) / _MANIFEST, manifest)
+        left = [self.place / PurePath(kind).stem for kind in KINDS]
+        for entry in [entry for place in left for entry in place.files(hidden=True)]:
+            if entry.place not in known:
+                entry.place.remove()
+        for entry in self.place.files(hidden=True):  # what kills have left of them
+            if entry.place.name.startswith((f".{_STAMP}.", f".{_MANIFEST}.")):
+                entry.place.remove()
+        self._list(names, goes_on=False)
         if self.at is None:  # at an address the stamp stays, should the folder be lost
             (self.place / _STAMP).remove()
 
@@ -191,6 +201,12 @@ class KeptParts:
             if users is not None and not a_fit_worked(users):
                 PartsInFolder(self.place).remove(chunk.name)
 
+    def _list(self, names: Sequence[str], *, goes_on: bool) -> None:
+        elsewhere = {} if self.at is None else {"at": self.at.address}
+        manifest: dict[str, Any] = {"stamp": self.stamp, "parts": names, **elsewhere}
+        manifest |= {_GOES_ON: True} if goes_on else {}
+        files.write_json(Place.of(self.folder) / _MANIFEST, manifest)
+
     def _begun(self) -> dict[str, Any]:
         """Read the stamp of a run that goes on; empty if none does."""
         stamped = self._stamped()
@@ -205,7 +221,7 @@ class KeptParts:
     def _has_ended(self) -> bool:
         """Whether the parts at an address are the result of the run in the folder."""
         manifest = self._manifest()
-        return "parts" in manifest and manifest.get("at") == self.place.address
+        return not _goes_on(manifest) and manifest.get("at") == self.place.address
 
     def _has(self, name: str) -> bool:
         return (self.folder / name).is_file()
@@ -213,14 +229,14 @@ class KeptParts:
     def _begun_at(self) -> str | None:
         """Return where the parts are of the run that goes on in the folder, if one does."""
         manifest = self._manifest()
-        if "at" in manifest and "parts" not in manifest:
+        if "at" in manifest and _goes_on(manifest):
             return str(manifest["at"])
         here = Place.of(self.folder)
         return here.address if _content(here / _STAMP) not in ({}, _DELETED) else None
 
 
 def kept_for_good(folder: Path, *, as_text: bool) -> tuple[PartPredictions, PartFits] | None:
-    """Return the predictions and fits of a finished run that stayed in parts, if it did.
+    """Return the predictions and fits of a run that stay in parts, if they do.
 
     Parameters
     ----------
@@ -248,13 +264,18 @@ def has_parts(folder: Path) -> bool:
     """Whether an interrupted run has parts in its folder, or somewhere else."""
     manifest = _content(Place.of(folder) / PARTS / _MANIFEST)
     users = (folder / PARTS / Path(USERS).stem).glob("*.parquet")
-    return any(users) or ("at" in manifest and "parts" not in manifest)
+    return any(users) or ("at" in manifest and _goes_on(manifest))
 
 
 def forget_parts(folder: Path) -> None:
     """Delete the parts of a finished run from its folder, if there are any."""
     if "parts" in _content(Place.of(folder) / PARTS / _MANIFEST):
         shutil.rmtree(folder / PARTS)
+
+
+def _goes_on(manifest: Mapping[str, Any]) -> bool:
+    """Whether the run of a manifest has not come to its end."""
+    return "parts" not in manifest or bool(manifest.get(_GOES_ON))
 
 
 def _content(file: Place) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.site.folder import copy_files, whole_site
 from srs_eval.site.raw import write_means, write_submission
-from srs_eval.site.scripts import write_scripts
+from srs_eval.site.scripts import write_pairs, write_scripts
 from srs_eval.site.view import MEANINGS, Model, View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
@@ -114,6 +114,7 @@ def _write_board(
     )
     crumbs = [(name, f"../{address}") for name, address in crumbs]
     for model in shown.models:
+        write_pairs(model, shown, folder)
         write_submission(model, folder / "raw")
         _write(
             folder / "models" / f"{model.submission.name}.html",

@@ -23,15 +23,19 @@ from srs_eval.text.plain import one_line
 
 
 def write_scripts(shown: View, folder: Path) -> None:
-    """Write a board, and for each metric its tables, each model, and the scores of users."""
+    """Write a board, and for each metric its tables, and the scores of users."""
     _write(folder, "board", _board(shown))
     for metric, verdict in shown.verdicts.items():
         _write(folder, f"standings/{metric}", standings(verdict))
-        for column in range(len(verdict.runs)):
-            _write(folder, f"pairs/{metric}/{column}", of_model(verdict, column))
         # for scatter plots; exact
         values = np.ascontiguousarray(verdict.every_score.T, "<f8")
         _write(folder, f"scores/{metric}", base64.b64encode(values.tobytes()).decode())
+
+
+def write_pairs(model: Model, shown: View, folder: Path) -> None:
+    """Write the differences of a model to all others, for each metric."""
+    for metric, verdict in shown.verdicts.items() if not model.twin else ():
+        _write(folder, f"pairs/{metric}/{model.column}", of_model(verdict, model.column))
 
 
 def _write(folder: Path, key: str, content: Any) -> None:

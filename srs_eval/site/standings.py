@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -125,19 +126,17 @@ def _ranks(verdict: Verdict, model: int) -> dict[str, Any] | None:
 def pair(verdict: Verdict, model: int, other: int) -> dict[str, Any]:
     """Return a model less another, on all users with scores of both, not adjusted for others."""
     scores = verdict.every_score[:, [model, other]]
-    kept = complete(scores)
+    kept = np.flatnonzero(complete(scores))
     (ours, theirs), reviews = scores[kept].T, verdict.paired.reviews[kept]
-    users = [str(user) for user, is_kept in zip(verdict.paired.users, kept, strict=True) if is_kept]
     sign = verdict.leaderboard.sign
     counts = paired_signs(sign * ours, sign * theirs)
-    most = extremes(scores[kept], users, 1, sign=sign)[0]
-    gap = ours - theirs
+    most = extremes(scores[kept], kept.tolist(), 1, sign=sign)[0]
     return {
-        "n_users": len(gap),
+        "n_users": len(kept),
         "counts": counts,
         "share": counts.interval(),
-        "extremes": most,
-        "histogram": histogram(gap, zero=True),
+        "extremes": [[(str(verdict.paired.users[n]), gap) for n, gap in each] for each in most],
+        "histogram": histogram(ours - theirs, zero=True),
         **{name: _weighted(ours, theirs, reviews, name) for name in WEIGHTINGS},
     }
 
@@ -149,19 +148,23 @@ def _weighted(
     weights, gap = user_weights(reviews, weighting), ours - theirs
     size = float(max(np.abs(ours).max(initial=0.0), np.abs(theirs).max(initial=0.0)))
     found = mean_of_users(gap, weights, size=size)
-    place, strata = _SIZE.stratum(reviews), []
+    strata, place = [], _SIZE.stratum(reviews)
     for number, label in enumerate(_SIZE.labels):
         inside = place == number
         if inside.any():
-            part = mean_of_users(gap, weights * inside, size=1.0)
+            part = mean_of_users(gap[inside], weights[inside], size=1.0)
             strata.append([label, int(inside.sum()), part.mean, *part.interval()])
     return {
-        "means": [mean_of_users(each, weights).mean for each in (ours, theirs)],
+        "means": [_mean(each, weights) for each in (ours, theirs)],
         "difference": [found.mean, *found.interval()],
         "p": found.p_value,
         "alike": found.is_zero,
         "strata": strata,
     }
+
+
+def _mean(values: FloatArray, weights: FloatArray) -> float:
+    return float(np.average(values, weights=weights)) if weights.any() else math.nan
 
 
 def histogram(values: FloatArray, *, zero: bool = False) -> dict[str, Any] | None:

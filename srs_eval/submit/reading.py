@@ -136,8 +136,10 @@ def _read(folder: Path, record: Record, like: Run | None, *, sums: bool) -> Read
     about = read_yaml(folder / ABOUT)
     problems = [about] if isinstance(about, Problem) else [*about_problems(folder / ABOUT, about)]
     results = None
-    published = not (problems or isinstance(about, Problem)) and (
-        about.content["data"]["fingerprint"] == ""
+    published = (
+        not isinstance(about, Problem)
+        and all(problem.kind == "gap" for problem in problems)
+        and about.content["data"]["fingerprint"] == ""
     )
     try:
         results, further = read_results(folder / RESULTS, sums=sums, published=published)

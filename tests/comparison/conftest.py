@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -62,14 +63,14 @@ def _scored(
     noise = np.random.default_rng(seed).normal(0, 1, len(made))
     shift, blur = moved
     p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
-    predictions = select(_with(made, p), slice(*part))
+    predictions = select(replace(made, p=p), slice(*part))
     return predictions, rows_fingerprint(predictions), PANEL.score(predictions)
 
 
 @pytest.fixture
 def page_without_images(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the images out of pages, which take longer than all else, where words are read."""
-    monkeypatch.setattr(html, "_image", lambda figure: "")
+    monkeypatch.setattr(html, "_image", lambda figure, alt: (alt, ""))
 
 
 @pytest.fixture
@@ -108,17 +109,11 @@ def make_run(tmp_path: Path) -> MakeRun:
             values.append([row[name] if whole else np.nan for name in PANEL.names])
         place = tmp_path / (folder or f"{len(list(tmp_path.iterdir()))}_{label}")
         place.mkdir(parents=True)
-        scores = Scores(
-            tuple(users),
-            np.array(sizes),
-            tuple(digests),
-            PANEL.names,
-            np.array(values),
-        )
+        made = np.array(sizes), tuple(digests), PANEL.names, np.array(values)
         together = concatenate(parts)
         assert together is not None
         write_predictions(place, together)
-        files.write_table(place / files.SCORES, tables.scores_table(scores))
+        files.write_table(place / files.SCORES, tables.scores_table(Scores(tuple(users), *made)))
         content = {
             "algo": label,
             "label": label,
@@ -135,15 +130,3 @@ def make_run(tmp_path: Path) -> MakeRun:
         return place
 
     return make
-
-
-def _with(made: Predictions, p: np.ndarray) -> Predictions:
-    columns = {
-        name: getattr(made, name)
-        for name in ("users", "user", "fold", "row", "card", "recalled", "day")
-    }
-    facts = {
-        name: getattr(made, name)
-        for name in ("elapsed_days", "nth_review", "lapses", "last_rating")
-    }
-    return Predictions(p=p, **columns, **facts)

@@ -25,14 +25,10 @@ ORACLES = {
 }
 
 
-def leaderboards_of(table, **rules):
+def leaderboard_of(table, **rules):
     scores = np.column_stack(list(table.values())) if isinstance(table, dict) else table
     given_rules = Rules(**{"eligible": (True,) * scores.shape[1], **rules})
-    return leaderboards(scores, np.full(len(scores), 100), given_rules)
-
-
-def leaderboard_of(table, **rules):
-    return leaderboards_of(table, **rules)[0]
+    return leaderboards(scores, np.full(len(scores), 100), given_rules)[0]
 
 
 @pytest.mark.parametrize("name", ORACLES)
@@ -47,21 +43,19 @@ def test_verdicts_are_those_computed_elsewhere(name):
     assert leaderboard_of(TABLE).to_best[0].average.verdict == "leads"
 
 
-def test_what_ranks_behind_and_the_order_of_columns_change_nothing():
+def test_twins_and_the_order_of_columns_change_nothing():
     whole = dict(zip(TABLE, leaderboard_of(TABLE).to_best, strict=True))
-    pair = {name: TABLE[name] for name in "AB"}
-    assert leaderboard_of(pair).to_best[1] == whole["B"]
-    twice = {**pair, "A again": TABLE["A"]}
-    assert leaderboard_of(twice).to_best[1] == whole["B"]
-    assert leaderboard_of(twice).to_best[2].average.verdict == "identical"
+    names = ("A", "B", "C", "A again", "C again")
+    twice = leaderboard_of({name: TABLE[name[0]] for name in names}).to_best
+    assert (twice[1], twice[2], twice[4]) == (whole["B"], whole["C"], whole["C"])
+    assert twice[3].average.verdict == "identical"
     turned = dict(reversed(TABLE.items()))
     assert dict(zip(turned, leaderboard_of(turned).to_best, strict=True)) == whole
 
 
-@pytest.mark.slow
-def test_ten_hopeless_models_change_no_verdict_on_two_good_ones():
+def test_hopeless_models_change_no_verdict_on_two_good_ones():
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(10):
         good = rng.uniform(0.2, 0.5, (15, 1)) + rng.normal([0, 0.01], 0.012, (15, 2))
         hopeless = good[:, :1] + rng.gamma(1, [[0.5] * 10], (15, 10)) + 0.1
         alone, crowded = leaderboard_of(good), leaderboard_of(np.hstack([good, hopeless]))
@@ -91,15 +85,13 @@ def test_the_leader_and_the_baseline_are_compared_once():
             assert board.to_baseline[leader].counts.better == board.to_best[3].counts.worse
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_models_by_other_rules_may_be_better_but_do_not_count(sign):
-    scores = sign * np.column_stack([TABLE["A"], TABLE["B"], TABLE["A"] - 0.05, TABLE["A"] - 0.1])
-    board = leaderboard_of(scores, eligible=(True, True, False, False), sign=float(sign))
+def test_models_by_other_rules_may_be_better_but_do_not_count():
+    scores = np.column_stack([TABLE["A"], TABLE["B"], TABLE["A"] - 0.05, TABLE["A"] - 0.1])
+    board = leaderboard_of(scores, eligible=(True, True, False, False))
     assert set(board.leaders) == {0}
     verdicts = [standing.average.verdict for standing in board.to_best]
     assert verdicts == ["best", "worse", "better", "better"]
-    alone = leaderboard_of(scores[:, :2], eligible=(True, True), sign=float(sign))
-    assert board.to_best[1] == alone.to_best[1]
+    assert board.to_best[1] == leaderboard_of(scores[:, :2]).to_best[1]
 
 
 def test_each_time_of_prediction_has_a_leader_of_its_own():
@@ -108,16 +100,13 @@ def test_each_time_of_prediction_has_a_leader_of_its_own():
     assert board.order == (0, 2, 1, 3)
     assert board.leaders == (0, 1, 0, 1)
     assert board.groups == {0: [0, 2], 1: [1, 3]}
-    first, second = ([TABLE[name] for name in names] for names in ("AC", "BD"))
-    for columns, models in ((first, (0, 2)), (second, (1, 3))):
-        alone = leaderboard_of(np.column_stack(columns))
+    for models in ((0, 2), (1, 3)):
+        alone = leaderboard_of(np.column_stack([[*TABLE.values()][model] for model in models]))
         assert [board.to_best[model] for model in models] == list(alone.to_best)
     assert board.to_baseline[1] == board.to_best[3].mirrored()
     # across times, differences are the same and adjusted for all comparisons with the baseline
     whole = leaderboard_of(TABLE, baseline=3)
-    assert [board.to_baseline[n].difference for n in (0, 2)] == [
-        whole.to_baseline[n].difference for n in (0, 2)
-    ]
+    assert board.to_baseline[0].difference == whole.to_baseline[0].difference
     assert board.to_baseline[2] == whole.to_baseline[2]
 
 
@@ -128,17 +117,6 @@ def test_a_bound_that_is_alone_at_its_time_is_compared_with_the_time_before():
     early = leaderboard_of(TABLE, times=(0, 1, 1, 1), eligible=(False, True, True, True))
     assert early.leaders[0] == -1
     assert early.to_best[0].average.verdict == "unknown"
-
-
-def test_a_metric_that_is_better_higher_is_the_mirror_image():
-    plain = leaderboard_of(TABLE)
-    mirrored = leaderboard_of({name: -column for name, column in TABLE.items()}, sign=-1.0)
-    for one, other in zip(plain.to_best, mirrored.to_best, strict=True):
-        assert other.average.verdict == one.average.verdict
-        assert (-other.average.hi, -other.average.lo) == pytest.approx(
-            (one.average.lo, one.average.hi), nan_ok=True
-        )
-        assert other.counts == one.counts
 
 
 def test_means_are_cut_off_at_the_bounds_and_differences_are_not():

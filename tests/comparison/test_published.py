@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pytest
 
-from srs_eval.comparison.by_users import superiority_matrix
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import is_published, read_published
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.errors import ConfigError
-from srs_eval.results import files
 from srs_eval.results.files import SCORES
 from srs_eval.results.run import load_run
 
@@ -43,169 +38,118 @@ METRICS = ("log_loss", "rmse_bins", "auc")
 
 
 def printed(model):
-    """Mean, half-width and unit of the last digit of the half-width, of each metric."""
+    """Mean and half-width of each metric."""
     first_edition = TABLE.read_text(encoding="utf-8").partition("\n## 2.")[0]
     (row,) = [
         [cell.strip() for cell in line.split("|")[1:-1]]
         for line in first_edition.splitlines()
         if line.startswith(f"| {model} |")
     ]
-    for name, cell in zip(METRICS, row[2:], strict=False):
-        found = re.fullmatch(r"\**([\d.]+)±([\d.]+)\**", cell)
-        assert found, cell
-        yield name, *(found[n] for n in (1, 2))
+    cells = zip(METRICS, row[2:], strict=False)
+    return {name: cell.strip("*").split("±") for name, cell in cells}
 
 
 def unit(number):
     return 10.0 ** -len(number.partition(".")[2])
 
 
-@pytest.fixture(scope="module")
-def published():
+@needs_results
+def test_means_and_intervals_are_the_printed_ones():
     paired = pair(read_published(RESULTS))
-    begun = time.perf_counter()
-    found = {
-        name: Verdict(paired, name, "higher" if name == "auc" else "lower").leaderboard
-        for name in METRICS
-    }
-    return [run.name for run in paired.runs], found, time.perf_counter() - begun
+    names = [run.name for run in paired.runs]
+    for metric in METRICS:
+        board = Verdict(paired, metric, "higher" if metric == "auc" else "lower").leaderboard
+        for model, name in MODELS.items():
+            number, (mean, half) = names.index(name), printed(model)[metric]
+            assert abs(board.mean[number] - float(mean)) <= 0.5001 * unit(mean), (name, metric)
+            # Theirs is of random resamples, and ours allows for skewness.
+            width = (board.hi[number] - board.lo[number]) / 2
+            assert abs(width - float(half)) < 2 * unit(half), (name, metric)
 
 
-@needs_results
-@pytest.mark.parametrize("model", MODELS)
-def test_means_and_intervals_are_the_printed_ones(model, published):
-    names, of_metric, _ = published
-    number = names.index(MODELS[model])
-    for metric, mean, half in printed(model):
-        board = of_metric[metric]
-        assert abs(board.mean[number] - float(mean)) <= 0.5001 * unit(mean), metric
-        # Theirs is of random resamples, and ours allows for skewness.
-        width = (board.hi[number] - board.lo[number]) / 2
-        assert abs(width - float(half)) < 2 * unit(half), metric
-
-
-@needs_results
-def test_pairs_are_the_published_ones(published):
-    names, found, _ = published
-    board = found["log_loss"]
-    scores = pair(read_published(RESULTS)).scores("log_loss")
-    shares = superiority_matrix(scores)
-    expected = {  # difference to FSRS-5, and for how many per cent of users FSRS-5 is better
-        "FSRS-4.5": (-0.0066, 83.3),
-        "DASH": (-0.0124, 74.8),
-        "AVG": (-0.0387, 83.1),
-        "FSRSv4": (None, 92.1),
-        "FSRSv3": (None, 95.9),
-        "ACT-R": (None, 88.0),
-        "SM2": (None, 99.6),
-        "Ebisu-v2": (None, 96.1),
-    }
-    ours = names.index("FSRS-5")
-    for name, (difference, share) in expected.items():
-        theirs = names.index(name)
-        assert round(100 * shares[ours, theirs], 1) == pytest.approx(share, abs=0.11), name
-        if difference is not None:
-            assert round(board.pairs[ours][theirs].mean, 4) == difference, name
-
-
-@needs_results
-def test_a_model_in_both_formats_is_read_once_and_alike():
-    runs = read_published(RESULTS)
-    assert [run.name for run in runs].count("SM2") == 1
-    (lines,) = read_published(RESULTS / "SM2.jsonl")
-    table = next(run for run in runs if run.name == "SM2")
-    users = list(lines.rows)
-    for metric in (*METRICS, "rmse", "ici"):
-        np.testing.assert_allclose(lines.values(metric, users), table.values(metric, users))
-
-
-def write_lines(path, users, losses):
+def write_lines(path, users, losses, **further):
     lines = [
-        json.dumps({"metrics": {"LogLoss": loss, "AUC": None}, "user": user, "size": size})
+        json.dumps(
+            {"metrics": {"LogLoss": loss, "AUC": None}, "user": user, "size": size, **further}
+        )
         for (user, size), loss in zip(users.items(), losses, strict=True)
     ]
     path.write_text("\n".join(lines) + "\n")
+    return path
 
 
 def test_a_file_is_recognised_by_what_is_in_it(tmp_path, make_run):
-    write_lines(tmp_path / "Model.jsonl", {1: 10, 2: 20}, [0.3, 0.4])
+    lines = write_lines(tmp_path / "Model.jsonl", {1: 10, 2: 20}, [0.3, 0.4])
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
-    assert is_published(tmp_path / "Model.jsonl")
-    assert not is_published(tmp_path / "other.jsonl")
+    columns = {"model": ["x", "y", "x"], "user": [1, 1, 2], "size": [5, 6, 7]}
+    table = tmp_path / "table.parquet"
+    pd.DataFrame(columns | {"log_loss": [0.3, 0.4, 0.5]}).to_parquet(table)
+    write_lines(tmp_path / "Model.txt", {1: 10}, [0.3])
+    (tmp_path / "folder.jsonl").mkdir()
+    found = {path.name for path in tmp_path.iterdir() if is_published(path)}
+    assert found == {"Model.jsonl", "table.parquet"}
     assert not is_published(make_run("a") / SCORES)
-    (run,), _ = read_runs([tmp_path / "Model.jsonl"])
-    assert run.name == "Model"
+    (run,), _ = read_runs([lines])
+    assert (run.name, run.reviews) == ("Model", {1: 10, 2: 20})
     assert run.values("log_loss", [2, 1, 3]).tolist()[:2] == [0.4, 0.3]
     assert np.isnan(run.values("auc", [1, 2])).all()
+    first, second = read_published(table)
+    assert (first.name, first.reviews, second.name) == ("x", {1: 5, 2: 7}, "y")
+    assert first.values("log_loss", [1, 2]).tolist() == [0.3, 0.5]
+
+
+def test_of_a_folder_tables_are_read_before_lines_of_the_same_model(tmp_path):
+    write_lines(tmp_path / "x.jsonl", {1: 10}, [0.3])
+    columns = {"model": ["x"], "user": [1], "size": [10], "log_loss": [0.2]}
+    pd.DataFrame(columns).to_parquet(tmp_path / "z.parquet")
+    (run,) = read_published(tmp_path)
+    assert run.values("log_loss", [1]).tolist() == [0.2]
 
 
 def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     run = load_run(make_run("mine"))
     sizes = dict(run.reviews)
-    write_lines(tmp_path / "Theirs.jsonl", {**sizes, 99: 5}, [0.5] * 13)
-    yardstick = read_published(tmp_path / "Theirs.jsonl")
+    theirs = write_lines(tmp_path / "Theirs.jsonl", {**sizes, 99: 5}, [0.5] * 13)
+    yardstick = read_published(theirs)
     paired = pair([run], yardstick)
-    assert len(paired.users) == 12
+    assert (paired.users, pair([], yardstick).users) == (tuple(sizes), (*sizes, 99))
     assert "(Theirs) do not say which reviews" in paired.notes[0]
-    write_lines(tmp_path / "Theirs.jsonl", {**sizes, 3: 1}, [0.5] * 12)
-    with pytest.raises(ConfigError, match=r"of user 3, by number|of user 3: "):
-        pair([run], read_published(tmp_path / "Theirs.jsonl"))
 
 
 @pytest.mark.parametrize(
-    ("model", "when"),
+    ("model", "stated", "when"),
     [
-        ("RWKV-P", "at_review"),
-        ("RWKV", "previous_review"),
-        ("MOVING-AVG", "at_review"),
-        ("AVG", "previous_review"),
-        ("FSRS-6-recency", "previous_review"),
-        ("my-model", "unknown"),
+        ("RWKV-P", {}, "at_review"),
+        ("RWKV", {}, "previous_review"),
+        ("MOVING-AVG", {}, "at_review"),
+        ("AVG", {}, "previous_review"),
+        ("FSRS-6-recency", {}, "previous_review"),
+        ("my-model", {}, "unknown"),
+        ("my-model", {"when": "imm"}, "at_review"),
+        ("AVG", {"when": "at_review"}, "at_review"),
+        ("my-model", {"when": None}, "unknown"),
     ],
 )
-def test_published_models_predict_when_that_is_known(tmp_path, model, when):
-    row = {"metrics": {"LogLoss": 0.3}, "user": 1, "size": 10}
-    (tmp_path / f"{model}.jsonl").write_text(json.dumps(row))
-    (run,) = read_published(tmp_path)
-    assert run.when == when
+def test_published_models_predict_when_that_is_known_or_stated(tmp_path, model, stated, when):
+    lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], **stated)
+    assert [run.when for run in read_published(lines)] == [when]
 
 
-def test_published_scores_can_say_when_they_were_predicted(tmp_path):
-    rows = [
-        {"metrics": {"LogLoss": 0.3}, "user": user, "size": 10, "when": when}
-        for user, when in enumerate(("imm", "at_review"))
-    ]
-    path = tmp_path / "mine.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    columns = {
-        "model": ["a"] * 2 + ["b"],
-        "user": [1, 2, 1],
-        "size": [5] * 3,
-        "log_loss": [0.3] * 3,
-    }
-    files.write_table(
-        tmp_path / "others.parquet", pa.table(columns | {"when": ["ahead", "ahead", "day_before"]})
-    )
+def test_published_tables_can_say_when_models_predict(tmp_path):
+    columns = {"model": ["a", "a", "b"], "user": [1, 2, 1], "size": 5, "log_loss": 0.3}
+    table = pd.DataFrame(columns | {"when": ["ahead", "ahead", "day_before"]})
+    table.to_parquet(tmp_path / "others.parquet")
     found = {run.name: run.when for run in read_published(tmp_path)}
-    assert found == {"mine": "at_review", "a": "previous_review", "b": "day_before"}
-    path.write_text("\n".join(json.dumps(row | {"when": None}) for row in rows))
-    assert {run.when for run in read_published(path)} == {"unknown"}
-    path.write_text("\n".join(json.dumps(row | {"when": "later"}) for row in rows))
-    with pytest.raises(ConfigError, match="previous_review"):
-        read_published(path)
+    assert found == {"a": "previous_review", "b": "day_before"}
 
 
 def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
     for model in ("FSRS-6", "FSRS-4.5", "FSRSv3", "LSTM", "Ebisu-v2", "SM2", "SM2-trainable"):
         write_lines(tmp_path / f"{model}.jsonl", {1: 10}, [0.3])
-
-    def chosen(*models):
-        return [run.name for run in read_published(tmp_path, models)]
-
-    assert chosen("lstm", "fsrs6", "fsrs45", "fsrs3") == ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]
-    assert chosen("sm2", "FSRS-6") == ["SM2", "FSRS-6"]
-    assert set(chosen("fsrs*", "*trainable", "Ebisu*")) == {
-        *("FSRS-6", "FSRS-4.5", "FSRSv3", "SM2-trainable", "Ebisu-v2")
-    }
-    with pytest.raises(ConfigError, match=r"no model gpt, fsrs9; there are .*SM2-trainable"):
-        chosen("gpt", "lstm", "fsrs9")
+    fsrs = ["FSRS-4.5", "FSRS-6", "FSRSv3"]
+    for models, expected in (
+        (["lstm", "fsrs6", "fsrs45", "fsrs3"], ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]),
+        (["sm2", "FSRS-6"], ["SM2", "FSRS-6"]),
+        (["fsrs*", "*trainable", "Ebisu*"], [*fsrs, "SM2-trainable", "Ebisu-v2"]),
+    ):
+        assert [run.name for run in read_published(tmp_path, models)] == expected

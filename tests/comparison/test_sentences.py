@@ -1,17 +1,22 @@
-"""What comparisons say in words, held against a file of texts, and said in every format."""
+"""What comparisons say in words, held against files of texts, and said in every format."""
 
 from __future__ import annotations
 
 import html
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report.files import as_json, latex, markdown, terminal_text
-from srs_eval.comparison.report.html import page
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.comparison.report.html import figures, page
+from srs_eval.comparison.report.sweep import sweep_texts
+from srs_eval.comparison.selection import selection_notes, sweeps_settings
 from srs_eval.results.run import load_run
 
 pytestmark = pytest.mark.usefixtures("page_without_images")
@@ -26,6 +31,32 @@ def two(run, *users, second=None, **options):
     return run("a", *users, **options), run("b", *users, blur=1, **{**options, **(second or {})})
 
 
+def told_of(cases, make_run, tell):
+    """Tell of each case, whose runs are in a folder of their own."""
+    told = []
+    for number, (name, call) in enumerate(cases.items()):
+
+        def run(label, *users, folder=None, number=number, **options):
+            return make_run(label, *users, folder=f"{number}/{folder or label}", **options)
+
+        told.append("\n".join([f"=== {name}", *tell(call(run)), ""]))
+    return "\n".join(told)
+
+
+def drop(folder, *metrics):
+    """Leave metrics out of the scores of a run."""
+    file = folder / "scores.parquet"
+    pd.read_parquet(file).drop(columns=[*metrics]).to_parquet(file)
+    return folder
+
+
+def put(folder, **metrics):
+    """Set metrics of the scores of a run."""
+    file = folder / "scores.parquet"
+    pd.read_parquet(file).assign(**metrics).to_parquet(file)
+    return folder
+
+
 def doubtful(run):
     """A leader that a constant beats, and an average that was certain and wrong."""
     entropy, bias, wrong = "normalized_entropy", "threshold_bias_at_0_9", "log_loss_certain_wrong"
@@ -35,8 +66,7 @@ def doubtful(run):
     )
     folders = without_predictions(two(run, [1, 2]))
     for folder, columns, area in zip(folders, metrics, (0.6, 1.0), strict=True):
-        file = folder / "scores.parquet"
-        pd.read_parquet(file).assign(**columns, auc=area).to_parquet(file)
+        put(folder, **columns, auc=area)
     return folders
 
 
@@ -48,35 +78,73 @@ def without_predictions(folders):
 
 def beside_published(run):
     own, other = map(load_run, two(run))
-    published = replace(other, name="theirs", rows=dict.fromkeys(own.rows, ""))
-    return compare([own, published])
+    bare = replace(other, place=Path("nowhere"), rows=dict.fromkeys(own.rows, ""))
+    return compare([own, replace(bare, name="theirs"), replace(bare, name="again")])
+
+
+def copied(run, **options):
+    first = run("b", blur=1, fits=15, fallback=14, folder="first")
+    copy = copytree(first, first.parent / "copy")
+    return judged(run("a"), first, copy, **options)
 
 
 NO_INTERVAL = {"metrics": {"log_loss": {"lo": None, "hi": None}}}
 SAID = {
-    "one run alone": lambda run: judged(run("a")),
-    "higher is better": lambda run: judged(*two(run), metric="auc"),
+    "one run alone": lambda run: judged(run("oracle", sees_truth=True, when="at_review")),
+    "higher is better": lambda run: judged(*two(run, only_recalled=[3]), metric="auc"),
     "one user": lambda run: judged(*two(run, [1])),
     "one user, by a metric without intervals": lambda run: judged(*two(run, [1]), metric="auc"),
     "one user without predictions": lambda run: judged(
         *without_predictions(two(run, [1], **NO_INTERVAL))
+    ),
+    "one user without predictions of one run": lambda run: judged(
+        run("a", [1], **NO_INTERVAL), *without_predictions([run("b", [1], blur=1, **NO_INTERVAL)])
+    ),
+    "0 is best": lambda run: judged(
+        *(put(folder, mbe=[0.4, -0.01] * 6) for folder in two(run)), metric="mbe"
     ),
     "one user of two": lambda run: judged(*two(run, [1, 2], failed=[2], **NO_INTERVAL)),
     "one user who has the metric": lambda run: judged(
         *two(run, [1, 2], only_recalled=[2]), metric="auc"
     ),
     "users who failed alike": lambda run: judged(*two(run, failed=[2, 5])),
-    "in common": lambda run: judged(*two(run, second={"failed": [2]}), intersect=True),
-    "several protocols": lambda run: judged(*two(run, second={"protocol": "other"})),
-    "published scores": beside_published,
-    "a copy": lambda run: judged(
-        run("a"), run("b", blur=1, folder="first"), run("b", blur=1, folder="copy")
+    "in common": lambda run: judged(
+        run("a"), run("b", range(1, 12), blur=1, failed=[7]), intersect=True
     ),
+    "one user left of several": lambda run: judged(
+        run("a", [12, 1]), run("b", [12], blur=1), intersect=True
+    ),
+    "users without reviews in common, and a failed fold": lambda run: judged(
+        run("a", rows={3: slice(0, 40), 7: slice(0, 30)}),
+        run("b", blur=1, rows={3: slice(40, None), 7: slice(30, None)}, failed=[9]),
+        intersect=True,
+    ),
+    "reviews in common, and a metric that predictions do not tell": lambda run: judged(
+        put(run("a", rows={4: slice(0, 100)}), rmse=[0.25, 0.3] * 6),
+        put(run("b", rows={4: slice(30, None)}, blur=1), rmse=[0.3, 0.33] * 6),
+        metric="rmse",
+        intersect=True,
+    ),
+    "reviews in common without predictions": lambda run: judged(
+        run("a", rows={4: slice(0, 100)}),
+        *without_predictions([run("b", rows={4: slice(30, None)}, blur=1)]),
+        intersect=True,
+    ),
+    "a run without the metric": lambda run: judged(
+        *two(run, when="at_review"), drop(run("c", blur=0.8), "log_loss")
+    ),
+    "several protocols": lambda run: judged(*two(run, second={"protocol": "other"}), baseline="b"),
+    "published scores": beside_published,
+    "a copy": copied,
+    "a copy as the baseline": lambda run: copied(run, baseline="copy"),
     "times and runs that do not count": lambda run: judged(
         *two(run, when="day_before"),
         run("oracle", sees_truth=True, when="at_review"),
         run("current", in_sample=True),
         run("old", when="unknown", fits=3, failed_fits=1),
+    ),
+    "no run is eligible": lambda run: judged(
+        run("current", in_sample=True), run("other", in_sample=True, blur=3)
     ),
     "fits that fell back": lambda run: judged(
         *two(run, fits=9, second={"fits": 60, "fallback": 7, "not_converged": 2})
@@ -86,27 +154,142 @@ SAID = {
 }
 
 
-def test_it_is_said_in_the_words_of_the_file(make_run, golden_text):
-    told = []
-    for name, call in SAID.items():
-        verdict = call(make_run)
+def test_it_is_said_in_the_words_of_the_file_and_in_every_format(make_run, golden_text):
+    def tell(verdict):
+        notes = as_json(verdict)["notes"]
+        for form in (terminal_text, markdown, latex, page):
+            written = html.unescape(form(verdict)).replace("\\", "")
+            assert [note for note in notes if note not in written] == [], form.__name__
+        assert all(note in csv_text(verdict).replace('""', '"') for note in verdict.notes)
         text = terminal_text(verdict)
-        if name == "doubtful":
+        if verdict.at_retention:
             text = markdown(verdict).partition("## Where they come from")[0]
-        told.append(f"=== {name}\n{text.strip()}\n")
-    golden_text("comparison_sentences", "\n".join(told))
+        yield text.strip()
+
+    golden_text("comparison_sentences", told_of(SAID, make_run, tell))
 
 
-def test_what_could_mislead_is_said_in_every_format(make_run):
-    verdict = judged(*doubtful(make_run))
-    notes = as_json(verdict)["notes"]
-    assert len(notes) > 4
-    for form in (terminal_text, markdown, latex, page):
-        text = html.unescape(form(verdict)).replace("\\%", "%").replace("\\_", "_")
-        assert [note for note in notes if note not in text] == [], form.__name__
-    assert terminal_text(verdict, of_sweep=True).count("certain predictions") == 1
+SWEEPS = {
+    "better and worse": lambda run: [
+        run(name, blur=blur) for name, blur in (("b", 1), ("a", 0), ("c", 0.5))
+    ],
+    "a run and itself": lambda run: [run("a", [1], folder=f"{n}_a") for n in range(2)],
+    "other reviews, and other data": lambda run: (
+        run("a", [1, 2]),
+        run("b", [1, 2], other_reviews=[1, 2]),
+        run("c", [1, 2], blur=1),
+        run("d", [1, 2], blur=1, data="anki"),
+    ),
+    "a failed user": lambda run: two(run, [1, 2, 3], second={"failed": [2]}),
+    "users shared in pairs only": lambda run: [
+        run(name, users, blur=users[0] + 0.3 * users[1])
+        for name, users in (("a", (1, 2)), ("b", (2, 3)), ("c", (1, 3)))
+    ],
+    "few users": lambda run: (run("most", [1, 2, 3]), run("few", [1])),
+    "no user": lambda run: [run("a", [1], failed=[1])],
+    "one without log loss": lambda run: (drop(run("a"), "log_loss"), run("b", blur=1)),
+    "none with log loss": lambda run: [drop(folder, "log_loss", "auc") for folder in two(run)],
+    "one without another metric": lambda run: (run("a"), drop(run("b", blur=1), "auc")),
+    "no metric": lambda run: [drop(run("a"), "log_loss", "auc", "brier")],
+}
+
+
+def test_the_leaderboards_of_sweeps_are_those_of_the_file(make_run, golden_text):
+    golden_text("comparison_sweeps", told_of(SWEEPS, make_run, sweep_texts))
+
+
+def with_command(folder, *words, **options):
+    (folder / ".hydra").mkdir()
+    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(words)))
+    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(options))
+    return folder
+
+
+MINE = ("algo=hlr", "data.path=my deck.colpkg")
+CODE = ("algo._target_=os.system", "data={_target_:os.system}", "a\nb=c", 7, "hydra.run.dir=x")
+REFIT = {"_target_": "srs_eval.protocol.srs_benchmark.SrsBenchmark", "refits": 2}
+CHOSEN = {
+    "options": lambda run: (
+        with_command(run("a", algo="hlr"), *MINE, algo={"fit": "newton", "warm": True}),
+        with_command(run("b", algo="hlr"), *MINE, "algo.fit=reference", "algo.warm=false"),
+        with_command(run("c", algo="hlr"), *MINE, "seed=3"),
+        run("avg", algo="avg"),
+    ),
+    "under another protocol": lambda run: [
+        with_command(run(name, algo="hlr", protocol="refit"), protocol=REFIT) for name in "ab"
+    ],
+    "under the protocol of others": lambda run: [
+        with_command(run(n, algo="hlr", protocol="x"), protocol={"_target_": "os.x"}) for n in "ab"
+    ],
+    "under an unknown protocol": lambda run: [run(n, algo="hlr", protocol="x") for n in "ab"],
+    "under two protocols": lambda run: [
+        run(name, algo="hlr", protocol=name) for name in ("srs_benchmark", "prequential")
+    ],
+    "what is built": lambda run: [with_command(run(n, algo="hlr"), *CODE) for n in "ab"],
+    "before the test rows": lambda run: [run(n, algo="hlr", is_validation=True) for n in "ab"],
+    "with one that may know the log": lambda run: (
+        run("a", algo="fsrs6"),
+        run("b", algo="fsrs6", in_sample=True),
+    ),
+}
+
+
+def test_a_choice_by_test_rows_is_warned_of_with_a_command(make_run, golden_text):
+    def tell(folders):
+        return selection_notes([load_run(folder) for folder in folders])
+
+    golden_text("comparison_selection", told_of(CHOSEN, make_run, tell))
+    verdict = judged(*two(make_run, algo="hlr"))
+    assert as_json(verdict)["options_compared_on"] == "test_rows"
+
+
+def test_a_grid_over_settings_is_known_by_its_words(tmp_path):
+    for word, expected in {
+        "algo.fit=newton,reference": True,
+        "seed=range(5)": True,
+        "+algo.x=choice(1,2)": True,
+        "algo=fsrs6,hlr": False,
+        "algo.hidden=[4,8]": False,
+        "algo.hidden=[4,8],[2]": True,
+        "algo.name='a,b'": False,
+        "data.users=1,2": False,
+    }.items():
+        words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
+        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
+        assert sweeps_settings(tmp_path) is expected, word
+
+
+def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
+    verdict, alone = copied(make_run), judged(*two(make_run))
+    assert [str(one.average) for one in verdict.leaderboard.to_best] == [
+        str(one.average) for one in alone.leaderboard.to_best
+    ]
     rows = as_json(verdict)["leaderboard"]
+    bad, copy = (row for row in rows if "b " in row["run"] and row["weighting"] == "users")
+    assert {name for name in bad if copy[name] != bad[name]} == {"run", "identical_to"}
+    assert copy["identical_to"] == bad["run"] == "b (first)"
+    assert (bad["fits"], bad["fallback"], rows[0]["fits"]) == (15, 14, None)
+    assert [run["identical_to"] for run in as_json(verdict)["runs"]] == [None, None, "b (first)"]
+    names = {"a": "a", "b (first)": "first", "b (copy)": "copy"}
+    assert {
+        run["name"]: Path(run["folder"]).name.partition("_")[2] or Path(run["folder"]).name
+        for run in as_json(verdict)["runs"]
+    } == names
+    for _, _, figure in figures(verdict):
+        words = " ".join(text.get_text() for text in figure.texts)
+        assert "14 of 15 fits fell back" in words
+        assert "b (copy) makes the same predictions as b (first)" in words
+
+
+def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run):
     name = "threshold_bias_at_0_9"
-    assert [(row[name], row[f"{name}_users"]) for row in rows[:1]] == [(0.02, 1)]
-    assert np.isnan(rows[1][name])
-    assert rows[1][f"{name}_users"] == 0
+    first, second, *_ = as_json(judged(*doubtful(make_run)))["leaderboard"]
+    assert (first[name], first[f"{name}_users"], second[f"{name}_users"]) == (0.02, 1, 0)
+    assert np.isnan(second[name])
+
+
+def test_predictions_are_not_read_for_the_sweep_of_several_users(make_run):
+    folders = two(make_run)
+    for folder in folders:
+        (folder / "predictions.parquet").write_bytes(b"damaged")
+    assert len(sweep_texts(folders)) == 1

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import pickle
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from work import (
     ReturnsUnsendable,
 )
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.compute import processes
 from srs_eval.compute.processes import Processes
@@ -40,73 +38,49 @@ def results(compute, work, users):
     )
 
 
-@dataclass(frozen=True)
-class EvaluatesWithAll:
-    """Several algorithms on the same user, so that one set of workers does."""
+@pytest.mark.nightly
+def test_processes_give_the_very_numbers_of_one_process():
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'srs-eval[neural]'")
+    from srs_eval.algorithms.neural.lstm_published import LstmPublished
 
-    algorithms: tuple
-
-    def __call__(self, user, tick=lambda: None):
-        source = SyntheticUsers(users=9, size_scale=0.1, max_reviews=900)
-        works = [
-            EvaluateUser(source, algorithm, SrsBenchmark(), seed=3, curves=10)
-            for algorithm in self.algorithms
-        ]
-        return [work(user) for work in works]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("network", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_processes_give_the_very_numbers_of_one_process(network):
-    algorithms = (Average(), Fsrs6())
-    if network:
-        pytest.importorskip("torch", reason="needs PyTorch: pip install 'srs-eval[neural]'")
-        from srs_eval.algorithms.neural.lstm_published import LstmPublished
-
-        algorithms = (LstmPublished(),)
-    work = EvaluatesWithAll(algorithms)
-    serial, several = (
-        {found[0].user: found for found in results(compute, work, [1, 2])}
-        for compute in (Serial(), Processes(workers=2))
-    )
-    assert set(serial) == set(several) == {1, 2}
-    for user in (1, 2):
-        for here, there in zip(serial[user], several[user], strict=True):
+    source = SyntheticUsers(users=9, size_scale=0.1, max_reviews=900)
+    for algorithm in (Fsrs6(), LstmPublished()):
+        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=3, curves=10)
+        serial, several = (
+            {found.user: found for found in results(compute, work, [1, 2])}
+            for compute in (Serial(), Processes(workers=2))
+        )
+        assert set(serial) == set(several) == {1, 2}
+        for here, there in ((serial[user], several[user]) for user in (1, 2)):
             assert [fit.parameters for fit in here.fits] == [fit.parameters for fit in there.fits]
             assert here.log == there.log
             assert_same(there.predictions, here.predictions)
 
 
-def test_one_process_works_in_order_and_ticks():
+@pytest.mark.parametrize("compute", [Serial(), Processes(workers=1)])
+def test_one_process_works_in_order_and_ticks(compute):
     ticks = []
-    found = Serial().map(
+    found = compute.map(
         Doubles(), ["b", 1, "a"], on_crash=lambda user, reason: None, tick=lambda: ticks.append(1)
     )
-    assert list(found) == [(u, str(u) * 2, os.getpid()) for u in ("b", 1, "a")]
+    done = list(found)
+    assert [each[:2] for each in done] == [("b", "bb"), (1, "11"), ("a", "aa")]
+    assert {each[2] == os.getpid() for each in done} == {compute == Serial()}
     assert len(ticks) == 3
+    assert results(compute, Doubles(), []) == []
+    arriving = compute.map(Doubles(), [1, 2, 3], on_crash=lambda user, reason: None, tick=list)
+    assert next(arriving)[0] == 1
+    arriving.close()  # results need not be fetched to the end
 
 
-def test_no_users_are_no_results():
-    assert results(Processes(workers=2), Doubles(), []) == []
-    assert results(Serial(), Doubles(), []) == []
-
-
-@pytest.mark.slow
-def test_a_killed_worker_costs_its_own_user_only():
-    users = [*range(20), "ann"]
-    found = results(Processes(workers=2), KillsItsWorker((3, 11, "ann")), users)
+def test_a_killed_worker_costs_its_own_user_only_and_none_if_it_died_by_chance(tmp_path):
+    users = [*range(6), "ann"]
+    found = results(Processes(workers=2), KillsItsWorker((3, "ann")), users)
     dead = [result for result in found if isinstance(result, tuple)]
-    assert sorted(map(str, (user for user, _ in dead))) == ["11", "3", "ann"]
-    assert {reason for _, reason in dead} == {"its worker process died (killed, or out of memory)"}
-    alive = [result for result in found if not isinstance(result, tuple)]
-    assert sorted(alive) == [user for user in range(20) if user not in (3, 11)]
-
-
-@pytest.mark.slow
-def test_a_user_whose_worker_died_by_chance_is_tried_again(tmp_path):
-    users = list(range(6))
-    found = results(Processes(workers=1), KillsItsWorker((4, 5), str(tmp_path)), users)
-    assert sorted(found) == users
+    assert dict(dead) == dict.fromkeys((3, "ann"), processes._DIED)
+    assert sorted(set(found) - set(dead)) == [0, 1, 2, 4, 5]
+    by_chance = KillsItsWorker((4, 5), str(tmp_path))
+    assert sorted(results(Processes(workers=1), by_chance, users[:-1])) == users[:-1]
 
 
 @pytest.mark.slow
@@ -212,18 +186,10 @@ def test_workers_start_in_a_worker_of_joblib():
     assert [each[:2] for each in found] == [(1, "11"), (2, "22")]
 
 
-def test_results_need_not_be_fetched_to_the_end():
-    arriving = Processes(workers=1).map(
-        Doubles(), list(range(9)), on_crash=lambda user, reason: None, tick=lambda: None
-    )
-    next(arriving)
-    arriving.close()
-
-
-def test_fewer_than_one_worker_is_refused():
-    for workers in (0, -1):
+def test_fewer_than_one_worker_or_user_is_refused():
+    for options in ({"workers": 0}, {"workers": -1}, {"chunk": 0}):
         with pytest.raises(ConfigError):
-            Processes(workers=workers)
+            Processes(**options)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import work
 from commands import Here
-from object_store import ObjectStore, object_store
+from object_store import object_store
 
 from srs_eval.algorithms.baselines import Constant
 from srs_eval.compute.ray import Ray
@@ -40,12 +40,6 @@ RUN = (
 )
 
 
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    with object_store(monkeypatch, "bucket") as started:
-        yield started
-
-
 @contextmanager
 def machines() -> Iterator[Any]:
     """Start a head and a machine, which inherit the environment."""
@@ -60,28 +54,6 @@ def machines() -> Iterator[Any]:
     made.add_node(num_cpus=1, **small)
     yield made
     made.shutdown()
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Any]:
-    with machines() as made:
-        yield made
-
-
-@pytest.fixture
-def cluster(shared: Any) -> Iterator[Any]:
-    """The machines that tests share; no driver is connected to them yet."""
-    import ray
-
-    yield shared
-    ray.shutdown()
-
-
-@pytest.fixture
-def cluster_with_store(store: ObjectStore) -> Iterator[Any]:
-    """Machines of a test's own, which know the address of its store."""
-    with machines() as made:
-        yield made
 
 
 @dataclass(frozen=True)
@@ -102,50 +74,63 @@ def of(user: int, reason: str) -> tuple[int, str]:
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
-def test_an_item_that_ends_its_process_each_time_is_reported_and_costs_no_other(
-    cluster: Any,
+def test_items_that_end_their_process_hang_or_find_a_full_disk_cost_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dying = work.KillsItsWorker((3,))
-    found = list(Ray(cluster.address, retries=1).map(dying, range(6), on_crash=of, tick=time.time))
-    assert [each[0] for each in found if isinstance(each, tuple)] == [3]
-    assert sorted(each for each in found if isinstance(each, int)) == [0, 1, 2, 4, 5]
+    import ray
 
+    with machines() as cluster:
 
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore")
-def test_a_full_disk_and_other_code_on_a_machine(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compute = Ray(cluster.address, retries=1)
-    once = work.FullDisk((2,), str(tmp_path))
-    found = compute.map(once, range(4), on_crash=of, tick=time.time)
-    assert sorted(found) == [0, 1, 2, 3]
-    with pytest.raises(OSError, match=platform.node()) as full:
-        list(compute.map(work.FullDisk((2,)), range(4), on_crash=of, tick=time.time))
-    assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
-    monkeypatch.setattr("srs_eval.compute.ray._check_machines", lambda ray: "other code")
-    with pytest.raises(SrsEvalError, match=platform.node()):
-        list(compute.map(work.Doubles(), [1], on_crash=of, tick=time.time))
+        def found(work: Any, items: Any, retries: int = 1) -> list[Any]:
+            compute = Ray(cluster.address, retries=retries)
+            return list(compute.map(work, items, on_crash=of, tick=time.time))
+
+        dying = found(work.KillsItsWorker((3,)), range(6))
+        assert [each[0] for each in dying if isinstance(each, tuple)] == [3]
+        assert sorted(each for each in dying if isinstance(each, int)) == [0, 1, 2, 4, 5]
+        hung = found(work.HangsAt("b", patience=5), ["a", "b"], retries=0)
+        assert sorted(each[0] for each in hung) == ["a", "b"]
+        monkeypatch.setattr("srs_eval.compute.ray.common_level", lambda: "x86-64-v3")
+        assert found(work.ReadsEnvironment(VARIABLE), [1, 2]) == ["x86-64-v3"] * 2
+        assert sorted(found(work.FullDisk((2,), str(tmp_path)), range(4))) == [0, 1, 2, 3]
+        with pytest.raises(OSError, match=platform.node()) as full:
+            found(work.FullDisk((2,)), range(4))
+        assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
+        source = SyntheticUsers(users=3, size_scale=0.02, max_reviews=600)
+        slow = Experiment(SleepsAt(users=(2,)), source, SrsBenchmark(), full_panel())
+        result = evaluate(slow, compute=Ray(cluster.address), limits=FitLimits(timeout=3))
+        failed = [fit for fit in result.fitted if fit.status == "failed"]
+        assert {fit.user for fit in failed} == {2}
+        assert "fit_timeout=3" in failed[0].reason
+        monkeypatch.setattr("srs_eval.compute.ray._check_machines", lambda ray: "other code")
+        with pytest.raises(SrsEvalError, match=platform.node()):
+            found(work.Doubles(), [1])
+        ray.shutdown()
 
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_of_one_process(
-    store: ObjectStore,
-    cluster_with_store: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    cluster = cluster_with_store
     monkeypatch.chdir(tmp_path)
-    here = Here(tmp_path, capsys)
-    assert here(*RUN, "hydra.run.dir=one").status == 0
+    assert Here(tmp_path, capsys)(*RUN, "hydra.run.dir=one").status == 0
+    with object_store(monkeypatch, "bucket") as store, machines() as cluster:
+        store.failing = lambda number: "" if number % 10 else "503 Slow Down"
+        _lose_a_driver_and_a_machine(cluster)
+    for name in (PREDICTIONS, CURVES, SCORES):
+        one, other = (tmp_path / folder / name for folder in ("one", "out"))
+        assert one.read_bytes() == other.read_bytes(), name
+
+
+def _lose_a_driver_and_a_machine(cluster: Any) -> None:
+    """Run into `out`, in the working directory, by two drivers and on three machines."""
     lost, _ = (cluster.add_node(num_cpus=1, **cluster.small) for _ in range(2))
     words = [*RUN, "hydra.run.dir=out", "parts=s3://bucket/run", "compute=ray", "compute.chunk=1"]
     words.append(f"compute.address={cluster.address}")
     parts = Place.of("s3://bucket/run/users")
-    store.failing = lambda number: "" if number % 10 else "503 Slow Down"
 
     def start(*more: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "srs_eval", *words, *more]
@@ -169,39 +154,7 @@ def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_o
     assert there < USERS  # in mid-run
     (done_before,) = re.findall(f"(\\d+) of {USERS} users were done before", out)
     assert before <= int(done_before) < there
-    for name in (PREDICTIONS, CURVES, SCORES):
-        one, other = (tmp_path / folder / name for folder in ("one", "out"))
-        assert one.read_bytes() == other.read_bytes(), name
     assert Place.of("s3://bucket/run").names() == []
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore")
-def test_a_fit_that_takes_too_long_fails_alone_and_a_hung_process_is_ended(cluster: Any) -> None:
-    source = SyntheticUsers(users=3, size_scale=0.02, max_reviews=600)
-    slow = Experiment(SleepsAt(users=(2,)), source, SrsBenchmark(), full_panel(), curves_per_user=0)
-    result = evaluate(slow, compute=Ray(cluster.address), limits=FitLimits(timeout=3))
-    assert {fit.user for fit in result.fitted if fit.status == "failed"} == {2}
-    (first, *_) = [fit for fit in result.fitted if fit.user == 2]
-    assert "fit_timeout=3" in first.reason
-    hung = work.HangsAt("b", patience=5)
-    found = list(Ray(cluster.address, retries=0).map(hung, ["a", "b"], on_crash=of, tick=time.time))
-    assert [each if isinstance(each, str) else each[0] for each in sorted(found, key=str)] == [
-        "b",
-        "a",
-    ]
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore")
-def test_every_machine_compiles_for_the_level_of_the_run(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("srs_eval.compute.ray.common_level", lambda: "x86-64-v3")
-    found = Ray(cluster.address).map(
-        work.ReadsEnvironment(VARIABLE), [1, 2], on_crash=of, tick=time.time
-    )
-    assert list(found) == ["x86-64-v3"] * 2
 
 
 @pytest.mark.parametrize("wrong", [{"retries": -1}, {"cpus": -1}, {"chunk": 0}])
@@ -237,11 +190,13 @@ def test_a_cluster_that_does_not_start_is_told_in_a_line(
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     ray = NeverStarts(Exception("The node timed out\nduring startup"))
     monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr("srs_eval.compute.ray._require_token", lambda: None)
+    required: list[str] = []
+    monkeypatch.setattr("srs_eval.compute.ray._require_token", lambda: required.append("token"))
     with pytest.raises(SrsEvalError, match=named) as raised:
         list(Ray(address).map(work.Doubles(), [1], on_crash=of, tick=time.time))
     assert "during" not in str(raised.value)
     assert ray.asked == [asked]
+    assert required == ([] if address else ["token"])
 
 
 WITHOUT_TOKEN = """

@@ -1,5 +1,7 @@
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
@@ -16,3 +18,35 @@ def build_option():
         return instantiate(OmegaConf.merge(described, changes), _convert_="all")
 
     return build
+
+
+@pytest.fixture(scope="session")
+def assert_same_logs():
+    """Compare all that two sources hold, to the types of columns."""
+
+    def compare(one, other):
+        assert tuple(one.users()) == tuple(other.users())
+        for user in one.users():
+            a, b = one.read(user), other.read(user)
+            for field in fields(a):
+                x, y = getattr(a, field.name), getattr(b, field.name)
+                if isinstance(x, np.ndarray):
+                    assert x.dtype == y.dtype, field.name
+                    np.testing.assert_array_equal(x, y, field.name)
+                else:
+                    assert x == y, field.name
+
+    return compare
+
+
+@pytest.fixture
+def csv(tmp_path):
+    """Write the lines of a table; return its path."""
+
+    def write(*lines, name="log.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return write

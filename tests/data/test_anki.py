@@ -10,10 +10,12 @@ from itertools import groupby
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from srs_eval.data.anki.calendar import day_start
+from srs_eval.data.anki import rules
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.anki.database import open_collection
+from srs_eval.data.anki.database import Revlog
 from srs_eval.errors import ReviewLogError
 
 DAY_MS = 86_400_000
@@ -78,7 +80,13 @@ class Student:
         )
         self.col.export_anki_package(out_path=str(path), options=options, limit=None)
 
-    def cards(self, search):
+    def export_all(self, path, *, legacy):
+        """Write a package of the whole collection."""
+        self.col.export_collection_package(str(path), include_media=False, legacy=legacy)
+        self.reopen()
+        return path
+
+    def cards(self, search=""):
         return list(self.col.find_cards(search))
 
     def revlog(self):
@@ -122,20 +130,24 @@ def revlog(student):
     return student.revlog()
 
 
+def is_answer(row):
+    return row[2] in BUTTONS and row[5] < 4
+
+
 def expected_reviews(revlog):
     """Which rows are reviews, card by card and backwards, as Anki's own optimizer goes."""
     kept = {}
     for _, group in groupby(sorted(revlog, key=lambda row: (row[1], row[0])), lambda row: row[1]):
         rows = [row for row in group if not (row[5] == 3 and row[3] == 0)]
         start = None
-        for index in reversed(range(len(rows))):
-            _, _, ease, _, _, kind = rows[index]
-            if ease in BUTTONS and kind == 0:
+        for index, row in reversed(list(enumerate(rows))):
+            is_reset = row[5] == 4 and row[3] == 0
+            if is_answer(row) and row[5] == 0:
                 start = index
-            elif start is not None and (ease in BUTTONS or (kind == 4 and rows[index][3] == 0)):
+            elif start is not None and (is_answer(row) or is_reset):
                 break
         if start is not None:
-            answers = [row for row in rows[start:] if row[2] in BUTTONS]
+            answers = [row for row in rows[start:] if is_answer(row)]
             kept |= {row[0]: (row, place) for place, row in enumerate(answers)}
     return [kept[key] for key in sorted(kept)]
 
@@ -164,7 +176,7 @@ def local_minutes():
     return int(datetime.now().astimezone().utcoffset().total_seconds() // 60)
 
 
-def test_the_simulated_student_did_everything_a_log_can_hold(revlog):
+def test_every_row_of_the_review_table_is_kept_or_counted(student, revlog):
     kinds = Counter((kind, ease > 0, factor == 0) for _, _, ease, factor, _, kind in revlog)
     assert kinds[0, True, True] > 50, "learning steps"
     assert kinds[1, True, False] > 50, "reviews"
@@ -174,38 +186,27 @@ def test_the_simulated_student_did_everything_a_log_can_hold(revlog):
     assert kinds[4, False, True] == 4, "resets"
     assert kinds[4, False, False] == 3, "due dates set by hand"
     assert kinds[5, False, False] == 1, "rescheduled"
-
-
-def test_every_row_of_the_review_table_is_kept_or_counted(student, revlog):
     reviews = AnkiCollection(student.path).read("Ann")
     assert_matches(reviews, revlog)
-    cramming = sum(kind == 3 and factor == 0 for _, _, _, factor, _, kind in revlog)
-    assert reviews.left_out["set by hand (due date or reset)"] == 7
-    assert reviews.left_out["rescheduled by Anki"] == 1
-    assert reviews.left_out["card without a learning step"] == 2
-    assert reviews.left_out["filtered deck without rescheduling"] == cramming
-    assert reviews.left_out["before the card was last learnt from the start"] > 0
-    assert set(reviews.card.tolist()) - set(student.cards("")), "deleted cards keep their reviews"
+    assert reviews.left_out.pop("before the card was last learnt from the start") > 0
+    assert reviews.left_out == {
+        "set by hand (due date or reset)": 7,
+        "rescheduled by Anki": 1,
+        "card without a learning step": 2,
+        "filtered deck without rescheduling": kinds[3, True, True],
+    }
+    assert set(reviews.card.tolist()) - set(student.cards()), "deleted cards keep their reviews"
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["new", "legacy"])
-def test_a_collection_package_gives_the_same_log_as_the_collection(
-    student, revlog, tmp_path, legacy
-):
-    package = tmp_path / "all.colpkg"
-    student.col.export_collection_package(str(package), include_media=False, legacy=legacy)
-    student.reopen()
-    reviews = AnkiCollection(package).read("all")
+def test_packages_hold_the_reviews_of_the_cards_in_them(student, revlog, tmp_path, legacy):
+    reviews = AnkiCollection(student.export_all(tmp_path / "all.colpkg", legacy=legacy)).read("all")
     assert_matches(reviews, revlog)
     direct = AnkiCollection(student.path).read("Ann")
     assert np.array_equal(reviews.day, direct.day)
     assert reviews.left_out == direct.left_out
-
-
-@pytest.mark.parametrize("legacy", [False, True], ids=["new", "legacy"])
-def test_a_deck_package_holds_the_reviews_of_the_cards_in_it(student, revlog, tmp_path, legacy):
     student.export(tmp_path / "deck.apkg", legacy=legacy)
-    cards = set(student.cards(""))
+    cards = set(student.cards())
     log = AnkiCollection(tmp_path / "deck.apkg").read("deck")
     assert_matches(log, [row for row in revlog if row[1] in cards])
 
@@ -232,47 +233,18 @@ def test_answers_are_renumbered_as_anki_does_it_when_it_upgrades(anki_library, t
 
 
 def test_days_begin_where_anki_says_the_next_day_begins(student, revlog):
-    next_day = student.col._backend.sched_timing_today().next_day_at
-    source = AnkiCollection(student.path, utc_offset_minutes=local_minutes())
-    assert_matches(source.read("Ann"), revlog, day_start=next_day)
-
-
-@pytest.mark.parametrize("hour", [0, 4, 23])
-def test_the_rollover_hour_of_the_preferences_is_used(anki_library, tmp_path, hour):
-    student = Student(anki_library, tmp_path / "a.anki2")
-    preferences = student.col.get_preferences()
-    preferences.scheduling.rollover = hour
+    before = student.col.get_preferences().scheduling.rollover
+    for hour in (before, 0, 23):
+        preferences = student.col.get_preferences()
+        preferences.scheduling.rollover = hour
+        student.col.set_preferences(preferences)
+        student.reopen()
+        next_day = student.col._backend.sched_timing_today().next_day_at
+        source = AnkiCollection(student.path, utc_offset_minutes=local_minutes())
+        assert_matches(source.read("Ann"), revlog, day_start=next_day)
+    preferences.scheduling.rollover = before
     student.col.set_preferences(preferences)
-    student.add_notes(1)
-    student.study()
     student.reopen()
-    next_day = student.col._backend.sched_timing_today().next_day_at
-    student.col.close()
-    with open_collection(student.path) as collection:
-        start = day_start(
-            str(student.path),
-            *collection.settings(),
-            version=2,
-            rollover_hour=None,
-            utc_offset_minutes=local_minutes(),
-        )
-    assert start.second == next_day % 86_400
-
-
-def test_the_data_set_builder_would_see_the_same_rows(student, revlog, tmp_path):
-    stats = pytest.importorskip("anki.stats_pb2")
-    exported = tmp_path / "1.revlog"
-    student.col._backend.export_dataset(min_entries=1, target_path=str(exported))
-    dataset = stats.Dataset()
-    dataset.ParseFromString(exported.read_bytes())
-    rows = [
-        (e.id, e.cid, e.button_chosen, e.ease_factor, e.taken_millis, e.review_kind)
-        for e in dataset.revlogs
-        if e.button_chosen > 0
-    ]
-    assert sorted(rows) == [row for row in revlog if row[2] in BUTTONS]
-    source = AnkiCollection(student.path, utc_offset_minutes=local_minutes())
-    assert_matches(source.read("Ann"), revlog, day_start=dataset.next_day_at)
 
 
 def test_ankis_own_optimizer_counts_as_many_items(student, revlog):
@@ -291,21 +263,17 @@ def test_ankis_own_optimizer_counts_as_many_items(student, revlog):
     assert answer.fsrs_items == items.sum() > 50
 
 
-def test_anki_may_be_open_and_nothing_is_changed_on_disk(student, revlog):
+def test_anki_may_be_open_and_nothing_is_changed_on_disk(student, revlog, tmp_path):
+    link = tmp_path / "link.anki2"
+    link.symlink_to(student.path)
     student.col.db.execute("update col set mod = mod + 1")
-    folder = student.path.parent
-
-    def listing():
-        return {
-            entry.name: (entry.stat().st_mtime_ns, entry.read_bytes())
-            for entry in sorted(folder.iterdir())
-            if entry.is_file()
-        }
-
-    before = listing()
+    files = [entry for entry in sorted(student.path.parent.iterdir()) if entry.is_file()]
+    before = [(entry.stat().st_mtime_ns, entry.read_bytes()) for entry in files]
     assert len(before) > 1, "Anki keeps its recent changes in a second file"
-    assert_matches(AnkiCollection(student.path).read("Ann"), revlog)
-    assert listing() == before
+    for path in (student.path, link):
+        assert_matches(AnkiCollection(path).read(path.stem), revlog)
+    assert [entry for entry in sorted(student.path.parent.iterdir()) if entry.is_file()] == files
+    assert [(entry.stat().st_mtime_ns, entry.read_bytes()) for entry in files] == before
 
 
 def test_an_open_transaction_neither_blocks_nor_shows(anki_library, tmp_path):
@@ -326,94 +294,109 @@ def test_an_open_transaction_neither_blocks_nor_shows(anki_library, tmp_path):
             other.execute("rollback")
 
 
-def test_a_package_without_scheduling_says_what_to_do(anki_library, tmp_path):
-    student = Student(anki_library, tmp_path / "c.anki2")
-    student.add_notes(2)
+def test_packages_without_reviews_say_what_to_do(student, tmp_path):
     student.export(tmp_path / "c.apkg", legacy=False, scheduling=False)
-    student.col.close()
     with pytest.raises(ReviewLogError, match="Include scheduling information"):
         AnkiCollection(tmp_path / "c.apkg").read("c")
-
-
-def test_the_placeholder_of_a_new_package_is_recognised(student, tmp_path):
-    whole, stub = tmp_path / "whole.colpkg", tmp_path / "stub.colpkg"
-    student.col.export_collection_package(str(whole), include_media=False, legacy=False)
-    student.reopen()
+    whole, stub = student.export_all(tmp_path / "a.colpkg", legacy=False), tmp_path / "stub.colpkg"
     with zipfile.ZipFile(whole) as old, zipfile.ZipFile(stub, "w") as new:
         new.writestr("collection.anki2", old.read("collection.anki2"))
     with pytest.raises(ReviewLogError, match="placeholder for old Anki versions"):
         AnkiCollection(stub).read("stub")
 
 
-def test_decks_and_presets_are_those_that_anki_tells(anki_library, tmp_path):
-    student = Student(anki_library, tmp_path / "d.anki2")
+def made_of_groups(student):
+    """Study cards of three note types in three decks; return a new preset and its deck."""
     col = student.col
-    student.add_notes(6)
-    other, third = (col.decks.id(name) for name in ("other", "other::third"))
-    preset = col.decks.add_config("demanding")["id"]
-    deck = col.decks.get(third)
-    deck["conf"] = preset
-    col.decks.save(deck)
-    cards = student.cards("")
-    col.set_deck(cards[:2], other)
-    col.set_deck(cards[2:4], third)
-    for deck_id in (other, 1):
-        col.decks.select(deck_id)
-        student.study(at_most=8)
-    student.study_filtered("is:learn", reschedule=True)
-    filtered = col.sched.get_or_create_filtered_deck(0)
-    filtered.config.search_terms[0].search = "deck:other"
-    col.sched.add_or_update_filtered_deck(filtered)
-    col.remove_notes([col.get_card(cards[-1]).nid])
-    expected = {}
-    for card in student.cards(""):
-        facts = col.get_card(card)
-        home = facts.odid or facts.did
-        expected[card] = (home, col.decks.config_dict_for_deck_id(home)["id"])
-    assert any(col.get_card(card).odid for card in student.cards(""))
-    package = tmp_path / "d.colpkg"
-    col.export_collection_package(str(package), include_media=False, legacy=True)
-    for path in (student.path, package):
-        log = AnkiCollection(path).read("d")
-        found = list(zip(log.deck.tolist(), log.preset.tolist(), strict=True))
-        told = [expected.get(card, (-1, -1)) for card in log.card.tolist()]
-        assert found == told
-        assert {preset, 1} <= set(log.preset.tolist())
-        assert log.titles["preset"][preset] == "demanding"
-        assert log.titles["deck"][third] == "other::third"
-
-
-def test_note_types_and_templates_are_those_that_anki_tells(anki_library, tmp_path):
-    student = Student(anki_library, tmp_path / "n.anki2")
-    col = student.col
+    student.add_notes(4)
     for kind, front in (
-        ("Basic", "one card"),
         ("Basic (and reversed card)", "two cards"),
         ("Cloze", "{{c1::three}} {{c2::different}} {{c3::cards}}"),
     ):
         note = col.new_note(col.models.by_name(kind))
         note.fields[0], note.fields[1] = front, "answer"
         col.add_note(note, 1)
-    student.study(at_most=30)
-    expected = {}
-    for card in student.cards(""):
+    other, third = (col.decks.id(name) for name in ("other", "other::third"))
+    preset = col.decks.add_config("demanding")["id"]
+    deck = col.decks.get(third)
+    deck["conf"] = preset
+    col.decks.save(deck)
+    cards = student.cards()
+    col.set_deck(cards[:2], other)
+    col.set_deck(cards[2:4], third)
+    for deck_id in (other, 1):
+        col.decks.select(deck_id)
+        student.study(at_most=14)
+    student.study_filtered("is:learn", reschedule=True)
+    filtered = col.sched.get_or_create_filtered_deck(0)
+    filtered.config.search_terms[0].search = "deck:other"
+    col.sched.add_or_update_filtered_deck(filtered)
+    col.remove_notes([col.get_card(cards[0]).nid])
+    return preset, third
+
+
+def test_groups_of_cards_are_those_that_anki_tells(anki_library, tmp_path):
+    student = Student(anki_library, tmp_path / "d.anki2")
+    preset, third = made_of_groups(student)
+    col, expected, titles = student.col, {}, {}
+    for card in student.cards():
         facts, kind = col.get_card(card), col.get_card(card).note_type()
-        template = facts.template()["name"]
-        expected[card] = (kind["id"], kind["name"], f"{kind['name']}: {template}")
-    package = tmp_path / "n.colpkg"
-    col.export_collection_package(str(package), include_media=False, legacy=True)
-    numbers = []
-    for path in (student.path, package):
-        log = AnkiCollection(path).read("n")
-        titles = [log.titles[group] for group in ("note_type", "template")]
-        found = {
-            card: (note_type, titles[0][note_type], titles[1][template])
-            for card, note_type, template in zip(
-                log.card.tolist(), log.note_type.tolist(), log.template.tolist(), strict=True
-            )
-        }
-        assert found == {card: expected[card] for card in found}
-        assert len(set(log.note_type.tolist())) == 3
-        assert len(set(log.template.tolist())) == 4
-        numbers.append(log.template.tolist())
-    assert numbers[0] == numbers[1]
+        home = facts.odid or facts.did
+        numbers = (home, col.decks.config_dict_for_deck_id(home)["id"], kind["id"])
+        expected[card] = (*numbers, f"{kind['name']}: {facts.template()['name']}")
+        titles[kind["id"]] = kind["name"]
+    assert any(col.get_card(card).odid for card in student.cards())
+    logs = []
+    for path in (student.path, student.export_all(tmp_path / "d.colpkg", legacy=True)):
+        log = AnkiCollection(path).read("d")
+        names = log.titles["template"]
+        columns = (log.deck, log.preset, log.note_type, log.template)
+        for card, *found, template in zip(log.card.tolist(), *columns, strict=True):
+            told = (*found, names.get(template, -1))
+            assert told == expected.get(card, (-1, -1, -1, -1))
+        assert {preset, 1, -1} <= set(log.preset.tolist())
+        assert log.titles["preset"][preset] == "demanding"
+        assert log.titles["deck"][third] == "other::third"
+        assert titles.items() <= log.titles["note_type"].items()
+        assert (len(set(log.note_type.tolist())), len(set(log.template.tolist()))) == (4, 5)
+        logs.append(log.template.tolist())
+    student.col.close()
+    assert logs[0] == logs[1]
+
+
+# card, type, ease, factor, and whether the row is valid
+ROW = st.tuples(
+    *(st.integers(1, 3), st.integers(0, 5), st.integers(0, 4), st.sampled_from([0, 2500])),
+    st.sampled_from([True, True, True, True, False]),
+)
+
+
+def reason(row, starts):
+    """Why a row is no review, given the first reviews of cards."""
+    _, card, ease, factor, _, kind, valid = row
+    if not valid:
+        return rules.INVALID
+    if kind in (4, 5):
+        return rules.BY_HAND if kind == 4 else rules.BY_ANKI
+    if ease == 0:
+        return rules.NO_BUTTON
+    if kind == 3 and factor == 0:
+        return rules.CRAMMING
+    return rules.BEFORE_START if card in starts else rules.NO_START
+
+
+@given(st.lists(ROW, max_size=30))
+def test_the_rule_of_any_rows_is_that_of_ankis_optimizer(drawn):
+    rows = [
+        (n, card, ease, factor, 700, kind, valid)
+        for n, (card, kind, ease, factor, valid) in enumerate(drawn)
+    ]
+    expected = expected_reviews([row[:6] for row in rows if row[6]])
+    number, cid, ease, factor, time, kind, valid = np.array(rows, np.int64).reshape(-1, 7).T
+    log = Revlog(number, cid, ease, ivl=time, factor=factor, time=time, type=kind)
+    selection = rules.select_reviews(log, valid.astype(bool))
+    assert selection.rows.tolist() == [row[0] for row, _ in expected]
+    states = [row[5] + 1 if place else 0 for row, place in expected]
+    assert selection.state.tolist() == states
+    starts, kept = {row[1] for row, _ in expected}, {row[0] for row, _ in expected}
+    assert selection.left_out == Counter(reason(row, starts) for row in rows if row[0] not in kept)

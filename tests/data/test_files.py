@@ -1,11 +1,19 @@
+"""CSV and parquet files: forms that are read, and files that are no table."""
+
 import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from srs_eval.data import files
 from srs_eval.data.files import check_columns, column_names, existing, read_table
+from srs_eval.data.table import ReviewTable
+from srs_eval.data.table_options import Columns
 from srs_eval.errors import ReviewLogError
+from srs_eval.results.files import write_table
 
 TEXT = "card,rating,day\n1,3,0\n2,4,1\n"
 
@@ -32,18 +40,11 @@ def test_the_usual_forms_of_csv_are_read(tmp_path, content):
     assert path.read_bytes() == content
 
 
-def test_text_columns_keep_their_zeros_and_words(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("card,rating\n007,3\nNA,4\n,1\n")
-    table = read_table(path, text=["card"])
-    assert table["card"].tolist()[:2] == ["007", "NA"]
-    assert table["card"].isna().tolist() == [False, False, True]
-
-
-def test_parquet_is_read_without_columns_from_folder_names(tmp_path):
+def test_parquet_is_read_without_columns_from_folder_names_and_notes_of_pandas(tmp_path):
     path = tmp_path / "user_id=8" / "data.parquet"
     path.parent.mkdir()
-    pd.DataFrame({"card": [1]}).to_parquet(path)
+    table = pa.table({"card": [1]}).replace_schema_metadata({"pandas": "{garbage"})
+    pq.write_table(table, path)
     assert list(read_table(path).columns) == column_names(path) == ["card"]
 
 
@@ -66,36 +67,62 @@ REFUSED = {
 }
 
 
-def test_what_is_no_table_is_refused(tmp_path, golden_text):
+def test_what_is_no_table_or_has_not_its_columns_is_refused(tmp_path, golden_text):
     for name, content in REFUSED.items():
         (tmp_path / name).write_bytes(content)
     path = tmp_path / "cut.parquet"
     pd.DataFrame({"card": np.arange(1000)}).to_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
     (tmp_path / "folder.csv").mkdir()
+    calls = [(read_table, path) for path in sorted(tmp_path.iterdir())]
+    calls += [(existing, tmp_path / name) for name in ("gzipp.csv", "nowhere/else.csv")]
+    needed = [("card", "the card"), ("day", "the day")]
+    calls.append((lambda path: check_columns(path, ["card_id", "grade"], needed), "log.csv"))
     said = []
-    for path in sorted(tmp_path.iterdir()):
+    for call, path in calls:
         with pytest.raises(ReviewLogError) as caught:
-            read_table(path)
-        if path.suffix == ".parquet" or path.is_dir():
-            with pytest.raises(ReviewLogError):
-                column_names(path)
-        # The reasons of pandas and Arrow are in their own words.
-        text = str(caught.value).replace(str(tmp_path), "…")
-        said.append(
-            re.sub(
-                r"(well-formed CSV file|readable parquet file|cannot be read): .*", r"\1: …", text
-            )
-        )
-    for name in ("gzipp.csv", "nowhere/else.csv"):
-        with pytest.raises(ReviewLogError) as caught:
-            existing(tmp_path / name)
+            call(path)
         said.append(str(caught.value).replace(str(tmp_path), "…"))
-    golden_text("data_files", "\n\n".join(said) + "\n")
-
-
-def test_missing_columns_are_all_named_with_the_closest_there_is(golden_text):
-    with pytest.raises(ReviewLogError) as caught:
-        check_columns("log.csv", ["card_id", "grade"], [("card", "the card"), ("day", "the day")])
     assert [each.column for each in caught.value.violations] == ["card", "day"]
-    golden_text("data_columns", f"{caught.value}\n")
+    for name in ("cut.parquet", "empty.parquet", "folder.csv"):
+        with pytest.raises(ReviewLogError):
+            column_names(tmp_path / name)
+    # The reasons of pandas and Arrow are in their own words.
+    theirs = r"(well-formed CSV file|readable parquet file|cannot be read): .*"
+    golden_text("data_files", re.sub(theirs, r"\1: …", "\n\n".join(said)) + "\n")
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_pages_are_compared_with_their_checksums(tmp_path, by_group):
+    rng = np.random.default_rng(0)
+    columns = {"card": rng.integers(0, 2**40, 500), "rating": rng.integers(1, 5, 500)}
+    table = pa.table({**columns, "day": np.arange(500), "who": ["a"] * 250 + ["b"] * 250})
+    path, names = tmp_path / "log.parquet", Columns(day="day", user="who" if by_group else None)
+    if by_group:
+        pq.write_table(table, path, row_group_size=125, write_page_checksum=True)
+    else:
+        write_table(path, table.drop(["who"]))
+    content, refused = path.read_bytes(), 0
+    for place in range(4, len(content), len(content) // 40):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
+        source = ReviewTable(path, names)
+        try:
+            logs = [source.read(user) for user in source.users()]
+        except ReviewLogError as error:
+            refused += error.source.startswith(str(path))
+        else:  # in what is not needed, such as statistics
+            for name, values in columns.items():
+                assert np.concatenate([getattr(log, name) for log in logs]).tolist() == (
+                    values.tolist()
+                )
+    assert refused > 15
+
+
+def test_more_rows_than_any_memory_holds_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({name: np.zeros(1_000_000, np.int64) for name in "abc"}), path)
+    assert path.stat().st_size < 20_000
+    assert len(read_table(path)) == 1_000_000
+    monkeypatch.setattr(files, "_LARGEST_TABLE", 2_999_999)
+    with pytest.raises(ReviewLogError):
+        read_table(path)

@@ -1,4 +1,5 @@
 import sys
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -12,25 +13,12 @@ errors = pytest.importorskip("huggingface_hub.errors")
 NAME = "revlogs/user_id=8/data.parquet"
 
 
-def refused_with(status):
-    """An answer of the site, in whichever of its two forms the installed version has."""
-    return type("Response", (), {"status_code": status, "headers": {}, "request": None})()
-
-
 def failure(kind, status=None):
+    """Return an error, its answer in whichever of two forms the installed version has."""
     error = kind.__new__(kind)
     Exception.__init__(error, "something happened\nthe telling line")
-    error.response = refused_with(status)
+    error.response = SimpleNamespace(status_code=status, headers={}, request=None)
     return error
-
-
-def test_each_file_is_fetched_into_the_folder(tmp_path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(
-        huggingface_hub, "hf_hub_download", lambda *args, **options: calls.append((args, options))
-    )
-    download_files("some/set", [NAME], tmp_path)
-    assert calls == [(("some/set", NAME), {"repo_type": "dataset", "local_dir": tmp_path})]
 
 
 ERRORS = [
@@ -45,9 +33,13 @@ ERRORS = [
 ]
 
 
-def test_what_goes_wrong_is_explained(tmp_path, monkeypatch, golden_text):
-    fail = Mock(side_effect=ERRORS)
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fail)
+def test_each_file_is_fetched_into_the_folder_and_what_goes_wrong_is_explained(
+    tmp_path, monkeypatch, golden_text
+):
+    fetch = Mock(side_effect=[None, *ERRORS])
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    download_files("some/set", [NAME], tmp_path)
+    fetch.assert_called_once_with("some/set", NAME, repo_type="dataset", local_dir=tmp_path)
     said = []
     for error in ERRORS:
         with pytest.raises(ReviewLogError) as caught:

@@ -1,3 +1,7 @@
+"""The layout of the data set of 10,000 users."""
+
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +21,10 @@ LOG = pd.DataFrame(
         "elapsed_seconds": [-1, 60, -1, 259_200, 345_600],
     }
 )
+
+
+COLUMNS = {name: name for name in ("rating", "state", "elapsed_days", "elapsed_seconds")}
+COLUMNS |= {"card": "card_id", "day": "day_offset", "duration_ms": "duration"}
 
 
 @pytest.fixture
@@ -45,15 +53,9 @@ def test_users_are_named_by_number_without_reading_them(folder, monkeypatch):
 
 def test_every_column_of_a_user_is_read(folder):
     got = RevlogsFolder(folder).read(10)
-    assert got.user == 10
-    assert got.card.tolist() == [5, 5, 6, 5, 5]
-    assert got.day.tolist() == [0, 0, 1, 3, 7]
-    assert got.rating.tolist() == [3, 1, 4, 2, 3]
-    assert got.elapsed_days.tolist() == [-1, 0, -1, 3, 4]
-    assert got.elapsed_seconds.tolist() == [-1, 60, -1, 259_200, 345_600]
-    assert got.duration_ms.tolist() == [900, 800, 700, 600, 500]
-    assert got.state.tolist() == [0, 1, 0, 2, 2]
-    assert got.left_out == {}
+    assert (got.user, got.left_out, got.deck, got.preset) == (10, {}, None, None)
+    for name, column in COLUMNS.items():
+        assert getattr(got, name).tolist() == LOG[column].tolist()
 
 
 @pytest.mark.parametrize(
@@ -67,68 +69,57 @@ def test_every_column_of_a_user_is_read(folder):
 def test_rows_that_are_no_answers_are_counted_and_their_intervals_joined(
     tmp_path, rating, days, seconds, left_out
 ):
-    path = write(tmp_path / "log.parquet", LOG.assign(rating=rating, deck_id=7))
-    got = RevlogsFolder(path).read("log")
+    table = LOG.assign(rating=rating, deck_id=7, preset_id=[1, 1, 2, 1, 1])
+    got = RevlogsFolder(write(tmp_path / "log.parquet", table)).read("log")
     assert got.elapsed_days.tolist() == days
     assert got.elapsed.tolist() == [max(day, 0) for day in days]
     assert got.elapsed_seconds.tolist() == seconds
     assert got.row.tolist() == list(range(len(days)))
     assert got.deck.tolist() == [7] * len(days)
+    assert sorted(got.preset.tolist()) == [*[1] * (len(days) - 1), 2]
     assert got.left_out == {"rating outside 1 to 4": left_out}
 
 
-def test_a_single_file_can_hold_several_users(tmp_path):
-    table = pd.concat([LOG.assign(user_id=8), LOG.iloc[:2].assign(user_id=3)])
-    table.to_csv(tmp_path / "logs.csv", index=False)
-    write(tmp_path / "logs.parquet", table)
-    for name in ("logs.csv", "logs.parquet"):
-        source = RevlogsFolder(tmp_path / name)
-        assert source.users() == (8, 3)
-        assert len(source.read(8)) == 5
-        assert len(source.read(3)) == 2
-        assert RevlogsFolder(tmp_path / name, 3).users() == (3,)
+# Changes of a log, and kind, column and rows of what is told of it.
+BAD = [
+    ({"rating": [1, 2, None, 3, 4]}, ("missing", "rating", (3,))),
+    ({"rating": 0}, ("empty", "rating", ())),
+    ({"elapsed_days": [-1, 0, -1, 3, -4]}, ("out_of_range", "elapsed_days", (5,))),
+    ({"day_offset": [0, 0, 1, 3, 2]}, ("order", "day_offset", (5,))),
+    ({"duration": [900, 800, 700, -600, 500]}, ("out_of_range", "duration", (4,))),
+    ({"card_id": [5, 5, "NaN", 5, 5]}, ("wrong_type", "card_id", (3,))),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"rating": [1, 2, None, 3, 4]}, ("missing", "rating", ("row 3",))),
-        ({"rating": 0}, ("empty", "rating", ())),
-        ({"elapsed_days": [-1, 0, -1, 3, -4]}, ("out_of_range", "elapsed_days", ("row 5",))),
-        ({"day_offset": [0, 0, 1, 3, 2]}, ("order", "day_offset", ("row 5",))),
-        ({"duration": [900, 800, 700, -600, 500]}, ("out_of_range", "duration", ("row 4",))),
-        ({"card_id": [5, 5, "NaN", 5, 5]}, ("wrong_type", "card_id", ("row 3",))),
-    ],
-)
-def test_bad_rows_are_told_by_file_row_and_column(tmp_path, changes, told):
-    table = pd.concat([LOG.assign(user_id=8), LOG.assign(user_id=9, **changes)])
-    for file in ("log.csv", "log.parquet"):
-        if file == "log.csv":
-            table.to_csv(tmp_path / file, index=False)
-        elif "card_id" in changes:
-            write(tmp_path / file, table.astype({"card_id": str}))
-        else:
-            write(tmp_path / file, table)
-        with pytest.raises(ReviewLogError) as caught:
-            RevlogsFolder(tmp_path / file).read(9)
-        assert str(tmp_path / file) in caught.value.source
-        (found,) = caught.value.violations
-        rows = tuple(f"row {int(row.removeprefix('row ')) + len(LOG)}" for row in told[2])
-        assert (found.kind, found.column, found.rows) == (*told[:2], rows)
+def test_a_file_of_several_users_is_read_and_bad_rows_are_told_by_file_row_and_column(tmp_path):
+    for changes, (kind, column, rows) in BAD:
+        table = pd.concat([LOG.assign(user_id=8), LOG.assign(user_id=3, **changes)])
+        table.to_csv(tmp_path / "log.csv", index=False)
+        write(tmp_path / "log.parquet", table.astype({"card_id": str}))
+        for file in (tmp_path / "log.csv", tmp_path / "log.parquet"):
+            source = RevlogsFolder(file)
+            assert source.users() == (8, 3)
+            assert len(source.read(8)) == 5
+            with pytest.raises(ReviewLogError) as caught:
+                source.read(3)
+            assert str(file) in caught.value.source
+            (found,) = caught.value.violations
+            assert (found.kind, found.column) == (kind, column)
+            assert found.rows == tuple(f"row {row + len(LOG)}" for row in rows)
+            assert RevlogsFolder(file, 3).users() == (3,)
 
 
 def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     write(folder / "revlogs/user_id=1/data.parquet", LOG.rename(columns={"rating": "ratng"}))
     write(folder / "cards/user_id=2/data.parquet", pd.DataFrame({"card_id": [5]}))
+    calls = [RevlogsFolder(folder, "1-10").users, RevlogsFolder(tmp_path / "ankii").users]
+    calls.append(RevlogsFolder(tmp_path / "empty").users)
+    calls += [partial(RevlogsFolder(folder).read, user) for user in (7, 1, 2)]
     told = []
-    for path, users in ((folder, "1-10"), (tmp_path / "ankii", None), (tmp_path / "empty", None)):
+    for call in calls:
         with pytest.raises(ReviewLogError) as caught:
-            RevlogsFolder(path, users).users()
-        told += [(found.kind, found.column) for found in caught.value.violations]
-    for user in (7, 1, 2):
-        with pytest.raises(ReviewLogError) as caught:
-            RevlogsFolder(folder).read(user)
+            call()
         told += [(found.kind, found.column) for found in caught.value.violations]
     assert told == [
         *[("unknown", ""), ("source", ""), ("source", "")],
@@ -164,8 +155,6 @@ def test_only_the_files_of_wanted_users_that_are_missing_are_downloaded(folder, 
 
 
 def test_decks_and_presets_are_looked_up_where_they_are_told(folder):
-    log = RevlogsFolder(folder).read(10)
-    assert (log.deck, log.preset) == (None, None)
     cards = pd.DataFrame({"card_id": [5, 9], "note_id": [1, 2], "deck_id": [30, 40]})
     write(folder / "cards/user_id=10/data.parquet", cards)
     log = RevlogsFolder(folder / "revlogs").read(10)
@@ -176,10 +165,3 @@ def test_decks_and_presets_are_looked_up_where_they_are_told(folder):
     log = RevlogsFolder(folder).read(10)
     assert log.preset.tolist() == [2, 2, -1, 2, 2]
     assert RevlogsFolder(folder).read(2).deck is None
-
-
-def test_decks_can_stand_in_the_log_itself(tmp_path):
-    path = write(tmp_path / "log.parquet", LOG.assign(deck_id=7, preset_id=[1, 1, 2, 1, 1]))
-    log = RevlogsFolder(path).read("log")
-    assert log.deck.tolist() == [7] * 5
-    assert log.preset.tolist() == [1, 1, 2, 1, 1]

@@ -1,3 +1,5 @@
+"""Columns in memory become a validated log."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,6 +8,9 @@ from hypothesis import strategies as st
 
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ReviewLogError
+
+ONE = {"card": [1], "rating": [3], "day": [0]}
+THREE = {"card": [7, 9, 7], "rating": [3, 1, 4]}
 
 
 def build(**columns):
@@ -37,32 +42,24 @@ def test_derived_intervals_equal_a_plain_loop(steps):
     assert same.elapsed_days.tolist() == expected
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
+def test_every_kind_of_whole_number_is_taken():
+    for column in (
         [1, 2, 2],
         (1, 2, 2),
         np.array([1, 2, 2], np.uint8),
         np.array([1.0, 2.0, 2.0], np.float32),
         np.array([1, 2, 2], object),
         pd.Series([1, 2, 2], index=[7, 8, 9]),
-        pd.Series([1, 2, 2], dtype="Int64"),
-        pd.Series([1, 2, 2], dtype="UInt16"),
-        pd.Series([1, 2, 2], dtype="int64[pyarrow]"),
+        *(pd.Series([1, 2, 2], dtype=kind) for kind in ("Int64", "UInt16", "int64[pyarrow]")),
         pd.Series(["1", "2", "2"]),
-    ],
-    ids=lambda column: f"{type(column).__name__}-{getattr(column, 'dtype', '')}",
-)
-def test_every_kind_of_whole_number_is_taken(column):
-    log = build(card=column, rating=column, day=column)
-    for values in (log.card, log.rating, log.day):
-        assert values.dtype == np.int64
-        assert values.tolist() == [1, 2, 2]
-
-
-def test_card_numbers_of_64_bits_stay_exact():
-    card = 2**62 + 1
-    assert build(card=[card], rating=[1], day=[0]).card.tolist() == [card]
+    ):
+        log = build(card=column, rating=column, day=column, deck=column, preset=column)
+        for values in (log.card, log.rating, log.day, log.deck, log.preset):
+            assert values.dtype == np.int64
+            assert values.tolist() == [1, 2, 2]
+    assert log.take(np.array([1])).deck.tolist() == [2]
+    for card in (2**62 + 1, -1):
+        assert build(**{**ONE, "card": [card]}).card.tolist() == [card]
 
 
 def test_everything_wrong_is_told_at_once():
@@ -86,12 +83,8 @@ def test_everything_wrong_is_told_at_once():
         ("out_of_range", "truth", ("row 2",)),
     ]
     assert told(card=[1], rating=[1, 2], day=[0]) == [("length", "", ())]
-
-
-def test_rows_and_columns_can_have_the_names_of_the_file():
     names = {"row_name": lambda row: f"line {row + 2}", "column_names": {"rating": "grade"}}
-    found = told(card=[1], rating=[9], day=[0], **names)
-    assert found == [("out_of_range", "grade", ("line 2",))]
+    assert told(**{**ONE, "rating": [9]}, **names) == [("out_of_range", "grade", ("line 2",))]
 
 
 def test_a_step_back_by_one_day_is_not_taken_for_a_first_review():
@@ -114,23 +107,29 @@ def test_a_step_back_by_one_day_is_not_taken_for_a_first_review():
     ],
 )
 def test_a_value_that_is_none_of_its_column_is_refused(column, value, kind):
-    given = {"card": [1], "rating": [3], "day": [0], column: value}
-    assert told(**given) == [(kind, column, ("row 1",))]
+    assert told(**{**ONE, column: value}) == [(kind, column, ("row 1",))]
+
+
+def test_day_numbers_may_be_of_any_calendar_and_span_a_century():
+    for first in (0, -5, 19_000, 738_000, 2_460_000, -3_000_000, 3_000_000 - 36_525):
+        log = build(**THREE, day=[first, first + 1, first + 36_525])
+        assert log.elapsed_days.tolist() == [-1, -1, 36_525]
+    for days in (
+        [1711744352, 1711844352, 1711944352],
+        [20240301, 20240302, 20240303],
+        [-3_000_001, 0, 0],
+        [3_000_001] * 3,
+        [0, 5, -(2**63)],
+        [-(2**63), 0, 2**63 - 1],
+        [0, 1, 36_526],
+    ):
+        assert [found[:2] for found in told(**THREE, day=days)] == [("out_of_range", "day")]
 
 
 def test_one_review_is_a_log():
-    log = build(card=[5], rating=[4], day=[3], duration_ms=[100], state=[0], left_out={"x": 2})
+    log = build(**ONE, duration_ms=[100], state=[0], left_out={"x": 2}, truth=[1])
     assert len(log) == 1
     assert log.elapsed_days.tolist() == [-1]
-    assert log.duration_ms is not None
     assert log.duration_ms.dtype == np.float64
     assert log.left_out == {"x": 2}
-
-
-def test_decks_and_presets_are_whole_numbers_or_absent():
-    columns = {"card": [1, 2], "rating": [3, 3], "day": [0, 0]}
-    log = build(**columns, deck=[7, -1], preset=pd.Series([1.0, 2.0]))
-    assert log.deck.tolist() == [7, -1]
-    assert log.preset.tolist() == [1, 2]
-    assert log.take(np.array([1])).deck.tolist() == [-1]
-    assert build(**columns).deck is None
+    assert log.deck is None

@@ -1,10 +1,13 @@
 """Review logs in the result of an SQL query."""
 
+import re
+import shutil
 import signal
 import sqlite3
 import time
 from contextlib import closing
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +26,6 @@ QUERY = "SELECT * FROM answers WHERE grade <> ':skip'"
 @pytest.fixture
 def log(tmp_path):
     """Write the same log as CSV, SQLite and DuckDB; return the path of the CSV file."""
-    duckdb = pytest.importorskip("duckdb")
     rng = np.random.default_rng(1)
     at = pd.to_datetime(1_700_000_000 + 7 * rng.permutation(300), unit="s", utc=True)
     table = pd.DataFrame({"item": rng.integers(0, 20, 300), "who": rng.choice(["ben", "ann"], 300)})
@@ -37,7 +39,7 @@ def log(tmp_path):
     return tmp_path / "log.csv"
 
 
-def test_a_query_reads_what_the_file_reads(log, monkeypatch):
+def test_a_query_reads_what_the_file_reads(log, assert_same_logs, monkeypatch):
     monkeypatch.setenv("WAREHOUSE", f"sqlite:///{log.with_suffix('.sqlite')}")
     expected = ReviewTable(log, COLUMNS)
     for source in (
@@ -46,13 +48,9 @@ def test_a_query_reads_what_the_file_reads(log, monkeypatch):
         SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS),
         SqlQuery(f"SELECT * FROM '{log}'", columns=COLUMNS),
     ):
-        assert source.users() == ("ann", "ben")
         assert source.name == ("sql" if source.path is None else source.path.rpartition("/")[2])
         assert source.remarks() == expected.remarks()
-        for user in source.users():
-            here, there = source.read(user), expected.read(user)
-            np.testing.assert_array_equal(here.rating, there.rating)
-            np.testing.assert_array_equal(here.elapsed_seconds, there.elapsed_seconds)
+        assert_same_logs(source, expected)
 
 
 def test_a_query_can_only_read(log):
@@ -68,36 +66,33 @@ def test_a_query_can_only_read(log):
         assert len(SqlQuery(QUERY, path, columns=COLUMNS).users()) == 2
 
 
-def test_a_query_is_run_as_it_is_written(log):
-    for query in (
-        r"SELECT * FROM answers WHERE length('\d') = 2",
-        r"SELECT * FROM answers WHERE '\:a::b' = '\' || ':a' || '::b'",
-        f"{QUERY} -- all of them",
-    ):
-        assert len(SqlQuery(query, log.with_suffix(".sqlite"), columns=COLUMNS).users()) == 2
+def test_a_query_is_run_as_it_is_written_on_a_file_of_any_name(log):
+    for name in ("a#b.sqlite", "q?x.sqlite", "p%20c.sqlite"):
+        path = log.with_name(name)
+        shutil.copy(log.with_suffix(".sqlite"), path)
+        for query in (
+            r"SELECT * FROM answers WHERE length('\d') = 2",
+            r"SELECT * FROM answers WHERE '\:a::b' = '\' || ':a' || '::b'",
+            f"{QUERY} -- all of them",
+        ):
+            assert len(SqlQuery(query, path, columns=COLUMNS).users()) == 2
+    # As the words of a command, too.
+    word = "data.query=SELECT item, grade FROM answers"
+    assert literally(word, is_sweep=True) == "data.query='SELECT item, grade FROM answers'"
 
 
-@pytest.mark.parametrize("name", ["a#b.sqlite", "q?x.sqlite", "p%20c.sqlite"])
-def test_a_file_is_read_whatever_its_name(log, name):
-    path = log.with_name(name)
-    log.with_suffix(".sqlite").rename(path)
-    assert len(SqlQuery(QUERY, path, columns=COLUMNS).users()) == 2
-    assert path.is_file()
-
-
-def test_of_rows_with_one_card_and_time_the_same_one_is_kept(tmp_path):
-    pytest.importorskip("duckdb")
+def test_of_rows_with_one_card_and_time_the_same_one_is_kept():
     rows = ["(1, 4, 1700090000)", "(1, 3, 1700000000)", "(1, 1, 1700000000)"]
     for values in (rows, rows[::-1]):
         query = f"SELECT * FROM (VALUES {', '.join(values)}) v(card, rating, time)"
         assert SqlQuery(query, duplicates="drop").read("sql").rating.tolist() == [1, 4]
 
 
-def test_wrong_columns_and_options_are_found_before_any_user_is_read(log):
+def test_wrong_columns_and_files_are_found_before_any_user_is_read(log):
     path = log.with_suffix(".sqlite")
     with pytest.raises(ReviewLogError) as caught:
         SqlQuery(QUERY, path, columns={**COLUMNS, "card": "crad", "user": "hwo"}).users()
-    assert len(caught.value.violations) == 2
+    assert [found.column for found in caught.value.violations] == ["crad", "hwo"]
     query = QUERY.replace("*", '*, who AS "user"')
     with pytest.raises(ReviewLogError):
         SqlQuery(query, path, columns={**COLUMNS, "user": None}).users()
@@ -106,13 +101,24 @@ def test_wrong_columns_and_options_are_found_before_any_user_is_read(log):
     assert not log.with_name("other.sqlite").exists()
 
 
-def test_a_password_is_neither_accepted_nor_repeated(monkeypatch):
-    address = "postgresql://me:secret@localhost:1/x"
-    with pytest.raises(ConfigError) as caught:
-        SqlQuery(QUERY, url=address)
-    assert "secret" not in str(caught.value)
-    (problem,) = mistakes([f"data.url={address}"])
-    assert "secret" not in problem
+SECRETS = [
+    "postgresql://me:secret@localhost:1/x",
+    "postgresql://me@host/x?sslmode=require&password=secret",
+    "mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3Dsecret",
+    "snowflake://me@account/x?token=secret",
+    "postgresql://me:sec/ret@host/x",
+]
+
+
+def test_a_secret_is_neither_accepted_in_an_address_nor_repeated(monkeypatch):
+    for address in SECRETS:
+        with pytest.raises(ConfigError, match="env:") as caught:
+            SqlQuery(QUERY, url=address)
+        told = [str(caught.value), *mistakes([f"data.url={address}"])]
+        told += mistakes([f"+data.url='{address}'", "hydra.searchpath=[x]"])[:1]
+        for each in told:
+            assert "env:" in each
+            assert not re.search("sec/?ret@|=secret", each)
     monkeypatch.setenv("WAREHOUSE", "nothing://me:secret@localhost:1/x")
     source = SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
     with pytest.raises(ReviewLogError) as refused:
@@ -123,33 +129,12 @@ def test_a_password_is_neither_accepted_nor_repeated(monkeypatch):
         source.users()
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "postgresql://me@host/x?sslmode=require&password=secret",
-        "mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3Dsecret",
-        "snowflake://me@account/x?token=secret",
-        "postgresql://me:sec/ret@host/x",
-    ],
-)
-def test_a_secret_is_refused_wherever_it_is_in_an_address(address):
-    for words in ([f"data.url={address}"], [f"+data.url='{address}'", "hydra.searchpath=[x]"]):
-        assert "env:" in mistakes(words)[0]
-    with pytest.raises(ConfigError, match="env:"):
-        SqlQuery(QUERY, url=address)
-
-
-def test_a_query_with_commas_is_one_word_of_a_sweep_too():
-    word = "data.query=SELECT item, grade FROM answers"
-    assert literally(word, is_sweep=True) == "data.query='SELECT item, grade FROM answers'"
-
-
 ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS a FROM r"
 
 
 def make(path, *statements):
     """Create a database of SQLite or DuckDB."""
-    module = sqlite3 if path.suffix == ".sqlite" else pytest.importorskip("duckdb")
+    module = sqlite3 if path.suffix == ".sqlite" else duckdb
     with closing(module.connect(str(path))) as connection:
         for statement in statements:
             connection.execute(statement)
@@ -157,38 +142,27 @@ def make(path, *statements):
     return path
 
 
-@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
-def test_a_view_of_a_file_is_not_run(tmp_path, suffix):
-    path = make(tmp_path / f"evil{suffix}", f"CREATE VIEW reviews AS {ENDLESS}")
-    for query in ("SELECT * FROM reviews", 'SELECT * FROM "REVIEWS"'):
-        with pytest.raises(ReviewLogError, match="views=true") as refused:
+FORGED = f"UPDATE sqlite_master SET type = 'view', sql = 'CREATE/*x(*/VIEW reviews AS {ENDLESS}'"
+EVIL = [
+    (".sqlite", (f"CREATE VIEW reviews AS {ENDLESS}",)),
+    (".duckdb", (f"CREATE VIEW reviews AS {ENDLESS}",)),
+    (".sqlite", ("CREATE VIRTUAL TABLE reviews USING fts5(card)",)),
+    (".sqlite", ("CREATE TABLE reviews (a INTEGER, b AS (hex(zeroblob(a))))",)),
+    (".duckdb", ("CREATE MACRO lower(x) AS x + 1",)),
+    (".sqlite", ("CREATE TABLE reviews (a)", "PRAGMA writable_schema = on", FORGED)),
+]
+
+
+@pytest.mark.parametrize(("suffix", "statements"), EVIL)
+def test_what_runs_when_a_file_is_read_is_refused(tmp_path, suffix, statements):
+    path = make(tmp_path / f"evil{suffix}", *statements)
+    queries = ["SELECT lower('A') FROM reviews"]
+    queries += ['SELECT * FROM "REVIEWS"'] if "VIEW reviews" in statements[0] else []
+    for query in queries:
+        with pytest.raises(ReviewLogError) as refused:
             SqlQuery(query, path).users()
-        assert "'reviews'" in refused.value.violations[0]
-
-
-@pytest.mark.parametrize(
-    ("suffix", "statement"),
-    [
-        (".sqlite", "CREATE VIRTUAL TABLE reviews USING fts5(card)"),
-        (".sqlite", "CREATE TABLE reviews (a INTEGER, b AS (hex(zeroblob(a))))"),
-        (".duckdb", "CREATE MACRO lower(x) AS x + 1"),
-    ],
-)
-def test_what_else_of_a_file_runs_is_refused(tmp_path, suffix, statement):
-    path = make(tmp_path / f"evil{suffix}", statement)
-    with pytest.raises(ReviewLogError, match="views=true"):
-        SqlQuery("SELECT lower('A') FROM reviews", path).users()
-
-
-def test_a_view_whose_name_and_text_are_forged_is_found(tmp_path):
-    path = make(
-        tmp_path / "evil.sqlite",
-        "CREATE TABLE reviews (a)",
-        "PRAGMA writable_schema = on",
-        f"UPDATE sqlite_master SET type = 'view', sql = 'CREATE/*x(*/VIEW reviews AS {ENDLESS}'",
-    )
-    with pytest.raises(ReviewLogError):
-        SqlQuery("SELECT * FROM reviews", path).users()
+        if FORGED not in statements:  # SQLite notices it, too
+            assert "data.views=true" in refused.value.hint
 
 
 @pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
@@ -234,7 +208,9 @@ def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
 
 
 @pytest.mark.slow
-def test_logs_are_read_from_postgresql_which_cannot_be_written_to(log, tmp_path, monkeypatch):
+def test_logs_are_read_from_postgresql_which_cannot_be_written_to(
+    log, assert_same_logs, monkeypatch
+):
     with postgresql_server("postgresql+psycopg") as uri:
         engine = sa.create_engine(uri, poolclass=sa.pool.NullPool)
         table = pd.read_csv(log)
@@ -243,22 +219,15 @@ def test_logs_are_read_from_postgresql_which_cannot_be_written_to(log, tmp_path,
         kinds = {"at": sa.DateTime(timezone=True), "item": sa.BigInteger()}
         table.to_sql("answers", engine, index=False, dtype=kinds)
         monkeypatch.setenv("WAREHOUSE", uri)
-        expected = ReviewTable(log, COLUMNS)
-        source = SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
-        assert source.users() == ("ann", "ben")
-        for user in source.users():
-            here, there = source.read(user), expected.read(user)
-            for name in ("card", "rating", "elapsed_seconds", "day"):
-                np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
-        quoted = SqlQuery('SELECT *, "Day" AS d FROM answers', url="env:WAREHOUSE", columns=COLUMNS)
-        assert len(quoted.read("ann")) == len(source.read("ann"))
+        quoted = 'SELECT *, "Day" AS d FROM answers'
+        for query in (QUERY, quoted):
+            source = SqlQuery(query, url="env:WAREHOUSE", columns=COLUMNS)
+            assert_same_logs(source, ReviewTable(log, COLUMNS))
         deleting = "WITH gone AS (DELETE FROM answers RETURNING *) SELECT * FROM gone"
-        for query in ("DELETE FROM answers RETURNING *", deleting):
+        closing_bracket = "SELECT 1) AS x; DELETE FROM answers; SELECT * FROM (SELECT 1"
+        for query in ("DELETE FROM answers RETURNING *", deleting, closing_bracket):
             with pytest.raises(ReviewLogError):
                 SqlQuery(query, url="env:WAREHOUSE", columns=COLUMNS).users()
-        closing_bracket = "SELECT 1) AS x; DELETE FROM answers; SELECT * FROM (SELECT 1"
-        with pytest.raises(ReviewLogError):
-            SqlQuery(closing_bracket, url="env:WAREHOUSE", columns=COLUMNS).users()
         with engine.connect() as connection:
             count = connection.execute(sa.text("SELECT count(*) FROM answers")).scalar()
         assert count == len(table)

@@ -1,4 +1,8 @@
+"""Times in all their spellings, the bounds of what can be one, and the days they are cut into."""
+
+import time
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -10,80 +14,94 @@ from srs_eval.data.times import day_numbers, read_times
 
 MOMENT = datetime(2024, 3, 29, 20, 32, 32, 250_000, tzinfo=UTC)
 MICROSECONDS = 1_711_744_352_250_000
+SPELLINGS = [
+    *("2024-03-29T20:32:32.250000+00:00", "2024-03-29T20:32:32.250Z", "2024-03-29 20:32:32.25"),
+    *("2024-03-29T22:32:32.25+02:00", "2024-03-29T15:32:32.25-0500", "20240329T203232.250Z"),
+    *(" 2024-03-29T20:32:32.250Z ", 1_711_744_352_250, 1_711_744_352.25, "1711744352250"),
+    *(MOMENT, MOMENT.replace(tzinfo=None), MOMENT.astimezone(timezone(timedelta(hours=-3)))),
+]
+VIENNA = "Europe/Vienna"
 
 
 def read(values, *, unit="auto", time_zone="UTC"):
     return read_times(pd.Series(values), unit=unit, time_zone=time_zone)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "2024-03-29T20:32:32.250000+00:00",
-        "2024-03-29T20:32:32.250Z",
-        "2024-03-29 20:32:32.25",
-        "2024-03-29T22:32:32.25+02:00",
-        "2024-03-29T15:32:32.25-0500",
-        "20240329T203232.250Z",
-        " 2024-03-29T20:32:32.250Z ",
-        1_711_744_352_250,
-        1_711_744_352.25,
-        "1711744352250",
+def instants(times):
+    return [datetime.fromtimestamp(time / 1e6, UTC) for time in times.microseconds.tolist()]
+
+
+def test_every_way_to_write_a_moment_means_the_same():
+    for value in SPELLINGS:
+        times = read([value])
+        assert not times.bad.any(), value
+        assert times.microseconds.tolist() == [MICROSECONDS], value
+    mixed = read([*SPELLINGS[:7], "2024-03-29 20:32"])
+    assert not mixed.bad.any()
+    assert (np.diff(mixed.microseconds) == [*[0] * 6, -32_250_000]).all()
+
+
+def test_times_without_an_offset_are_local_also_in_hours_that_occur_twice_or_never():
+    local = ["2024-03-29T21:32:32.25", "2024-07-01", "2024-10-27T02:30", "2024-03-31T02:30"]
+    assert instants(read(local, time_zone=VIENNA)) == [
         MOMENT,
-        MOMENT.replace(tzinfo=None),
-        MOMENT.astimezone(timezone(timedelta(hours=-3))),
-    ],
-    ids=str,
-)
-def test_every_way_to_write_a_moment_means_the_same(value):
-    times = read([value])
-    assert not times.bad.any()
-    assert times.microseconds.tolist() == [MICROSECONDS]
+        *(datetime(2024, 6, 30, 22, tzinfo=UTC), datetime(2024, 10, 27, 0, 30, tzinfo=UTC)),
+        datetime(2024, 3, 31, 1, tzinfo=UTC),
+    ]
 
 
-def test_ways_to_write_a_time_can_be_mixed():
-    times = read(["2024-03-29T20:32:32.25Z", "2024-03-29T22:32:32.25+02:00", "2024-03-29 20:32"])
-    assert not times.bad.any()
-    assert (np.diff(times.microseconds) == [0, -32_250_000]).all()
+# Values in seconds since 1970, the unit, and what each is: good, early, late or unreadable.
+NUMBERS = [
+    ([1_711_744_352, 1_711_744_353], "auto", "gg"),
+    ([1_711_744_352, None, 1_711_744_353], "auto", "gug"),
+    ([1_711_744_352, 1_711_744_353, 33_000_000_000, 99_999, None], "auto", "ggleu"),
+    ([315_532_800, 315_532_799, 1_711_744_352], "auto", "geg"),
+    ([*range(1_711_744_352, 1_711_744_361), 0], "auto", "ggggggggge"),
+    ([*range(1_711_744_352, 1_711_744_361), 0], "s", "ggggggggge"),
+    ([0, 1, 7], "auto", "uuu"),  # could be anything
+    ([0, 1, 7], "s", "ggg"),  # a clock of its own
+    ([86_399, 86_400, 86_401, 36_525 * 86_400, 36_525 * 86_400 + 1], "s", "ggggl"),
+    ([86_400, 172_800], "s", "ee"),
+    ([-5, 1_711_744_352], "s", "eg"),
+    ([0, 1_711_744_352_000], "s", "el"),
+    ([1_711_744_352_000_000, 1_711_844_352_000_000], "auto", "uu"),
+]
 
 
-def test_times_without_an_offset_are_local():
-    times = read(["2024-03-29T21:32:32.25", "2024-07-01"], time_zone="Europe/Vienna")
-    assert times.microseconds[0] == MICROSECONDS
-    summer_midnight = datetime(2024, 6, 30, 22, tzinfo=UTC)
-    assert times.microseconds[1] == summer_midnight.timestamp() * 1e6
+@pytest.mark.parametrize("factor", [1, 1000], ids=["seconds", "milliseconds"])
+def test_numbers_are_times_of_their_unit_and_impossible_ones_are_named(factor):
+    for values, unit, kinds in NUMBERS:
+        scaled = [None if value is None else value * factor for value in values]
+        times = read(scaled, unit="ms" if (unit, factor) == ("s", 1000) else unit)
+        for mark, found in (("e", times.early), ("l", times.late), ("u", times.unreadable)):
+            assert found.tolist() == [kind == mark for kind in kinds], (values, unit, mark)
+        good = [value * 1_000_000 for value, kind in zip(values, kinds, strict=True) if kind == "g"]
+        assert times.microseconds[~times.bad].tolist() == good
 
 
-def test_an_hour_that_occurs_twice_or_never_can_be_read():
-    times = read(["2024-10-27T02:30", "2024-03-31T02:30"], time_zone="Europe/Vienna")
-    expected = [datetime(2024, 10, 27, 0, 30, tzinfo=UTC), datetime(2024, 3, 31, 1, tzinfo=UTC)]
-    assert times.microseconds.tolist() == [moment.timestamp() * 1e6 for moment in expected]
+def test_a_number_of_the_other_unit_is_impossible():
+    assert read([1_711_744_352_000], unit="s").late.all()
+    assert read([1_711_744_352, 1_711_844_352], unit="ms").early.all()
+    assert read([1_711_744_352, 1_711_744_352_250]).bad.any()
+
+
+@pytest.mark.parametrize("form", ["iso", "number", "date-time"])
+def test_times_from_1980_to_tomorrow_are_possible(form):
+    now = time.time()
+    seconds = [315_532_799, 315_532_800, 1_711_744_352, now + 86_300, now + 86_500]
+    moments = [datetime.fromtimestamp(each, UTC) for each in seconds]
+    times = read(
+        {"iso": [each.isoformat() for each in moments], "number": seconds}.get(form, moments)
+    )
+    assert times.early.tolist() == [True, False, False, False, False]
+    assert times.late.tolist() == [False, False, False, False, True]
 
 
 def test_unreadable_times_are_marked_one_by_one():
-    times = read(["2024-03-29T20:32:32Z", "tomorrow", None, "2024-13-01"])
-    assert times.bad.tolist() == [False, True, True, True]
+    times = read(["2024-03-29T20:32:32Z", "tomorrow", None, "2024-13-01", "2024", "now"])
+    assert times.unreadable.tolist() == [False, *[True] * 5]
     assert "ISO-8601" in times.expected
-    times = read([1_711_744_352, None, 1_711_744_353])
-    assert times.bad.tolist() == [False, True, False]
-
-
-@pytest.mark.parametrize("unit", ["auto", "s"])
-def test_a_missing_time_written_as_0_does_not_begin_the_clock(unit):
-    since_1970 = [MICROSECONDS // 1_000_000 + 86_400 * day for day in range(9)]
-    times = read([*since_1970, 0], unit=unit)
-    assert times.early.tolist() == [False] * 9 + [True]
-    assert times.bad.sum() == 1
-    assert not read([0, 86_400, 700 * 86_400], unit="s").bad.any()
-
-
-def test_numbers_that_could_be_anything_are_not_guessed():
-    times = read([0, 1, 7])
-    assert times.bad.all()
-    assert "data.columns.day" in times.expected
-    assert read([1_711_744_352, 1_711_744_352_250]).bad.any()
-    assert read([0, 1, 7], unit="s").microseconds.tolist() == [0, 1_000_000, 7_000_000]
-    assert read([0, 1, 7], unit="ms").microseconds.tolist() == [0, 1000, 7000]
+    assert "data.columns.day" in read([0, 1, 7]).expected
 
 
 def days(moments, *, time_zone="UTC", day_start_hour=4.0):
@@ -91,35 +109,27 @@ def days(moments, *, time_zone="UTC", day_start_hour=4.0):
     return day_numbers(instants, time_zone=time_zone, day_start_hour=day_start_hour).tolist()
 
 
-@pytest.mark.slow
 @settings(deadline=None)
 @given(
-    st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2050, 1, 1)), min_size=1),
-    st.integers(0, 23),
+    st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2050, 1, 1)), min_size=1, max_size=20),
+    st.sampled_from([0, 0.25, 4, 4.5, 4.74, 23, 23.99]),
+    st.sampled_from(["UTC", VIENNA, "Asia/Kolkata", "America/New_York"]),
 )
-def test_days_equal_a_plain_loop(moments, hour):
+def test_days_equal_a_plain_loop(moments, hour, zone):
     moments = sorted(moment.replace(tzinfo=UTC, microsecond=0) for moment in moments)
-    dates = [(moment - timedelta(hours=hour)).date() for moment in moments]
-    assert days(moments, day_start_hour=hour) == [(date - dates[0]).days for date in dates]
+    dates = []
+    for moment in moments:
+        local = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        dates.append((local - timedelta(seconds=round(hour * 3600))).date())
+    # Where a clock is put back, the day that has begun goes on.
+    expected = [(max(dates[: n + 1]) - dates[0]).days for n in range(len(dates))]
+    assert days(moments, day_start_hour=hour, time_zone=zone) == expected
 
 
-def test_days_begin_at_the_local_hour_in_summer_and_winter():
-    winter = [datetime(2024, 1, 10, 2, 59, tzinfo=UTC), datetime(2024, 1, 10, 3, 0, tzinfo=UTC)]
-    summer = [datetime(2024, 7, 10, 1, 59, tzinfo=UTC), datetime(2024, 7, 10, 2, 0, tzinfo=UTC)]
-    assert days(winter, time_zone="Europe/Vienna") == [0, 1]
-    assert days(summer, time_zone="Europe/Vienna") == [0, 1]
-
-
-def test_a_clock_put_back_does_not_bring_back_yesterday():
+def test_days_begin_to_the_second_in_summer_and_winter_and_do_not_come_back():
+    for month, hour in ((1, 3), (7, 2)):
+        begin = datetime(2024, month, 10, hour, tzinfo=UTC)
+        assert days([begin - timedelta(seconds=1), begin], time_zone=VIENNA) == [0, 1]
     before = datetime(2024, 10, 27, 0, 45, tzinfo=UTC)  # 02:45 in Vienna, the first time
     after = datetime(2024, 10, 27, 1, 15, tzinfo=UTC)  # 02:15 again
-    assert days([before, after], time_zone="Europe/Vienna", day_start_hour=2.5) == [0, 0]
-
-
-def test_a_day_can_begin_at_a_half_hour():
-    night = datetime(2024, 3, 29, tzinfo=UTC)
-    minutes = [4 * 60 + 15, 4 * 60 + 29, 4 * 60 + 30, 4 * 60 + 45]
-    moments = [night + timedelta(minutes=each) for each in minutes]
-    assert days(moments, day_start_hour=4.5) == [0, 0, 1, 1]
-    assert days(moments, day_start_hour=4.25) == [0, 0, 0, 0]
-    assert days(moments, day_start_hour=4.74) == [0, 0, 0, 1]
+    assert days([before, after], time_zone=VIENNA, day_start_hour=2.5) == [0, 0]

@@ -1,18 +1,15 @@
 """What the command says of fits that are missing, or not what they should be."""
 
-import numpy as np
 from saved import result_from
 
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
 from srs_eval.experiment import jobs
 from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.report import result_text
-from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.nouns import Fit, Predictions
+from srs_eval.nouns import Fit
 from srs_eval.results.fit_counts import failures_in_words, reason_of
-from srs_eval.results.remarks import sentences, warnings
-from srs_eval.results.run import run_of
 
 PANEL = Panel([LogLoss()])
 NO = Fit(2, -1, "failed", "no")
@@ -71,32 +68,3 @@ def test_what_is_said_of_fits_and_jobs(golden_text):
     lines += ["== jobs", jobs._jobs_table([*outcomes, JobOutcome("hlr", "ok")]), "", "== reasons"]
     lines += [f"{fit.user}, {fit.fold}, {fit.reason!r}: {reason_of(fit)}" for fit in REASONS]
     golden_text("report_of_fits", "\n".join(lines) + "\n")
-
-
-def test_a_run_says_what_could_mislead_in_its_scores():
-    rows = np.arange(200)
-    predictions = Predictions(
-        users=("ann",),
-        user=rows * 0,
-        fold=rows * 0,
-        row=rows,
-        card=rows,
-        p=np.where(rows < 20, 0.5, 0.9),
-        recalled=rows >= 20,
-        day=rows,
-        elapsed_days=np.ones(200),
-        nth_review=rows * 0 + 2,
-        lapses=rows * 0,
-        train_rate=np.full(200, 0.8),
-    )
-    log = ReviewLog(200, notes=("a remark",))
-    user = UserEvaluation("ann", (Fit("ann", 0, "ok"),), predictions, log)
-    panel = default_panel()
-    result = result_from([user], panel)
-    assert (result.facts.forgotten, result.facts.notes) == (20, ("user ann: a remark",))
-    text, run = result_text(result, panel), run_of(result)
-    assert (len(sentences(run)), len(warnings(run))) == (3, 1)
-    assert all(f"\n{remark}.\n" in text for remark in (*sentences(run), *warnings(run)))
-    assert "note: user ann: a remark" in text
-    assert "Too few reviews" not in text
-    assert "percentage points" not in result_text(result, panel, brief=True)

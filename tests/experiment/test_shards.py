@@ -1,4 +1,7 @@
-"""A run whose users are shared among several commands ends as one that is not shared."""
+"""A run whose users are shared among several commands ends as one that is not shared.
+
+That their files are the same bytes, killed or not, `results/test_run_model.py` holds.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import rest_nightly
 from commands import Here, outcome_of, summary_of
 from object_store import object_store
 
@@ -26,59 +28,47 @@ RUN = (
     *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),
     *("data.max_reviews=600", "figures=false", "tracking=none"),
 )
-FILES = (PREDICTIONS, CURVES, SCORES)
 SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 
 def assert_same_run(folder: Path, expected: Path) -> None:
-    for name in FILES:
+    for name in (PREDICTIONS, CURVES, SCORES):
         assert (folder / name).read_bytes() == (expected / name).read_bytes(), name
     assert summary_of(folder) == summary_of(expected)
     assert not (folder / "parts").exists()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("at", ["", pytest.param("s3://bucket/run", marks=pytest.mark.nightly)])
 def test_shards_are_merged_to_the_files_of_one_run(
-    here: Here, capsys: pytest.CaptureFixture[str]
+    here: Here, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
+    """At an address, machines have no folder in common, and some requests fail."""
     assert here(*RUN, "hydra.run.dir=one").status == 0
-    for number in (3, 1):
-        assert here(*RUN, "hydra.run.dir=out", f"shard={number}/3").status == 0
     out = here.folder / "out"
-    assert outcome_of(out / "shards" / "3_of_3")["status"] == "ok"
-    assert here(*RUN, "hydra.run.dir=out", "shard=2/3", "seed=7").status == 2  # another run
-    damaged = out / "parts" / "predictions" / f"part-{Chunk((1,)).name}.parquet"
-    damaged.write_bytes(damaged.read_bytes()[:-9])
-    assert merge(["out"]) == 1
-    assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
-    assert "resume=true" not in capsys.readouterr().err
-    for number in (1, 2):
-        assert here(*RUN, "hydra.run.dir=out", f"shard={number}/3").status == 0
-    assert merge([str(out)]) == 0
-    assert_same_run(out, here.folder / "one")
-    again = here(*RUN, "hydra.run.dir=out", "shard=1/3")
-    assert (again.status, "finished before" in again.out) == (0, True)
-
-
-@pytest.mark.nightly
-def test_shards_without_a_shared_folder_are_merged_from_an_object_store(
-    here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = (*RUN, "parts=s3://bucket/run")
-    assert here(*RUN, "hydra.run.dir=one").status == 0
     with object_store(monkeypatch, "bucket") as store:
         store.failing = lambda number: "" if number % 10 else "503 Slow Down"
-        assert here(*words, "hydra.run.dir=first", "shard=1/2").status == 0
-        to_out = ["s3://bucket/run", "hydra.run.dir=out"]
-        assert merge(to_out) == 1
-        assert "again" in outcome_of(here.folder / "out")["message"]
-        assert "shard=2/2" in outcome_of(here.folder / "out")["message"]
-        assert here(*words, "hydra.run.dir=second", "shard=2/2", "seed=7").status == 2
-        assert here(*words, "hydra.run.dir=second", "shard=2/2").status == 0
-        assert merge(to_out) == 0
-        assert_same_run(here.folder / "out", here.folder / "one")
-        assert Place.of("s3://bucket/run").names() == []
-        assert merge(to_out) == 2
+        merged = [at, "hydra.run.dir=out"] if at else ["out"]
+
+        def shard(number: int, *words: str) -> int:
+            place = [f"parts={at}", f"hydra.run.dir={number}"] if at else ["hydra.run.dir=out"]
+            return here(*RUN, *place, f"shard={number}/3", *words).status
+
+        assert [shard(3), shard(1)] == [0, 0]
+        assert shard(2, "seed=7") == 2  # another run
+        damaged = (Place.of(at) if at else Place.of(out / "parts")) / "predictions"
+        damaged = damaged / f"part-{Chunk((1,)).name}.parquet"
+        damaged.write(damaged.read()[:-9])
+        assert merge(merged) == 1
+        assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
+        assert [shard(1), shard(2)] == [0, 0]
+        assert merge(merged) == 0
+        assert_same_run(out, here.folder / "one")
+        if at:
+            assert Place.of(at).names() == []
+            assert merge(merged) == 2
+        else:
+            assert shard(1) == 0  # which says that it was finished before
 
 
 FAILS = """
@@ -115,13 +105,15 @@ def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(
     assert summary_of(here.folder / "out")["failed"] == 20
 
 
-def test_shards_take_each_item_once_and_what_is_none_is_refused() -> None:
+def test_shards_take_each_item_once_and_what_is_none_is_refused(here: Here) -> None:
     items = list(range(11))
     taken = [item for k in range(1, 5) for item in Shard.parse(f"{k}/4").take(items)]
     assert sorted(taken) == items
     for text in ("0/3", "4/3", "1", "-1/2", "a/b", ""):
         with pytest.raises(ConfigError):
             Shard.parse(text)
+    assert here(*RUN, "shard=1/2").status == 2  # in a folder of its own, nothing can be merged
+    assert not (here.folder / "out").exists()
 
 
 class Begun:
@@ -146,13 +138,6 @@ def test_the_shards_that_are_missing_are_named(tmp_path: Path, golden_text: Any)
             require_all(("a", "b", "c", "d"), kept, Place.of(place))
         messages.append(str(error.value).replace(str(place), "RUN"))
     golden_text("missing_shards", "\n".join(messages) + "\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", rest_nightly(["shard=1/2", "shard=1/2 -m seed=1,2"]))
-def test_shards_that_could_not_be_merged_are_refused(here: Here, words: str) -> None:
-    assert here(*RUN, *words.split()).status == 2
-    assert not (here.folder / "out").exists()
 
 
 def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_returned(

@@ -14,15 +14,17 @@ from verdicts import Verdict
 
 from srs_eval.data.anki.collection import AnkiCollection
 
-# Statements that no honest program makes, and whether what is left can be read.
+_WITHOUT_END = "with recursive r(n) as (select 1 union all select n + 1 from r{}) select"
+_REVIEWS = "drop table revlog; create view revlog as " + _WITHOUT_END
+_CONFIG = "drop table if exists config; create table config (key text, val blob); insert into "
+_DECKS = "create table decks (id, name, kind); insert into decks values "
+# Statements that no honest program makes.
 _FORGED = (
-    "drop table revlog; create view revlog as with recursive r(n) as (select 1 union all select "
-    "n + 1 from r) select n id, 5 cid, 3 ease, 0 factor, 1 time, 0 type from r",
-    "drop table revlog; create view revlog as with recursive r(n) as (select 1 union all select "
-    "n + 1 from r limit 100000) select a.n * 100000 + b.n id, 5 cid, 3 ease, 0 factor, 1 time, "
-    "0 type from r a, r b",
-    "drop table col; create view col as with recursive r(n) as (select 1 union all select n + 1 "
-    "from r) select n id, n crt, randomblob(1000000) conf from r",
+    _REVIEWS.format("") + " n id, 5 cid, 3 ease, 0 factor, 1 time, 0 type from r",
+    _REVIEWS.format(" limit 100000")
+    + " a.n * 100000 + b.n id, 5 cid, 3 ease, 0 factor, 1 time, 0 type from r a, r b",
+    f"drop table col; create view col as {_WITHOUT_END.format('')} "
+    "n id, n crt, randomblob(1000000) conf from r",
     "drop table revlog",
     "alter table revlog rename column ease to eaze",
     "delete from col",
@@ -31,14 +33,12 @@ _FORGED = (
     "update col set conf = replace(hex(zeroblob(40000)), '0', '[')",
     "update col set conf = 'null'",
     "create trigger t after insert on revlog begin delete from revlog; end",
-    "drop table if exists config; create table config (key text, val blob); "
-    "insert into config values ('rollover', x'ff')",
-    "drop table if exists config; create table config (key text, val blob); "
-    "insert into config values ('rollover', '-1000000')",
-    "create table decks (id, name, kind); insert into decks values (1, 'a', zeroblob(300000))",
-    "create table decks (id, name, kind); insert into decks values (1, 'a', null)",
-    "create table decks (id, name, kind); insert into decks values ('x', 'a', 5)",
-    f"create table decks (id, name, kind); insert into decks values (1, 'a', x'{'ff' * 300_000}')",
+    _CONFIG + "config values ('rollover', x'ff')",
+    _CONFIG + "config values ('rollover', '-1000000')",
+    _DECKS + "(1, 'a', zeroblob(300000))",
+    _DECKS + "(1, 'a', null)",
+    _DECKS + "('x', 'a', 5)",
+    _DECKS + f"(1, 'a', x'{'ff' * 300_000}')",
     "create table cards (id, did, odid); insert into cards values (5, null, null)",
     "create table cards (id, did, odid); insert into cards values (5, 1e30, 'x')",
 )
@@ -49,20 +49,24 @@ def anki_log(random: Random, folder: Path) -> Verdict:
     """Change a collection, perhaps in a package, and read it."""
     path = _made(random, folder / "ann.anki2")
     family = random.choice(("forged", "cells", "bytes", "package"))
-    if family == "forged":
-        _execute(path, random.choice(_FORGED))
-        return judge(AnkiCollection(path), path, lambda log: broken(log, _rows(path)))
+    statements = [random.choice(_FORGED)] if family == "forged" else []
     if family == "cells":
         for _ in range(random.randint(1, 3)):
             column = random.choice(("id", "cid", "ease", "factor", "time", "type"))
             change = f"update or ignore revlog set {column} = {random.choice(_CELLS)}"
-            _execute(path, f"{change} where rowid = {random.randint(1, 5)}")
-        return judge(AnkiCollection(path), path, lambda log: broken(log, _rows(path)))
-    if family == "bytes":
+            statements.append(f"{change} where rowid = {random.randint(1, 5)}")
+    rows = None
+    if statements:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.executescript(";".join(statements))
+            kind = "select type from sqlite_master where name = 'revlog'"
+            if database.execute(kind).fetchone() == ("table",):
+                rows = int(database.execute("select count(*) from revlog").fetchone()[0])
+    elif family == "bytes":
         path.write_bytes(damaged(random, path.read_bytes()))
-        return judge(AnkiCollection(path), path, lambda log: broken(log, None))
-    packed = _package(random, folder, path)
-    return judge(AnkiCollection(packed), packed, lambda log: broken(log, None))
+    else:
+        path = _package(random, folder, path)
+    return judge(AnkiCollection(path), path, lambda log: broken(log, rows))
 
 
 def _made(random: Random, path: Path) -> Path:
@@ -75,21 +79,6 @@ def _made(random: Random, path: Path) -> Path:
     settings = {"schedVer": 2, "rollover": 4}
     key = random.choice(("id integer primary key", "id integer", "id"))
     return collection(path, rows, settings=settings, table=random.random() < 0.3, key=key)
-
-
-def _execute(path: Path, statements: str) -> None:
-    with closing(sqlite3.connect(path)) as database, database:
-        database.executescript(statements)
-
-
-def _rows(path: Path) -> int | None:
-    """Count the rows of the review table; None if it is none."""
-    with closing(sqlite3.connect(path)) as database:
-        query = "select type from sqlite_master where name = 'revlog'"
-        kind = database.execute(query).fetchone()
-        if kind != ("table",):
-            return None
-        return int(database.execute("select count(*) from revlog").fetchone()[0])
 
 
 def _package(random: Random, folder: Path, inside: Path) -> Path:

@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import sys
-import time
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
@@ -18,7 +17,7 @@ from types import TracebackType
 
 from verdicts import Case, Verdict
 
-TIME_LIMIT = 60.0  # CPU seconds: a case that waits for a busy machine does not hang
+TIME_LIMIT = 60  # CPU seconds: a case that waits for a busy machine does not hang
 WAIT_LIMIT = 600.0  # seconds, for a case that waits for something that never comes
 MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
 _IMPORTS = (
@@ -34,11 +33,20 @@ class Worker:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._process: multiprocessing.process.BaseProcess | None = None
-        self._connection: Connection | None = None
 
     def __enter__(self) -> Worker:
-        self._start()
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        given = (theirs, self._folder, sys.path)
+        self._process = context.Process(target=_serve, args=given, daemon=True)
+        self._process.start()
+        theirs.close()
+        try:  # imports and preparations take longer than cases
+            ready = self._connection.poll(WAIT_LIMIT) and self._connection.recv()
+        except EOFError:
+            ready = None
+        if ready != "ready":
+            raise RuntimeError(f"a worker did not start, or ended with {self._stop()}")
         return self
 
     def __exit__(
@@ -51,66 +59,28 @@ class Worker:
 
     def judge(self, function: str, case: Case) -> Verdict:
         """Call a function, named as module.function, with a generator and a fresh folder."""
-        if self._connection is None:
-            self._start()
-        assert self._connection is not None
         self._connection.send((function, case))
-        if not self._ends():
-            self._stop()
-            limits = f"{TIME_LIMIT:.0f} CPU seconds or {WAIT_LIMIT:.0f} s"
-            return Verdict("hang", f"no end after {limits}")
         try:
-            verdict: Verdict = self._connection.recv()
+            if self._connection.poll(WAIT_LIMIT):
+                verdict: Verdict = self._connection.recv()
+                return verdict
+            status = -signal.SIGXCPU.value
+            self._stop()
         except EOFError:
             status = self._stop()
-            return Verdict("traceback", f"the interpreter died with {status}")
-        return verdict
-
-    def _ends(self) -> bool:
-        """Wait for the verdict on a case; return whether it came within the limits."""
-        assert self._connection is not None
-        begun, used = time.monotonic(), self._cpu_seconds()
-        while not self._connection.poll(1.0):
-            if self._cpu_seconds() - used > TIME_LIMIT or time.monotonic() - begun > WAIT_LIMIT:
-                return False
-        return True
-
-    def _cpu_seconds(self) -> float:
-        """CPU time of the process until now; 0 of one that has ended."""
-        assert self._process is not None
-        try:
-            text = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return 0.0
-        fields = text.rpartition(")")[2].split()  # the name before may hold anything
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, self._folder, sys.path), daemon=True
-        )
-        self._process.start()
-        theirs.close()
-        try:  # imports and preparations take longer than cases
-            ready = self._connection.poll(600) and self._connection.recv()
-        except EOFError:
-            ready = None
-        if ready != "ready":
-            raise RuntimeError(f"a worker did not start, or ended with {self._stop()}")
+        self.__enter__()
+        if status == -signal.SIGXCPU:
+            limits = f"{TIME_LIMIT} CPU seconds or {WAIT_LIMIT:.0f} s"
+            return Verdict("hang", f"no end after {limits}")
+        return Verdict("traceback", f"the interpreter died with {status}")
 
     def _stop(self) -> int | None:
-        if self._process is None or self._connection is None:
-            return None
         self._connection.close()
         self._process.join(2)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        status = self._process.exitcode
-        self._process = self._connection = None
-        return status
+        return self._process.exitcode
 
 
 def _serve(connection: Connection, folder: Path, path: list[str]) -> None:
@@ -127,14 +97,17 @@ def _serve(connection: Connection, folder: Path, path: list[str]) -> None:
             function, case = connection.recv()
         except EOFError:
             return
-        _limit_memory()
-        connection.send(judged(function, case, folder / case.name))
+        _limit()
+        connection.send(judged(function, case, folder / str(case).replace(" ", "_")))
 
 
-def _limit_memory() -> None:
-    """Allow a case as much as every other, whatever libraries have kept since the first."""
+def _limit() -> None:
+    """Allow a case as much as every other, whatever was used and kept since the first."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(spent.ru_utime + spent.ru_stime) + TIME_LIMIT
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
 def judged(function: str, case: Case, place: Path) -> Verdict:
@@ -146,7 +119,7 @@ def judged(function: str, case: Case, place: Path) -> Verdict:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             verdict: Verdict = getattr(import_module(module), name)(case.random, place)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is counted
-        frames = traceback.extract_tb(error.__traceback__)[-1:]
-        where = ", ".join(f"{frame.filename}:{frame.lineno}" for frame in frames)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{frame.filename}:{frame.lineno}"
         return Verdict("traceback", f"{type(error).__name__}: {str(error)[:200]} ({where})")
     return verdict

@@ -19,41 +19,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from pathlib import Path
-from random import Random
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "faults"), str(ROOT / "tests")]
 
 from bounded import Worker  # noqa: E402
-from disturbed import (  # noqa: E402
-    AT_ONCE,
-    References,
-    kill_in_clean_up,
-    kill_while_the_store_is_created,
-    kill_while_users_are_evaluated,
-    many_on_a_fresh_store,
-    the_database_is_locked,
-    the_disk_is_full,
-    the_folder_vanishes,
-    two_in_one_folder,
-)
+from disturbed import AT_ONCE, References, Scene  # noqa: E402
 from verdicts import Case, Found, Tally, Verdict  # noqa: E402
 
-Judge = Callable[[Random, Path, References], Verdict]
-
 # Cases that start processes, one at a time, each round as many as said here.
-PROCESSES: Mapping[str, tuple[int, Judge]] = {
-    "30 starts at once": (1, many_on_a_fresh_store),
-    "kill: creating the store": (3, kill_while_the_store_is_created),
-    "kill: evaluating": (3, kill_while_users_are_evaluated),
-    "kill: cleaning up": (3, kill_in_clean_up),
-    "two runs in one folder": (2, two_in_one_folder),
-    "output folder removed": (1, the_folder_vanishes),
-    "file size limit": (2, the_disk_is_full),
-    "database locked": (1, the_database_is_locked),
+PROCESSES: Mapping[str, tuple[int, Callable[[Scene], Verdict]]] = {
+    "30 starts at once": (1, Scene.many_on_a_fresh_store),
+    "kill: creating the store": (3, Scene.kill_while_the_store_is_created),
+    "kill: evaluating": (3, Scene.kill_while_users_are_evaluated),
+    "kill: cleaning up": (3, Scene.kill_in_clean_up),
+    "two runs in one folder": (2, Scene.two_in_one_folder),
+    "output folder removed": (1, Scene.the_folder_vanishes),
+    "file size limit": (2, Scene.the_disk_is_full),
+    "database locked": (1, Scene.the_database_is_locked),
 }
 # Cases that are judged inside a worker process: how many a round, and by which function.
 INPUTS: Mapping[str, tuple[int, str]] = {
@@ -78,47 +63,36 @@ class Campaign:
     minutes: float
     starts: int = AT_ONCE
 
-    def process_cases(self, tally: Tally) -> None:
+    def process_cases(self, tally: Tally, only: Case | None = None) -> None:
         """Judge cases that start processes, until time is up."""
         references = References(self.folder / "references")
-        for case in self._cases({kind: times for kind, (times, _) in PROCESSES.items()}):
-            tally.add(case, self.judge(case, references))
+        for case in [only] if only else self._cases(PROCESSES):
+            with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
+                scene = Scene(case.random, Path(place), references, self.starts)
+                try:
+                    verdict = PROCESSES[case.kind][1](scene)
+                except Found as found:
+                    verdict = found.verdict
+            tally.add(case, verdict)
 
-    def input_cases(self, tally: Tally) -> None:
+    def input_cases(self, tally: Tally, only: Case | None = None) -> None:
         """Judge cases in a worker, until time is up."""
         with Worker(self.folder / "inputs") as worker:
-            for case in self._cases({kind: times for kind, (times, _) in INPUTS.items()}):
+            for case in [only] if only else self._cases(INPUTS):
                 tally.add(case, worker.judge(INPUTS[case.kind][1], case))
-                shutil.rmtree(self.folder / "inputs" / case.name, ignore_errors=True)
+                place = self.folder / "inputs" / str(case).replace(" ", "_")
+                shutil.rmtree(place, ignore_errors=True)
 
-    def _cases(self, times: Mapping[str, int]) -> Iterator[Case]:
+    def _cases(self, kinds: Mapping[str, tuple[int, object]]) -> Iterator[Case]:
         """Make cases of all kinds in turn until time is up; in the first round, one of each."""
         until = time.monotonic() + 60 * self.minutes
-        numbers = {kind: count() for kind in times}
+        numbers = {kind: count() for kind in kinds}
         for turn in count():
-            for kind in times:
-                for _ in range(times[kind] if turn else 1):
+            for kind, (times, _) in kinds.items():
+                for _ in range(times if turn else 1):
                     if time.monotonic() > until:
                         return
                     yield Case(kind, self.seed, next(numbers[kind]))
-
-    def judge(self, case: Case, references: References) -> Verdict:
-        """Judge one case that starts processes."""
-        judge = PROCESSES[case.kind][1]
-        if judge is many_on_a_fresh_store:
-            judge = partial(many_on_a_fresh_store, count=self.starts)
-        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
-            try:
-                return judge(case.random, Path(place), references)
-            except Found as found:
-                return found.verdict
-
-    def once(self, case: Case) -> Verdict:
-        """Judge one case of any kind."""
-        if case.kind in INPUTS:
-            with Worker(self.folder / "inputs") as worker:
-                return worker.judge(INPUTS[case.kind][1], case)
-        return self.judge(case, References(self.folder / "references"))
 
     def all_cases(self) -> Tally:
         """Judge cases of both sorts side by side."""
@@ -133,21 +107,33 @@ class Campaign:
                 tally.add(Case(judge.__name__, self.seed, 0), Verdict("traceback", told))
         return tally
 
+    def once(self, case: Case) -> Tally:
+        """Judge one case of any kind."""
+        tally = Tally()
+        (self.input_cases if case.kind in INPUTS else self.process_cases)(tally, case)
+        return tally
+
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the campaign; return 0 only if nothing bad happened."""
     # A shell's background processes ignore Ctrl-C, and so would what is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    given = _parser().parse_args(words)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--starts", type=int, default=AT_ONCE, help="how many runs start at once")
+    parser.add_argument("--case", help='one case again: "KIND SEED NUMBER"')
+    parser.add_argument("--write", type=Path, help="page that gets the table between its markers")
+    given = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="campaign_", ignore_cleanup_errors=True) as place:
         folder = Path(place).resolve()
-        _own_temporary_folder(folder)
+        # whatever is started keeps its temporary files together
+        (folder / "tmp").mkdir()
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "tmp")
         campaign = Campaign(given.seed, folder, given.minutes, given.starts)
         if given.case:
             kind, seed, number = given.case.rsplit(" ", 2)
-            case = Case(kind, int(seed), int(number))
-            tally = Tally()
-            tally.add(case, campaign.once(case))
+            tally = campaign.once(Case(kind, int(seed), int(number)))
         else:
             tally = campaign.all_cases()
     sys.stdout.write(f"{tally.table()}\n\n{tally.problems()}\n")
@@ -156,42 +142,18 @@ def main(words: Sequence[str] | None = None) -> int:
     return 1 if tally.bad else 0
 
 
-def _own_temporary_folder(folder: Path) -> None:
-    """Let everything that is started keep its temporary files together."""
-    own = folder / "tmp"
-    own.mkdir()
-    os.environ["TMPDIR"] = str(own)
-    tempfile.tempdir = str(own)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=20)
-    parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--starts", type=int, default=AT_ONCE, help="how many runs start at once")
-    parser.add_argument("--case", help='one case again: "KIND SEED NUMBER"')
-    parser.add_argument("--write", type=Path, help="page that gets the table between its markers")
-    return parser
-
-
 def _write(page: Path, tally: Tally, given: argparse.Namespace) -> None:
     """Write the table and its command into a page."""
     git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     words = ["python", "tests/faults/campaign.py", "--minutes", f"{given.minutes:g}"]
     words += ["--seed", str(given.seed), "--starts", str(given.starts)]
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    lines = [
-        f"`{shlex.join(words)}` at commit {commit or 'unknown'}, Python "
-        f"{platform.python_version()}, {os.cpu_count()} processors:",
-        "",
-        tally.table(),
-    ]
-    if tally.bad:
-        lines += ["", "```text", tally.problems(), "```"]
-    text = "\n".join([f"{before}{_BEGIN}", *lines, f"{_END}{after}"])
+    made = f"`{shlex.join(words)}` at commit {commit or 'unknown'}, "
+    made += f"Python {platform.python_version()}, {os.cpu_count()} processors:"
+    problems = f"\n```text\n{tally.problems()}\n```" if tally.bad else ""
+    before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    text = f"{before}{_BEGIN}\n{made}\n\n{tally.table()}{problems}\n{_END}{after}"
     page.write_text(text, encoding="utf-8")
 
 

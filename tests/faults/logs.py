@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import tempfile
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,24 +13,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from verdicts import LONGEST_MESSAGE, Verdict, right
+from verdicts import Verdict, right, too_long
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns
 from srs_eval.errors import SrsEvalError
-from srs_eval.nouns import Reviews, Source
+from srs_eval.nouns import REVIEW_COLUMNS, Reviews, Source
 
 Rows = list[dict[str, Any]]
 _FIRST = 1_700_000_000
-_LAYOUTS: dict[str, tuple[str, Columns]] = {
-    "time": ("time", Columns()),
-    "day": ("day", Columns(day="day")),
-    "user": ("day", Columns(day="day", user="who")),
-}
+_LAYOUTS = (Columns(), Columns(day="day"), Columns(day="day", user="who"))
 _WORDS = {1: "again", 2: "Hard", 3: "Good", 4: "easy"}
 # No layout of reviews has any of these as a value of the column.
-_NEVER: dict[str, tuple[Any, ...]] = {
+_NEVER: dict[str, tuple[str, ...]] = {
     "card": ("NaN", "null", "None", "", "nan", "<NA>", "NULL"),
     "rating": ("0", "5", "-1", "NaN", "Fine", "3.5", "1e308", "", "99999999999999999999", "maybe"),
     "time": ("now", "today", "-1", "-2024-01-01", "0001-01-01", "2262-01-01", "9999-12-31", "",
@@ -45,47 +40,46 @@ _BYTES = (b"\0", b"\xff", b"\xfe\xff", b'"', b",", b"\r", b"\n", b"\x1b", b"9" *
 
 def csv_log(random: Random, folder: Path) -> Verdict:
     """Change a CSV file and read it."""
-    layout, rows = _rows(random)
     path = folder / "log.csv"
-    names = list(rows[0])
-    _write(path, names, rows)
-    expected = _read(_source(path, layout))
-    family = random.choice(("harmless", "harmful", "bytes", "bytes"))
-    if family == "harmless":
-        _write_otherwise(random, path, names, rows)
-        return _same(path, layout, expected)
-    if family == "harmful":
-        column = random.choice([name for name in names if name in _NEVER])
+    source, rows = _invented(random, path)
+
+    def harmful() -> str:
+        column = random.choice([name for name in rows[0] if name in _NEVER])
         value = random.choice(_NEVER[column])
         random.choice(rows)[column] = value
-        _write(path, names, rows)
-        return _refused(path, layout, f"{column}={value[:40]!r}")
-    path.write_bytes(damaged(random, path.read_bytes()))
-    return _consistent(path, layout)
+        _write(path, rows)
+        return f"{column}={value[:40]!r}"
+
+    _write(path, rows)
+    return _changed(random, source, path, harmful, lambda: _write_otherwise(random, path, rows))
 
 
 def parquet_log(random: Random, folder: Path) -> Verdict:
     """Change a parquet file and read it."""
-    layout, rows = _rows(random)
     path = folder / "log.parquet"
+    source, rows = _invented(random, path)
     table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
-    pq.write_table(table, path, write_page_checksum=True)
-    expected = _read(_source(path, layout))
-    family = random.choice(("harmless", "harmful", "bytes", "bytes"))
-    if family == "harmless":
+
+    def harmless() -> None:
         changed = random.choice(_SAME_TABLE)(table)
-        size = random.choice((1, 7, 1000))
-        pq.write_table(changed, path, row_group_size=size, compression=random.choice(_CODECS))
-        return _same(path, layout, expected)
-    if family == "harmful":
-        column = random.choice(table.column_names)
-        kind, make = random.choice(list(_OTHER_KINDS.items()))
-        place = table.column_names.index(column)
-        pq.write_table(table.set_column(place, column, make(len(table))), path)
-        return _refused(path, layout, f"{column} as {kind}")
-    content = path.read_bytes()
-    path.write_bytes(damaged(random, content))
-    return _consistent(path, layout)
+        size, codec = random.choice((1, 7, 1000)), random.choice(("snappy", "zstd", "none"))
+        pq.write_table(changed, path, row_group_size=size, compression=codec)
+
+    pq.write_table(table, path, write_page_checksum=True)
+    return _changed(random, source, path, lambda: _of_other_kind(random, table, path), harmless)
+
+
+def public_log(random: Random, folder: Path) -> Verdict:
+    """Change a folder in the layout of the public data set and read it."""
+    path = folder / "revlogs" / "user_id=1" / "data.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _, rows = _invented(random, path)
+    columns = {"card_id": [row["card"] for row in rows], "day_offset": list(range(len(rows)))}
+    columns |= {"rating": [row["rating"] for row in rows], "state": [1] * len(rows)}
+    table = pa.table(columns)
+    pq.write_table(table, path, write_page_checksum=True)
+    source = RevlogsFolder(folder)
+    return _changed(random, source, path, lambda: _of_other_kind(random, table, path), None)
 
 
 def equal_rows(random: Random, folder: Path) -> Verdict:
@@ -96,75 +90,79 @@ def equal_rows(random: Random, folder: Path) -> Verdict:
     with pq.ParquetWriter(path, group.schema) as writer:
         for _ in range(count // len(group)):
             writer.write_table(group)
-    return _refused(path, "day", f"{count:,} equal rows")
+    source = ReviewTable(path, Columns(day="day"))
+    return judge(source, path, lambda _: [f"{count:,} equal rows were accepted"])
 
 
-def public_log(random: Random, folder: Path) -> Verdict:
-    """Change a folder in the layout of the public data set and read it."""
-    _, rows = _rows(random)
-    path = folder / "revlogs" / "user_id=1" / "data.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    days = list(range(len(rows)))
-    columns = {"card_id": [row["card"] for row in rows], "day_offset": days}
-    columns |= {"rating": [row["rating"] for row in rows], "state": [1] * len(rows)}
-    table = pa.table(columns)
-    pq.write_table(table, path, write_page_checksum=True)
-    source = RevlogsFolder(folder)
+def _changed(
+    random: Random,
+    source: Source,
+    path: Path,
+    harmful: Callable[[], str],
+    harmless: Callable[[], None] | None,
+) -> Verdict:
+    """Change a log in one of three ways, and judge what is read of it then."""
     expected = _read(source)
-    if random.random() < 0.5:
-        column = random.choice(table.column_names)
-        make = random.choice(list(_OTHER_KINDS.values()))
-        place = table.column_names.index(column)
-        pq.write_table(table.set_column(place, column, make(len(table))), path)
-        return judge(source, path, lambda log: [f"{column} was accepted"])
+    family = random.choice(("harmful", "bytes", "bytes", "harmless" if harmless else "harmful"))
+    if family == "harmless" and harmless is not None:
+        harmless()
+        return judge(source, path, lambda log: _differing(log, expected))
+    if family == "harmful":
+        what = harmful()
+        return judge(source, path, lambda _: [f"{what} was accepted"])
     path.write_bytes(damaged(random, path.read_bytes()))
-    return judge(source, path, lambda log: broken(log, len(expected)))
+    rows = _rows_of_parquet(path) if path.suffix == ".parquet" else None
+    return judge(source, path, lambda log: broken(log, rows))
 
 
-def _rows(random: Random) -> tuple[str, Rows]:
-    """Make up a log of some layout."""
-    layout = random.choice(list(_LAYOUTS))
-    clock, _ = _LAYOUTS[layout]
-    rows, now = [], 0
+def _invented(random: Random, path: Path) -> tuple[Source, Rows]:
+    """Make up a log of some layout, and what reads it."""
+    layout = random.choice(_LAYOUTS)
     cards = [f"card {n}" if random.random() < 0.3 else str(n) for n in range(5)]
+    rows, now = [], 0
     for _ in range(random.randint(5, 60)):
         now += random.randint(1, 3)
         row: dict[str, Any] = {"card": random.choice(cards), "rating": random.randint(1, 4)}
-        row[clock] = now if clock == "day" else _FIRST + now * 86_400
-        if layout == "user":
-            row["who"] = "ann"
-        rows.append(row)
-    return layout, rows
+        row |= {"day": now} if layout.day else {"time": _FIRST + now * 86_400}
+        rows.append(row | ({"who": "ann"} if layout.user else {}))
+    return ReviewTable(path, layout), rows
 
 
-def _source(path: Path, layout: str) -> ReviewTable:
-    return ReviewTable(path, _LAYOUTS[layout][1])
-
-
-def _write(path: Path, names: list[str], rows: Rows, **options: Any) -> None:
-    with path.open("w", newline="", encoding=options.pop("encoding", "utf-8")) as file:
-        writer = csv.DictWriter(file, names, **options)
+def _write(
+    path: Path, rows: Rows, names: Sequence[str] = (), encoding: str = "utf-8", **options: Any
+) -> None:
+    with path.open("w", newline="", encoding=encoding) as file:
+        writer = csv.DictWriter(file, names or list(rows[0]), **options)
         writer.writeheader()
         writer.writerows(rows)
 
 
-def _write_otherwise(random: Random, path: Path, names: list[str], rows: Rows) -> None:
+def _write_otherwise(random: Random, path: Path, rows: Rows) -> None:
     """Write the same log as another program might."""
-    names = random.sample(names, len(names))
-    options: dict[str, Any] = {
-        "delimiter": random.choice(",;\t"),
-        "lineterminator": random.choice(("\n", "\r\n")),
-        "quoting": random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)),
-        "encoding": random.choice(("utf-8", "utf-8-sig")),
-    }
     words = random.random() < 0.3
     said = [{**row, "rating": _WORDS[row["rating"]]} if words else row for row in rows]
     padded = [
         {name: f"{row[name]}{' ' * random.choice((0, 0, 2))}" for name in row} for row in said
     ]
-    _write(path, names, random.choice((rows, padded)), **options)
+    _write(
+        path,
+        random.choice((rows, padded)),
+        random.sample(list(rows[0]), len(rows[0])),
+        random.choice(("utf-8", "utf-8-sig")),
+        delimiter=random.choice(",;\t"),
+        lineterminator=random.choice(("\n", "\r\n")),
+        quoting=random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)),
+    )
     if random.random() < 0.3:
         path.write_bytes(path.read_bytes() + b"\n\n")
+
+
+def _of_other_kind(random: Random, table: pa.Table, path: Path) -> str:
+    """Write a table with a column of another kind."""
+    column, kind = random.choice(table.column_names), random.choice(list(_OTHER_KINDS))
+    place = table.column_names.index(column)
+    pq.write_table(table.set_column(place, column, _OTHER_KINDS[kind](len(table))), path)
+    return f"{column} as {kind}"
 
 
 def damaged(random: Random, content: bytes) -> bytes:
@@ -181,36 +179,21 @@ def damaged(random: Random, content: bytes) -> bytes:
     return content
 
 
-def _same(path: Path, layout: str, expected: Reviews) -> Verdict:
-    """Judge a file that means what it meant before."""
-
-    def check(log: Reviews) -> list[str]:
-        columns = [f.name for f in fields(Reviews) if isinstance(getattr(log, f.name), np.ndarray)]
-        return [
-            f"{name} differs after a harmless change"
-            for name in columns
-            if not np.array_equal(getattr(log, name), getattr(expected, name))
-        ]
-
-    return judge(_source(path, layout), path, check)
-
-
-def _refused(path: Path, layout: str, what: str) -> Verdict:
-    """Judge a file that no log can be read from."""
-    return judge(_source(path, layout), path, lambda log: [f"{what} was accepted"])
-
-
-def _consistent(path: Path, layout: str) -> Verdict:
-    """Judge a damaged file: what is read of it has to hold together."""
-    rows = pq.read_metadata(path).num_rows if _is_parquet(path) else None
-    return judge(_source(path, layout), path, lambda log: broken(log, rows))
-
-
-def _is_parquet(path: Path) -> bool:
+def _rows_of_parquet(path: Path) -> int | None:
     try:
-        return path.suffix == ".parquet" and pq.read_metadata(path).num_rows >= 0
+        return int(pq.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError):
-        return False
+        return None
+
+
+def _differing(log: Reviews, expected: Reviews) -> list[str]:
+    """Return the columns that a harmless change has changed."""
+    columns = ((name, getattr(log, name), getattr(expected, name)) for name in REVIEW_COLUMNS)
+    return [
+        f"{name} differs after a harmless change"
+        for name, one, other in columns
+        if not np.array_equal(one, other)
+    ]
 
 
 def broken(log: Reviews, rows: int | None) -> list[str]:
@@ -238,7 +221,9 @@ def judge(source: Source, path: Path, check: Callable[[Reviews], list[str]]) -> 
         log = _read(source)
         problems = [] if len(source.users()) > 1 else check(log)
     except SrsEvalError as error:
-        problems, outcome = unclear(str(error), path), "clear error"
+        problems, outcome = too_long(str(error)), "clear error"
+        if path.name not in str(error):
+            problems.append(f"the message does not name the file: {str(error)[:200]}")
     if hashlib.sha256(path.read_bytes()).digest() != before:
         problems.append("the source was changed")
     if left := set(Path(tempfile.gettempdir()).iterdir()) - copies:
@@ -246,23 +231,12 @@ def judge(source: Source, path: Path, check: Callable[[Reviews], list[str]]) -> 
     return right(problems, outcome)
 
 
-def unclear(message: str, path: Path) -> list[str]:
-    """Return what a message lacks."""
-    problems = []
-    if path.name not in message:
-        problems.append(f"the message does not name the file: {message[:200]}")
-    if len(message) > LONGEST_MESSAGE:
-        problems.append(f"a message of {len(message):,} characters")
-    return problems
+def _with(name: str, change: Callable[[pa.ChunkedArray], pa.ChunkedArray], table: pa.Table) -> Any:
+    return table.set_column(table.column_names.index(name), name, change(table[name]))
 
 
-def _nested(count: int) -> pa.Array:
-    return pa.array([[1]] * count)
-
-
-_CODECS = ("snappy", "zstd", "none")
 _OTHER_KINDS: dict[str, Callable[[int], pa.Array]] = {
-    "list": _nested,
+    "list": lambda count: pa.array([[1]] * count),
     "struct": lambda count: pa.array([{"a": 1}] * count),
     "map": lambda count: pa.array([[(1, 2)]] * count, pa.map_(pa.int8(), pa.int8())),
     "binary": lambda count: pa.array([b"\xff"] * count),
@@ -273,13 +247,9 @@ _OTHER_KINDS: dict[str, Callable[[int], pa.Array]] = {
 }
 _SAME_TABLE: tuple[Callable[[pa.Table], pa.Table], ...] = (
     lambda table: table.select(table.column_names[::-1]),
-    lambda table: table.append_column("other", _nested(len(table))),
+    lambda table: table.append_column("other", _OTHER_KINDS["list"](len(table))),
     lambda table: table.replace_schema_metadata({"pandas": "{garbage"}),
-    lambda table: table.set_column(
-        table.column_names.index("card"), "card", table["card"].dictionary_encode()
-    ),
-    lambda table: table.set_column(
-        table.column_names.index("rating"), "rating", table["rating"].cast(pa.float32())
-    ),
+    lambda table: _with("card", lambda cards: cards.dictionary_encode(), table),
+    lambda table: _with("rating", lambda ratings: ratings.cast(pa.float32()), table),
     lambda table: table.append_column("why", table["card"]).append_column("why", table["card"]),
 )

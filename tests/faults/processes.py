@@ -11,8 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 import pyarrow.parquet as pq
 from verdicts import Found
@@ -22,19 +22,36 @@ RESULTS = ("scores.parquet", "predictions.parquet", "curves.parquet")
 _SUMMARY = ("users", "reviews", "failed", "metrics", "rows_fingerprint", "data_fingerprint")
 
 
-@dataclass(slots=True)
 class Run:
-    """One run of the command in a session of its own.
+    """One run of ``python -m srs_eval`` in a session of its own.
 
-    Its output goes through another process into a file: its own files may be limited.
+    Its output is read here: its own files may be limited.
     """
 
-    folder: Path
-    words: Sequence[str]
-    log: Path
-    process: subprocess.Popen[bytes]
-    writer: subprocess.Popen[bytes]
-    began: float = field(default_factory=time.monotonic)
+    def __init__(self, folder: Path, words: Sequence[str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.words, self.began = folder, words, time.monotonic()
+        # One thread: cases are many, processors are few.
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
+        environment.pop("MLFLOW_TRACKING_URI", None)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "srs_eval", *words],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._read = b""
+        self._reader = Thread(target=self._keep, daemon=True)
+        self._reader.start()
+
+    def _keep(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as stream:
+            while part := stream.read1():
+                self._read += part
 
     @property
     def status(self) -> int | None:
@@ -44,9 +61,8 @@ class Run:
     @property
     def output(self) -> str:
         """What it printed."""
-        with suppress(subprocess.TimeoutExpired):
-            self.writer.wait(5)
-        return self.log.read_text(encoding="utf-8", errors="replace")
+        self._reader.join(5)
+        return self._read.decode(errors="replace")
 
     def wait_until(self, condition: Callable[[], bool], limit: float = TIME_LIMIT) -> bool:
         """Wait for something to happen; return whether it did before the run ended."""
@@ -80,79 +96,49 @@ class Run:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        with suppress(subprocess.TimeoutExpired):
-            self.writer.wait(5)
-
-
-def start(folder: Path, words: Sequence[str]) -> Run:
-    """Start ``python -m srs_eval`` in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / f"output_{time.monotonic_ns()}.txt"
-    # One thread: cases are many, processors are few.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
-    environment.pop("MLFLOW_TRACKING_URI", None)
-    with log.open("wb") as out:
-        writer = subprocess.Popen(
-            ["cat"], stdin=subprocess.PIPE, stdout=out, start_new_session=True
-        )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "srs_eval", *words],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=writer.stdin,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert writer.stdin is not None
-    writer.stdin.close()
-    return Run(folder, words, log, process, writer)
+        self._reader.join(5)
 
 
 def different(found: Path, reference: Path) -> list[str]:
     """Return the result files of a folder that differ from those of another."""
     problems = []
     for name in RESULTS:
-        here, there = found / name, reference / name
-        if here.is_file() != there.is_file():
-            problems.append(f"{name} is {'there' if here.is_file() else 'missing'}")
-        elif there.is_file() and here.read_bytes() != there.read_bytes():
-            problems.append(f"{name} differs")
+        here, there = (
+            file.read_bytes() if file.is_file() else None
+            for file in (found / name, reference / name)
+        )
+        if here != there:
+            fault = "is missing" if here is None else "is there" if there is None else "differs"
+            problems.append(f"{name} {fault}")
     try:
-        contents = [
+        content, expected = (
             json.loads((folder / "summary.json").read_text("utf-8"))
             for folder in (found, reference)
-        ]
+        )
     except OSError as error:
         return [*problems, str(error)]
-    problems += [f"{key} differs" for key in _SUMMARY if contents[0][key] != contents[1][key]]
+    problems += [f"{key} differs" for key in _SUMMARY if content[key] != expected[key]]
     rows = pq.read_metadata(found / "predictions.parquet").num_rows
-    if rows != contents[0]["reviews"]:
-        problems.append(f"{rows} predictions of {contents[0]['reviews']} scored reviews")
-    if (found / "parts").exists():
-        problems.append("parts/ is left over")
-    return problems
+    if rows != content["reviews"]:
+        problems.append(f"{rows} predictions of {content['reviews']} scored reviews")
+    return [*problems, *["parts/ is left over"] * (found / "parts").exists()]
 
 
 def broken_store(database: Path, *, finished: int) -> list[str]:
     """Return the problems of a tracking store that no process uses any more."""
     if not database.is_file():
         return ["there is no store"]
+    bare = "status = 'FINISHED' and run_uuid not in (select run_uuid from latest_metrics)"
+    expected = {
+        "pragma integrity_check": "ok",
+        "select count(*) from runs where status = 'RUNNING'": 0,
+        "select count(*) from runs where status = 'FINISHED'": finished,
+        f"select count(*) from runs where {bare}": 0,
+    }
     with closing(sqlite3.connect(database, timeout=30)) as connection:
-        problems = []
-        (state,) = connection.execute("pragma integrity_check").fetchone()
-        if state != "ok":
-            problems.append(f"the store is damaged: {state}")
-        rows = connection.execute("select status, count(*) from runs group by status").fetchall()
-        counts = dict(rows)
-        if counts.get("RUNNING"):
-            problems.append(f"{counts['RUNNING']} runs left RUNNING")
-        if counts.get("FINISHED", 0) != finished:
-            problems.append(f"{counts.get('FINISHED', 0)} FINISHED runs instead of {finished}")
-        bare = connection.execute(
-            "select count(*) from runs where status = 'FINISHED' and run_uuid not in "
-            "(select run_uuid from latest_metrics)"
-        ).fetchone()[0]
-        if bare:
-            problems.append(f"{bare} FINISHED runs without metrics")
-    return problems
+        found = {query: connection.execute(query).fetchone()[0] for query in expected}
+    return [
+        f"{query}: {found[query]}, not {value}"
+        for query, value in expected.items()
+        if found[query] != value
+    ]

@@ -9,12 +9,13 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
-from random import Random
 
+import bounded
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bounded import Worker, judged
+from campaign import INPUTS, Campaign
 from processes import broken_store, different
 from verdicts import BAD, OUTCOMES, Case, Tally, Verdict
 
@@ -22,21 +23,33 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc of Linux")
 
 CASE = Case("planted", 1, 1)
-ACCEPTED = Verdict("accepted")
+PLANTED = """
+import os, sys
+
+def prepare(folder): pass
+def raises(random, folder): raise RuntimeError("planted")
+def ends(random, folder): os._exit(7)
+def goes_on(random, folder):
+    while True: pass
+"""
 
 
-def planted(random: Random, folder: Path) -> Verdict:
-    raise RuntimeError("planted")
-
-
-def test_an_error_that_reaches_the_person_is_counted(
+def test_an_error_that_reaches_the_person_an_end_and_a_hang_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "planted_cases", sys.modules[__name__])
-    verdict = judged("planted_cases.planted", CASE, tmp_path / "case")
-    assert verdict.outcome == "traceback"
-    assert "RuntimeError: planted" in verdict.detail
+    (tmp_path / "run_folders.py").write_text(PLANTED, encoding="utf-8")
+    (tmp_path / "bounded.py").write_text(
+        Path(bounded.__file__).read_text("utf-8").replace("TIME_LIMIT = 60 ", "TIME_LIMIT = 1 ")
+    )
+    monkeypatch.setattr("bounded.sys.path", [str(tmp_path), *sys.path])
+    found = []
+    with Worker(tmp_path / "inputs") as worker:
+        for function in ("raises", "ends", "goes_on", "raises"):
+            verdict = worker.judge(f"run_folders.{function}", CASE)
+            found.append((verdict.outcome, verdict.detail.partition(" (")[0]))
+    raised = ("traceback", "RuntimeError: planted")
+    died = ("traceback", "the interpreter died with 7")
+    assert found == [raised, died, ("hang", "no end after 60 CPU seconds or 600 s"), raised]
 
 
 def test_bad_cases_are_listed_with_the_command_that_repeats_them() -> None:
@@ -52,48 +65,31 @@ def test_bad_cases_are_listed_with_the_command_that_repeats_them() -> None:
 def test_what_was_counted_before_a_lane_failed_is_in_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from campaign import Campaign
-
-    def fails(campaign: Campaign, tally: Tally) -> None:
-        raise RuntimeError("a worker did not start")
-
-    monkeypatch.setattr(Campaign, "process_cases", lambda _, tally: tally.add(CASE, ACCEPTED))
-    monkeypatch.setattr(Campaign, "input_cases", fails)
-    tally = Campaign(1, tmp_path, 1).all_cases()
-    assert tally.counts["planted"]["accepted"] == 1
-    assert [verdict.detail for _, verdict in tally.bad] == ["RuntimeError: a worker did not start"]
-
-
-def test_a_worker_that_dies_at_its_start_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("bounded.sys.path", [str(tmp_path), *sys.path])
     (tmp_path / "run_folders.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
-    with pytest.raises(RuntimeError, match="ended with 3"), Worker(tmp_path / "inputs"):
-        pass
-
-
-def results(folder: Path, *, rows: int = 3) -> Path:
-    folder.mkdir()
-    for name in ("scores.parquet", "predictions.parquet"):
-        pq.write_table(pa.table({"p": [0.5] * rows}), folder / name)
-    keys = '"users": 1, "failed": 0, "metrics": {}, "rows_fingerprint": "", "data_fingerprint": ""'
-    (folder / "summary.json").write_text(f'{{"reviews": 3, {keys}}}', encoding="utf-8")
-    return folder
+    accepted = Verdict("accepted")
+    monkeypatch.setattr(Campaign, "process_cases", lambda _, tally: tally.add(CASE, accepted))
+    tally = Campaign(1, tmp_path, 1).all_cases()
+    assert tally.counts["planted"]["accepted"] == 1
+    ((_, verdict),) = tally.bad
+    assert verdict.detail == "RuntimeError: a worker did not start, or ended with 3"
 
 
 def test_results_that_differ_or_are_left_over_are_found(tmp_path: Path) -> None:
-    reference = results(tmp_path / "a")
-    assert different(results(tmp_path / "b"), reference) == []
-    lacking = different(results(tmp_path / "c", rows=2), reference)
+    keys = '"users": 1, "failed": 0, "metrics": {}, "rows_fingerprint": "", "data_fingerprint": ""'
+    for name, rows in (("a", 3), ("b", 3), ("c", 2)):
+        (tmp_path / name).mkdir()
+        for file in ("scores.parquet", "predictions.parquet"):
+            pq.write_table(pa.table({"p": [0.5] * rows}), tmp_path / name / file)
+        (tmp_path / name / "summary.json").write_text(f'{{"reviews": 3, {keys}}}', "utf-8")
+    assert different(tmp_path / "b", tmp_path / "a") == []
+    lacking = different(tmp_path / "c", tmp_path / "a")
     assert "predictions.parquet differs" in lacking
     assert "2 predictions of 3 scored reviews" in lacking
     (tmp_path / "b" / "parts").mkdir()
     (tmp_path / "b" / "curves.parquet").touch()
-    assert different(tmp_path / "b", reference) == [
-        "curves.parquet is there",
-        "parts/ is left over",
-    ]
+    left = ["curves.parquet is there", "parts/ is left over"]
+    assert different(tmp_path / "b", tmp_path / "a") == left
 
 
 def test_a_store_that_is_not_whole_is_found(tmp_path: Path) -> None:
@@ -112,13 +108,10 @@ def test_a_store_that_is_not_whole_is_found(tmp_path: Path) -> None:
 def test_changed_logs_do_no_harm(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from campaign import INPUTS
-
     monkeypatch.chdir(tmp_path)
     # What is left there is looked for, and other tests run at the same time.
-    own = tmp_path / "temporary"
-    own.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(own))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     tally = Tally()
     for number in range(INPUTS[kind][0]):
         case = Case(kind, 1, number)
@@ -136,8 +129,7 @@ def test_half_a_minute_of_the_campaign_finds_nothing(tmp_path: Path) -> None:
     done = subprocess.run([*script, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert time.monotonic() > began + 30
-    begin, end = "before\n<!-- campaign -->\n`python tests/", "<!-- /campaign -->\nafter\n"
     text = page.read_text(encoding="utf-8")
-    assert text.startswith(begin)
+    assert text.startswith("before\n<!-- campaign -->\n`python tests/")
     assert "| kind | tried |" in text
-    assert text.endswith(end)
+    assert text.endswith("<!-- /campaign -->\nafter\n")

@@ -7,16 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-OUTCOMES = {
-    "clear error": "refused with a message of a few lines",
-    "recorded": "interrupted or failed on record, and finished to the same bits afterwards",
-    "accepted": "worked",
-    "traceback": "a Python error reached the person, or the interpreter died",
-    "hang": "no end within the time limit",
-    "lost": "work was lost, or could not be finished, or a store could not be opened",
-    "wrong": "silently wrong: other bits, rows unaccounted for, changed sources, RUNNING runs",
-}
+# What each means: docs/reliability.md.
 BAD = ("traceback", "hang", "lost", "wrong")
+OUTCOMES = ("clear error", "recorded", "accepted", *BAD)
 # A message that is longer is no clear one.
 LONGEST_MESSAGE = 4_000
 
@@ -27,11 +20,6 @@ class Verdict:
 
     outcome: str
     detail: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the outcome."""
-        if self.outcome not in OUTCOMES:
-            raise ValueError(self.outcome)
 
 
 class Found(Exception):
@@ -50,20 +38,13 @@ class Case:
     seed: int
     number: int
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.seed} {self.number}"
+
     @property
     def random(self) -> Random:
         """A generator that belongs to this case alone."""
-        return Random(f"{self.kind} {self.seed} {self.number}")
-
-    @property
-    def name(self) -> str:
-        """Folder of the case."""
-        return f"{self.kind.replace(' ', '_')}_{self.seed}_{self.number}"
-
-    @property
-    def again(self) -> str:
-        """Command that repeats it."""
-        return f'python tests/faults/campaign.py --case "{self.kind} {self.seed} {self.number}"'
+        return Random(str(self))
 
 
 @dataclass(slots=True)
@@ -82,21 +63,20 @@ class Tally:
     def table(self) -> str:
         """Format the counts as a Markdown table."""
         header = ["kind", "tried", *OUTCOMES]
-        rows = [self._row(kind, counter) for kind, counter in sorted(self.counts.items())]
-        total: Counter[str] = sum(self.counts.values(), Counter())
-        rows.append(self._row("all", total))
+        counts = dict(sorted(self.counts.items())) | {"all": sum(self.counts.values(), Counter())}
+        rows = [
+            [kind, *(f"{n:,}" for n in (each.total(), *(each[name] for name in OUTCOMES)))]
+            for kind, each in counts.items()
+        ]
         lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def problems(self) -> str:
         """List the bad cases, each with the command that repeats it."""
-        lines = []
-        for case, verdict in self.bad:
-            lines += [f"{verdict.outcome}: {verdict.detail}", f"    {case.again}"]
-        return "\n".join(lines)
-
-    def _row(self, kind: str, counter: Counter[str]) -> Sequence[str]:
-        return [kind, f"{counter.total():,}", *(f"{counter[outcome]:,}" for outcome in OUTCOMES)]
+        again = "    python tests/faults/campaign.py --case"
+        return "\n".join(
+            f'{verdict.outcome}: {verdict.detail}\n{again} "{case}"' for case, verdict in self.bad
+        )
 
 
 def right(problems: Sequence[str], outcome: str = "accepted") -> Verdict:
@@ -107,3 +87,8 @@ def right(problems: Sequence[str], outcome: str = "accepted") -> Verdict:
 def first_problem(problems: Sequence[str]) -> str:
     """Join what was found, so that a line holds it."""
     return "; ".join(" ".join(problem.split()) for problem in problems)[:600]
+
+
+def too_long(message: str, limit: int = LONGEST_MESSAGE) -> list[str]:
+    """Return the problem of a message that is too long to be clear."""
+    return [f"a message of {len(message):,} characters"] if len(message) > limit else []

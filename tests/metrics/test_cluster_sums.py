@@ -1,7 +1,9 @@
+"""Sums of clusters, what is computed from resamples of them, and the users of a run pooled."""
+
 from __future__ import annotations
 
 import math
-import tracemalloc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -9,18 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from srs_eval.errors import ScoreError
+from srs_eval.metrics import pooled as pooled_module
 from srs_eval.metrics import sums as sums_module
-from srs_eval.metrics.bins import RmseBins
-from srs_eval.metrics.cluster_sums import ClusterSums, merged_scores
-from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
-from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.smece import SmeceExact
 from srs_eval.metrics.tally import tally
-from srs_eval.metrics.threshold import ThresholdBias
 from srs_eval.nouns.predictions import concatenate, select
-from srs_eval.stats.resample import cluster_counts
+from srs_eval.stats import resample
 
 PANEL = default_panel()
 EXACT = {"log_loss", "brier", "mbe", "ece", "rmse_bins", "rmse_bins_by_p", "confusion_ppv_at_0_9"}
@@ -37,8 +37,7 @@ def cells_for(predictions):
 
 def assert_alike(table, other):
     """Compare sparse tables."""
-    assert table.shape == other.shape
-    assert abs(table - other).max() < 1e-12
+    np.testing.assert_allclose(table.toarray(), other.toarray(), atol=1e-12)
 
 
 class Mean:
@@ -54,12 +53,12 @@ class Mean:
 
 
 class Rows:
-    """A plug-in that says nothing."""
+    """A plug-in that can only be computed from rows."""
 
     name, better, section = "rows", "neither", "test"
 
     def __call__(self, predictions):
-        return 0.5
+        return float(np.median(predictions.p))
 
 
 @settings(max_examples=10, deadline=None)
@@ -77,6 +76,7 @@ def test_clusters_in_any_order_hold_their_reviews(one_user, seed, clusters, chun
         patch.setattr(sums_module, "CHUNK", chunk)
         made = clustered(PANEL, predictions, cluster, clusters + 2, block=block)
     assert made.table.shape[0] == len(made) == clusters + 2
+    assert made.reviews.tolist() == np.bincount(cluster, minlength=clusters + 2).tolist()
     for number in range(clusters + 2):
         rows = cluster == number
         curves = predictions.curves
@@ -91,73 +91,95 @@ def test_clusters_in_any_order_hold_their_reviews(one_user, seed, clusters, chun
         assert_alike(made.table[[number]], one.table)
 
 
-def test_stacked_clusters_are_as_if_they_had_been_added_up_together(one_user):
-    users = [one_user(n=n, curves=5, seed=n) for n in (300, 40, 7)]
-    cells = cells_for(concatenate(users))
-    parts = [clustered(PANEL, user, np.zeros(len(user), int), 1, cells) for user in users]
-    both = ClusterSums.stacked(parts)
-    assert len(both) == 3
-    whole = concatenate([replace(user, curves=None) for user in users])
-    cluster = np.repeat([0, 1, 2], [300, 40, 7])
-    assert_alike(both.table, clustered(PANEL, whole, cluster, 3, cells).table)
-    assert both.curves.tolist() == np.concatenate([part.curves for part in parts]).tolist()
-    _, curves = both.together()
-    assert curves == pytest.approx(sum(part.curves[0] for part in parts))
-
-
-@pytest.mark.slow
-def test_many_users_of_few_reviews_take_little_memory(one_user):
-    """A table of all cells of all users would be 20,000 x 2,626 numbers: 420 megabytes."""
-    predictions = one_user(n=100_000)
-    panel = Panel([LogLoss(), Auc(), RmseBins(), SmeceExact(), ThresholdBias(0.9)])
-    cells = cells_for(predictions)
-    tracemalloc.start()
-    made = ClusterSums.of(panel, predictions, np.repeat(np.arange(20_000), 5), 20_000, cells)
-    scores = list(made.resampled(cluster_counts(20_000, 10, 0)))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 200e6
-    assert all(math.isfinite(score) for each in scores for score in each.values())
-
-
-def test_a_resample_with_every_cluster_once_is_the_panel(one_user):
-    """In single precision, and in coarse cells: close enough for a spread."""
-    predictions = one_user(n=3000)
-    made = clustered(PANEL, predictions, predictions.card, 60)
-    (drawn,) = made.resampled([np.ones((1, 60))])
-    scores = PANEL.score(predictions)
-    assert set(drawn) == {m.name for m in PANEL if getattr(m, "has_interval", True)}
-    for name, score in drawn.items():
-        tolerance = 1e-5 if name in EXACT else 5e-3
-        assert score == pytest.approx(scores[name], rel=tolerance, abs=tolerance)
-
-
 @pytest.mark.parametrize("dense", [0.0, 1.0])
 def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user, monkeypatch, dense):
+    """In coarse cells: close enough for a spread. Each cluster once is the panel."""
     monkeypatch.setattr("srs_eval.metrics.cluster_sums.DENSE", dense)
-    predictions = replace(one_user(n=2000), curves=None)
-    counts = np.random.default_rng(1).integers(0, 4, (3, 60))
-    made = clustered(PANEL, predictions, predictions.card, 60)
-    for row, drawn in zip(counts, made.resampled([counts.astype(float)]), strict=True):
-        rows = np.repeat(np.arange(2000), row[predictions.card])
-        scores = PANEL.score(select(predictions, rows))
-        for name, score in drawn.items():
-            tolerance = 1e-5 if name in EXACT else 1e-2
-            assert score == pytest.approx(scores[name], rel=tolerance, abs=tolerance, nan_ok=True)
+    whole = one_user(n=2000)
+    random = np.random.default_rng(1).integers(0, 4, (2, 60))
+    for counts, predictions in ((random, replace(whole, curves=None)), (np.ones((1, 60)), whole)):
+        made = clustered(PANEL, predictions, predictions.card, 60)
+        for row, drawn in zip(counts, made.resampled([counts.astype(float)]), strict=True):
+            rows = np.repeat(np.arange(2000), row[predictions.card].astype(int))
+            scores = PANEL.score(select(predictions, rows))
+            assert set(drawn) == {m.name for m in PANEL if getattr(m, "has_interval", True)}
+            for name, score in drawn.items():
+                near = 1e-5 if name in EXACT else 1e-2
+                assert score == pytest.approx(scores[name], rel=near, abs=near, nan_ok=True)
 
 
-def test_every_metric_of_the_panel_survives_a_resample_without_any_review(one_user):
-    predictions = one_user(n=100)
-    made = clustered(PANEL, predictions, np.ones(100, np.int64), 2)
-    scores = next(made.resampled([np.array([[2.0, 0.0]])]))
-    counts = {"log_loss_clipped", "log_loss_certain_wrong"}
-    assert all(math.isnan(score) for name, score in scores.items() if name not in counts)
+@pytest.fixture(scope="module")
+def users(one_user):
+    sizes = [600, 50, 300, 8, 120, 77]
+    made = [one_user(n=n, curves=min(8, n), seed=n) for n in sizes]
+    return [replace(user, users=(k,)) for k, user in enumerate(made)]
 
 
-def test_metrics_of_plug_ins_that_are_means_are_merged(one_user):
-    predictions = one_user(n=100)
-    panel = Panel([Brier(), Mean(), Rows()])
-    made = clustered(panel, predictions, predictions.card % 3, 3)
-    sketch, curves = made.together()
-    scores = merged_scores(panel, sketch, curves)
-    assert scores == pytest.approx({"brier": Brier()(predictions), "mean": predictions.p.mean()})
+def test_nobody_scores_as_undefined(one_user):
+    pooled = pool(PANEL, list)
+    assert (tuple(pooled.scores), pooled.thresholds) == (PANEL.names, ())
+    assert all(math.isnan(score) for score in pooled.scores.values())
+    assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
+    predictions = one_user(n=300, cards=10)  # nor does a resample of two cards without reviews
+    made = clustered(PANEL, predictions, predictions.card, 12)
+    (drawn,) = made.resampled([np.r_[np.zeros(10), 1, 1][None]])
+    assert all(math.isnan(score) for score in drawn.values())
+
+
+@pytest.mark.parametrize(("metric", "most"), [(Mean(), 2), (Rows(), 6)], ids=["sums", "rows"])
+def test_rows_are_kept_only_for_metrics_that_need_them(users, metric, most):
+    """A user is let go when the next one is made, so that memory does not grow with reviews."""
+    made, alive = [], []
+
+    def each():
+        for user in users:
+            p = user.p.copy()
+            made.append(weakref.ref(p))
+            alive.append(sum(reference() is not None for reference in made))
+            yield replace(user, p=p)
+            del p
+
+    pooled = pool(Panel([metric]), each)
+    assert max(alive) == most
+    assert pooled.scores[metric.name] == pytest.approx(metric(concatenate(users)))
+    assert np.isnan(pooled.intervals[metric.name]).all() == (metric.name == "rows")
+
+
+@pytest.mark.parametrize("groups", [10_000, 4], ids=["users", "groups"])
+def test_sums_give_equal_bits_with_any_chunk_size(users, monkeypatch, groups):
+    """Sums of chunks of users, each computed elsewhere, a chunk of nobody among them."""
+    for module in (pooled_module, resample):
+        monkeypatch.setattr(module, "GROUPS", groups)
+
+    def unread():
+        raise AssertionError("the sums are enough")
+
+    found = []
+    for size in (1, 4):
+        sums = PooledSums(PANEL)
+        for begin in range(0, len(users) + size, size):
+            sums.extend(PooledSums(PANEL, users[begin : begin + size]).arrays())
+        found.append(pool(PANEL, unread, sums, resamples=10))
+    expected = pool(PANEL, lambda: users, resamples=10)
+    assert [repr(each) for each in found] == [repr(expected)] * 2
+    assert expected.are_grouped == (groups == 4)
+    if groups == 4:
+        with pytest.raises(ScoreError):
+            PooledSums(PANEL, users).arrays()
+        return
+    whole = concatenate(users)
+    of_curves = {name: score for name, score in PANEL.score(whole).items() if "temporal" in name}
+    assert {name: expected.scores[name] for name in of_curves} == pytest.approx(of_curves)
+    assert [row["threshold"] for row in expected.thresholds] == [0.7, 0.8, 0.9, 0.95]
+    for row in expected.thresholds:
+        predicted = whole.p >= row["threshold"]
+        assert row["tp"] == (predicted & whole.recalled).sum()
+        assert row["tn"] == (~predicted & ~whole.recalled).sum()
+        name = f"confusion_ppv_at_{row['threshold']}".replace(".", "_")
+        assert row["ppv"] == expected.scores[name]
+
+
+def test_the_group_of_a_user_depends_on_the_name_alone():
+    assert resample.group_of(7) == resample.group_of("7") == 3230
+    sizes = np.bincount([resample.group_of(user) for user in range(20_000)], minlength=10_000)
+    assert (len(sizes), sizes.max()) == (10_000, pytest.approx(9, abs=3))

@@ -22,22 +22,24 @@ from metric_functions import (
 from pairs import confusion, counted
 
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, log_bins
+from srs_eval.metrics.corp import corp
 from srs_eval.metrics.proper import LogLossCertainWrong, LogLossClipped
 from srs_eval.metrics.score import score
 from srs_eval.metrics.smece import lattice_of, residual_field
-from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.threshold import STATISTICS
 
-SIMPLE = {
-    "log_loss": log_loss,
-    "normalized_entropy": normalized_entropy,
-    "brier": brier,
-    "bss": brier_skill,
-    "auc": auc,
-    "mbe": mbe,
-    "smece_relplot": smece,
-    "smece_exact": smece_exact,
-    "ece10": ece,
+
+def smoothed(sigma):
+    return lambda p, recalled: residual_field(counted(p, recalled)).absolute_integral(sigma)
+
+
+METRICS = {
+    **{"log_loss": log_loss, "normalized_entropy": normalized_entropy, "brier": brier},
+    **{"bss": brier_skill, "auc": auc, "mbe": mbe, "ece10": ece},
+    **{"smece_relplot": smece, "smece_exact": smece_exact, "rmse_bins_old_log20": rmse_bins_by_p},
+    **{"smece_sigma_0_05": smoothed(0.05), "smece_sigma_0_01": smoothed(0.01)},
+    "sigma_relplot_x1024": lambda p, recalled: lattice_of(counted(p, recalled))[1] * 1024,
+    "n_recalled": lambda p, recalled: np.sum(recalled),
 }
 
 
@@ -56,20 +58,27 @@ def assert_counts(counts, expected):
         assert counts[statistic] == near(expected[statistic.upper()], 1e-14), statistic
 
 
-@pytest.mark.parametrize("case", ["C01", "C03", "C06", "C12"])
-def test_small_panels(cases, case):
-    inputs, expected = cases[case]["inputs"], cases[case]["expected"]
-    for name in SIMPLE.keys() & expected.keys():
-        got = SIMPLE[name](inputs["p"], inputs["y"])
-        assert got == near(expected[name], cases[case]["tol"]), name
+SMALL = ("C01", "C03", "C06", "C12", "C14a", "C14b", "C21")
 
 
-def test_one_review(cases):
-    inputs, expected = cases["C12"]["inputs"], cases["C12"]["expected"]
-    facts = (inputs["delta_t"], inputs["i"], inputs["lapse"])
-    assert rmse_bins(inputs["p"], inputs["y"], *facts) == near(expected["rmse_bins"], 1e-12)
-    _, sigma = lattice_of(counted(inputs["p"], inputs["y"]))
-    assert sigma * 1024 == expected["sigma_relplot_x1024"]
+@pytest.mark.parametrize("case", [*SMALL, pytest.param("C30a", marks=pytest.mark.slow)])
+def test_metrics_of_predictions_and_outcomes(cases, weyl, case):
+    inputs, expected, tolerances = (cases[case][part] for part in ("inputs", "expected", "tol"))
+    if not isinstance(tolerances, dict):
+        tolerances = {"default": tolerances}
+    is_drawn = "n" in inputs
+    p, recalled = weyl(inputs["n"], inputs["shift"]) if is_drawn else (inputs["p"], inputs["y"])
+    assert METRICS.keys() & expected.keys()
+    for name in METRICS.keys() & expected.keys():
+        tolerance = tolerances.get(name, tolerances["default"])
+        assert METRICS[name](p, recalled) == near(expected[name], tolerance), name
+    if "lapse" in inputs:
+        facts = (inputs["delta_t"], inputs["i"], inputs["lapse"])
+        assert rmse_bins(p, recalled, *facts) == near(expected["rmse_bins"], 1e-12)
+    for bin_of, expected_bin in expected.get("log20_index", {}).items():
+        assert log_bins([float(bin_of)]).tolist() == [expected_bin]
+    for threshold, counts in expected.get("confusion", {}).items():
+        assert_counts(confusion(p, recalled, float(threshold)), counts)
 
 
 def test_certain_predictions_are_clipped_and_counted(cases):
@@ -83,46 +92,6 @@ def test_certain_predictions_are_clipped_and_counted(cases):
     assert brier(inputs["b"]["p"], inputs["b"]["y"]) == expected["brier_wrong"]
     single = np.array(inputs["b"]["p"], np.float32)
     assert log_loss(single, inputs["b"]["y"]) == near(expected["wrong"], 1e-12)
-
-
-def test_confusion_on_the_threshold(cases):
-    inputs = cases["C08"]["inputs"]
-    for threshold in inputs["thresholds"]:
-        counts = confusion(inputs["p"], inputs["y"], threshold)
-        assert_counts(counts, cases["C08"]["expected"][str(threshold)])
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_confusion_in_the_precision_of_the_predictions(cases, dtype):
-    inputs, expected = cases["C09"]["inputs"], cases["C09"]["expected"]
-    counts = confusion(np.array(inputs["p"], dtype), inputs["y"], inputs["threshold"])
-    assert_counts(counts, expected["float32_native" if dtype == "float32" else dtype])
-
-
-def test_missing_numbers_are_refused_or_left_out(cases):
-    inputs, expected = cases["C10"]["inputs"], cases["C10"]["expected"]["omit"]
-    p, recalled = ([number(value) for value in inputs[column]] for column in "py")
-    got = score(p, recalled, nan_policy="omit")
-    assert {name: got[name] for name in expected} == {
-        name: near(value, 1e-12) for name, value in expected.items()
-    }
-
-
-@pytest.mark.parametrize("case", ["C14a", "C14b"])
-def test_smece_on_a_fixture(cases, weyl, case):
-    inputs, expected = cases[case]["inputs"], cases[case]["expected"]
-    p, recalled = weyl(inputs["n"], inputs["shift"])
-    assert recalled.sum() == expected["n_recalled"]
-    value, sigma = lattice_of(counted(p, recalled))
-    assert value == near(expected["smece_relplot"], 1e-10)
-    assert sigma * 1024 == expected["sigma_relplot_x1024"]
-    assert smece_exact(p, recalled) == near(expected["smece_exact"], 2e-6)
-    residuals = residual_field(counted(p, recalled))
-    for sigma, name in ((0.05, "smece_sigma_0_05"), (0.01, "smece_sigma_0_01")):
-        assert residuals.absolute_integral(sigma) == near(expected[name], 2e-6)
-
-
-def test_smece_of_certainties(cases):
     inputs, expected = cases["C16"]["inputs"], cases["C16"]["expected"]
     for name in ("all_wrong", "all_right"):
         p, recalled = inputs[name]["p"] * 50, inputs[name]["y"] * 50
@@ -130,6 +99,34 @@ def test_smece_of_certainties(cases):
         assert smece(p, recalled) == near(expected[name]["smece_relplot"], 1e-12)
     swap = smece_exact(inputs["swap"]["p"], inputs["swap"]["y"])
     assert swap == near(expected["swap"]["smece_exact_ab"], 1e-9)
+
+
+def test_confusion_on_the_threshold_in_the_precision_of_the_predictions(cases):
+    inputs, expected = cases["C08"]["inputs"], cases["C08"]["expected"]
+    for threshold in inputs["thresholds"]:
+        assert_counts(confusion(inputs["p"], inputs["y"], threshold), expected[str(threshold)])
+    inputs, expected = cases["C09"]["inputs"], cases["C09"]["expected"]
+    for dtype, name in (("float32", "float32_native"), ("float64", "float64")):
+        p = np.array(inputs["p"], dtype)
+        assert_counts(confusion(p, inputs["y"], inputs["threshold"]), expected[name])
+
+
+def test_the_parts_of_scores(cases):
+    inputs, expected = cases["C23"]["inputs"], cases["C23"]["expected"]
+    found = corp(counted(inputs["p"], inputs["y"]))
+    heights = found.recalibrated[np.searchsorted(found.p, inputs["p"])]
+    assert heights == pytest.approx(expected["recalibrated"], abs=1e-12)
+    for parts, wanted in ((found.brier, "brier_parts"), (found.log, "log_parts")):
+        values = [parts.miscalibration, parts.discrimination, parts.uncertainty]
+        assert values == pytest.approx([expected[wanted][k] for k in ("MCB", "DSC", "UNC")])
+
+
+def test_missing_numbers_are_left_out(cases):
+    inputs, expected = cases["C10"]["inputs"], cases["C10"]["expected"]["omit"]
+    p, recalled = ([number(value) for value in inputs[column]] for column in "py")
+    got = score(p, recalled, nan_policy="omit")
+    for name, value in expected.items():
+        assert got[name] == near(value, 1e-12), name
 
 
 @pytest.mark.parametrize(
@@ -141,35 +138,3 @@ def test_rounding_of_rmse_bins(cases, published, scales):
     assert scales.interval.rounded(intervals).tolist() == expected["delta_t"]
     assert scales.reviews.rounded(inputs["i"]).tolist() == expected["i"]
     assert scales.lapses.rounded(inputs["lapse"][1:]).tolist() == expected["lapse"][1:]
-
-
-def test_old_rmse_bins(cases, weyl):
-    inputs, expected = cases["C21"]["inputs"], cases["C21"]["expected"]
-    got = rmse_bins_by_p(*weyl(inputs["n"], inputs["shift"]))
-    assert got == near(expected["rmse_bins_old_log20"], cases["C21"]["tol"])
-    for p, number_of_bin in expected["log20_index"].items():
-        assert log_bins([float(p)]).tolist() == [number_of_bin]
-
-
-def test_means_over_users_and_reviews(cases):
-    inputs, expected = cases["C27"]["inputs"], cases["C27"]["expected"]
-    columns = ("A", "B", "auc_A")
-    scores = np.array([[number(value) for value in inputs[column]] for column in columns]).T
-    summary = summarise(columns, scores, np.array(inputs["sizes"]), {})
-    for column, case in (("A", "model_A"), ("B", "model_B"), ("auc_A", "auc_A")):
-        assert summary[column].mean_users == near(expected[case]["users"], 1e-12)
-        assert summary[column].mean_reviews == near(expected[case]["reviews"], 1e-12)
-    assert summary["auc_A"].n_users == expected["auc_A"]["n_users"]
-    assert summary["A"].n_users == 6
-
-
-@pytest.mark.slow
-def test_a_million_reviews(cases, weyl):
-    inputs, expected = cases["C30a"]["inputs"], cases["C30a"]["expected"]
-    p, recalled = weyl(inputs["n"], inputs["shift"])
-    assert recalled.sum() == expected["n_recalled"]
-    for name in SIMPLE.keys() & expected.keys():
-        tolerance = cases["C30a"]["tol"].get(name, 1e-10)
-        assert SIMPLE[name](p, recalled) == near(expected[name], tolerance), name
-    for threshold, counts in expected["confusion"].items():
-        assert_counts(confusion(p, recalled, float(threshold)), counts)

@@ -1,34 +1,33 @@
-"""What other libraries say, where no test file of a metric has asked them already."""
+"""What other libraries say of every metric that they have."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
-from metric_functions import brier_skill, ece, smece_exact
-from pairs import confusion
+from metric_functions import auc, brier, brier_skill, ece, log_loss, normalized_entropy, smece_exact
+from metric_functions import smece as smece_on_a_lattice
+from pairs import confusion, counted
+from scipy.special import expit, logit
+from sklearn import metrics as sklearn
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
-from sklearn.metrics import (
-    brier_score_loss,
-    confusion_matrix,
-    d2_brier_score,
-    precision_score,
-    r2_score,
-    recall_score,
-    roc_auc_score,
-)
-from sklearn.metrics import log_loss as reference_log_loss
 
+from srs_eval.metrics.calibration_tests import SpiegelhalterZ, cumulative_of
 from srs_eval.metrics.corp import corp
-from srs_eval.metrics.discrimination import Auc, auc_of
+from srs_eval.metrics.discrimination import Auc, auc_of, roc_of
+from srs_eval.metrics.ici import CELLS, Ici, IciQuantile
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.score import score
 from srs_eval.metrics.sketch import bare_predictions
+from srs_eval.metrics.slope import STEPS, CalibrationInTheLarge, line_of
+from srs_eval.metrics.smece import lattice_of
 from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.threshold import STATISTICS
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +37,46 @@ def data():
     return p, rng.random(3000) < p**1.3
 
 
-@pytest.mark.parametrize("decimals", [1, 2, 16])
-@pytest.mark.parametrize("threshold", [0.5, 0.7, 0.8, 0.9, 0.95])
-def test_confusion_is_that_of_scikit_learn(data, decimals, threshold):
-    p, recalled = data[0].round(decimals), data[1]
-    counts = confusion(p, recalled, threshold)
-    ((tn, fp), (fn, tp)) = confusion_matrix(recalled, p >= threshold)
-    assert [counts[name] for name in ("tn", "fp", "fn", "tp")] == [tn, fp, fn, tp]
-    assert counts["ppv"] == pytest.approx(precision_score(recalled, p >= threshold))
-    assert counts["tpr"] == pytest.approx(recall_score(recalled, p >= threshold))
+def drawn(seed, n, decimals=16, shape=(9, 1.2)):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(*shape, n).round(decimals)
+    return p, rng.random(n) < p
 
 
-def test_skill_over_the_base_rate_is_that_of_scikit_learn(data):
+def test_scores_are_those_of_scikit_learn_of_one_user_and_of_several(data):
     p, recalled = data
-    assert brier_skill(p, recalled) == pytest.approx(d2_brier_score(recalled, p), abs=1e-12)
-    assert brier_skill(p, recalled) == pytest.approx(r2_score(recalled, p), abs=1e-12)
+    expected = {
+        "log_loss": sklearn.log_loss(recalled, p),
+        "brier": sklearn.brier_score_loss(recalled, p),
+        "auc": sklearn.roc_auc_score(recalled, p),
+    }
+    found = {"log_loss": log_loss(*data), "brier": brier(*data), "auc": auc(*data)}
+    assert found == pytest.approx(expected, abs=1e-12)
+    users = [bare_predictions(p[k::7], recalled[k::7]) for k in range(7)]
+    pooled = pool(Panel([LogLoss(), Brier(), Auc()]), lambda: users).scores
+    assert pooled == pytest.approx(expected, abs=1e-6)
+    skill = sklearn.d2_log_loss_score(recalled, p)
+    assert 1 - normalized_entropy(p, recalled) == pytest.approx(skill, abs=1e-12)
+    assert brier_skill(p, recalled) == pytest.approx(sklearn.r2_score(recalled, p), abs=1e-12)
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 16])
+def test_confusion_is_that_of_scikit_learn_with_intervals_of_statsmodels(data, decimals):
+    from statsmodels.stats.proportion import proportion_confint
+
+    p, recalled = data[0].round(decimals), data[1]
+    for threshold in (0.5, 0.7, 0.8, 0.9, 0.95):
+        row = confusion(p, recalled, threshold)
+        ((tn, fp), (fn, tp)) = sklearn.confusion_matrix(recalled, p >= threshold)
+        assert [row[name] for name in ("tn", "fp", "fn", "tp")] == [tn, fp, fn, tp]
+        of_which = {"tpr": (tp, fn), "fpr": (fp, tn), "ppv": (tp, fp), "npv": (tn, fn)}
+        of_which |= {"fnr": (fn, tp), "tnr": (tn, fp), "fdr": (fp, tp), "for": (fn, tn)}
+        assert set(of_which) == set(STATISTICS)
+        for statistic, (hits, others) in of_which.items():
+            assert row[statistic] == pytest.approx(hits / (hits + others))
+            interval = row[f"{statistic}_low"], row[f"{statistic}_high"]
+            expected = proportion_confint(hits, hits + others, 0.01, "wilson")
+            assert interval == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 16])
@@ -61,9 +85,10 @@ def test_the_calibration_error_in_bins_is_that_of_scikit_learns_curve(data, deci
     p, recalled = np.minimum(data[0].round(decimals) + 1e-9, 1), data[1]
     share, mean = calibration_curve(recalled, p, n_bins=10)
     size = np.bincount(np.minimum((p * 10).astype(int), 9), minlength=10)
-    size = size[size > 0]
-    expected = (size * np.abs(share - mean)).sum() / len(p)
+    expected = (size[size > 0] * np.abs(share - mean)).sum() / len(p)
     assert ece(p, recalled) == pytest.approx(expected, abs=1e-12)
+    assert ece([0.3, 0.39], [1, 0]) == pytest.approx(abs(0.69 - 1) / 2)
+    assert ece([1.0, 0.95, 0.85, 0.85], [1, 0, 1, 1]) == pytest.approx((0.95 + 0.3) / 4)
 
 
 def test_weighted_reviews_count_as_in_scikit_learn(data):
@@ -74,51 +99,137 @@ def test_weighted_reviews_count_as_in_scikit_learn(data):
     code = np.searchsorted(whole.p, p)
     forgotten, hits = (np.bincount(code, weight * of, len(whole)) for of in (~recalled, recalled))
     weighted = Tally(whole.p, forgotten, hits)
-    expected = roc_auc_score(recalled, p, sample_weight=weight)
+    expected = sklearn.roc_auc_score(recalled, p, sample_weight=weight)
     assert auc_of(weighted) == pytest.approx(expected, abs=1e-12)
     fitted = IsotonicRegression().fit(p, recalled.astype(float), sample_weight=weight)
-    best = brier_score_loss(recalled, fitted.predict(p).clip(0, 1), sample_weight=weight)
-    base = np.full(len(p), np.average(recalled, weights=weight))
-    rate = brier_score_loss(recalled, base, sample_weight=weight)
-    assert corp(weighted).brier.discrimination == pytest.approx(rate - best, abs=1e-10)
+    best = np.average((recalled - fitted.predict(p)) ** 2, weights=weight)
+    base = np.average((recalled - np.average(recalled, weights=weight)) ** 2, weights=weight)
+    assert corp(weighted).brier.discrimination == pytest.approx(base - best, abs=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("shape", [(9, 1.2), (2, 2), (0.5, 0.5)])
-def test_the_number_others_print_is_close_to_the_exact_one(shape, seed):
+def test_the_roc_curve_is_that_of_scikit_learn_thinned_where_it_is_long(data):
+    p, recalled = data[0].round(2), data[1]
+    fpr, tpr, _ = sklearn.roc_curve(recalled, p, drop_intermediate=False)
+    whole, few = (roc_of(counted(p, recalled), thresholds=(0.7, 0.9), points=n) for n in (2001, 21))
+    assert (whole.fpr, whole.tpr) == (pytest.approx(fpr), pytest.approx(tpr))
+    assert len(few.fpr) <= 21
+    complete = set(zip(whole.fpr.tolist(), whole.tpr.tolist(), strict=True))
+    kept = list(zip(few.fpr.tolist(), few.tpr.tolist(), strict=True))
+    assert set(kept) < complete
+    assert (kept[0], kept[-1]) == ((0, 0), (1, 1))
+    assert np.trapezoid(few.tpr, few.fpr) == pytest.approx(few.auc, abs=0.02)
+    expected = [(t, (p[~recalled] >= t).mean(), (p[recalled] >= t).mean()) for t in (0.7, 0.9)]
+    for curve in (whole, few):
+        assert np.ravel(curve.at) == pytest.approx(np.ravel(expected))
+    alike = roc_of(counted([0.95, 0.5], [1, 1]), thresholds=[0.9])
+    assert (len(alike.fpr), len(alike.tpr)) == (0, 0)
+    assert (alike.auc, *alike.at[0]) == pytest.approx((math.nan, 0.9, math.nan, 0.5), nan_ok=True)
+
+
+@pytest.mark.parametrize(("seed", "shift"), [(0, 0.0), (1, 0.02), (2, 0.02)])
+def test_cumulative_differences_and_z_are_those_of_mapie(seed, shift):
+    from mapie.metrics import calibration as mapie
+
+    rng = np.random.default_rng(seed)
+    p = rng.beta(9, 1.2, 2000)
+    recalled = rng.random(2000) < p - shift
+    found = cumulative_of(counted(p, recalled))
+    scale = math.sqrt((p * (1 - p)).sum()) / len(p)
+    # It leaves out the start at 0, which matters by less than a review.
+    kuiper = mapie.kuiper_statistic(recalled, p) * scale
+    assert found.kuiper == pytest.approx(kuiper, abs=1 / 2000)
+    ks = mapie.kolmogorov_smirnov_statistic(recalled, p) * scale
+    assert found.ks == pytest.approx(ks, abs=1e-6 * scale)
+    z = mapie.spiegelhalter_statistic(recalled, p)
+    assert SpiegelhalterZ().of_outcomes(p, recalled) == pytest.approx(z, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "decimals", "shape"),
+    [
+        *((30, 16, (1, 1)), (30, 2, (9, 1.2)), (30, 1, (15, 1.5))),
+        *((300, 16, (15, 1.5)), (300, 2, (1, 1)), (3000, 16, (9, 1.2)), (3000, 1, (1, 1))),
+        (2 * CELLS, 16, (9, 1.2)),
+    ],
+)
+def test_the_distance_from_a_local_regression_is_that_of_statsmodels(n, decimals, shape):
+    from statsmodels.nonparametric.smoothers_lowess import lowess
+
+    p, recalled = drawn(n, n, decimals, shape)
+    _, tie, size = np.unique(p, return_inverse=True, return_counts=True)
+    shared = (np.bincount(tie, recalled) / size)[tie]  # equal predictions share their outcome
+    with warnings.catch_warnings():
+        # Where a window has no width it divides by 0, before it takes the mean.
+        warnings.simplefilter("ignore")
+        options = {"frac": 2 / 3, "it": 0, "delta": 0.01 * np.ptp(p), "return_sorted": False}
+        expected = np.abs(lowess(shared, p, **options) - p)
+    joined = n > CELLS
+    near = pytest.approx(expected.mean(), abs=1e-5 if joined else 1e-6)
+    assert Ici().of_outcomes(p, recalled) == near
+    for share in (0.5, 0.9) if joined else (0.5, 0.9, 1.0):
+        near = pytest.approx(np.quantile(expected, share), abs=5e-5 if joined else 1e-5)
+        assert IciQuantile(share).of_outcomes(p, recalled) == near
+
+
+def of_beta(rng, n, decimals):
+    return np.clip(rng.beta(9, 1.2, n).round(decimals), 0.01, 1 - 1e-9)
+
+
+# Forgetting so rare that the log odds need digits of 1 - p.
+PREDICTED = {
+    **{str(n): partial(of_beta, n=n, decimals=k) for n, k in ((40, 2), (1000, 15), (20_000, 15))},
+    "near 1": lambda rng: 1 - 10 ** rng.uniform(-6, -0.1, 4 * STEPS),
+    "near 0": lambda rng: 10 ** rng.uniform(-6, -0.1, 4 * STEPS),
+}
+
+
+@pytest.mark.parametrize("name", PREDICTED)
+def test_calibration_lines_are_those_of_statsmodels(name):
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    rng = np.random.default_rng(1)
+    p = PREDICTED[name](rng)
+    x = logit(p)
+    recalled = rng.random(len(p)) < expit(0.3 + 0.7 * x)
+    y, ones = recalled.astype(float), np.ones(len(x))
+    intercept, slope = GLM(y, np.stack([ones, x], 1), family=Binomial()).fit(tol=1e-14).params
+    assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=1e-8)
+    (shift,) = GLM(y, ones, family=Binomial(), offset=x).fit(tol=1e-14).params
+    found = CalibrationInTheLarge().of_outcomes(p, recalled)
+    assert found == pytest.approx(shift, abs=1e-8)
+
+
+@pytest.mark.parametrize("decimals", [16, 1])
+def test_the_parts_of_a_score_are_those_of_model_diagnostics(data, decimals):
+    from model_diagnostics import scoring
+
+    p, recalled = np.clip(data[0].round(decimals), 0.01, 0.99), data[1]
+    found = corp(counted(p, recalled))
+    for parts, of in ((found.brier, scoring.SquaredError()), (found.log, scoring.LogLoss())):
+        (row,) = scoring.decompose(recalled.astype(float), p, scoring_function=of).to_dicts()
+        for name in ("miscalibration", "discrimination", "uncertainty", "score"):
+            assert getattr(parts, name) == pytest.approx(row[name], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "exponent", "shape"),
+    [
+        *((1, 1, (9, 1.2)), (2, 0.3, (9, 1.2)), (30, 1.0, (9, 1.2)), (1000, 0.3, (9, 1.2))),
+        *((20_000, 1.2, (9, 1.2)), (20_000, 0.8, (2, 2)), (20_000, 1.2, (0.5, 0.5))),
+        (400_000, 1.0, (9, 1.2)),
+    ],
+)
+def test_smece_is_that_of_relplot_and_the_exact_one_near_it(n, exponent, shape):
     with warnings.catch_warnings():  # of plotting libraries that use what pandas deprecates
         warnings.simplefilter("ignore")
         from relplot.metrics import smECE
-    rng = np.random.default_rng(seed)
-    p = rng.beta(*shape, 20_000)
-    recalled = rng.random(len(p)) < p ** rng.uniform(0.8, 1.4)
-    assert smece_exact(p, recalled) == pytest.approx(smECE(p, recalled * 1.0), abs=3e-4)
-
-
-def test_users_pooled_score_as_scikit_learn_scores_all_rows(data):
-    p, recalled = data
-    users = [bare_predictions(p[k::7], recalled[k::7]) for k in range(7)]
-    scores = pool(Panel([LogLoss(), Brier(), Auc()]), lambda: users).scores
-    assert scores["log_loss"] == pytest.approx(reference_log_loss(recalled, p), abs=1e-12)
-    assert scores["brier"] == pytest.approx(brier_score_loss(recalled, p), abs=1e-12)
-    assert scores["auc"] == pytest.approx(roc_auc_score(recalled, p), abs=1e-6)
-
-
-@pytest.mark.slow
-def test_intervals_are_about_as_wide_as_those_from_resampling_rows(data):
-    """Of users, by scipy's bootstrap of the area under the curve itself."""
-    from scipy import stats
-
-    p, recalled = data
-    user = np.arange(3000) // 50
-
-    def area(chosen):
-        rows = (np.asarray(chosen)[:, None] * 50 + np.arange(50)).ravel()
-        return roc_auc_score(recalled[rows], p[rows])
-
-    reference = stats.bootstrap(
-        (np.arange(60),), area, n_resamples=120, vectorized=False, method="basic", rng=1
-    )
-    interval = score(p, recalled, user=user, panel=Panel([Auc()])).intervals["auc"]
-    factor = stats.t.ppf(0.995, 59)
-    assert np.ptp(interval) / 2 == pytest.approx(factor * reference.standard_error, rel=0.2)
+    rng = np.random.default_rng(n)
+    p = rng.beta(*shape, n)
+    recalled = rng.random(n) < p**exponent
+    expected = smECE(p, recalled * 1.0)
+    assert smece_on_a_lattice(p, recalled) == pytest.approx(expected, abs=1e-13)
+    if n >= 20_000:
+        assert smece_exact(p, recalled) == pytest.approx(expected, abs=3e-4)
+    if n == 400_000:  # the kernel falls between nodes
+        assert lattice_of(counted(p, recalled))[1] * 1024 <= 3

@@ -4,8 +4,6 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.sketch import bare_predictions, exact_sketch
@@ -19,31 +17,10 @@ from srs_eval.metrics.threshold import (
     threshold_rows,
 )
 
-counts = st.integers(0, 60)
-
 
 def rows(p, recalled, thresholds=(0.9,)):
     panel = Panel([confusion_statistics(thresholds), threshold_biases(thresholds)])
     return threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel)
-
-
-@settings(max_examples=30, deadline=None)
-@given(counts, counts, counts, counts, st.sampled_from([0.9, 0.95, 0.99]))
-def test_intervals_are_wilsons_as_statsmodels_has_them(tp, fp, fn, tn, level):
-    from statsmodels.stats.proportion import proportion_confint
-
-    made = ConfusionCounts(tp, fp, fn, tn)
-    of_which = {"tpr": (tp, tp + fn), "fpr": (fp, fp + tn), "ppv": (tp, tp + fp)}
-    of_which |= {"npv": (tn, tn + fn), "fnr": (fn, fn + tp), "tnr": (tn, tn + fp)}
-    of_which |= {"fdr": (fp, fp + tp), "for": (fn, fn + tn)}
-    for statistic, (counted, n) in of_which.items():
-        interval = made.interval(statistic, level=level)
-        if n:
-            expected = proportion_confint(counted, n, 1 - level, "wilson")
-            assert interval == pytest.approx(expected, abs=1e-12)
-            assert interval[0] - 1e-12 <= made.rate(statistic) <= interval[1] + 1e-12
-        else:
-            assert np.isnan(interval).all()
 
 
 def test_rows_tell_counts_statistics_intervals_and_the_bias_nearby():
@@ -64,19 +41,15 @@ def test_rows_tell_counts_statistics_intervals_and_the_bias_nearby():
     }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("threshold", DEFAULT_THRESHOLDS)
-def test_predictions_next_to_the_edge_of_what_is_nearby_fall_on_their_side(dtype, threshold):
+def test_predictions_at_a_threshold_and_next_to_the_edge_of_what_is_nearby(dtype, threshold):
+    (row,) = rows(np.full(7, threshold, dtype), np.arange(7) > 0, (threshold,))
+    assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
+    assert row["bias"] == pytest.approx(threshold - 6 / 7, abs=1e-3)
     edges = [dtype(str(Decimal(str(threshold)) + way)) for way in (-NEARBY, NEARBY)]
     inside = [np.nextafter(edge, dtype(threshold)) for edge in edges]
     outside = [np.nextafter(edge, 2 * edge - dtype(threshold)) for edge in edges]
     for p, expected in ((edges, 0), (outside, 0), (inside, 2)):
         (row,) = rows(np.array(p, dtype), np.array([True, False]), (threshold,))
         assert row["nearby"] == expected
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_exactly_on_the_threshold_is_a_predicted_recall_and_near_in_every_precision(dtype):
-    (row,) = rows(np.full(7, 0.9, dtype), np.arange(7) > 0)
-    assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
-    assert row["bias"] == pytest.approx(0.9 - 6 / 7, abs=1e-3)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -73,38 +71,3 @@ def test_a_run_left_open_is_closed_and_another_store_in_a_job_is_mlflows_refusal
     assert mlflow.active_run() is None
     assert mlflow.get_tracking_uri() == global_uri
     ours.finish("finished")
-
-
-APP = """
-import hydra
-import mlflow
-
-mlflow.set_tracking_uri("sqlite:///theirs.db")
-mlflow.set_experiment("theirs")
-
-@hydra.main(config_path="conf", config_name="config", version_base="1.3")
-def app(cfg):
-    mlflow.log_metric("seen", 1)
-
-app()
-"""
-CONFIG = """
-hydra: {callbacks: {mlflow: {
-  _target_: srs_eval.mlflow_plugins.hydra_callback.MlflowRuns, uri: 'sqlite:///ours.db'}}}
-"""
-
-
-@pytest.mark.slow
-def test_an_application_that_has_a_store_of_its_own_logs_to_ours_during_a_job(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "config.yaml").write_text(CONFIG, encoding="utf-8")
-    (tmp_path / "app.py").write_text(APP, encoding="utf-8")
-    words = [sys.executable, "app.py"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    ours, theirs = (MlflowClient(f"sqlite:///{tmp_path / name}.db") for name in ("ours", "theirs"))
-    (run,) = ours.search_runs([ours.get_experiment_by_name("hydra").experiment_id])
-    assert (run.info.status, run.data.metrics) == ("FINISHED", {"seen": 1})
-    assert theirs.search_runs([e.experiment_id for e in theirs.search_experiments()]) == []

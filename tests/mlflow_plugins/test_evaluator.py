@@ -83,40 +83,28 @@ def test_predictions_get_the_panel_its_figures_and_its_tables(
 
 
 @pytest.mark.slow
-def test_a_model_of_scikit_learn_is_asked_for_probabilities(
+def test_models_of_scikit_learn_and_functions_are_asked_for_probabilities(
     global_uri: str, frame: pd.DataFrame
 ) -> None:
     import mlflow
 
     features = frame[["elapsed_days", "nth_review"]].astype(float)
-    model = LogisticRegression().fit(features, frame["recalled"])
+    classifier = LogisticRegression().fit(features, frame["recalled"])
     logged = mlflow.sklearn.log_model(
-        model, name="model", serialization_format="skops", pip_requirements=[]
+        classifier, name="model", serialization_format="skops", pip_requirements=[]
     )
     data = features.assign(recalled=frame["recalled"])
     _, run = evaluated(data, model=logged.model_uri)
-    expected = score(
-        model.predict_proba(features)[:, 1],
-        frame["recalled"],
-        elapsed_days=features["elapsed_days"],
-        nth_review=features["nth_review"],
-    )
-    assert_is_the_panel(run.data.metrics, expected)
+    p = classifier.predict_proba(features)[:, 1]
+    assert_is_the_panel(run.data.metrics, score(p, frame["recalled"], **features))
 
-
-@pytest.mark.slow
-def test_a_function_may_be_the_model_and_its_column_be_named(
-    global_uri: str, frame: pd.DataFrame
-) -> None:
     def model(data: Any) -> pd.DataFrame:
         return pd.DataFrame({"forgotten": 1 - data["p"], "recalled": data["p"]})
 
     expected = score(frame["p"], frame["recalled"])
-    given = frame[["p", "recalled"]]
-    _, run = evaluated(given, model=model, evaluator_config={"column": "recalled"})
-    assert_is_the_panel(run.data.metrics, expected)
-    _, run = evaluated(given, model=model, predictions="recalled")
-    assert_is_the_panel(run.data.metrics, expected)
+    for named in ({"evaluator_config": {"column": "recalled"}}, {"predictions": "recalled"}):
+        _, run = evaluated(frame[["p", "recalled"]], model=model, **named)
+        assert_is_the_panel(run.data.metrics, expected)
 
 
 def test_other_kinds_of_models_are_left_to_others() -> None:

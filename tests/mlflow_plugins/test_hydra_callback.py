@@ -5,21 +5,95 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import optuna
 import pytest
+from hydra.conf import HydraConf
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.types import RunMode
 from mlflow import MlflowClient
-from mlflow.entities import Run
+from omegaconf import DictConfig, OmegaConf
 from optuna.trial import TrialState
 
-pytestmark = pytest.mark.slow  # starts applications that keep runs in MLflow
+from srs_eval.errors import Pruned
+from srs_eval.mlflow_plugins.hydra_callback import MlflowRuns
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ENDS = {
     TrialState.COMPLETE: ("FINISHED", None),
     TrialState.PRUNED: ("KILLED", "pruned"),
     TrialState.FAIL: ("FAILED", None),
 }
-EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Iterator[DictConfig]:
+    """The configuration of a job of a sweep, as Hydra has it while the job runs."""
+    own = {"start": 10.0, "model": {"units": [8, 4]}, "missing": "???"}
+    found = OmegaConf.create({"hydra": OmegaConf.structured(HydraConf), **own})
+    hydra = found.hydra
+    hydra.mode, hydra.sweep.dir, hydra.overrides.task = RunMode.MULTIRUN, "sweep", ["start=10.0"]
+    hydra.job.name, hydra.job.num = "app", 3
+    hydra.runtime.cwd, hydra.runtime.output_dir = str(tmp_path), str(tmp_path / "sweep" / "3")
+    hydra.runtime.choices = {"optimizer": "quiet", "hydra/launcher": "basic"}
+    (tmp_path / "sweep" / "3" / ".hydra").mkdir(parents=True)
+    for name in ("x.txt", ".hydra/config.yaml", "left.out"):
+        (tmp_path / "sweep" / "3" / name).write_text("")
+    HydraConfig.instance().set_config(found)
+    yield found
+    HydraConfig.instance().cfg = None
+
+
+@pytest.mark.filterwarnings("ignore")  # of MLflow's own
+@pytest.mark.parametrize(
+    ("returned", "status", "metrics", "tags"),
+    [
+        (np.float32(0.5), "FINISHED", {"objective": 0.5}, {}),
+        ({"x": 2, "is": True, "loss": 1.0}, "FINISHED", {"x": 2.0, "loss": 1.0}, {}),
+        ((1, 2.5), "FINISHED", {"objective_0": 1.0, "objective_1": 2.5}, {}),
+        ("text", "FINISHED", {}, {}),
+        (ValueError("no"), "FAILED", {}, {"error": "ValueError: no"}),
+        (Pruned("no"), "KILLED", {}, {"outcome": "pruned"}),
+        (optuna.TrialPruned("no"), "KILLED", {}, {"outcome": "pruned"}),
+    ],
+)
+def test_a_job_is_a_run_of_the_sweep_that_ends_as_the_job_does(
+    global_uri: str,
+    config: DictConfig,
+    tmp_path: Path,
+    returned: object,
+    status: str,
+    metrics: dict[str, float],
+    tags: dict[str, str],
+) -> None:
+    import mlflow
+
+    callback = MlflowRuns(uri=global_uri, experiment="hydra jobs", files=["*.txt", ".hydra/*"])
+    is_done = not isinstance(returned, Exception)
+    job = JobReturn(status=JobStatus.COMPLETED if is_done else JobStatus.FAILED)
+    job.return_value = returned
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'theirs.db'}")
+    callback.on_job_start(config)
+    mlflow.log_metric("of the job", 1)
+    callback.on_job_end(config, job)
+    assert mlflow.get_tracking_uri() == f"sqlite:///{tmp_path / 'theirs.db'}"
+    client = MlflowClient(global_uri)
+    experiment = client.get_experiment_by_name("hydra jobs")
+    run = client.search_runs([experiment.experiment_id], max_results=1)[0]
+    assert (run.info.status, run.data.metrics) == (status, {"of the job": 1.0, **metrics})
+    expected = {"start": "10.0", "model.units": "[8, 4]", "missing": "???"}
+    assert run.data.params == expected
+    expected = {"trial": "3", "optimizer": "quiet", "overrides": "start=10.0", **tags}
+    assert expected.items() <= run.data.tags.items()
+    assert not {"error", "outcome", "hydra/launcher"} - set(tags) & set(run.data.tags)
+    assert run.data.tags["sweep_id"].startswith("sweep-")
+    assert str(run.info.run_name).startswith("app start=10.0")
+    root = {file.path for file in client.list_artifacts(run.info.run_id)}
+    assert root == {"x.txt", ".hydra", "environment.json"}
 
 
 def start(folder: Path, app: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -34,39 +108,22 @@ def start(folder: Path, app: str, *words: str) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """Run two jobs, each in a working directory of its own: the runs must not be scattered."""
-    folder = tmp_path_factory.mktemp("app")
+@pytest.mark.slow
+def test_runs_of_jobs_that_change_their_folder_are_in_one_store(tmp_path: Path) -> None:
     words = ["-m", "rate=0.1,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
-    done = start(folder, "hydra_callback/app.py", *words)
+    done = start(tmp_path, "hydra_callback/app.py", *words)
     assert done.returncode == 1, done.stderr  # the second job fails
-    assert [path.relative_to(folder).as_posix() for path in folder.rglob("*.db")] == ["mlflow.db"]
-    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name("descend")
-    assert {e.name for e in client.search_experiments()} == {"Default", "descend"}
-    found = client.search_runs([experiment.experiment_id])
-    for run in found:
-        files = {file.path for file in client.list_artifacts(run.info.run_id)}
-        assert (".hydra" in files, "app.log" in files) == (True, True)
-        assert ("x.txt" in files) == (run.info.status == "FINISHED")
-    assert len(found) == 2
-    return {run.data.params["rate"]: run for run in found}
-
-
-def test_each_job_is_a_run_of_the_sweep_that_ended_as_the_job_did(runs: dict[str, Run]) -> None:
-    run, failed = runs["0.1"], runs["-1"]
-    assert (run.info.status, failed.info.status) == ("FINISHED", "FAILED")
-    assert failed.data.tags["error"] == "ValueError: rate=-1: expected more than 0"
-    assert run.data.params == {"start": "10.0", "rate": "0.1", "steps": "5"}
+    assert [path.relative_to(tmp_path).name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    runs = client.search_runs([client.get_experiment_by_name("descend").experiment_id])
+    found = {run.data.params["rate"]: run for run in runs}
+    assert [found[rate].info.status for rate in ("0.1", "-1")] == ["FINISHED", "FAILED"]
     x = 2 + 8 * 0.8**5
-    assert run.data.metrics == pytest.approx({"x": x, "objective": (x - 2) ** 2})
-    assert run.info.run_name == "app rate=0.1"
-    assert (run.data.tags["trial"], failed.data.tags["trial"]) == ("0", "1")
-    assert run.data.tags["sweep_id"] == failed.data.tags["sweep_id"]
-    assert all("pid" in run.data.tags for run in runs.values())
+    expected = {"x": x, "objective": (x - 2) ** 2}
+    assert found["0.1"].data.metrics == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: Path) -> None:
     words = ["hydra/callbacks=mlflow", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=16"]
     # a number of steps that is none makes a job fail
@@ -78,15 +135,11 @@ def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: P
     assert {trial.state for trial in study.trials} == set(ENDS)
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("other_app")
-    assert {e.name for e in client.search_experiments()} == {"Default", "other_app"}
     found = {run.data.tags["trial"]: run for run in client.search_runs([experiment.experiment_id])}
     assert found.keys() == trials.keys()
-    assert len({run.data.tags["sweep_id"] for run in found.values()}) == 1
     for number, run in found.items():
         state = trials[number].state
         assert (run.info.status, run.data.tags.get("outcome")) == ENDS[state]
-        assert ("error" in run.data.tags) == (state == TrialState.FAIL)
-        assert run.data.metrics.get("objective") == (
-            trials[number].value if state == TrialState.COMPLETE else None
-        )
         assert run.data.params["rate"] == str(trials[number].params["rate"])
+    best = OmegaConf.load(tmp_path / "out" / "experiment" / "best.yaml")
+    assert best.defaults == [{"override /optimizer": study.best_params["optimizer"]}]

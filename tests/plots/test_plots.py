@@ -2,7 +2,7 @@
 
 import matplotlib
 import pytest
-from drawings import CONTRIBUTIONS, FIGURES, others, simulated, told, ugly, user_scores
+from drawings import CONTRIBUTIONS, FIGURES, columns_of, others, simulated, told, ugly, user_scores
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -23,7 +23,6 @@ def test_figures_draw_ugly_predictions_without_a_warning(kind):
         FIGURES[name](ugly()[kind]).draw_without_rendering()
 
 
-@pytest.mark.slow
 def test_titles_are_taken_literally_and_cut_to_fit():
     figure = plots.calibration_figure(simulated(100), title="a_1 on $x$ " + 80 * "long")
     figure.draw_without_rendering()
@@ -33,23 +32,22 @@ def test_titles_are_taken_literally_and_cut_to_fit():
     assert title.get_window_extent().x1 < figure.bbox.x1
 
 
-@pytest.mark.parametrize("name", [name for name in vars(plots) if name.startswith("plot_")])
-def test_functions_on_axes_touch_nothing_else(name):
+def test_functions_on_axes_touch_nothing_else():
     some, scores = simulated(300), user_scores()
     arguments = {
         "plot_temporal": (some.curves,),
         "plot_user_scores": (scores,),
         "plot_contributions": (CONTRIBUTIONS,),
         "plot_versus": (scores, scores[::-1]),
-        "plot_bins": (some.p, some.recalled, some.elapsed_days, some.nth_review, some.lapses),
+        "plot_bins": columns_of(some),
     }
     with matplotlib.rc_context({"axes.facecolor": "pink"}):
         before = dict(matplotlib.rcParams)
-        figure = Figure()
-        axes, other = figure.subplots(1, 2)
-        getattr(plots, name)(axes, *arguments.get(name, (some.p, some.recalled)))
-        assert dict(matplotlib.rcParams) == before
-    assert not other.has_data()
+        for name in (name for name in vars(plots) if name.startswith("plot_")):
+            axes, other = Figure().subplots(1, 2)
+            getattr(plots, name)(axes, *arguments.get(name, (some.p, some.recalled)))
+            assert dict(matplotlib.rcParams) == before, name
+            assert not other.has_data(), name
     assert matplotlib._pylab_helpers.Gcf.figs == {}
 
 

@@ -4,35 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawings import simulated, totals_of
-from matplotlib.figure import Figure
+from drawings import columns_of, on_axes, simulated
 from metric_functions import rmse_bins
 
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums
-from srs_eval.metrics.recall_over_time import recall_of
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
-from srs_eval.nouns import Contribution, Curves
+from srs_eval.nouns import Contribution
 from srs_eval.plots.bins_plot import bin_gaps
 from srs_eval.plots.calibration_plot import plot_calibration
 from srs_eval.plots.contributions_plot import plot_contributions
-from srs_eval.plots.corp_plot import parts_text, plot_corp
-from srs_eval.plots.curves_plot import draw_recall_over_time, plot_temporal
 from srs_eval.plots.roc_plot import plot_roc
 from srs_eval.plots.users_plot import plot_user_scores
 from srs_eval.plots.versus_plot import plot_versus
 from srs_eval.stats.paired import paired_mean, paired_signs
-
-
-def drawn(plot, *arguments, **options):
-    axes = Figure().add_subplot()
-    return axes, plot(axes, *arguments, **options)
-
-
-def key_of(axes) -> str:
-    return axes.get_legend().get_title().get_text()
 
 
 def words(axes) -> str:
@@ -44,120 +31,73 @@ def some():
     return simulated(3000)
 
 
-def test_smece_its_interval_and_its_floor(some):
-    axes, curve = drawn(plot_calibration, some.p, some.recalled)
-    written, chance = (line.split() for line in key_of(axes).splitlines()[:2])
+def test_the_error_its_interval_and_floor_and_operating_points(some):
+    axes, curve = on_axes(plot_calibration, some.p, some.recalled)
+    key = axes.get_legend().get_title().get_text()
+    written, chance = (line.split() for line in key.splitlines()[:2])
     metric = reliability_of(tally(some.p, some.recalled))
-    assert float(written[1]) == pytest.approx(metric.smece, abs=6e-4)
-    assert float(written[3]) == pytest.approx(metric.half_width, abs=6e-4)
+    for place, expected in ((1, metric.smece), (3, metric.half_width)):
+        assert float(written[place]) == pytest.approx(expected, abs=6e-4)
     assert float(chance[-1]) == pytest.approx(metric.smece_floor, abs=6e-4)
     assert curve.smece == metric.smece
-
-
-def test_the_parts_of_both_scores(some):
-    axes, found = drawn(plot_corp, some.p, some.recalled)
-    for text in (parts_text("Brier", found.brier), parts_text("log", found.log), "n = 3,000"):
-        assert text in key_of(axes)
-    curve = next(line for line in axes.lines if line.get_label() == "isotonic regression")
-    at, height = curve.get_data()
-    middle = (found.p > 0.6) & (found.p < 0.99)
-    expected = found.recalibrated[middle]
-    np.testing.assert_allclose(np.interp(found.p, at, height)[middle], expected, atol=0.03)
-
-
-def test_the_area_under_the_curve_and_its_operating_points(some):
     p, recalled = some.p, some.recalled
-    thresholds = (0.7, 0.9)
-    axes, curve = drawn(plot_roc, p, recalled, thresholds=thresholds)
+    axes, curve = on_axes(plot_roc, p, recalled, thresholds=(0.7, 0.9))
     (line,) = [line for line in axes.lines if line.get_gid() == "operating points"]
-    at = [np.float32(threshold) for threshold in thresholds]
+    at = (np.float32(0.7), np.float32(0.9))
     expected = [((p[~recalled] >= t).mean(), (p[recalled] >= t).mean()) for t in at]
     np.testing.assert_allclose(line.get_xydata(), expected)
     assert f"AUC {curve.auc:.3f}\nn = 3,000 reviews" in words(axes)
+    off = bin_gaps(replace(some, recalled=np.linspace(0, 1, 3000) < some.p - 0.15))
+    assert off.beyond_chance[off.n > 100].all()
 
 
 @pytest.mark.parametrize("scales", [FSRS_OPTIMIZER, WIKI_2024])
-def test_rmse_bins_is_the_metric_lapses_included(some, scales):
-    columns = (some.p, some.recalled, some.elapsed_days, some.nth_review, some.lapses)
+def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_its_ranges(
+    some, scales
+):
     gaps = bin_gaps(some, scales=scales)
-    assert gaps.rmse == pytest.approx(rmse_bins(*columns, scales=scales))
+    assert gaps.rmse == pytest.approx(rmse_bins(*columns_of(some), scales=scales))
     (totals,) = add_up([FactSums(scales)], some, np.arange(3000) // 1000, 3)
     parts = bin_gaps(totals, scales=scales)
     np.testing.assert_allclose(parts.gap, gaps.gap, equal_nan=True)
     assert (parts.beyond_chance == gaps.beyond_chance).all()
-
-
-def test_a_bin_has_the_reviews_of_its_ranges(some):
     gaps = bin_gaps(some)
     assert gaps.intervals[:4] == ("< 1", "1-3", "4-13", "14-47")
     assert gaps.reviews[:4] == ("1", "2-3", "4-6", "7-12")
     inside = (some.elapsed_days >= 4) & (some.elapsed_days <= 13)
     inside &= (some.nth_review >= 7) & (some.nth_review <= 12)
-    assert gaps.n.sum() == len(some)
-    assert gaps.n[3, 2] == inside.sum()
+    assert (gaps.n.sum(), gaps.n[3, 2]) == (len(some), inside.sum())
     assert gaps.gap[3, 2] == pytest.approx((some.p - some.recalled)[inside].mean())
-
-
-def test_chance_is_told_from_miscalibration():
-    some, rng = simulated(30_000), np.random.default_rng(1)
-    by_chance = bin_gaps(replace(some, recalled=rng.uniform(size=30_000) < some.p))
-    assert by_chance.beyond_chance[by_chance.n > 0].mean() < 0.15
-    off = bin_gaps(replace(some, recalled=rng.uniform(size=30_000) < some.p - 0.15))
-    assert off.beyond_chance[off.n > 300].all()
 
 
 def test_the_comparison_of_two_models():
     first, second = np.array([0.1, 0.2, 0.5, 0.3, np.nan]), np.array([0.2, 0.3, 0.4, 0.3, 0.1])
-    axes, found = drawn(plot_versus, first, second, better="lower")
+    axes, found = on_axes(plot_versus, first, second, better="lower")
     assert found == (paired_mean(first, second), paired_signs(first, second))
     assert "A better for 2 of 4 users, 1 alike" in words(axes)
     assert "mean difference -0.025 [-0.305, 1.004]" in words(axes)
-    axes, found = drawn(plot_versus, first, second)  # where neither way is better nobody is
+    axes, found = on_axes(plot_versus, first, second)  # where neither way is better nobody is
     assert found.difference.mean == pytest.approx(-0.025)
     assert "better" not in words(axes)
-    assert drawn(plot_versus, [np.nan], [0.1])[1] is None
+    assert on_axes(plot_versus, [np.nan], [0.1])[1] is None
 
 
 def test_median_and_mean_of_users_with_the_interval_that_the_tables_print():
     scores = np.array([0.1, 0.2, 0.3, 0.4, 1.0])
     table = summarise(["score"], scores[:, None], np.ones(5, np.int64), {})["score"]
-    axes, _ = drawn(plot_user_scores, np.append(scores, np.nan))
+    axes, _ = on_axes(plot_user_scores, np.append(scores, np.nan))
     title = axes.get_title(loc="right")
     assert title == f"median 0.300, mean 0.400 [{table.lo:.3f}, {table.hi:.3f}]"
     assert words(axes) == "not defined for 1 user"
-    axes, _ = drawn(plot_user_scores, scores, bounds=(0.0, 1.0))
+    axes, _ = on_axes(plot_user_scores, scores, bounds=(0.0, 1.0))
     assert axes.get_title(loc="right") == "median 0.300, mean 0.400 [0.000, 1.000]"
-
-
-def test_the_median_curve_is_the_median_at_each_time():
-    elapsed = np.tile([1.0, 10.0, 100.0], (3, 1))
-    p = 0.5 ** (elapsed / np.array([[2.0], [20.0], [200.0]]))
-    zeros, rows = np.zeros(3, np.int64), np.arange(3)
-    curves = Curves(zeros, zeros, rows, elapsed, np.full(elapsed.shape, 1 / 3), p)
-    axes, _ = drawn(plot_temporal, curves)
-    (median,) = [line for line in axes.lines if line.get_label() == "median curve"]
-    times, heights = median.get_data()
-    assert np.interp(10, times, heights) == pytest.approx(0.5**0.5, abs=0.01)
-    assert (heights[0], heights[-1]) == pytest.approx((0.5 ** (1 / 20), 0.5**5))
-
-
-def test_recall_over_time_has_frequencies_and_mean_predictions_of_the_same_reviews():
-    days, place = np.repeat([0.0, 1.0, 30.0], 100), np.tile(np.arange(100), 3)
-    recalled = place < np.repeat([70, 80, 50], 100)
-    given = replace(simulated(300), p=np.repeat([0.9, 0.8, 0.6], 100), recalled=recalled)
-    found = recall_of(totals_of(replace(given, elapsed_days=days)))
-    axes, _ = drawn(draw_recall_over_time, found)
-    mean, observed = axes.lines[:2]
-    np.testing.assert_allclose(mean.get_xydata(), [(1, 0.8), (30, 0.6)])
-    np.testing.assert_allclose(observed.get_xydata(), [(1, 0.8), (30, 0.5)])
-    assert axes.get_xlabel() == "elapsed days (100 same-day reviews not shown)"
 
 
 def test_contributions_are_means_over_users_from_the_largest_down():
     one = (Contribution("today", 0.004, 0.001), Contribution("deck", -0.001, 0.002))
     two = (Contribution("today", 0.002, 0.001), Contribution("deck", 0.0, 0.002))
     for users, deck, today in (([one, two], -0.0005, 0.003), ([one], -0.001, 0.004)):
-        axes, _ = drawn(plot_contributions, users)
+        axes, _ = on_axes(plot_contributions, users)
         assert [label.get_text() for label in axes.get_yticklabels()] == ["deck", "today"]
         assert [bar.get_width() for bar in axes.patches] == pytest.approx([deck, today])
     interval = axes.collections[1].get_segments()[0][:, 0]  # of one user: over days

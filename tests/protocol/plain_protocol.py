@@ -37,7 +37,9 @@ def scored_rows(log, *, short):
     columns = (log.card, log.rating, log.elapsed_days)
     values = zip(*(column.tolist() for column in columns), strict=True)
     for review_th, (card, rating, elapsed_days) in enumerate(values, 1):
-        by_card[card].append({"review_th": review_th, "rating": rating, "elapsed": elapsed_days})
+        last = by_card[card][-1]["rating"] if by_card[card] else 0
+        row = {"review_th": review_th, "rating": rating, "elapsed": elapsed_days, "last": last}
+        by_card[card].append(row)
     targets = {}
     for card, rows in by_card.items():
         rows = [row for row in rows if row["rating"] in (1, 2, 3, 4)]
@@ -77,6 +79,7 @@ def timed_rows(log, *, answer_time):
         row = {
             "review_th": review_th,
             "rating": rating,
+            "last": earlier[-1]["rating"] if earlier else 0,
             "elapsed": elapsed_days,
             "interval": asked / 86400 if seconds > 0 else 0,
             "history": [(past["interval"], past["rating"]) for past in earlier],
@@ -128,6 +131,9 @@ def folds(rows):
 
 def assert_same(task, folds):
     """Compare a task with the folds that loops made of the same log."""
+    # Nothing finer than the clock is handed over, and no gaps where reviews were left out.
+    assert task.reviews.elapsed_seconds is None
+    assert task.reviews.row.tolist() == list(range(len(task.reviews)))
     expected_history = {}
     for fold, (train, test) in zip(task.folds, folds, strict=True):
         for row in (*train, *test):
@@ -135,8 +141,11 @@ def assert_same(task, folds):
         for found, expected in ((fold.train, train), (fold.test, test)):
             assert (task.log_row[found] + 1).tolist() == [row["review_th"] for row in expected]
             assert task.nth_review[found].tolist() == [row["i"] for row in expected]
+            days = [row["elapsed"] for row in expected]
+            assert task.reviews.elapsed_days[found].tolist() == days
             intervals = [row["interval"] for row in expected]
             assert task.reviews.elapsed[found].tolist() == intervals
+            assert task.last_rating[found].tolist() == [row["last"] for row in expected]
         assert task.lapses[fold.test].tolist() == [row["lapses"] for row in test]
     history = {}
     columns = (task.log_row, task.reviews.card, task.reviews.elapsed, task.reviews.rating)

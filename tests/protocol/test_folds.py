@@ -76,7 +76,7 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
         (Prequential(first=10, warm_start=False), used[10:], -(-(len(used) - 10) // 100), False),
     ):
         task = protocol(log, same_day=same_day)
-        for column in ("log_row", "nth_review", "lapses"):
+        for column in ("log_row", "nth_review", "lapses", "last_rating"):
             np.testing.assert_array_equal(getattr(task, column), getattr(public, column))
         np.testing.assert_array_equal(task.reviews.elapsed, public.reviews.elapsed)
         found = np.concatenate([fold.test for fold in task.folds])

@@ -27,6 +27,7 @@ REFUSED = (
     ),
     (SrsBenchmarkRefit, {"refits": "many"}),
     *((SrsBenchmarkRefit, {"warm_start": value}) for value in SWITCHES),
+    (Prequential, {"warm_start": "no"}),
     *((SrsBenchmarkSecs, {"answer_time": value}) for value in SWITCHES),
     (SrsBenchmarkSecs, {"answer_time": True, "previous_answer": True}),
     *((Validation, {"share": share}) for share in SHARES),

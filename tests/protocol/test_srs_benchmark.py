@@ -7,8 +7,8 @@ import plain_protocol
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from timed import log_of
 
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -16,33 +16,13 @@ from srs_eval.protocol.validation import Validation
 
 PROTOCOL = SrsBenchmark()
 
-# (elapsed_days, rating) of each review of a card, and what is said of its scored reviews.
-HISTORIES = {
-    "same-day Agains are no lapses": (
-        [(-1, 3), (0, 1), (0, 3), (1, 3), (4, 1), (0, 1), (1, 3), (6, 3)],
-        [(1, 2, 0, True), (4, 3, 0, False), (1, 4, 1, True), (6, 5, 1, True)],
-    ),
-    "the first Again is no lapse": (
-        [(-1, 1), (0, 1), (2, 1), (3, 1), (0, 3), (5, 4)],
-        [(2, 2, 0, False), (3, 3, 1, False), (5, 4, 2, True)],
-    ),
-    "a single review is never scored": ([(-1, 4)], []),
-    "the second review is number two": ([(-1, 3), (10, 2)], [(10, 2, 0, True)]),
-}
+
+def counted(told):
+    """Count the reviews that are no targets, of a task or of a user who was skipped."""
+    return sum(told.dropped.values()) + sum(told.unscored.values())
 
 
-def log_of(card, rating, day, **columns):
-    return reviews_from_columns(
-        user="ann", source="log", card=card, rating=rating, day=day, **columns
-    )
-
-
-def _by_day(reviews):
-    days = np.cumsum([max(0, elapsed) for elapsed, _ in reviews])
-    return zip(days.tolist(), [rating for _, rating in reviews], strict=True)
-
-
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     cards=st.sampled_from([1, 40, 100, 250, 600]),
@@ -61,56 +41,24 @@ def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **sh
     if max(shape["intervals"]) > 300:  # no log spans more than a hundred years
         shape["reviews_per_card"] = min(shape["reviews_per_card"], 85)
     log = make_log(**shape)
+    log = replace(log, elapsed_seconds=np.full(len(log), 3.0))
+    rows = plain_protocol.scored_rows(log, short=keep_same_day)
     try:
         task = PROTOCOL(log, same_day=keep_same_day)
-    except FitSkipped:
-        assert len(plain_protocol.scored_rows(log, short=keep_same_day)) < 6
+    except FitSkipped as skipped:
+        task = skipped
+        assert len(rows) < 6
     else:
-        rows = plain_protocol.scored_rows(log, short=keep_same_day)
+        assert task.reviews.whole_days
+        assert (task.reviews.elapsed_days == 0).any() <= keep_same_day
         plain_protocol.assert_same(task, plain_protocol.folds(rows))
-
-
-@settings(deadline=None, max_examples=20)
-@given(seed=st.integers(0, 10**6), same_day=st.sampled_from([0.0, 0.3, 0.8]))
-def test_the_scored_reviews_do_not_depend_on_what_histories_keep(make_log, seed, same_day):
-    log = make_log(seed=seed, cards=200, same_day=same_day)
-    without, with_them = (PROTOCOL(log, same_day=keep) for keep in (False, True))
-    for fold, other in zip(without.folds, with_them.folds, strict=True):
-        for rows, others in ((fold.train, other.train), (fold.test, other.test)):
-            assert (without.log_row[rows] == with_them.log_row[others]).all()
-            assert (without.nth_review[rows] == with_them.nth_review[others]).all()
-            assert (without.lapses[rows] == with_them.lapses[others]).all()
-    assert not (without.reviews.elapsed_days == 0).any()
-    assert (with_them.reviews.elapsed_days == 0).any() == (log.elapsed_days == 0).any()
-
-
-@pytest.mark.parametrize("same_day", [False, True])
-@pytest.mark.parametrize("history", HISTORIES)
-def test_each_review_is_counted_as_published(history, same_day):
-    reviews, expected = HISTORIES[history]
-    # Forty cards with the same history, so that none of its intervals is an outlier, and forty
-    # that can be scored, where these cannot.
-    rows = [(day, card, rating) for card in range(40) for day, rating in _by_day(reviews)]
-    rows += [(3 * nth, card, 3) for card in range(40, 80) for nth in range(8)]
-    day, card, rating = np.array(sorted(rows, key=lambda row: row[0])).T
-    log = log_of(card, rating, day)
-    task = PROTOCOL(log, same_day=same_day)
-    scored = np.r_[task.folds[0].train, *(fold.test for fold in task.folds)]
-    mine = scored[task.reviews.card[scored] == 0]
-    found = zip(
-        task.reviews.elapsed_days[mine].tolist(),
-        task.nth_review[mine].tolist(),
-        task.lapses[mine].tolist(),
-        task.reviews.recalled[mine].tolist(),
-        strict=True,
-    )
-    assert list(found) == expected
+    assert counted(task) + len(rows) == len(log)
 
 
 def test_a_card_is_heard_128_times():
     with pytest.raises(FitSkipped):  # one card alone is an outlier; thirty like it are not
-        PROTOCOL(log_of([5] * 200, [3] * 200, np.arange(200)), same_day=True)
-    log = log_of(np.tile(np.arange(30), 200), [3] * 6000, np.repeat(np.arange(200), 30))
+        PROTOCOL(log_of([5] * 200, np.arange(200)), same_day=True)
+    log = log_of(np.tile(np.arange(30), 200), np.repeat(np.arange(200), 30))
     task = PROTOCOL(log, same_day=True)
     assert len(task.reviews) == 30 * 128
     assert task.nth_review.max() == 128
@@ -120,9 +68,8 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
     # Fourteen cards: no interval is common enough. One review on the first day, 130 on one card.
     card = [*range(14), 0, *range(14), *([99] * 130)]
     day = [*([0] * 15), *range(1, 15), *range(20, 150)]
-    log = log_of(card, [3] * 159, day)
     with pytest.raises(FitSkipped) as caught:
-        PROTOCOL(log, same_day=False)
+        PROTOCOL(log_of(card, day), same_day=False)
     said = str(caught.value).split("left out: ")[1]
     assert said == (
         "15 the first of their card, 1 on the day of the card's review before, "
@@ -131,41 +78,44 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
     )
 
 
-def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more():
-    day = np.arange(10)
-    seconds = np.where(day == 0, -1, 86_400)
-    log = log_of([1] * 10, [3] * 10, day, elapsed_seconds=seconds)
-    with pytest.raises(FitSkipped, match=r"protocol=srs_benchmark_secs could score 5$"):
+@pytest.mark.parametrize(("reviews", "could_score"), [(10, 5), (7, 5), (6, None), (13, 10)])
+def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, could_score):
+    day = np.arange(reviews)
+    log = log_of([1] * reviews, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    with pytest.raises(FitSkipped) as caught:
         PROTOCOL(log, same_day=False)
-    task = SrsBenchmarkSecs()(log, same_day=True)
-    assert sum(len(fold.test) for fold in task.folds) + len(task.folds[0].train) == 9
+    expected = {} if could_score is None else {"srs_benchmark_secs": could_score}
+    assert caught.value.could_score == expected
+    assert ("protocol=srs_benchmark_secs" in str(caught.value)) == bool(expected)
+    if could_score is not None:
+        task = SrsBenchmarkSecs()(log, same_day=True)
+        assert sum(len(fold.test) for fold in task.folds) == could_score
     # A search looks at other rows, with a base that is chosen otherwise.
     with pytest.raises(FitSkipped) as skipped:
         Validation(PROTOCOL)(log, same_day=False)
     assert skipped.value.could_score == {}
-    assert "protocol=" not in str(skipped.value)
+    assert counted(skipped.value) == counted(caught.value)
 
 
 def test_six_scored_reviews_are_enough_and_five_are_not():
-    def log(cards):
-        first = np.full(30, 1)  # 30 cards whose second review comes next day: no outliers
-        days = np.concatenate([np.zeros(30), first[:cards]]).astype(int)
-        card = np.concatenate([np.arange(30), np.arange(cards)])
-        return log_of(card, [3] * len(card), days)
-
-    task = PROTOCOL(log(26), same_day=False)
-    assert [len(fold.test) for fold in task.folds] == [4] * 5
-    with pytest.raises(FitSkipped, match="0 of 49"):
-        PROTOCOL(log(19), same_day=False)
-
-
-@pytest.mark.parametrize("same_day", [False, True])
-def test_models_see_nothing_finer_and_no_gaps(make_log, same_day):
-    log = make_log(cards=60)
-    task = PROTOCOL(replace(log, elapsed_seconds=np.full(len(log), 3.0)), same_day=same_day)
-    assert task.reviews.elapsed_seconds is None
-    assert task.reviews.whole_days
-    assert (task.reviews.row == np.arange(len(task.reviews))).all()
+    # 30 cards learned on one day; those that are seen again come next day: no outliers but few.
+    for again, sizes in ((26, [4] * 5), (19, None)):
+        card = [*range(30), *range(again)]
+        log = log_of(card, [*[0] * 30, *[1] * again])
+        if sizes is None:
+            with pytest.raises(FitSkipped, match="0 of 49"):
+                PROTOCOL(log, same_day=False)
+        else:
+            task = PROTOCOL(log, same_day=False)
+            assert [len(fold.test) for fold in task.folds] == sizes
+    days = [0, *range(1, 7)]
+    for last, scored in ((7, 6), (6, 5)):
+        log = log_of([1] * last, days[:last], elapsed_seconds=[-1, *[86_400] * (last - 1)])
+        if scored == 6:
+            assert len(SrsBenchmarkSecs()(log, same_day=True).folds) == 5
+        else:
+            with pytest.raises(FitSkipped, match="5 of 6"):
+                SrsBenchmarkSecs()(log, same_day=True)
 
 
 @pytest.mark.parametrize("same_day", [False, True])

@@ -12,13 +12,14 @@ from small_runs import before_changes, contents, removed_by_file, small_plan
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.experiment.job import run_job
 from srs_eval.place import Place
 from srs_eval.results import load
 from srs_eval.results.files import CURVES, FITS, PREDICTIONS, SCORES, SUMMARY
-from srs_eval.results.kept import KeptParts, has_parts
+from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS
+from srs_eval.tracking.nothing import NoTracker
 
 
 def plan(folder, *, algorithm=None, at=None, **options):
@@ -101,10 +102,10 @@ def test_what_is_a_result_is_on_the_disk_before_it_is_called_one(tmp_path, monke
     after = disk.events[summary:]
     assert folder in after
     if stays:
-        (listed,) = disk.renames("parts.json")
-        assert summary < listed
-        assert ("gone", "stamp.json") in disk.events[listed:]
-        assert ("gone", "stamp.json") not in disk.events[:listed]
+        listed, ended = disk.renames("parts.json")
+        assert listed < summary < ended
+        assert ("gone", "stamp.json") in disk.events[ended:]
+        assert ("gone", "stamp.json") not in disk.events[:ended]
     else:
         removed = [n for n, event in enumerate(after) if event[0] == "gone"]
         assert after.index(folder) < min(removed)
@@ -154,7 +155,27 @@ def test_a_run_may_be_killed_before_any_change_of_a_file(
         if (folder / "run" / SUMMARY).exists():  # of this run, or of the one before
             found = load(folder / "run")
             assert found.by_user.values.tolist() == scores[found.facts.algo]
-            if found.facts.algo == Average.__name__ or not has_parts(found.folder):
-                assert sum(len(each) for each in found.predicted) == found.facts.reviews
+            assert sum(len(each) for each in found.predicted) == found.facts.reviews
         resumed(folder, **options)
         assert contents(folder) == expected, copy.name
+
+
+@pytest.mark.parametrize("at", [None, "elsewhere"])
+@pytest.mark.parametrize("stays_then", [True, False])
+def test_a_large_run_whose_tracker_fails_has_its_results_and_can_be_resumed(
+    tmp_path, monkeypatch, at, stays_then
+):
+    def fail(*_):
+        raise TrackingError("gone")
+
+    folder, whole = tmp_path / "failed", tmp_path / "whole"
+    with monkeypatch.context() as patch:
+        patch.setattr(NoTracker, "finish", fail)
+        with pytest.raises(TrackingError):
+            run_job(plan(folder, at=at, stays=True))
+    found = load(folder / "run")
+    assert sum(len(each) for each in found.predicted) == found.facts.reviews
+    assert {fit.user for fit in found.fitted} == set(found.complete)
+    resumed(folder, at=at, stays=stays_then)
+    run_job(plan(whole, at=at, stays=stays_then))
+    assert contents(folder) == contents(whole)

@@ -1,6 +1,5 @@
 """The parts of chunks of users, and the files that are made of them."""
 
-import json
 import os
 from dataclasses import replace
 from functools import partial
@@ -47,7 +46,7 @@ from srs_eval.results.parts import (
     cut,
     part_of,
 )
-from srs_eval.results.user_rows import AllUsers, users_table
+from srs_eval.results.user_rows import AllUsers
 
 PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
 DEFAULT = Fsrs6(fit="default")
@@ -105,15 +104,11 @@ def experiment(make_log):
     return partial(Experiment, source=Logs(logs), protocol=SrsBenchmark(), panel=PANEL)
 
 
-def test_a_chunk_has_one_user_in_small_runs_and_at_most_fifty():
+def test_chunks_have_one_user_in_small_runs_and_names_of_their_own():
     users = (1, 999, 1999, 2000, 10_000, 49_999, 50_000, 10**6)
     assert [chunk_size(n) for n in users] == [1, 1, 1, 2, 10, 49, 50, 50]
     assert chunk_size(10**6, 7) == 7
-
-
-def test_chunks_are_named_by_their_users():
-    chunks = cut([1, 2, "1", 3, "ü"], 2)
-    assert [chunk.users for chunk in chunks] == [(1, 2), ("1", 3), ("ü",)]
+    assert [chunk.users for chunk in cut([1, 2, "1", 3, "ü"], 2)] == [(1, 2), ("1", 3), ("ü",)]
     assert len({Chunk((1,)).name, Chunk(("1",)).name, Chunk((1, 2)).name, Chunk((12,)).name}) == 4
 
 
@@ -143,21 +138,6 @@ def test_results_come_back_as_they_were(kept, scored):
     assert users.notes == ("user 7: a", "user 7: b", "user ann: a", "user ann: b")
     assert (users.counts["fits"], users.counts["failed"]) == (11, 1)
     assert users.fit_notes == ("user 4: why",)
-
-
-def test_tables_of_users_are_added_up_without_being_kept(scored):
-    results = [*scored(7, 8), failed()]
-    held = []
-
-    def tables():
-        for _ in range(8):
-            for result in results:
-                held.append(pa.total_allocated_bytes())
-                yield users_table([result])
-
-    users = AllUsers.of(tables(), PANEL.names)
-    assert repr(users) == repr(AllUsers.of([users_table(8 * results)], PANEL.names))
-    assert max(held[12:]) <= max(held[:12])
 
 
 def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
@@ -193,8 +173,7 @@ def test_a_damaged_part_is_made_again_before_the_end_and_an_error_afterwards(
 
 @pytest.mark.parametrize("renames", range(len(KINDS)))
 def test_a_part_that_is_replaced_only_in_part_is_not_whole(kept, scored, monkeypatch, renames):
-    before, after = scored(1, 2), scored(1, 2, algorithm=Fsrs6(fit="s0"))
-    keep(kept, *before)
+    keep(kept, *scored(1, 2))
     left, rename = iter(range(renames)), os.replace
 
     def fails(path, target):
@@ -202,13 +181,11 @@ def test_a_part_that_is_replaced_only_in_part_is_not_whole(kept, scored, monkeyp
             raise OSError(28, "No space left on device")
         rename(path, target)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", fails)
-        with pytest.raises(OSError, match="No space"):
-            keep(kept, *after)
+    others = scored(1, 2, algorithm=Fsrs6(fit="s0"))
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(OSError, match="No space"):
+        keep(kept, *others)
     assert kept.users_if_whole(Chunk((1, 2))) is None
-    keep(kept, *after)
-    assert kept.users_if_whole(Chunk((1, 2))) is not None
 
 
 @pytest.mark.parametrize("size", [1, 2, 9])
@@ -291,22 +268,13 @@ def contents(folder):
     return {name: (folder / name).read_bytes() for name in wanted}
 
 
-def without_seconds(folder):
-    table = pq.read_table(folder / files.FITS)
-    return repr(table.drop_columns(["seconds"]).to_pylist())
-
-
 def run(experiment, folder, compute, size=None, *, stay=False):
     users = list(experiment.source.users())
     parts = KeptParts(folder / "parts", STAMP, stays_above=0 if stay else 1000)
     parts.open(resume=False, chunk=chunk_size(len(users), size))
     chunks = cut(users, parts.chunk)
     result = evaluate(
-        experiment,
-        compute=compute,
-        store=parts,
-        chunks=chunks,
-        stay=folder if parts.stays(len(users)) else None,
+        experiment, compute=compute, store=parts, chunks=chunks, stay=folder if stay else None
     )
     save(result, folder)
     parts.end(chunks if stay else ())
@@ -314,66 +282,41 @@ def run(experiment, folder, compute, size=None, *, stay=False):
 
 
 @pytest.mark.parametrize(
-    ("compute", "size"),
-    rest_nightly([(Serial(), 3), (Processes(2), 2), (Processes(1), 1), (Serial(), 9)], 2),
+    ("compute", "size", "stay"),
+    rest_nightly(
+        [
+            *((Serial(), 3, False), (Processes(2), 2, True), (Processes(2), 2, False)),
+            *((Processes(1), 1, False), (Serial(), 9, False), (Serial(), 2, True)),
+        ],
+        2,
+    ),
 )
-def test_files_are_equal_for_each_way_to_compute_and_any_chunk(experiment, tmp_path, compute, size):
-    one = experiment(DEFAULT)
-    expected = save(evaluate(one), tmp_path / "memory")
-    found = run(one, tmp_path / "found", compute, size)
-    assert contents(found.folder) == contents(expected.folder)
-    assert without_seconds(found.folder) == without_seconds(expected.folder)
+def test_files_are_equal_for_each_way_to_compute_any_chunk_and_parts_that_stay(
+    experiment, tmp_path, compute, size, stay
+):
+    expected = save(evaluate(experiment(DEFAULT)), tmp_path / "memory")
+    found = run(experiment(DEFAULT), tmp_path / "found", compute, size, stay=stay)
     assert repr(found.facts) == repr(expected.facts)
+    assert (found.folder / files.PREDICTIONS).exists() != stay
+    if stay:
+        wanted = load(expected.folder).predicted.read("ann")
+        assert_same(found.predicted.reopened().read("ann"), wanted)
+        assert len(found.fitted) == 25
+        assert found.fitted[3].fold == 3
+        found = save(found, tmp_path / "elsewhere")
+    for name in (files.PREDICTIONS, files.CURVES, files.SCORES):
+        assert (found.folder / name).read_bytes() == (expected.folder / name).read_bytes(), name
+    fits = [
+        [replace(fit, seconds=0.0) for fit in load(each.folder).fitted]
+        for each in (found, expected)
+    ]
+    assert fits[0] == fits[1]
 
 
-@pytest.mark.slow
-def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path):
-    one = experiment(DEFAULT)
-    expected = save(evaluate(one), tmp_path / "memory")
-    folders = [tmp_path / "serial", tmp_path / "processes"]
-    for folder, compute in zip(folders, (Serial(), Processes(2)), strict=True):
-        run(one, folder, compute, 2, stay=True)
-    serial, processes = (
-        {
-            file.relative_to(folder): file.read_bytes()
-            for file in folder.rglob("*.parquet")
-            if file.parent.name != "fits"  # which have seconds
-        }
-        for folder in folders
-    )
-    assert serial == processes
-    assert len(serial) == 4 * 3 + 1  # of three chunks: predictions, curves, sums, users; scores
-    again, whole = load(folders[0]), load(expected.folder)
-    assert again.predicted.users == whole.predicted.users == tuple(map(str, USERS_OF_RUN))
-    for found, wanted in zip(again.predicted, whole.predicted, strict=True):
-        assert_same(found, wanted)
-    assert len(again.fitted) == len(whole.fitted) == 25
-    assert again.fitted[3].fold == 3
-    assert_same(again.predicted.reopened().read("ann"), whole.predicted.reopened().read("ann"))
-    save(again, tmp_path / "elsewhere")
-    assert contents(tmp_path / "elsewhere") == contents(expected.folder)
-    save(replace(again, predicted=InMemory({})), folders[0])
-    assert load(folders[0]).predicted.users == ()
-
-
-class Dies(Average):
-    """Ends its worker at one user, as an out-of-memory killer does."""
-
-    def fit(self, reviews, rows, rng):
-        if reviews.user == 1:
-            os._exit(9)
-        return super().fit(reviews, rows, rng)
-
-
-def test_a_chunk_whose_worker_dies_costs_one_user(experiment, tmp_path):
-    found = run(experiment(Dies()), tmp_path / "found", Processes(2), 3, stay=True)
-    (lost,) = (fit for fit in found.fitted if fit.status == "failed")
-    assert lost.user == "1"
-    assert found.complete == ("7", "3", "ann", "2")
-    expected = run(experiment(Average()), tmp_path / "expected", Serial(), 3)
-    for user in found.complete:
-        assert_same(found.predicted.read(user), expected.predicted.read(user))
-    assert len(list((tmp_path / "found" / "parts" / "users").iterdir())) == 2
+def test_parts_are_forgotten_where_another_result_is_saved(experiment, tmp_path):
+    found = run(experiment(Average()), tmp_path, Serial(), stay=True)
+    save(replace(found, predicted=InMemory({})), tmp_path)
+    assert load(tmp_path).predicted.users == ()
 
 
 class DyingWorkers:
@@ -413,6 +356,8 @@ def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(
                 assert_same(found.predicted.read(name(user)), wanted)
     order = list(dict.fromkeys(str(fit.user) for fit in saved.fitted))
     assert order == [str(user) for user in USERS_OF_RUN]
+    joined = list((tmp_path / PARTS / "users").iterdir())
+    assert len(joined) == len(cut(list(USERS_OF_RUN), size))
 
 
 def test_only_users_whose_log_has_changed_are_evaluated_again(kept):
@@ -447,6 +392,7 @@ def test_parts_elsewhere_are_of_one_run(tmp_path, scored):
 
     mine, theirs = kept("mine"), kept("theirs")
     mine.open(resume=False, chunk=1)
+    assert has_parts(tmp_path / "mine")
     keep(mine, *scored(1, algorithm=Average()))
     for other in (theirs, kept("theirs", "settings-2")):
         with pytest.raises(ConfigError):
@@ -459,10 +405,12 @@ def test_parts_elsewhere_are_of_one_run(tmp_path, scored):
     mine.open(resume=False, chunk=1)
     assert mine.users_if_whole(Chunk((1,))) is None
     keep(mine, *scored(1, algorithm=Average()))
+    mine.list_results([Chunk((1,))])
+    assert (mine.is_begun, has_parts(tmp_path / "mine")) == (True, True)
     mine.end([Chunk((1,))])
     predictions, fits = kept_for_good(tmp_path / "mine", as_text=False)
     assert (predictions.users, len(fits)) == ((1,), 5)
-    assert not mine.is_begun
+    assert (mine.is_begun, has_parts(tmp_path / "mine")) == (False, False)
     with pytest.raises(ConfigError):
         kept("another").check(resume=False)
     kept("another").open(resume=True, chunk=1)  # as if the folder of the run had been lost
@@ -478,13 +426,3 @@ def test_a_machine_that_does_not_see_the_folder_of_a_run_evaluates_nothing(kept)
     kept.remove()
     with pytest.raises(SrsEvalError, match="share"):
         kept.users_if_whole(Chunk((1,)))
-
-
-@pytest.mark.parametrize(
-    ("manifest", "is_begun"),
-    [({}, False), ({"at": "there"}, True), ({"at": "there", "parts": []}, False)],
-)
-def test_parts_elsewhere_are_those_of_a_run_that_is_not_finished(tmp_path, manifest, is_begun):
-    (tmp_path / PARTS).mkdir()
-    (tmp_path / PARTS / "parts.json").write_text(json.dumps(manifest))
-    assert has_parts(tmp_path) == is_begun

@@ -115,14 +115,6 @@ def test_what_is_said(golden_text):
     golden_text("remarks", "\n".join(lines))
 
 
-def test_certain_and_wrong_predictions_have_their_share_of_the_mean():
-    cost, users = 52 * math.log(2), (100, 300)
-    losses = CERTAIN.scores["log_loss"]
-    np.testing.assert_array_equal(CERTAIN.scores["log_loss_certain_wrong"], [1, 2])
-    share = (cost / users[0] + 2 * cost / users[1]) / losses.sum()
-    assert f"make up {100 * share:.0f} %" in warnings(CERTAIN)[0]
-
-
 @pytest.mark.parametrize(
     ("is_said", "scores"),
     [

@@ -64,13 +64,10 @@ class Runs(RuleBasedStateMachine):
 
     @initialize(stays=st.booleans(), steps=st.integers(0, 25))
     def begin(self, steps: int, *, stays: bool) -> None:
-        self.place, self.stays = Path(tempfile.mkdtemp()), stays
+        self.place = Path(tempfile.mkdtemp())
         self.folder = self.place / "run"
         self.used: set[str] = set()
-        self.run("Average", steps, resume=False)
-
-    def plan(self, name: str, **options: Any) -> Plan:
-        return plan(self.folder, name, stays=self.stays, **options)
+        self.run("Average", steps, resume=False, stays=stays)
 
     def begun(self) -> str:
         stamp = self.folder / PARTS / "stamp.json"
@@ -79,6 +76,7 @@ class Runs(RuleBasedStateMachine):
     def carried_out(self, name: str, steps: int, plans: Sequence[Plan]) -> bool:
         """Carry out plans, which may be killed, or refused because of other settings."""
         before = contents(self.folder)
+        was_finished = (self.folder / SUMMARY).exists() and not self.begun()
         with pytest.MonkeyPatch.context() as patch:
             dying(patch, self.folder, steps)
             try:
@@ -92,22 +90,25 @@ class Runs(RuleBasedStateMachine):
                 assert contents(self.folder) == before
                 return False
         self.used = {name}
-        assert contents(self.folder) == undisturbed(name, stays=self.stays).files
+        stays = plans[-1].options.parts_above == 0
+        ways = [True, False] if was_finished else [stays]
+        assert contents(self.folder) in [undisturbed(name, stays=way).files for way in ways]
         return True
 
-    @rule(name=NAMES, steps=st.integers(0, 25), resume=st.booleans())
-    def run(self, name: str, steps: int, *, resume: bool) -> None:
-        self.carried_out(name, steps, [self.plan(name, resume=resume)])
+    @rule(name=NAMES, steps=st.integers(0, 25), resume=st.booleans(), stays=st.booleans())
+    def run(self, name: str, steps: int, *, resume: bool, stays: bool) -> None:
+        self.carried_out(name, steps, [plan(self.folder, name, resume=resume, stays=stays)])
 
-    @rule(name=NAMES, steps=st.integers(0, 50), order=st.permutations([1, 2]))
-    def run_in_shards(self, name: str, steps: int, order: Sequence[int]) -> None:
-        shards = [self.plan(name, shard=Shard(number, 2), resume=True) for number in order]
-        self.carried_out(name, steps, [*shards, self.plan(name, is_merge=True, resume=True)])
+    @rule(name=NAMES, steps=st.integers(0, 50), order=st.permutations([1, 2]), stays=st.booleans())
+    def run_in_shards(self, name: str, steps: int, order: Sequence[int], *, stays: bool) -> None:
+        shards = [plan(self.folder, name, shard=Shard(n, 2), resume=True) for n in order]
+        merge = plan(self.folder, name, is_merge=True, resume=True, stays=stays)
+        self.carried_out(name, steps, [*shards, merge])
 
-    @rule(name=NAMES)
-    def resume(self, name: str) -> None:
+    @rule(name=NAMES, stays=st.booleans())
+    def resume(self, name: str, *, stays: bool) -> None:
         """Resume a run, which is refused if, and only if, one of other settings is there."""
-        again = self.plan(name, resume=True)
+        again = plan(self.folder, name, resume=True, stays=stays)
         begun = self.begun()
         is_done = self.carried_out(name, 1000, [again])
         assert begun in ("", again.about.stamp) if is_done else begun != again.about.stamp
@@ -123,10 +124,9 @@ class Runs(RuleBasedStateMachine):
         if (self.folder / SUMMARY).exists():
             found = load(self.folder)
             assert found.facts.algo in self.used
-            expected = undisturbed(found.facts.algo, stays=self.stays)
+            expected = undisturbed(found.facts.algo, stays=False)
             assert found.by_user.values.tolist() == expected.scores
-            if self.begun() != self.plan(found.facts.algo).about.stamp:  # it is not about to end
-                assert sum(len(each) for each in found.predicted) == found.facts.reviews
+            assert sum(len(each) for each in found.predicted) == found.facts.reviews
 
     def teardown(self) -> None:
         shutil.rmtree(self.place)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from srs_eval.stats.estimate import (
     Estimate,
@@ -54,6 +56,22 @@ def test_intervals_and_p_values_are_those_computed_elsewhere(case):
     found = estimated(values, weights)
     assert found.interval() == pytest.approx(interval, rel=1e-8, abs=1e-15)
     assert found.p_value == pytest.approx(p_value, rel=1e-8)
+    assert found.is_zero == (case == "all zero")
+
+
+@pytest.mark.parametrize("skewness", [9e-7, -9e-7, 1.1e-6, -1.1e-6, 0.1])
+def test_the_wider_of_students_and_halls_interval_is_taken_on_each_side(skewness):
+    """Also where the skewness is so small that Hall's formula has no digits."""
+    t = float(stdtrit(9, 0.995))
+    with localcontext() as context:
+        context.prec = 40
+        a, third = Decimal(skewness), Decimal(1) / 3
+        far = []
+        for at in (Decimal(t), -Decimal(t)):
+            inner = 1 + a * (at - a / 6)
+            far.append(float(3 / a * (inner**third - 1)))
+    expected = min(-t, -far[0]), max(t, -far[1])
+    assert Estimate(0.0, 1.0, skewness, 9).interval() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -119,32 +137,17 @@ def test_signs_units_order_and_scale_of_weights_change_nothing_else(values, seed
         assert other.p_value == pytest.approx(found.p_value, nan_ok=True, rel=1e-6)
 
 
-def test_a_ratio_with_zeros_below_keeps_what_is_above_them():
-    above, below = np.array([1.0, 2.0, 0.5, 0.0]), np.array([2.0, 3.0, 0.0, 0.0])
-    found = ratio_of_sums(np.append(above, 1.0), np.append(below, 2.5))
+def test_a_ratio_moves_without_a_row_as_far_as_is_said():
+    """Rows with 0 below keep what is above them."""
+    above, below = np.array([1.0, 2.0, 0.5, 0.0, 1.0]), np.array([2.0, 3.0, 0.0, 0.0, 2.5])
+    kept = [np.delete([0, 1, 2, 4], number) for number in range(4)]
+    moves = [4.5 / 7.5 - above[rest].sum() / below[rest].sum() for rest in kept]
+    found = ratio_of_sums(above, below)
     assert found.mean == pytest.approx(4.5 / 7.5)
-    total, mean = 7.5, 4.5 / 7.5
-    pairs = [(1, 2), (2, 3), (0.5, 0), (1, 2.5)]
-    moves = [(a - mean * b) / (total - b) for a, b in pairs]
-    assert found.se == pytest.approx(math.sqrt(3 / 4 * sum(move**2 for move in moves)))
-    assert found.df == pytest.approx(total**2 / (4 + 9 + 6.25) - 1)
-
-
-def test_leaving_out_a_user_moves_the_mean_as_far_as_is_said():
-    rng = np.random.default_rng(0)
-    values, weights = rng.exponential(size=12), rng.uniform(1, 3, 12)
-    whole = np.average(values, weights=weights)
-    kept = [np.delete(np.arange(12), number) for number in range(12)]
-    moves = [whole - np.average(values[rest], weights=weights[rest]) for rest in kept]
-    found = estimated(values, weights)
-    assert found.se == pytest.approx(math.sqrt(11 / 12 * np.sum(np.square(moves))))
-
-
-def test_reviews_that_are_clusters_of_their_own_are_users():
-    values = np.random.default_rng(1).exponential(size=20)
-    found, expected = clustered_mean(values, np.arange(20)), mean_of_users(values)
-    assert found.interval() == pytest.approx(expected.interval())
-    assert found.p_value == pytest.approx(expected.p_value)
+    assert found.se == pytest.approx(math.sqrt(3 / 4 * np.sum(np.square(moves))))
+    assert found.df == pytest.approx(7.5**2 / (4 + 9 + 6.25) - 1)
+    third = np.sum(np.power(moves, 3)) / np.sum(np.square(moves)) ** 1.5
+    assert found.skewness == pytest.approx(third)
 
 
 def test_variances_by_card_and_by_day_are_added():
@@ -159,19 +162,17 @@ def test_variances_by_card_and_by_day_are_added():
     assert both.skewness == pytest.approx(third / both.se**3)
     named = clustered_mean(values[::-1], 7 - 5 * card[::-1], day[::-1])
     assert named.interval() == pytest.approx(both.interval())
+    alone = clustered_mean(values, np.arange(300)), mean_of_users(values)
+    assert alone[0].interval() == pytest.approx(alone[1].interval())
+    assert alone[0].p_value == pytest.approx(alone[1].p_value)
+    twice = ratio_of_clustered_sums(*(np.tile(each, 2) for each in (values, values**2, card)))
+    once = ratio_of_clustered_sums(values, values**2, card)
+    assert twice.interval() == pytest.approx(once.interval())
 
 
 def test_one_day_or_no_review_leaves_no_interval():
     values, card = np.array([0.1, 0.3]), np.array([0, 1])
-    assert clustered_mean(values, card, np.zeros(2)) == Estimate(
-        pytest.approx(0.2), *[pytest.approx(math.nan, nan_ok=True)] * 3
-    )
+    found = clustered_mean(values, card, np.zeros(2))
+    unknown = found.se, found.skewness, found.df, *found.interval()
+    assert (found.mean, np.isnan(unknown).all()) == (pytest.approx(0.2), True)
     assert math.isnan(clustered_mean(np.zeros(0), np.zeros(0)).mean)
-
-
-def test_a_ratio_over_reviews_does_not_depend_on_their_number():
-    rng = np.random.default_rng(3)
-    above, below, card = rng.normal(size=40), rng.uniform(1, 2, 40), np.arange(40) // 4
-    once = ratio_of_clustered_sums(above, below, card)
-    twice = ratio_of_clustered_sums(np.tile(above, 2), np.tile(below, 2), np.tile(card, 2))
-    assert twice.interval() == pytest.approx(once.interval())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from srs_eval.text.addresses import has_secret, masked, secret_problem, without_secrets
 
 SECRETS = [
@@ -21,43 +19,36 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("address", SECRETS)
-def test_a_secret_is_found_and_masked_in_each_spelling(address: str) -> None:
-    assert has_secret(address)
-    assert has_secret(f"see {address} for more")
-    plain = address.replace("%40", "@")
-    message = masked(f"no answer from {plain} ({address})", address)
-    assert "S3CRET" not in message
-    assert "***" in message
+PLAIN = [
+    "postgresql://me@host:5432/db?sslmode=require",
+    "http://tracking:5000/runs@2",
+    "abfss://container@account.dfs.core.windows.net/path",
+    "sqlite:////home/me/mlflow.db",
+    "s3://bucket/key",
+    "tokens=3 password",
+]
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "postgresql://me@host:5432/db?sslmode=require",
-        "http://tracking:5000/runs@2",
-        "abfss://container@account.dfs.core.windows.net/path",
-        "sqlite:////home/me/mlflow.db",
-        "s3://bucket/key",
-        "tokens=3 password",
-    ],
-)
-def test_an_address_without_a_secret_stays(address: str) -> None:
-    assert not has_secret(address)
-    assert masked(address, address) == address
-
-
-def test_a_short_secret_does_not_change_words_and_numbers() -> None:
-    text = "http://me:1@host failed: 1 of 11 runs"
+def test_a_secret_is_found_and_masked_in_each_spelling() -> None:
+    for address in SECRETS:
+        assert has_secret(address)
+        assert has_secret(f"see {address} for more")
+        plain = address.replace("%40", "@")
+        message = masked(f"no answer from {plain} ({address})", address)
+        assert "S3CRET" not in message
+        assert "***" in message
+    for address in PLAIN:
+        assert not has_secret(address)
+        assert masked(address, address) == address
+    # A driver may see the end of the password at the first @.
+    assert masked("no S3CRET-a", "http://u:S3CRET-a@b@h") == "no ***"
+    text = "http://me:1@host failed: 1 of 11 runs"  # a short one is also a number
     assert masked(text, "http://me:1@host") == "http://me:***@host failed: 1 of 11 runs"
 
 
-def test_what_the_environment_has_is_masked() -> None:
+def test_what_the_environment_has_is_masked_and_belongs_there() -> None:
     environment = {"WAREHOUSE": "db://me:S3CRETpw@h", "MLFLOW_TRACKING_TOKEN": "S3CRETtoken"}
     text = without_secrets("Bearer S3CRETtoken, or S3CRETpw?", environment)
     assert text == "Bearer ***, or ***?"
-
-
-def test_a_refused_option_names_where_the_secret_belongs() -> None:
     assert "MLFLOW_TRACKING_URI" in secret_problem("tracking.uri")
     assert "env:" in secret_problem("data.url")

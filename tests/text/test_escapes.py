@@ -95,13 +95,9 @@ def verdict_on(tmp_path_factory):
         for number, label in enumerate((name, "other")):
             place = tmp_path_factory.mktemp("run")
             shown = name.encode("utf-8", "replace").decode()  # parquet refuses what is not UTF-8
-            columns = {
-                "user": [shown, *(f"user {n}" for n in range(7))],
-                "reviews": [100] * 8,
-                "rows": [f"{n}" for n in range(8)],
-                "log_loss": rng.uniform(0.2, 0.4, 8) + 0.1 * number,
-                "auc": rng.uniform(0.6, 0.7, 8),
-            }
+            columns = {"user": [shown, *(f"user {n}" for n in range(7))], "reviews": [100] * 8}
+            columns |= {"rows": [f"{n}" for n in range(8)], "auc": rng.uniform(0.6, 0.7, 8)}
+            columns["log_loss"] = rng.uniform(0.2, 0.4, 8) + 0.1 * number
             write_table(place / SCORES, pa.table(columns))
             summary = {"label": label, "data": name, "protocol": name, "failed": 0}
             summary |= {"when": "at_review", "interval_over": "users"}
@@ -114,40 +110,34 @@ def verdict_on(tmp_path_factory):
 
 
 @NAMES
-def test_a_name_is_printed_on_one_line_without_controls(name):
-    assert unsafe(one_line(name)) == []
+def test_a_name_is_printed_on_one_line_without_controls(name, verdict_on, capsys):
     assert "\n" not in one_line(name)
-    assert unsafe(printable(name).replace("\t", "")) == []
-    assert unsafe(heading("users", name)) == []
-    one_line(name).encode("utf-8")
     assert one_line(one_line(name)) == one_line(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["学習", "عربي \u200f", "a\u200db", "naïve–µ", "a  b", "👩\u200d🎓"]
-)
-def test_names_in_any_language_stay_as_they_are(name):
-    assert one_line(name) == name
-
-
-@NAMES
-def test_the_terminal_is_sent_no_controls(name, verdict_on, capsys):
-    console.say(terminal_text(verdict_on(name)))
+    one_line(name).encode("utf-8")
+    verdict, plain = verdict_on(name), verdict_on(PLAIN)
+    console.say(terminal_text(verdict))
     console.complain(f"{name}: no such file")
-    plain = len(terminal_text(verdict_on(PLAIN)).splitlines())
     said = capsys.readouterr()
-    assert unsafe(said.out.replace("\t", "")) == []
-    assert unsafe(said.err.replace("\t", "")) == []
-    assert len(said.out.splitlines()) == plain
-
-
-@NAMES
-def test_a_leaderboard_keeps_its_rows(name, verdict_on):
-    (plain,), (text,) = (
-        sweep_texts([run.place for run in verdict_on(label).runs]) for label in (PLAIN, name)
+    (of_plain,), (leaderboard,) = (
+        sweep_texts([run.place for run in each.runs]) for each in (plain, verdict)
     )
-    assert unsafe(printable(text)) == []
-    assert len(printable(text).splitlines()) == len(plain.splitlines())
+    for text in (one_line(name), printable(name), said.out, said.err, printable(leaderboard)):
+        assert unsafe(text.replace("\t", "")) == []
+    assert unsafe(heading("users", name)) == []
+    assert len(said.out.splitlines()) == len(terminal_text(plain).splitlines())
+    assert len(printable(leaderboard).splitlines()) == len(of_plain.splitlines())
+    as_text = json.dumps(as_json(verdict))
+    assert as_text.isascii()
+    assert json.loads(as_text)["runs"][0]["data"] == one_line(name)
+
+
+def test_names_in_any_language_stay_as_they_are(tmp_path):
+    for name in ("学習", "عربي \u200f", "a\u200db", "naïve–µ", "a  b", "👩\u200d🎓"):
+        assert one_line(name) == name
+    # A figure warns of no letter that its font lacks.
+    figure = users_figure({"log_loss": np.linspace(0.2, 0.4, 8)}, title="学習 naïve")
+    assert save_figure(figure, tmp_path, "users", formats=["svg"])
+    assert lettering("学習 naïve") == "\ufffd\ufffd naïve"
 
 
 @NAMES
@@ -163,12 +153,7 @@ def test_spreadsheets_evaluate_nothing(name, verdict_on):
         )
         assert unsafe(cell) == []
     assert "\n" not in "".join(cell for row in rows for cell in row)
-
-
-def test_numbers_stay_numbers_in_spreadsheets():
-    assert escapes.for_csv(-0.25) == -0.25
-    assert escapes.for_csv(7) == 7
-    assert escapes.for_csv("-0.25") == "'-0.25"
+    assert [escapes.for_csv(value) for value in (-0.25, 7, "-0.25")] == [-0.25, 7, "'-0.25"]
 
 
 def markdown_shape(text):
@@ -278,16 +263,3 @@ def test_figures_show_names_as_they_are(verdict_on, tmp_path):
         assert png.stat().st_size > 0
         kinds = {tag.tag.rpartition("}")[2] for tag in ElementTree.parse(svg).iter()}
         assert kinds <= of_matplotlib
-
-
-def test_a_figure_warns_of_no_letter_that_its_font_lacks(tmp_path):
-    figure = users_figure({"log_loss": np.linspace(0.2, 0.4, 8)}, title="学習 naïve")
-    assert save_figure(figure, tmp_path, "users", formats=["svg"])
-    assert lettering("学習 naïve") == "\ufffd\ufffd naïve"
-
-
-@NAMES
-def test_json_is_plain_ascii(name, verdict_on):
-    text = json.dumps(as_json(verdict_on(name)))
-    assert text.isascii()
-    assert json.loads(text)["runs"][0]["data"] == one_line(name)

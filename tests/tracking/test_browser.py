@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import time
 from pathlib import Path
-from types import ModuleType
 
-import PIL.Image
 import pytest
-from commands import SMALL, apart
 
 from srs_eval.tracking.items import Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -19,26 +15,16 @@ from srs_eval.tracking.tracker import RunInfo
 SCRIPT = Path(__file__).parents[2] / "docs" / "make_screenshots.py"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
-pytestmark = [
-    pytest.mark.nightly,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH"),
-]
 
-
-@pytest.fixture(scope="module")
-def screenshots() -> ModuleType:
+@pytest.mark.nightly
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+def test_the_view_shows_every_run_with_its_columns_and_sections(uri: str) -> None:
     specification = importlib.util.spec_from_file_location("make_screenshots", SCRIPT)
     assert specification is not None
     assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_the_view_shows_every_run_with_its_columns_and_sections(
-    uri: str, screenshots: ModuleType
-) -> None:
+    screenshots = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(screenshots)
     losses = {"avg on josh": 0.51, "fsrs6 on josh": 0.44, "lstm on josh": 0.43}
     for name, loss in losses.items():
         tracker = MlflowTracker(uri=uri, experiment="browser")
@@ -46,8 +32,7 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(
         values = {"test/log_loss": loss, "calib/smece": 0.02, "extra/number": 1.0}
         tracker.log([Value(*value) for value in values.items()])
         links = tracker.finish("finished")
-    assert links.view_url is not None
-    page = links.view_url.partition("/#/")[2]
+    page = str(links.view_url).partition("/#/")[2]
     with screenshots.mlflow_ui(uri) as address, screenshots.Browser() as browser:
         browser.open(f"{address}/#/{page}", *losses, "test\n(1)", "calib\n(1)", "extra\n(1)")
         shown = browser.evaluate("document.body.innerText")
@@ -55,19 +40,3 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(
         assert shown.index("test\n(1)") < shown.index("calib\n(1)") < shown.index("extra\n(1)")
         table = page.replace("compareRunsMode=CHART", "compareRunsMode=TABLE")
         browser.open(f"{address}/#/{table}", *losses, "test/log_loss", "calib/smece", "0.43")
-
-
-def test_pictures_of_every_page_are_made_by_the_script(
-    tmp_path: Path, screenshots: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A page is at rest soon where there are two runs.
-    sleep = time.sleep
-    monkeypatch.setattr(screenshots.time, "sleep", lambda seconds: sleep(min(seconds, 1)))
-    words = ["-m", "algo=avg,fsrs6", *SMALL, "tracking.model=true", "hydra.sweep.dir=out"]
-    assert apart(tmp_path, *words).status == 0
-    screenshots.take_pictures(f"sqlite:///{tmp_path / 'mlflow.db'}", "srs_eval", tmp_path / "made")
-    made = {path.stem: path for path in (tmp_path / "made").glob("*.png")}
-    assert set(made) == set(screenshots.PICTURES)
-    for path in made.values():
-        with PIL.Image.open(path) as image:
-            assert len(image.convert("L").resize((40, 40)).getcolors()) > 10, path.name

@@ -18,6 +18,7 @@ from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.process import StopSignal, process_is_gone
 from srs_eval.tracking.tracker import RunInfo
 
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 START = """
 import sys, time
 from pathlib import Path
@@ -28,22 +29,20 @@ tracker.start(RunInfo("run", experiment=sys.argv[2], folder=Path(sys.argv[3])))
 print("started", flush=True)
 """
 SLEEP = START + "time.sleep(60)\n"
-FINISH_AS_FAILED = (
-    START + "try:\n    time.sleep(60)\nexcept BaseException:\n    tracker.finish('failed')\n"
-)
-
-posix_only = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
-def started(program: str, uri: str, experiment: str, folder: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, uri, experiment, str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "started\n"
-    return process
+def ended(program: str, uri: str, experiment: str, folder: Path, sent: int) -> int:
+    """Start a run in a process of its own, and send it a signal, unless that is 0."""
+    words = [sys.executable, "-c", program, uri, experiment, str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        if sent:
+            process.send_signal(sent)
+        process.wait(timeout=60)
+    assert process_is_gone(process.pid)
+    assert [process_is_gone(pid) for pid in (os.getpid(), 1, 0)] == [False] * 3
+    return process.pid
 
 
 def left(uri: str, experiment: str) -> Run:
@@ -53,46 +52,40 @@ def left(uri: str, experiment: str) -> Run:
     return run
 
 
+def test_a_run_that_is_asked_to_stop_ends_as_killed_though_it_is_finished(uri: str) -> None:
+    tracker = MlflowTracker(uri=uri, experiment="stopped")
+    tracker.start(RunInfo("run"))
+    with pytest.raises(SystemExit):
+        signal.raise_signal(signal.SIGTERM)
+    tracker.finish("failed")
+    assert left(uri, "stopped").info.status == "KILLED"
+
+
 @pytest.mark.slow
-@posix_only
 @pytest.mark.parametrize(
-    ("program", "is_stopped", "status"),
-    [(SLEEP, True, "KILLED"), (FINISH_AS_FAILED, True, "KILLED"), (START, False, "FAILED")],
-    ids=["unwinds", "finishes", "leaves"],
+    ("name", "program", "sent", "status"),
+    [("unwinds", SLEEP, signal.SIGTERM, "KILLED"), ("leaves", START, 0, "FAILED")],
 )
 def test_a_run_that_is_asked_to_stop_ends_as_killed_and_one_that_is_left_as_failed(
-    uri: str,
-    tmp_path: Path,
-    program: str,
-    *,
-    is_stopped: bool,
-    status: str,
-    request: pytest.FixtureRequest,
+    uri: str, tmp_path: Path, name: str, program: str, sent: int, status: str
 ) -> None:
-    experiment = request.node.callspec.id
-    with started(program, uri, experiment, tmp_path) as process:
-        if is_stopped:
-            process.terminate()
-        process.wait(timeout=60)
-    assert left(uri, experiment).info.status == status
+    ended(program, uri, name, tmp_path, sent)
+    assert left(uri, name).info.status == status
 
 
 @pytest.mark.slow
-@posix_only
 def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resumes_it(
     uri: str, tmp_path: Path
 ) -> None:
     client = MlflowClient(tracking_uri=uri)
     folder = tmp_path / "it's"
-    with started(SLEEP, uri, "died", folder) as process:
-        process.kill()
-        process.wait(timeout=60)
+    pid = ended(SLEEP, uri, "died", folder, signal.SIGKILL)
     assert left(uri, "died").info.status == "RUNNING"
     experiment_id = client.get_experiment_by_name("died").experiment_id
     # of processes that may go on: one on another machine, one that is there
     others = [
-        client.create_run(experiment_id, tags={"host": host, "pid": str(pid)}).info.run_id
-        for host, pid in (("another", process.pid), (socket.gethostname(), os.getpid()))
+        client.create_run(experiment_id, tags={"host": host, "pid": str(of)}).info.run_id
+        for host, of in (("another", pid), (socket.gethostname(), os.getpid()))
     ]
     tracker = MlflowTracker(uri=uri, experiment="died")
     tags = []
@@ -105,41 +98,28 @@ def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resum
     assert [run.get("resumes") for run in tags] == [None, None, died.info.run_id]
     resumed = client.get_run(died.data.tags["resumed_by"])
     assert resumed.data.tags["output"] == died.data.tags["output"] == str(folder)
-    assert resumed.data.tags["resumes"] == died.info.run_id
 
 
-@posix_only
-def test_the_stop_signal_is_given_back() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    stop = StopSignal()
-    stop.install()
-    with pytest.raises(SystemExit) as ended:
-        signal.raise_signal(signal.SIGTERM)
-    assert (ended.value.code, stop.received) == (143, True)
-    stop.restore()
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
-@posix_only
-def test_a_handler_of_somebody_else_is_called_too() -> None:
-    called = []
-    before = signal.signal(signal.SIGTERM, lambda number, _frame: called.append(number))
+@pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, "of somebody else"])
+def test_the_stop_signal_is_heard_by_all_and_given_back(before: object) -> None:
+    called: list[int] = []
+    handler = before if isinstance(before, int) else lambda number, _frame: called.append(number)
+    outside = signal.signal(signal.SIGTERM, handler)
     try:
         stop = StopSignal()
         stop.install()
-        signal.raise_signal(signal.SIGTERM)
+        if before == signal.SIG_DFL:
+            with pytest.raises(SystemExit) as told:
+                signal.raise_signal(signal.SIGTERM)
+            assert told.value.code == 143
+        else:
+            signal.raise_signal(signal.SIGTERM)
+        assert stop.received == (before != signal.SIG_IGN)
+        assert called == ([] if isinstance(before, int) else [signal.SIGTERM])
         stop.restore()
+        assert signal.getsignal(signal.SIGTERM) == handler
     finally:
-        signal.signal(signal.SIGTERM, before)
-    assert (called, stop.received) == ([signal.SIGTERM], True)
-
-
-@posix_only
-def test_only_a_process_that_is_not_there_is_gone(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""], cwd=tmp_path)
-    process.wait(timeout=60)
-    assert process_is_gone(process.pid)
-    assert [process_is_gone(pid) for pid in (os.getpid(), 1, 0)] == [False] * 3
+        signal.signal(signal.SIGTERM, outside)
 
 
 @pytest.mark.nightly

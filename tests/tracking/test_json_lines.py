@@ -1,3 +1,5 @@
+"""Trackers without MLflow: lines in a file, and none."""
+
 from __future__ import annotations
 
 import json
@@ -8,29 +10,34 @@ from typing import Any
 import numpy as np
 from commands import SMALL, Here, summary_of
 
-from srs_eval.tracking.items import ArtifactFile, Param, TableRows, Value
+from srs_eval.tracking.items import ArtifactFile, Item, Param, TableRows, Value
 from srs_eval.tracking.json_lines import JsonLines
-from srs_eval.tracking.tracker import RunInfo, Tracker
+from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import RunInfo, RunLinks, Tracker
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_each_item_is_a_line(tmp_path: Path) -> None:
+def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_path: Path) -> None:
     tracker: Tracker = JsonLines()
     tracker.start(RunInfo("run", tags={"label": "avg"}, folder=tmp_path))
-    tracker.log(
-        [
-            Param("algo", "avg"),
-            Value("test/log_loss", np.float64(0.5)),
-            Value("test/auc", float("nan")),
-            TableRows("users", {"user": ["a"], "auc": np.array([np.inf])}),
-            ArtifactFile(tmp_path / "x.txt", "results"),
-        ]
-    )
-    links = tracker.finish("finished")
-    assert links.run_id == str(tmp_path / "items.jsonl")
+    given: list[Item] = [
+        Param("algo", "avg"),
+        Value("test/log_loss", np.float64(0.5)),
+        Value("test/auc", float("nan")),
+        TableRows("users", {"user": ["a"], "auc": np.array([np.inf])}),
+        ArtifactFile(tmp_path / "x.txt", "results"),
+    ]
+
+    def made() -> Iterator[Item]:
+        for number, item in enumerate(given):
+            assert len(lines(tmp_path / "items.jsonl")) == 1 + number
+            yield item
+
+    tracker.log(made())
+    assert tracker.finish("finished").run_id == str(tmp_path / "items.jsonl")
     first, *items, last = lines(tmp_path / "items.jsonl")
     assert (first["item"], first["name"], first["tags"]) == ("RunInfo", "run", {"label": "avg"})
     assert items == [
@@ -41,26 +48,10 @@ def test_each_item_is_a_line(tmp_path: Path) -> None:
         {"item": "ArtifactFile", "path": str(tmp_path / "x.txt"), "folder": "results"},
     ]
     assert (last["item"], last["status"]) == ("RunEnd", "finished")
-
-
-def test_a_run_begins_a_new_file_and_a_resumed_one_goes_on(tmp_path: Path) -> None:
-    for resumes, expected in ((False, 2), (False, 2), (True, 4)):
-        tracker = JsonLines()
+    for resumes, expected in ((True, 9), (False, 2), (True, 4)):
         tracker.start(RunInfo("run", folder=tmp_path, resumes=resumes))
         tracker.finish("failed")
         assert len(lines(tmp_path / "items.jsonl")) == expected
-
-
-def test_each_line_is_in_the_file_before_the_next_is_made(tmp_path: Path) -> None:
-    tracker = JsonLines()
-    tracker.start(RunInfo("killed at any of them", folder=tmp_path))
-
-    def values() -> Iterator[Value]:
-        for number in range(20):
-            assert len(lines(tmp_path / "items.jsonl")) == 1 + number
-            yield Value(f"test/m{number}", number)
-
-    tracker.log(values())
 
 
 def test_the_command_keeps_its_run_in_a_file_without_mlflow(here: Here) -> None:
@@ -71,3 +62,12 @@ def test_the_command_keeps_its_run_in_a_file_without_mlflow(here: Here) -> None:
     log_loss = summary_of(here.folder / "out")["metrics"]["log_loss"]["mean_users"]
     assert values["test/log_loss"] == log_loss
     assert not (here.folder / "mlflow.db").exists()
+
+
+def test_no_tracking_draws_the_items_and_keeps_none() -> None:
+    drawn = []
+    tracker: Tracker = NoTracker()
+    tracker.start(RunInfo("run"))
+    tracker.log(drawn.append(n) or Value(f"test/m{n}", n) for n in range(3))
+    assert tracker.finish("finished") == RunLinks()
+    assert drawn == [0, 1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from mlflow import MlflowClient
 from mlflow.store.db import utils as mlflow_tables
+from mlflow_server import free_port
 
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.tracking.address import store_address
@@ -100,11 +102,16 @@ def test_a_file_without_an_ending_that_is_there_may_be_a_store(tmp_path: Path) -
     assert store_address("sqlite:///runs", folder=tmp_path).database == tmp_path / "runs"
 
 
-def test_a_database_that_is_not_there_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_or_server_that_is_not_there_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     waits: list[float] = []
     monkeypatch.setattr(mlflow_tables, "time", SimpleNamespace(sleep=waits.append))
     tracker = MlflowTracker(uri="postgresql+psycopg://me:hidden-word@127.0.0.1:1/runs")
     assert "hidden-word" not in told(lambda: tracker.start(RUN))
+    server, before = f"http://127.0.0.1:{free_port()}", time.monotonic()
+    assert server in told(lambda: MlflowTracker(uri=server).start(RUN))
+    assert time.monotonic() - before < 15
     assert waits == []
 
 

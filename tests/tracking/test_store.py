@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,8 @@ def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> No
 
 
 def test_a_sqlite_store_lets_the_ui_read_while_runs_write(store: Path) -> None:
-    connection = sqlite3.connect(store)
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    connection.close()
+    with closing(sqlite3.connect(store)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import optuna
 import pytest
 from cases import rest_nightly
-from commands import QUIET, SMALL, Done, Here, apart, outcome_of, summary_of
+from commands import QUIET, SMALL, Here, apart, outcome_of, summary_of
 from mlflow import MlflowClient
-from omegaconf import OmegaConf
 
 for name in ("joblib", "submitit"):
     reason = f"hydra-{name}-launcher is needed"
     pytest.importorskip(f"hydra_plugins.hydra_{name}_launcher", reason=reason)
 
 BRIEF = (*SMALL, "figures=false", "panel=quick", "curves_per_user=0")
-HLR = ("-m", "algo=hlr", "sweep=optuna_fsrs", *BRIEF, "tracking=none", "hydra.sweeper.n_trials=2")
 LAUNCHERS = ("joblib", "submitit_local")
-AUC = ("hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize")
 PAIRS = ("hydra.sweeper.workers=2", "hydra.sweeper.n_trials=3")
-# An algorithm whose process may end in the middle of a fit, as one that runs out of memory does.
+# An algorithm whose process may end, as one that runs out of memory does.
 MORTAL = """
     import os
     from srs_eval.algorithms.half_life.hlr import Hlr
@@ -40,80 +33,32 @@ MORTAL = """
 """
 
 
-def in_folder(here: Here) -> str:
-    """Return the absolute folder: a reused worker has the one of another test."""
-    return f"hydra.sweep.dir={here.folder / 'out'}"
-
-
 def study_in(folder: Path) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("objective", "launchers"),
-    [((*AUC, *PAIRS), LAUNCHERS), ((), LAUNCHERS[:1])],
-    ids=["auc in pairs", "log_loss"],
-)
-def test_a_search_finds_the_same_with_every_launcher(
-    here: Here, objective: tuple[str, ...], launchers: tuple[str, ...]
-) -> None:
-    metric, n_trials = ("auc", 3) if objective else ("log_loss", 2)
+def test_a_search_in_pairs_finds_the_same_with_every_launcher(here: Here) -> None:
+    words = ["-m", "algo=hlr", "sweep=optuna_fsrs", *BRIEF, "tracking=none", *PAIRS]
+    words += ["hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize"]
     found = {}
-    for name in ("basic", *launchers):
+    for name in ("basic", *LAUNCHERS):
         out = here.folder / name
-        done = here(*HLR, *objective, f"hydra/launcher={name}", f"hydra.sweep.dir={out}")
+        done = here(*words, f"hydra/launcher={name}", f"hydra.sweep.dir={out}")
         assert done.status == 0, done.err
         trials = study_in(out).trials
-        summaries = [summary_of(out / f"{number}_hlr") for number in range(n_trials)]
-        reported = [summary["metrics"][metric]["mean_users"] for summary in summaries]
+        summaries = [summary_of(out / f"{number}_hlr") for number in range(3)]
+        reported = [summary["metrics"]["auc"]["mean_users"] for summary in summaries]
         assert [trial.value for trial in trials] == reported
-        best = max(reported) if metric == "auc" else min(reported)
-        assert study_in(out).best_value == best
-        assert f"best {best:.4f}, trial {reported.index(best)}" in done.out
+        assert study_in(out).best_value == max(reported)
         protocols = {summary["protocol"] for summary in summaries}
         assert protocols == {"validation80_of_srs_benchmark"}
-        tags = [summary["tags"]["trial"] for summary in summaries]
-        assert tags == [str(number) for number in range(n_trials)]
-        overlay = OmegaConf.load(out / "experiment" / "best.yaml")
+        assert [summary["tags"]["trial"] for summary in summaries] == ["0", "1", "2"]
         rows = [summary["rows_fingerprint"] for summary in summaries]
-        found[name] = ([t.params for t in trials], reported, rows, overlay)
-    assert all(found[name] == found["basic"] for name in launchers)
-
-
-@pytest.mark.nightly
-def test_a_search_by_test_rows_is_refused_with_every_launcher(here: Here) -> None:
-    words = ["protocol=srs_benchmark", "hydra/launcher=joblib", in_folder(here)]
-    done = here(*HLR, *words, "hydra.sweeper.max_failures=1")
-    assert done.status == 2
-    assert outcome_of(here.folder / "out" / "0_hlr")["exit_status"] == 2
-    assert not (here.folder / "out" / "0_hlr" / "summary.json").exists()
-
-
-@pytest.mark.slow
-def test_a_search_killed_within_a_batch_ends_as_with_the_basic_launcher(tmp_path: Path) -> None:
-    app = Path(__file__).parents[2] / "examples" / "other_app" / "train.py"
-    words = ["-m", *PAIRS, "hydra.sweeper.n_trials=6", "hydra.sweeper.pruner=none"]
-
-    def start(folder: str, launcher: str) -> subprocess.Popen[bytes]:
-        place = [f"hydra.sweep.dir={tmp_path / folder}", f"hydra/launcher={launcher}"]
-        command = [sys.executable, str(app), *words, *place]
-        return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
-
-    whole, killed = start("whole", "basic"), start("killed", "joblib")
-    while not (tmp_path / "killed" / "2").exists():
-        assert killed.poll() is None
-        time.sleep(0.005)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
-    assert [whole.wait(300), start("killed", "joblib").wait(300)] == [0, 0]
-    one, other = (
-        [(trial.params, trial.value) for trial in study_in(tmp_path / folder).trials]
-        for folder in ("whole", "killed")
-    )
-    assert len(one) == 6
-    assert one == other
+        best = (out / "experiment" / "best.yaml").read_text("utf-8").replace(name, "NAME")
+        found[name] = ([trial.params for trial in trials], reported, rows, best)
+    assert all(found[name] == found["basic"] for name in LAUNCHERS)
 
 
 @pytest.mark.slow
@@ -128,8 +73,9 @@ def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here: Here, launch
     baseline = here("algo=avg", *BRIEF, "tracking=none", f"hydra.run.dir={before}")
     assert baseline.status == 0, baseline.err
     words = ["-m", "--config-dir", "own", "algo=mine,avg", *BRIEF, f"baseline={before}"]
-    words += [f"hydra/launcher={launcher}", f"tracking.uri={store}"]
-    done = here(*words, in_folder(here))
+    # an absolute folder: a reused worker has the one of another test
+    words += [f"hydra/launcher={launcher}", f"hydra.sweep.dir={here.folder / 'out'}"]
+    done = here(*words, f"tracking.uri={store}")
     assert done.status == 0, done.err
     mine, avg = (here.folder / "out" / job for job in ("0_mine", "1_avg"))
     # the arguments of an option of one's own are known, and so not part of its label
@@ -140,7 +86,6 @@ def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here: Here, launch
     assert len({run.data.tags["sweep_id"] for run in runs}) == 1
     assert [run.info.status for run in runs] == ["FINISHED"] * 2
     assert {run.data.tags["baseline"] for run in runs} == {"avg"}
-    assert {"mine", "avg"} <= {line.partition(" ")[0] for line in done.out.splitlines()}
 
 
 @pytest.mark.nightly
@@ -153,24 +98,17 @@ def test_a_job_whose_process_ends_is_reported_and_the_others_are_kept(
     option = "_target_: mortal.Mortal\nprior_weight: 1.0\ndies: false\n"
     (tmp_path / "own" / "algo" / "mortal.yaml").write_text(option)
 
-    def run(*words: str) -> Done:
-        return apart(
-            tmp_path,
-            *("-m", "--config-dir", "own", "algo=mortal", f"hydra/launcher={launcher}"),
-            *(*BRIEF, *QUIET, *words),
-            env={"PYTHONPATH": ":".join([str(tmp_path), *sys.path])},
-            timeout=300,
-        )
+    def run(*words: str) -> None:
+        command = ["-m", "--config-dir", "own", "algo=mortal", "algo.dies=false,true"]
+        command += [f"hydra/launcher={launcher}", *BRIEF, *QUIET, *words]
+        path = ":".join([str(tmp_path), *sys.path])
+        done = apart(tmp_path, *command, env={"PYTHONPATH": path}, timeout=300)
+        assert (done.status, "Traceback" in done.text) == (1, False)
 
-    grid = run("algo.dies=false,true", "hydra.sweep.dir=grid")
-    assert grid.status == 1
-    assert "Traceback" not in grid.text
+    run("hydra.sweep.dir=grid")
     assert outcome_of(tmp_path / "grid" / "1_mortal")["status"] == "interrupted"
     words = ["hydra/sweeper=srs_eval_optuna", "protocol=validation", *PAIRS]
-    space = ["algo.dies=false,true", "hydra.sweeper.start_from_config=true"]
-    search = run(*words, *space, "hydra.sweep.dir=search")
-    assert search.status == 1
-    assert "Traceback" not in search.text
+    run(*words, "hydra.sweeper.start_from_config=true", "hydra.sweep.dir=search")
     states = [trial.state.name for trial in study_in(tmp_path / "search").trials]
     assert states == ["COMPLETE", "FAIL"]
     assert (tmp_path / "search" / "experiment" / "best.yaml").is_file()

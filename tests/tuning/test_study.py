@@ -7,12 +7,15 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import optuna
 import pytest
+from cases import rest_nightly
 from hydra.core.utils import JobReturn, JobStatus
 from optuna.trial import TrialState
 
@@ -24,64 +27,89 @@ from srs_eval.tuning.space import Space, SweepError, read_space
 from srs_eval.tuning.study import SearchStudy
 
 SPACE = read_space(["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=small"])
-OPTIONS = SearchOptions(n_trials=25, startup_trials=6, may_change=("tracking",))
+OPTIONS = SearchOptions(n_trials=10, startup_trials=4, may_change=("tracking",), pruner="median")
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
 
 
 def value_of(params: dict[str, Any]) -> float:
     return float((params["x"] - 1) ** 2 + params["n"] + (params["kind"] == "red"))
 
 
-def run(folder: Path, *, until: int, options: SearchOptions = OPTIONS) -> list[dict[str, Any]]:
-    study = SearchStudy(folder, SPACE, replace(options, n_trials=until))
-    while batch := study.propose():
-        for proposal in batch:
-            study.end(proposal, value_of(dict(proposal.params)))
-    return [trial.params for trial in study.finished()]
+def run(
+    folder: Path,
+    options: SearchOptions = OPTIONS,
+    passing: Callable[[], object] = lambda: None,
+) -> list[tuple[object, ...]]:
+    """Carry out a search that begins again where it dies, and return its trials."""
+    while True:
+        try:
+            study = SearchStudy(folder, SPACE, options)
+            while batch := study.propose():
+                passing()
+                for proposal in batch:
+                    value: float | None = value_of(dict(proposal.params))
+                    try:
+                        for step in (1, 2, 3):
+                            proposal.report(step, float(value or 0) / step)
+                            passing()
+                    except Pruned:
+                        value = None
+                    study.end(proposal, value)
+                    passing()
+            trials = sorted(study.finished(), key=lambda trial: trial.number)
+            return [(t.params, t.state, t.value, t.intermediate_values) for t in trials]
+        except Killed:
+            continue
 
 
-@pytest.mark.slow
-def test_an_interrupted_search_goes_on_as_it_would_have(tmp_path: Path) -> None:
-    whole = run(tmp_path / "whole", until=25)
-    assert len({str(params) for params in whole}) == 25
-    for begun in (2, 13):
-        run(tmp_path / "parts", until=begun)
-        # and now its process dies
-        (left,) = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
-        (again,) = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
-        assert again.repeated
-        assert not left.repeated
-        assert (again.number, dict(again.params)) == (left.number, dict(left.params))
-    assert run(tmp_path / "parts", until=25) == whole
-    assert SearchStudy(tmp_path / "parts", SPACE, OPTIONS).study.trials[-1].number == 24
+@pytest.mark.parametrize(("workers", "first"), rest_nightly(itertools.product((3, 1), range(4)), 1))
+def test_a_search_that_dies_again_and_again_ends_as_it_would_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, first: int
+) -> None:
+    options = replace(OPTIONS, workers=workers)
+    whole = run(tmp_path / "whole", options)
+    assert len({str(params) for params, *_ in whole}) == 10
+    assert {state for _, state, *_ in whole} == {TrialState.COMPLETE, TrialState.PRUNED}
+    moments, deaths = itertools.count(), range(first, 60, 9)
+
+    def passing() -> None:
+        if next(moments) in deaths:
+            raise Killed
+
+    answer = optuna.trial.Trial.should_prune
+
+    def dying_before_the_answer(trial: optuna.trial.Trial) -> bool:
+        passing()
+        return answer(trial)
+
+    monkeypatch.setattr(optuna.trial.Trial, "should_prune", dying_before_the_answer)
+    assert run(tmp_path / "parts", options, passing) == whole
+    assert next(moments) > 60
 
 
-@pytest.mark.slow
-def test_an_interrupted_batch_is_finished_as_it_would_have_been(tmp_path: Path) -> None:
+def test_the_trials_of_a_batch_are_proposed_together_and_those_left_are_said_to_be_repeated(
+    tmp_path: Path,
+) -> None:
     options = replace(OPTIONS, startup_trials=2, workers=3)
-    whole = run(tmp_path / "whole", until=8, options=options)
-    run(tmp_path / "parts", until=4, options=options)  # which ends within a batch
-    study = SearchStudy(tmp_path / "parts", SPACE, options)
+    run(tmp_path, replace(options, n_trials=4))  # which ends within a batch
+    study = SearchStudy(tmp_path, SPACE, options)
     rest = study.propose()
-    assert [proposal.number for proposal in rest] == [4, 5]
+    assert [(each.number, each.repeated) for each in rest] == [(4, False), (5, False)]
     study.end(rest[1], value_of(dict(rest[1].params)))  # and now its process dies
-    study = SearchStudy(tmp_path / "parts", SPACE, options)
-    (left,) = study.propose()
-    assert (left.number, left.repeated) == (4, True)
-    study.end(left, value_of(dict(left.params)))
-    assert run(tmp_path / "parts", until=8, options=options) == whole
-    assert len({str(params) for params in whole}) == 8
-    with pytest.raises(SweepError):
-        SearchStudy(tmp_path / "parts", SPACE, OPTIONS)
+    (left,) = SearchStudy(tmp_path, SPACE, options).propose()
+    assert (left.number, left.repeated, left.params) == (4, True, rest[0].params)
 
 
-def jobs(*values: float) -> list[JobReturn]:
+def jobs(*values: Any) -> list[JobReturn]:
     ended = [JobReturn(status=JobStatus.COMPLETED) for _ in values]
     for job, value in zip(ended, values, strict=True):
         job.return_value = value
     return ended
 
 
-@pytest.mark.slow
 def test_a_lost_job_costs_no_other_its_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,7 +122,7 @@ def test_a_lost_job_costs_no_other_its_result(
         assert len(launched) == 1 or "repeated:true" in words[0][-1] or number == 3
         return jobs(*(3.0 - number for _ in words))
 
-    options = replace(OPTIONS, n_trials=5, workers=3)
+    options = replace(OPTIONS, n_trials=5, workers=3, pruner="none")
     SearchStudy(tmp_path, SPACE, options).propose()  # and now its process dies
     found = search(tmp_path, SPACE, options, launch)
     assert launched == [(0, 3), (0, 1), (1, 1), (2, 1), (3, 2)]
@@ -110,6 +138,28 @@ def test_a_lost_job_costs_no_other_its_result(
     ]
 
 
+@pytest.mark.parametrize(
+    ("metric", "returned", "value"),
+    [
+        ("loss", np.float32(0.5), 0.5),
+        ("loss", np.int64(3), 3.0),
+        ("loss", {"auc": 1, "loss": 2}, 2.0),
+        ("brier", {"auc": 1, "loss": 2}, None),
+        ("loss", np.True_, None),
+        ("loss", True, None),
+        ("loss", "text", None),
+        ("loss", math.inf, None),
+    ],
+)
+def test_any_number_that_a_job_returns_is_a_value_and_nothing_else(
+    tmp_path: Path, metric: str, returned: object, value: float | None
+) -> None:
+    options = SearchOptions(n_trials=3, metric=metric, max_failures=1)
+    found = search(tmp_path, SPACE, options, lambda words, number: jobs(returned))
+    assert [trial.value for trial in found.trials] == [value] * (1 if value is None else 3)
+    assert (found.best is None, bool(found.complaint)) == (value is None, value is None)
+
+
 def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubted(
     tmp_path: Path, golden_text: Callable[[str, str], None]
 ) -> None:
@@ -120,7 +170,8 @@ def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubte
             file.write_text(json.dumps({key: of[number] for key, of in summaries.items()}))
             return jobs(values[number])
 
-        result = search(tmp_path / name, SPACE, replace(OPTIONS, n_trials=len(values)), launch)
+        options = replace(OPTIONS, n_trials=len(values), pruner="none")
+        result = search(tmp_path / name, SPACE, options, launch)
         assert result.best is not None
         return f"{name}: {times_told(result)}\n{doubts_told(result, result.best)}\n\n"
 
@@ -135,10 +186,11 @@ def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubte
 
 @pytest.mark.slow
 def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
-    tpe = run(tmp_path / "tpe", until=40)
-    chance = run(tmp_path / "random", until=40, options=SearchOptions(sampler="random"))
-    other = run(tmp_path / "other", until=1, options=SearchOptions(seed=1))
-    assert other != chance[:1] == tpe[:1]
+    def points(name: str, **options: Any) -> list[Any]:
+        return [params for params, *_ in run(tmp_path / name, SearchOptions(**options))]
+
+    tpe, chance = points("tpe", n_trials=40), points("random", n_trials=40, sampler="random")
+    assert points("other", n_trials=1, seed=1) != chance[:1] == tpe[:1]
     late = [sum(map(value_of, params[20:])) for params in (tpe, chance)]
     assert late[0] < late[1]
 
@@ -146,26 +198,24 @@ def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
 def test_another_search_in_the_same_folder_is_refused_with_each_difference(
     tmp_path: Path, golden_text: Callable[[str, str], None]
 ) -> None:
-    run(tmp_path, until=1)
+    options = SearchOptions(n_trials=1, startup_trials=6, may_change=("tracking",))
+    run(tmp_path, options)
     space = read_space(["x=interval(-5,6)", "n=3", "kind=red,green", "data=large"])
-    options = SearchOptions(n_trials=25, startup_trials=6, seed=7, direction="maximize", workers=2)
+    others = replace(options, seed=7, direction="maximize", workers=2)
     with pytest.raises(SweepError) as refused:
-        SearchStudy(tmp_path, space, options)
+        SearchStudy(tmp_path, space, others)
     golden_text("another_search", str(refused.value).replace(str(tmp_path), "FOLDER") + "\n")
-
-
-@pytest.mark.slow
-def test_more_trials_and_what_changes_no_number_are_no_other_search(tmp_path: Path) -> None:
-    run(tmp_path, until=2)
+    # more trials, what changes no number, and the first step where nothing is pruned
     space = Space(SPACE.searched, {**SPACE.fixed, "tracking": "tracking=none"}, SPACE.keys)
-    assert len(SearchStudy(tmp_path, space, replace(OPTIONS, n_trials=90)).finished()) == 2
-
-
-def test_a_search_without_a_result_can_be_replaced(tmp_path: Path) -> None:
-    study = SearchStudy(tmp_path, SPACE, OPTIONS)
+    more = replace(options, n_trials=90, prune_from=5)
+    assert len(SearchStudy(tmp_path, space, more).finished()) == 1
+    run(tmp_path / "pruned", replace(options, pruner="median"))
+    with pytest.raises(SweepError, match="prune_from: it was not given, and is 5"):
+        SearchStudy(tmp_path / "pruned", SPACE, replace(more, pruner="median"))
+    study = SearchStudy(tmp_path / "without a result", SPACE, options)
     study.end(*study.propose(), None)
     assert study.best() is None
-    assert SearchStudy(tmp_path, SPACE, SearchOptions(seed=3)).finished() == []
+    assert SearchStudy(tmp_path / "without a result", SPACE, others).finished() == []
 
 
 def test_a_small_space_is_gone_through_once(tmp_path: Path) -> None:
@@ -199,63 +249,21 @@ def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("pruner", ["median", "hyperband"])
 def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path, pruner: str) -> None:
-    last = {}
-    for prune_from in (0, 3):
-        options = SearchOptions(pruner=pruner, prune_from=prune_from)
-        study = SearchStudy(tmp_path / str(prune_from), SPACE, options)
-        for number in range(8):
-            (proposal,) = study.propose()
-            try:
-                for step in range(1, 6):
-                    proposal.report(step, float(number))
-            except Pruned:
-                study.end(proposal, None)
-            else:
-                study.end(proposal, float(number))
-        pruned = [t for t in study.finished() if t.state == TrialState.PRUNED]
-        last[prune_from] = min(max(trial.intermediate_values) for trial in pruned)
-    assert last[0] < 3 <= last[3]
+    def steps_of_pruned(prune_from: int) -> Iterable[int]:
+        options = replace(OPTIONS, pruner=pruner, prune_from=prune_from)
+        for _, state, _, told in run(tmp_path / str(prune_from), options):
+            if state == TrialState.PRUNED:
+                yield max(told)  # type: ignore[call-overload]
+
+    assert min(steps_of_pruned(0)) < 3
+    assert set(steps_of_pruned(3)) == {3}
 
 
-@pytest.mark.slow
-def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: Path) -> None:
-    run(tmp_path, until=1)
-    kept = SearchStudy(tmp_path, SPACE, OPTIONS).study.user_attrs["identity"]["settings"]
-    assert "prune_from" not in kept
-    SearchStudy(tmp_path, SPACE, replace(OPTIONS, prune_from=5))  # it prunes nothing
-    pruned = replace(OPTIONS, pruner="median")
-    run(tmp_path / "pruned", until=1, options=pruned)
-    with pytest.raises(SweepError, match="prune_from: it was not given, and is 5"):
-        SearchStudy(tmp_path / "pruned", SPACE, replace(pruned, prune_from=5))
-
-
-@pytest.mark.slow
-def test_a_repeated_trial_says_again_what_it_has_said_and_goes_on_where_it_went_on(
-    tmp_path: Path,
-) -> None:
-    options = SearchOptions(pruner="median")
-    study = SearchStudy(tmp_path, SPACE, options)
-    for number in range(5):
-        (proposal,) = study.propose()
-        for step in (1, 2):
-            proposal.report(step, float(number))
-        study.end(proposal, float(number))
-    (killed,) = study.propose()
-    killed.report(1, 0.0)
-    killed.trial.report(9.0, 2)  # and before the answer its process died
-    (again,) = SearchStudy(tmp_path, SPACE, options).propose()
-    again.report(1, 0.0)
-    again.report(2, 9.0)
-    again.report(3, 0.5)
-    assert again.trial.study.trials[5].intermediate_values == {1: 0.0, 2: 9.0, 3: 0.5}
-
-
-@pytest.mark.slow
 def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("srs_eval.tuning.study._PATIENCE", 0.1)
-    study = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median"))
+    study = SearchStudy(tmp_path, SPACE, OPTIONS)
     (proposal,) = study.propose()
     with sqlite3.connect(tmp_path / "optuna.db") as other:
         other.execute("BEGIN EXCLUSIVE")
@@ -264,6 +272,5 @@ def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
             study.end(proposal, 0.5)
         other.rollback()
     other.close()
-    (again,) = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median")).propose()
-    assert again.repeated
-    assert dict(again.params) == dict(proposal.params)
+    (again,) = SearchStudy(tmp_path, SPACE, OPTIONS).propose()
+    assert (again.repeated, again.params) == (True, proposal.params)

@@ -48,7 +48,7 @@ def page(verdict: Verdict, *, command: str = "") -> str:
     for number, (title, keys) in enumerate(_SECTIONS):
         chosen = [_sortable(table) for table in every if table.key.startswith(keys)]
         if chosen:
-            pictures = [(alt, _image(figure)) for where, alt, figure in drawn if where == title]
+            pictures = [_image(figure, alt) for where, alt, figure in drawn if where == title]
             scatters = _scatters(verdict) if title == "User by user" else []
             sections.append(
                 {
@@ -97,9 +97,9 @@ def _scatters(verdict: Verdict) -> list[tuple[str, str]]:
     base = verdict.baseline
     models = [model for model in verdict.order if model != base][:_SCATTERS]
     return [
-        (
+        _image(
+            _noted(verdict, _versus(verdict, model), [model, base]),
             f"{verdict.runs[model].name} and {verdict.runs[base].name}, user by user",
-            _image(_noted(verdict, _versus(verdict, model), [model, base])),
         )
         for model in models
         if not all(math.isnan(score) for score in verdict.scores[:, model])
@@ -123,12 +123,12 @@ def _sortable(table: Table) -> Table:
     return replace(table, sortable=len(table.rows) > 1 and not table.key.startswith("where_"))
 
 
-def _image(figure: Figure) -> str:
-    """Format a figure as the data of an SVG image, whose ids cannot clash with others."""
+def _image(figure: Figure, alt: str) -> tuple[str, str]:
+    """Return a description, and the data of an SVG image, whose ids cannot clash with others."""
     out = io.BytesIO()
     with house_style():
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return base64.b64encode(out.getvalue()).decode()
+    return alt, base64.b64encode(out.getvalue()).decode()
 
 
 def _title(verdict: Verdict) -> str:

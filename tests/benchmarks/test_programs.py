@@ -1,0 +1,56 @@
+"""Programs that measure: a whole command, the coverage of intervals, and power, all small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cohort import COMMAND, cost_of, make_cohort
+from interval_coverage import Quantity, missed, simulated
+from verdict_power import achieved, needed
+
+from srs_eval.data.revlogs_10k import RevlogsFolder
+from srs_eval.stats.paired import paired_mean
+from srs_eval.stats.power import power_of
+
+
+@pytest.mark.slow
+def test_a_command_is_run_and_measured_on_invented_users(tmp_path: Path) -> None:
+    make_cohort(tmp_path, users=2, reviews=300)
+    source = RevlogsFolder(tmp_path)
+    one, other = (source.read(user) for user in source.users())
+    assert len(one) == len(other) == 300
+    assert not np.array_equal(one.rating, other.rating)
+    words = [f"data.path='{tmp_path}'", "data.users=1", f"hydra.run.dir={tmp_path}", "algo=avg"]
+    held_here = np.ones(125_000_000)  # 1 GB, which the command does not hold
+    cost = cost_of([*COMMAND, *words])
+    assert (tmp_path / "summary.json").is_file()
+    assert 0.1 < cost.cpu < 60
+    assert 50e6 < cost.peak_bytes < held_here.nbytes
+    with pytest.raises(RuntimeError, match="ended with status 2"):
+        cost_of(["algo=none_such"])
+
+
+def test_misses_are_counted_on_the_side_of_the_interval() -> None:
+    first, none = np.random.default_rng(0).normal(0, 1, 400), np.zeros(400)
+    above, below = missed(Quantity("normal", first, none, np.ones(400)), 20, 600)
+    rng, truth = np.random.default_rng([0, 20]), first.mean()
+    drawn = [rng.integers(0, 400, 20) for _ in range(600)]
+    found = [paired_mean(first[users], none[users]).interval() for users in drawn]
+    assert above == np.mean([lo > truth for lo, _ in found])
+    assert below == np.mean([hi < truth for _, hi in found])
+    headline = [quantity for quantity in simulated(users=3_000) if quantity.is_headline]
+    held = [1 - sum(missed(quantity, users, 250)) for quantity in headline for users in (10, 40)]
+    assert 0.975 < np.mean(held) <= 1
+
+
+def test_the_power_that_is_reached_is_that_of_the_population() -> None:
+    drawn = np.random.default_rng(0).normal(0, 1, 400)
+    users, power = achieved((drawn - drawn.mean()) / drawn.std() - 0.5)
+    expected = [power_of(0.5, 1, int(each)) for each in users[users > 30]]
+    np.testing.assert_allclose(power[users > 30], expected, atol=0.06)
+    assert power[-1] > 0.98
+    formula, own, upper = needed(np.random.default_rng(1).exponential(1, 40), 0.4)
+    assert formula > 5
+    assert upper > own > 5

@@ -1,0 +1,280 @@
+"""Submissions that are checked, verified and accepted: nothing runs unasked, nothing changes."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contract import NAMES, built, config_of
+from omegaconf import OmegaConf
+from submissions import PREDICTIONS, Change, about, cell, column, registered, without_a_user
+
+from srs_eval.comparison.prereg import read_prereg
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.submit.checking import Asked, check
+from srs_eval.submit.command import command
+from srs_eval.submit.declared import DECLARED, _unstarted
+from srs_eval.submit.logs_check import scored_rows, source_of
+from srs_eval.submit.problems import SubmissionError
+
+SECRET = {
+    "_target_": "srs_eval.data.sql.SqlQuery",
+    "query": "SELECT CAST(content AS INT) AS card FROM read_text('/etc/hostname')",
+}
+
+
+def found_in(*folders: Path, **asked: Any) -> list[tuple[str, str]]:
+    """Kinds of the problems, and the folders they are in."""
+    problems = check([*folders], Asked(**asked)).problems
+    return [(each.kind, each.file.parent.name) for each in problems]
+
+
+ORACLE = {"_target_": "srs_eval.algorithms.oracle.Oracle"}
+BLEND = "srs_eval.algorithms.combined.blend.Blend"
+AVERAGE = {"_target_": "srs_eval.algorithms.baselines.Average"}
+ENSEMBLE = {
+    "_target_": "srs_eval.algorithms.combined.ensemble.Ensemble",
+    "members": {"a": AVERAGE, "b": ORACLE},
+}
+GOOD_ADDRESSES = "https://example.org:8080/@author/b?c=d&e=%20#f-g_h~i", "http://[::1]/a"
+BAD_ADDRESSES = (
+    *("https://user:secret@example.org/", "https://github.com\\@example.org/", "https://"),
+    *("https://example.org/\u202egro", "https://ex\u00e4mple.org/", "javascript:alert(1)"),
+    "https://example.org/'onclick='x",
+)
+BLANKS = "\u3164\u2800\u034f\ufe0f\uffa0\u200b"
+
+
+def test_addresses_and_titles_are_what_they_seem(board: Path) -> None:
+    for url in (*GOOD_ADDRESSES, *BAD_ADDRESSES):
+        about(code={"url": url, "commit": "a1"})(board / "constant")
+        kinds = [] if url in GOOD_ADDRESSES else ["type"]
+        assert [kind for kind, _ in found_in(board / "constant", logs=False)] == kinds, url
+    about(code=None)(board / "constant")
+    for title in (*BLANKS, *(f"av{blank}g" for blank in BLANKS)):
+        about(model=title)(board / "constant")
+        assert "text" in dict(found_in(board / "constant", logs=False)), title
+
+
+@pytest.mark.parametrize(
+    ("options", "places"),
+    [
+        (ORACLE, ["when", "sees_truth"]),
+        ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
+        ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
+        (ENSEMBLE, ["when", "sees_truth"]),
+        ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
+        ({"_target_": BLEND, "base": 3}, ["algorithm"]),
+        # of another place in srs_eval that knows the class
+        ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
+        # nothing is read
+        ({"_target_": "srs_eval.algorithms.recurrent.lstm.Lstm", "weights": "/dev/zero"}, []),
+    ],
+)
+def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(
+    board: Path, options: dict[str, Any], places: list[str]
+) -> None:
+    about(algorithm=options, when="previous_review", sees_truth=False)(board / "constant")
+    found = check([board / "constant"], Asked(logs=False)).problems
+    assert [problem.where for problem in found] == places
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(name: str) -> None:
+    options = OmegaConf.to_container(config_of(name))
+    started, unstarted = built(config_of(name)), _unstarted(options)
+    assert [getattr(unstarted, key) for key in DECLARED] == [
+        getattr(started, key) for key in DECLARED
+    ]
+
+
+def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:
+    reader = {"_target_": "srs_eval.data.table.ReviewTable", "path": "/etc/passwd"}
+    columns = {"_target_": "srs_eval.data.table_options.Columns", "card": "c"}
+
+    def source(options: dict[str, Any]) -> Any:
+        about(data__options=options, data__name="x", data__version="1")(board / "avg")
+        (submission,) = check([board / "avg"], Asked(logs=False)).submissions
+        return source_of(submission, board / "mine.csv", trust=False)
+
+    assert source({**reader, "columns": columns}).path == str(board / "mine.csv")
+    for further in ({"query": "q"}, {"columns": {**columns, "_target_": "os.system"}}):
+        with pytest.raises(SubmissionError):
+            source({**reader, **further})
+
+
+def test_reading_stops_when_many_users_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("srs_eval.submit.logs_check._MOST_UNLIKE", 2)
+    source = SyntheticUsers(users=10_000, seed=5, size_scale=0.02, max_reviews=900)
+    found = scored_rows(source, SrsBenchmark(), {1: 1})
+    assert (found.fingerprint, [*found.rows]) == ("", [1, 2])
+
+
+def test_an_error_of_one_submission_hides_no_others(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(folder: Path, results: object) -> Any:
+        raise KeyError(folder)
+
+    monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", fails)
+    cell("auc", math.inf)(board / "constant")
+    assert set(found_in(board)) == {("unreadable", board.name), ("range", "constant")}
+
+
+def test_a_folder_has_a_plain_name(board: Path, tmp_path: Path) -> None:
+    for name in ("-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"):
+        (board / "avg").rename(tmp_path / name)
+        assert "name" in dict(found_in(tmp_path / name)), name
+        (tmp_path / name).rename(board / "avg")
+
+
+def copied(to: str, title: str) -> Change:
+    """Copy a submission into another folder, under another title."""
+    return lambda folder: about(model=title)(Path(shutil.copytree(folder, folder.parent / to)))
+
+
+def by_hand(board: Path) -> None:
+    (board / "accepted.yaml").write_text("submissions: {avg: [{mark: best}]}\n")
+
+
+def elsewhere(target: str) -> Change:
+    return about(algorithm={"_target_": target})
+
+
+def of_data(**options: str) -> Change:
+    return about(data__options=options, data__name="x", data__version="1")
+
+
+def linked(board: Path) -> None:
+    (board / "again").symlink_to(board / "avg")
+
+
+OTHERS = about(protocol={"name": "mine", "version": "1", "options": {"_target_": "a.B"}})
+# Commands, and changes of folders between them.
+Flows = dict[str, list[str | tuple[str, Change]]]
+ACCEPTING: Flows = {
+    "an accepted submission stays as it is": [
+        *("accept avg", ("avg", cell("auc", 0.75)), "check ."),
+        *(("avg", about(data__version="3")), "check .", ("avg", shutil.rmtree), "check ."),
+    ],
+    "versions are appended": [
+        *("accept avg note=first", "accept constant", "check .", "accept avg note=again"),
+        *(("avg", about(description="Another.")), "check .", "accept avg note=second", "check ."),
+    ],
+    "predictions are part of what is accepted": [
+        *("accept avg", ("avg", lambda folder: (folder / PREDICTIONS).unlink())),
+        *("check .", "accept avg", "check ."),
+    ],
+    "a version of the protocol that there is not": [
+        *("accept avg", ("avg", about(protocol__version="99")), "accept avg"),
+    ],
+    "of another board": [
+        *("accept avg", ("constant", OTHERS), ("avg", OTHERS), "accept constant", "accept avg"),
+    ],
+    "fewer users than the board has": [
+        *("accept avg", ("constant", without_a_user), "check . logs=false"),
+        *("check constant logs=false", "accept constant"),
+    ],
+    "a copy whose folder has the name": [
+        *("accept avg", ("avg", copied("AVG", "another")), "accept AVG"),
+    ],
+    "a copy whose title looks the same": [
+        *("accept avg", ("avg", copied("copy", "\uff21VG")), "accept copy"),
+    ],
+    "a copy of what was not accepted": [
+        *(("constant", copied("a_copy", "mine")), "check .", "accept a_copy", "accept constant"),
+        *(("a_copy", shutil.rmtree), "accept constant"),
+    ],
+    "what an algorithm declares now": [
+        *("accept avg", ("constant", about(algorithm=ORACLE)), "accept constant", "check avg"),
+    ],
+    "no leaderboard": ["check ..", (".", by_hand), "check ."],
+    "a link beside": [(".", linked), "check .", "check again", "check avg"],
+}
+VERIFYING: Flows = {
+    "equal scores, and others": [
+        *("verify constant", "accept constant mark=verified", "check ."),
+        *(("constant", about(algorithm__p=0.7)), "verify constant"),
+        *(("constant", about(algorithm__p=0.8, parameters=7)),),
+        *(("constant", column("fit.fits", of=1)), "verify constant"),
+    ],
+    "scores within a tolerance": [
+        *(("constant", about(algorithm__p=0.8001)), "verify constant"),
+        *("verify constant tolerance=0.001", "accept constant mark=verified tolerance=0.001"),
+    ],
+    "a program": [("avg", elsewhere("os.system")), "check .", "verify avg"],
+    "code of others": [("avg", elsewhere("submissions.about")), "check .", "verify avg"],
+    "what is no algorithm": [("avg", elsewhere("srs_eval.new.command")), "check .", "verify avg"],
+    "a query": [
+        *(("avg", of_data(**SECRET)), "check avg data.path=avg", "verify avg data.path=avg"),
+    ],
+    "a source of others": [
+        *(("avg", of_data(_target_="submissions.Source", path="x")), "check avg data.path=avg"),
+        "verify avg data.path=avg",
+    ],
+}
+
+
+def stated(decision: str | None, digest: str = "") -> Change:
+    """State a verdict on the hypothesis in the file, or in that of a digest."""
+
+    def change(folder: Path) -> None:
+        of = digest or read_prereg(folder.parent / "prereg" / "one.yaml").digest
+        prereg = {"digest": of, "decision": decision, "verdict": [], "content": {}}
+        about(prereg=prereg)(folder)
+
+    return change
+
+
+REGISTERING: Flows = {
+    "a verdict that the scores say": [
+        *((".", registered("one")), ("avg", stated("undecided")), "check . logs=false"),
+        *(("avg", stated(None)), "check avg logs=false"),
+        # the digest is no longer that of a file
+        *((".", registered("one", model="mine", baseline="avg")), "check . logs=false"),
+        *(("avg", stated(None)), "check . logs=false"),
+    ],
+    "other verdicts": [
+        *((".", registered("one")), ("avg", stated("kept")), "check . logs=false"),
+        *("check avg logs=false", ("avg", stated("kept, 1 deviation")), "check . logs=false"),
+    ],
+    "a digest of no file": [
+        *(("avg", stated("kept", digest="0" * 64)), "check . logs=false"),
+        *((".", registered("one")), "check . logs=false"),
+    ],
+}
+FLOWS = {"accepting": ACCEPTING, "verifying": VERIFYING, "registering": REGISTERING}
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_commands_say_what_is_in_the_file(
+    good: Path,
+    tmp_path: Path,
+    name: str,
+    golden_text: Callable[[str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = []
+    for number, (about_it, steps) in enumerate(FLOWS[name].items()):
+        board = Path(shutil.copytree(good, tmp_path / str(number) / "board"))
+        monkeypatch.chdir(board)
+        told.append(f"=== {about_it}")
+        for step in steps:
+            if isinstance(step, str):
+                status = command(step.split())
+                said = capsys.readouterr()
+                told += [f"$ {step} -> {status}", said.out + said.err]
+            else:
+                step[1](board / step[0])
+        record = board / "accepted.yaml"
+        told += [record.read_text("utf-8")] if record.exists() else []
+    text = "\n".join(told).replace(f"{tmp_path}/", "")
+    text = re.sub(r"\b\d{4}-\d\d-\d\d\b", "DAY", re.sub(r"\b[0-9a-f]{16,}\b", "DIGEST", text))
+    golden_text(f"submit_{name}", text)
