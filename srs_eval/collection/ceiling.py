@@ -13,9 +13,9 @@ from srs_eval.collection.words import (
     between_or_not,
     explained,
     log_loss,
-    percent,
 )
 from srs_eval.stats.significance import ALPHA, holm
+from srs_eval.text.console import percent
 from srs_eval.text.table import Table
 
 QUESTION = "How good can it get?"

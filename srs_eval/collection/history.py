@@ -9,9 +9,9 @@ import numpy as np
 
 from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.study import Study, difference, left_out
-from srs_eval.collection.words import Change, log_loss, percent
+from srs_eval.collection.words import Change, log_loss
 from srs_eval.stats.significance import ALPHA
-from srs_eval.text.console import counted
+from srs_eval.text.console import counted, percent
 
 QUESTION = "How much history do I need, and why do my parameters jump?"
 

@@ -9,10 +9,10 @@ import numpy as np
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.collection.section import Paste, Section
 from srs_eval.collection.study import MAY, Study, difference, difference_on, reason_of
-from srs_eval.collection.words import Change, between_or_not, explained, log_loss, percent
+from srs_eval.collection.words import Change, between_or_not, explained, log_loss
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
-from srs_eval.text.console import counted
+from srs_eval.text.console import counted, percent
 from srs_eval.text.table import Table
 
 _DECIMALS = 4

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from srs_eval.collection.words import between, percent
+from srs_eval.collection.words import between
+from srs_eval.text.console import percent
 from srs_eval.text.table import Table
 
 _LETTERS = 25

@@ -130,12 +130,13 @@ def pair(verdict: Verdict, model: int, other: int) -> dict[str, Any]:
     (ours, theirs), reviews = scores[kept].T, verdict.paired.reviews[kept]
     sign = verdict.leaderboard.sign
     counts = paired_signs(sign * ours, sign * theirs)
-    most = extremes(scores[kept], kept.tolist(), 1, sign=sign)[0]
+    users = [verdict.paired.users[n] for n in kept]
+    most = extremes(scores[kept], users, 1, sign=sign)[0]
     return {
         "n_users": len(kept),
         "counts": counts,
         "share": counts.interval(),
-        "extremes": [[(str(verdict.paired.users[n]), gap) for n, gap in each] for each in most],
+        "extremes": [[(str(user), gap) for user, gap in each] for each in most],
         "histogram": histogram(ours - theirs, zero=True),
         **{name: _weighted(ours, theirs, reviews, name) for name in WEIGHTINGS},
     }

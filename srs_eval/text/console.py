@@ -45,6 +45,17 @@ def number(value: float, digits: int = 4) -> str:
     return "-" if math.isnan(value) else f"{value:z.{digits}f}"
 
 
+def percent(value: float, digits: int = 1, *, sign: bool = False) -> str:
+    """Format a share in percent; a dash if it is undefined.
+
+    Examples
+    --------
+    >>> percent(0.8954), percent(-0.004, sign=True), percent(float("nan"))
+    ('89.5 %', '-0.4 %', '-')
+    """
+    return "-" if math.isnan(value) else f"{100 * value:{'+' if sign else ''}z.{digits}f} %"
+
+
 def interval(low: float, high: float, digits: int = 4) -> str:
     """Format an interval, with enough digits to show the signs of its bounds.
 

@@ -69,9 +69,9 @@ class Table:
     sortable: bool = False  # By a click, in HTML
 
     @classmethod
-    def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Self:
-        """Return a table of records, which have the same names."""
-        return cls(list(records[0]), [list(each.values()) for each in records])
+    def of_records(cls, records: Sequence[Mapping[str, Any]], **options: Any) -> Self:
+        """Return a table of one record or more, which have the same names in the same order."""
+        return cls(list(records[0]), [list(each.values()) for each in records], **options)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the values of each row by column."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from srs_eval.comparison.leaderboard import Leaderboard
-from srs_eval.comparison.report.words import level_text, p_text, percent, share_interval, signed
-from srs_eval.comparison.standing import Standing
+from srs_eval.comparison.report.words import level_text, p_text, share_interval, signed
+from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Fact, Strata, Stratum
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import Run
-from srs_eval.text.console import counted, interval, number
+from srs_eval.text.console import counted, interval, number, percent
 from srs_eval.text.table import Cell, Table
 
 _WEIGHTED = {
@@ -23,7 +23,7 @@ _WEIGHTED = {
         "only for comparison with published tables that weight so; ",
     ),
 }
-_NAMED = ("run", "when")
+_UNTESTED = {"interval": "", "level": "", "p": ""}
 _NOTICEABLE = 0.05  # users by which an effective number of users is smaller
 # The leader, and models not significantly different from it, are highlighted.
 _ALIKE = ("best", "leads", "identical", "not significantly different")
@@ -60,16 +60,17 @@ def tables(verdict: Verdict) -> Iterator[Table]:
 def leaderboard(verdict: Verdict, board: Leaderboard) -> Table:
     """Tabulate the leaderboard of one weighting of users."""
     title, meaning = _WEIGHTED[board.weighting]
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     bold = set()
     for model in board.order:
         standing, run = board.to_best[model], verdict.runs[model]
         bold |= {len(rows)} if standing.average.verdict in _ALIKE else set()
         mean, lo, hi = (float(of[model]) for of in (board.mean, board.lo, board.hi))
-        score = mean, interval(lo, hi)
-        rows.append((*_named(run), *score, *difference_cells(standing)))
+        score = {verdict.metric: mean, "99 % interval": interval(lo, hi)}
+        rows.append({**_named(run), **score, **_difference(standing, "to best")})
         rows += [
-            (*_named(other), *score, "", "", "", "", f"identical to {run.name}")
+            {**_named(other), **score, "to best": "", **_UNTESTED, "on average": alike}
+            for alike in [f"identical to {run.name}"]
             for other in verdict.paired.duplicates_of(run)
         ]
     rests = counted(board.n_users, "user")
@@ -77,35 +78,30 @@ def leaderboard(verdict: Verdict, board: Leaderboard) -> Table:
         rests = verdict.coverage.shortly
     if board.n_users - board.effective >= _NOTICEABLE:
         rests += f", as precise as {board.effective:,.1f} users of equal weight"
-    return Table(
+    return Table.of_records(
+        rows,
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",
         caption=f"{rests}; {meaning}to best: mean paired difference to the leader among the runs "
         "that predict at the same time, with its p and its interval, both adjusted for the "
         "selection of the leader on the same scores: the level is higher the more models ahead "
         "are not worse. The verdict is p at 1 %",
-        headers=(
-            *(*_NAMED, verdict.metric, "99 % interval", "to best"),
-            *("interval", "level", "p", "on average"),
-        ),
-        rows=rows,
         align="ll",
         bold=bold,
     )
 
 
-def difference_cells(standing: Standing) -> list[str]:
+def _difference(standing: Standing, to: str) -> dict[str, str]:
     """Format a mean difference: its size, interval, level, p, and verdict."""
-    answer = standing.average
-    if math.isnan(standing.difference.mean):
-        return ["", "", "", "", answer.verdict]
-    return [
-        signed(standing.difference.mean),
-        interval(answer.lo, answer.hi),
-        level_text(answer),
-        p_text(answer.p_value),
-        answer.verdict,
-    ]
+    answer, mean = standing.average, standing.difference.mean
+    tested = {to: "", **_UNTESTED}
+    if not math.isnan(mean):
+        tested = {to: signed(mean), **_tested(answer, interval(answer.lo, answer.hi))}
+    return {**tested, "on average": answer.verdict}
+
+
+def _tested(answer: Answer, bounds: str) -> dict[str, str]:
+    return {"interval": bounds, "level": level_text(answer), "p": p_text(answer.p_value)}
 
 
 def majorities(verdict: Verdict) -> Iterator[Table]:
@@ -126,17 +122,9 @@ def majority(
         counts, answer = standings[model].counts, standings[model].users
         if model == other or not sum(counts):
             continue
-        rows.append(
-            (
-                verdict.runs[model].marked,
-                *counts,
-                percent(counts.share),
-                share_interval(answer.lo, answer.hi),
-                level_text(answer),
-                p_text(answer.p_value),
-                answer.verdict,
-            )
-        )
+        tested = _tested(answer, share_interval(answer.lo, answer.hi))
+        shown = (*counts, percent(counts.share), *tested.values(), answer.verdict)
+        rows.append((verdict.runs[model].marked, *shown))
     name = verdict.runs[other].name
     return Table(
         key=key,
@@ -144,10 +132,7 @@ def majority(
         caption=f"Users for whom the run is better than {name}, worse, and alike; share: better "
         "among those who differ, with the interval of Clopper and Pearson; p: exact sign test. "
         "Level and p are adjusted as in the table of means",
-        headers=(
-            *("run", "better", "worse", "alike", "share"),
-            *("interval", "level", "p", "for most users"),
-        ),
+        headers=("run", "better", "worse", "alike", "share", *_UNTESTED, "for most users"),
         rows=rows,
     )
 
@@ -164,17 +149,11 @@ def beside(verdict: Verdict) -> Table:
         ]
         caption += f"; {metric}: mean prediction less share of recalls, where a run predicts so"
         caption += ", and the number of users for whom it does" if several else ""
-    return Table(
-        key="beside",
-        title="Other metrics",
-        caption=caption,
-        headers=(*_NAMED, *columns),
-        rows=[
-            (*_named(verdict.runs[model]), *(of[model] for of in columns.values()))
-            for model in verdict.order
-        ],
-        align="ll",
-    )
+    rows = [
+        {**_named(verdict.runs[n]), **{name: of[n] for name, of in columns.items()}}
+        for n in verdict.order
+    ]
+    return Table.of_records(rows, key="beside", title="Other metrics", caption=caption, align="ll")
 
 
 def against(verdict: Verdict) -> Table:
@@ -184,18 +163,19 @@ def against(verdict: Verdict) -> Table:
     over = "user by user"
     if verdict.leaderboard.n_users == 1:
         over = "review by review, with standard errors clustered by card and by day"
-    return Table(
+    standings = verdict.leaderboard.to_baseline
+    rows = [
+        {**_named(verdict.runs[n]), **_difference(standings[n], "difference")}
+        for n in verdict.order
+        if n != base
+    ]
+    return Table.of_records(
+        rows,
         key="against_baseline",
         title=f"Against {verdict.runs[base].name}",
         caption=f"Mean paired difference, {over}; {lower} 0 is better than the baseline. Interval "
         "and p are both adjusted for the number of comparisons by Holm's method, and those of the "
         "leader for its selection, as in the leaderboard",
-        headers=(*_NAMED, "difference", "interval", "level", "p", "on average"),
-        rows=[
-            (*_named(verdict.runs[n]), *difference_cells(verdict.leaderboard.to_baseline[n]))
-            for n in verdict.order
-            if n != base
-        ],
         align="ll",
     )
 
@@ -203,38 +183,26 @@ def against(verdict: Verdict) -> Table:
 def sources(verdict: Verdict) -> Table:
     """Tabulate data, protocol, fits, settings and folder of each run."""
     rows = [
-        (
-            *_named(run),
-            run.data,
-            run.protocol,
-            len(run.rows),
-            run.fits.in_words or "as planned",
-            str(run.summary.get("tags", {}).get("config_hash", "-")),
-            str(run.place),
-        )
+        {
+            **_named(run),
+            "data": run.data,
+            "protocol": run.protocol,
+            "users scored": len(run.rows),
+            "exceptional fits": run.fits.in_words or "as planned",
+            "settings": run.summary.get("tags", {}).get("config_hash", "-"),
+            "folder": run.place,
+        }
         for run in verdict.paired.every_run
     ]
-    return Table(
-        key="runs",
-        title="Where they come from",
-        caption="In the order they were given; settings: digest of the configuration",
-        headers=(
-            *_NAMED,
-            "data",
-            "protocol",
-            "users scored",
-            "exceptional fits",
-            "settings",
-            "folder",
-        ),
-        rows=rows,
-        align="l" * 8,
+    caption = "In the order they were given; settings: digest of the configuration"
+    return Table.of_records(
+        rows, key="runs", title="Where they come from", caption=caption, align="l" * 8
     )
 
 
-def _named(run: Run) -> tuple[str, str]:
+def _named(run: Run) -> dict[str, str]:
     """Format the name of a run, and when its predictions are made."""
-    return run.marked, run.when.replace("_", " ")
+    return {"run": run.marked, "when": run.when.replace("_", " ")}
 
 
 def shares(verdict: Verdict) -> Table:
@@ -267,13 +235,13 @@ def ranks(verdict: Verdict) -> Table:
         for group in verdict.leaderboard.groups.values()
         for model in sorted(group, key=lambda n: (math.isnan(found[n]), found[n]))
     ]
-    return Table(
+    rows = [{**_named(verdict.runs[n]), "mean rank": number(float(found[n]), 3)} for n in order]
+    return Table.of_records(
+        rows,
         key="ranks",
         title="Mean ranks",
         caption="Over users, among the runs with the same leader: 1 is best, ties share a rank; "
         "the sizes of differences are ignored",
-        headers=(*_NAMED, "mean rank"),
-        rows=[(*_named(verdict.runs[m]), number(float(found[m]), 3)) for m in order],
         align="ll",
     )
 
@@ -287,7 +255,7 @@ def strata_table(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[S
     sizes = (Cell(percent(s.share), counted(s.n_clusters, noun)) for s in strata)
     rows = [("share of reviews", *sizes)]
     for model, at in places.items():
-        cells = (_difference(stratum, at, largest) for stratum in strata)
+        cells = (_in_stratum(stratum, at, largest) for stratum in strata)
         rows.append((verdict.runs[model].marked, *cells))
     base = verdict.runs[verdict.baseline].name
     return Table(
@@ -325,7 +293,7 @@ def extremes(verdict: Verdict) -> Table:
     )
 
 
-def _difference(stratum: Stratum, run: int, largest: float) -> Cell:
+def _in_stratum(stratum: Stratum, run: int, largest: float) -> Cell:
     """Format the difference of a run, shaded by its size where the interval excludes 0."""
     gap, lo, hi = (float(of[run]) for of in (stratum.gap, stratum.lo, stratum.hi))
     below = "" if math.isnan(lo) else interval(lo, hi, 3)
