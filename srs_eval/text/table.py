@@ -73,10 +73,6 @@ class Table:
         """Return a table of one record or more, which have the same names in the same order."""
         return cls(list(records[0]), [list(each.values()) for each in records], **options)
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the values of each row by column."""
-        return (dict(zip(self.headers, row, strict=True)) for row in self.rows)
-
     @property
     def alignment(self) -> str:
         """Alignment of every column."""
