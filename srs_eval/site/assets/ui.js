@@ -2,30 +2,21 @@
 // The data of a board come as scripts, which a page may load from a folder as well as from a server;
 // browsers refuse to fetch other files from a folder. Each calls `receive` with its content.
 const data = (() => {
-  const found = new Map();
   const root = document.querySelector("main").dataset.board;
-  function promised(key) {
-    if (!found.has(key)) {
-      const each = {};
-      each.promise = new Promise(resolve => { each.resolve = resolve; });
-      found.set(key, each);
-    }
-    return found.get(key);
-  }
+  const [promises, resolvers] = [new Map(), new Map()];
 
   function loaded(key) {
-    const each = promised(key);
-    if (!each.asked && key !== "board") {
-      each.asked = true;
+    if (!promises.has(key)) {
+      promises.set(key, new Promise(resolve => resolvers.set(key, resolve)));
       const script = document.createElement("script");
       script.src = `${root}/${key}.js`;
       script.onerror = () => ui.fail(`${script.src} cannot be read`);
       document.head.append(script);
     }
-    return each.promise;
+    return promises.get(key);
   }
 
-  return { receive: (key, content) => promised(key).resolve(content), loaded };
+  return { receive: (key, content) => resolvers.get(key)(content), loaded };
 })();
 
 // Elements, numbers as text, and the state of a page, which is kept in its address.
