@@ -279,6 +279,7 @@ caught(
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
 caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
+caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 caught(RARE, "a few reviews", learns("DividesByASpread", divides_by_a_spread))
 
 

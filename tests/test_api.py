@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import cache
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -60,6 +61,7 @@ class Constant:
         return np.full(len(rows), self.parameters[0])
 
 
+@cache
 def log(users=("ann", "ben"), cards=40, reviews=8):
     """A log of cards that are reviewed every 1 to 3 days, in any order."""
     rng = np.random.default_rng(0)
@@ -104,7 +106,7 @@ def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
     from srs_eval.commands.export import command as export
     from srs_eval.commands.run import command
 
-    frame = log(["ann"]).drop(columns="learner")
+    frame = log(("ann",)).drop(columns="learner")
     file = tmp_path / "frame.csv"
     frame.to_csv(file, index=False)
     words = ["algo=avg", "data=csv", f"data.path={file}", "panel=quick"]
@@ -176,16 +178,18 @@ REFUSED = {
     "a format that is none": lambda: failing().export("ankii", user="ann"),
     "no version of FSRS": lambda: failing().export("anki", user="ann"),
     "predictions after a failed fit": lambda: failing().predict(),
-    "predictions for somebody else": lambda: failing().predict(log(["eve"])),
+    "predictions for somebody else": lambda: failing().predict(log(("eve",))),
     "curves that a model has not": lambda: se.fit(Rate(), log(), **NAMES).predict_at(3),
     "figures of nothing": lambda: failed_for_all().plot_roc(),
 }
 
 
+@cache
 def failing():
     return se.fit(Rate(broken_for=("ben",)), log(), **NAMES, progress=False)
 
 
+@cache
 def failed_for_all():
     return evaluated(Rate(broken_for=("ann", "ben")), log(), **NAMES)
 
@@ -227,8 +231,7 @@ def test_an_evaluation_is_labelled_by_what_is_not_usual():
     assert made.facts.label == "Rate(shift=0.01)"
     assert sorted(made.scores.index) == ["ann", "ben"]
     assert evaluated(Rate(), log(), name="mine", **NAMES).facts.label == "mine"
-    made = evaluated("moving_avg", log(), rate=0.1, **NAMES)
-    assert made.facts.label == "moving_avg(rate=0.1)"
+    assert evaluated("fsrs45_default", log(), **NAMES).facts.label == "fsrs45_default"
 
 
 def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
@@ -242,7 +245,7 @@ def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
     fitted = failing()
     assert "1 of 2 fits failed" in repr(fitted)
     assert fitted.parameters.isna()[0].to_dict() == {"ann": False, "ben": True}
-    frame = pd.concat([log(), log(["eve"], cards=1)])
+    frame = pd.concat([log(), log(("eve",), cards=1)])
     fitted = se.fit("avg", frame, **NAMES, progress=False)
     assert fitted.fits["status"].to_dict() == {"ann": "ok", "ben": "ok", "eve": "skipped"}
     assert set(fitted.predict()["user"]) == {"ann", "ben"}
@@ -271,7 +274,7 @@ def test_a_pickled_result_keeps_its_predictions_and_fits(result, tmp_path):
 
 
 def test_names_from_data_are_escaped():
-    data = log(["<script>"])
+    data = log(("<script>",))
     made = evaluated("avg", data, name="<b>$x$</b>", **NAMES)
     for shown in (made, se.fit("avg", data, **NAMES, progress=False)):
         html = shown._repr_html_()
@@ -313,16 +316,21 @@ def test_a_fit_to_everything_predicts_and_exports():
 
 def test_recall_in_some_days_is_what_is_predicted_of_a_review_then():
     """Each card is given a last review so many days later, which the fit knows nothing of."""
-    frame = log(["ann"]).drop(columns="learner")
-    fitted = se.fit("fsrs6", frame, fit="s0", **OF_ONE, progress=False)
+    frame = log()
+    fitted = se.fit("fsrs6", frame, fit="s0", **NAMES, progress=False)
     found = fitted.predict_at([1, 7, 30])
-    assert list(found.index) == list(range(3 * frame["item"].nunique()))
-    last = frame.sort_values("answered_at").drop_duplicates("item", keep="last")
+    assert (fitted.predict_at(0)["recall"] > found["recall"][::3].max()).all()
+    for days in (-1, [], [[1]], np.nan):
+        with pytest.raises(ConfigError):
+            fitted.predict_at(days)
+    cards = frame.sort_values("answered_at").drop_duplicates(["learner", "item"], keep="last")
+    assert list(found.index) == list(range(3 * len(cards)))
     for days, of_days in found.groupby("days"):
-        later = last.assign(answered_at=last["answered_at"] + pd.Timedelta(days=days))
-        expected = fitted.predict(pd.concat([frame, later])).groupby("card")["p"].last()
-        actual = of_days.set_index("card")["recall"][expected.index]
-        assert len(actual) > 10  # the others' first intervals are rare
+        later = cards.assign(answered_at=cards["answered_at"] + pd.Timedelta(days=days))
+        seen = fitted.predict(pd.concat([frame, later]))
+        expected = seen.groupby(["user", "card"])["p"].last()
+        actual = of_days.set_index(["user", "card"])["recall"][expected.index]
+        assert len(actual) > 20  # the others' first intervals are rare
         np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 

@@ -124,6 +124,9 @@ def test_a_long_fit_is_reported_with_its_user(monkeypatch, capsys):
     assert 1 < len(lines) < 6  # each after twice the time of the one before
     assert all("ann" in line for line in lines)
     assert all(line.endswith(", 0 s of CPU time") for line in lines)  # it only waited
+    with FitLimits(report=True).applied("ben", 0):
+        time.sleep(0.15)
+    assert "user ben, fold 0" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")

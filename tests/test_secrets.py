@@ -28,6 +28,7 @@ WORDS = (
 FILES = (
     f"tracking: {{uri: 'http://bob:{SECRET}@127.0.0.1:1'}}",
     "tracking: {uri: 'http://bob:${oc.env:PASSWORD}@127.0.0.1:1'}",
+    "tracking: {uri: '${oc.env:ADDRESS}'}",
     f"hydra: {{sweeper: {{params: {{parts: 's3://a:{SECRET}@b/c'}}}}}}",
 )
 
@@ -36,6 +37,7 @@ def test_a_password_in_an_option_is_refused_before_anything_is_saved(
     here: Here, monkeypatch: pytest.MonkeyPatch, golden_text: Callable[[str, str], None]
 ) -> None:
     monkeypatch.setenv("PASSWORD", SECRET)
+    monkeypatch.setenv("ADDRESS", f"http://bob:{SECRET}@127.0.0.1:1")
     (here.folder / "c" / "experiment").mkdir(parents=True)
     text = ""
     for word in (*WORDS, *FILES):

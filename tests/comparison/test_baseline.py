@@ -107,7 +107,7 @@ def test_the_first_finished_job_that_scored_the_same_is_the_baseline(
     assert first_alike(job("3_first"), tmp_path) is None
     forget_outcomes(tmp_path)
     job("4_else", [101, 102])
-    job("5_lacks", failed=[3])
+    job("0_lacks", failed=[3])
     assert first_alike(job("6_avg"), tmp_path) is None
     job("7_second")
     job("11_later")

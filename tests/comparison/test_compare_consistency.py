@@ -11,8 +11,7 @@ import pytest
 from tables_back import tables_of_latex
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report.files import latex, markdown
-from srs_eval.comparison.report.html import page
+from srs_eval.comparison.report.files import latex
 from srs_eval.comparison.report.words import headline
 from srs_eval.results.run import TIMES, Run
 
@@ -123,20 +122,3 @@ def test_no_cell_or_sentence_contradicts_another(block):
         for sentence in groups.values():
             if "predicts best" in sentence and all(run.is_eligible for run in verdict.runs):
                 assert not any(words in sentence for words in list(SAID.values())[1:])
-
-
-def test_bold_is_the_same_in_every_format(page_without_images):
-    for seed in range(6):
-        verdict = random_comparison(seed)
-        tables = tables_of_latex(latex(verdict))
-        in_latex = latex(verdict).split("\\label{tab:")[1:]
-        in_markdown = markdown(verdict).split("\n## ")[1:]
-        in_html = page(verdict).split("<h3 id=")[1:]
-        for key, *sections in zip(tables, in_latex, in_markdown, in_html, strict=True):
-            bold = [
-                re.findall(r"\\textbf\{(\w+)", sections[0]),
-                re.findall(r"\*\*(\w+)", sections[1].partition("\n|")[2]),
-                re.findall(r'<tr class="bold"><td class="text">(\w+)', sections[2]),
-            ]
-            assert bold[0] == bold[1] == bold[2], key
-            assert bold[0] or not key.startswith("leaderboard_users")

@@ -29,6 +29,7 @@ REGISTERED = {
     **{"smallest_difference": 0.01, "users": 12, "data": "invented", "protocol": "srs_benchmark"},
     "stopping_rule": "x",
 }
+TRAIN = "normalized_entropy_train"
 SLICES = {"a": {4: slice(0, 100)}, "b": {4: slice(30, None), 5: slice(0, 90)}}
 
 
@@ -52,8 +53,8 @@ def spoiled(folder, change, name="predictions.parquet"):
     return folder
 
 
-def with_train_entropy(folder):
-    return spoiled(folder, lambda t: t.assign(normalized_entropy_train=0.9), "scores.parquet")
+def with_metric(folder, name):
+    return spoiled(folder, lambda t: t.assign(**{name: 0.9}), "scores.parquet")
 
 
 def moved(column):
@@ -162,10 +163,13 @@ REFUSED = {
     ),
     "a metric in units of each protocol": lambda run: compare(
         [
-            load_run(with_train_entropy(run(name, protocol=f"of {name}", blur=name == "b")))
+            load_run(with_metric(run(name, protocol=f"of {name}", blur=name == "b"), TRAIN))
             for name in "ab"
         ],
-        metric="normalized_entropy_train",
+        metric=TRAIN,
+    ),
+    "a metric without a better direction": lambda run: compare(
+        runs_of(with_metric(run("a"), "temporal_rise")), metric="temporal_rise"
     ),
     "a metric that is misspelt": lambda run: compare(runs_of(run("a")), metric="logloss"),
     "a baseline that is misspelt": lambda run: compare(runs_of(run("shifted")), baseline="shift"),

@@ -275,6 +275,9 @@ def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
         run["name"]: Path(run["folder"]).name.partition("_")[2] or Path(run["folder"]).name
         for run in as_json(verdict)["runs"]
     } == names
+    for table in latex(verdict).split("\\caption{")[1:]:
+        caption, rows = table.split("\\label", 1)
+        assert ("14 of 15 fits fell back" in caption) == ("\\S{}" in rows.partition("\\midrule")[2])
     for _, _, figure in figures(verdict):
         words = " ".join(text.get_text() for text in figure.texts)
         assert "14 of 15 fits fell back" in words

@@ -92,6 +92,8 @@ def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user)
     biased = replace(predictions, p=predictions.p / 2)
     excess = RmseBins()(biased) ** 2 - RmseBinsFloor()(biased) ** 2
     assert RmseBinsDebiased()(biased) == pytest.approx(math.sqrt(excess))
+    for fact in ("elapsed_days", "nth_review", "lapses"):
+        assert math.isnan(RmseBinsDebiased()(replace(biased, **{fact: None})))
 
 
 def test_better_than_chance_is_cut_off_at_nothing():

@@ -84,6 +84,7 @@ def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(w
         assert low[defined].min() >= 0
         assert high[defined].max() <= 1
     assert curve.lo[at] < curve.observed[at] < curve.hi[at]
+    assert 0.1 * curve.smece < curve.half_width < curve.smece
     assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
     assert math.isnan(reliability_of(counted([], [])).smece)
 

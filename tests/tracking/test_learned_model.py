@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +15,6 @@ import sklearn.metrics
 from commands import SMALL, apart
 from mlflow import MlflowClient
 from mlflow.entities import Run
-from mlflow_server import free_port
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.config.rebuild import rebuilt_model
@@ -102,46 +95,21 @@ def test_a_model_is_logged_with_its_scores_where_it_can_be_built_again(kept: Kep
     assert scores["model/auc"].dataset_digest == dataset.dataset.digest
 
 
-@pytest.mark.nightly
-def test_a_registered_model_is_served(kept: Kept, tmp_path: Path) -> None:
-    folder, _, runs = kept
-    # MLflow starts uvicorn by its name
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    settings = {"MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'mlflow.db'}", "PATH": programs}
-    env = {**os.environ, **settings, "MLFLOW_DISABLE_TELEMETRY": "true"}
-    model_id = runs["fsrs6"].outputs.model_outputs[0].model_id
-    register = f"import mlflow; mlflow.register_model('models:/{model_id}', 'memory')"
-    subprocess.run([sys.executable, "-c", register], env=env, check=True, capture_output=True)
+@pytest.mark.slow
+def test_a_logged_model_gives_the_curves_of_the_fit(kept: Kept) -> None:
+    folder, client, runs = kept
     fits = pq.read_table(folder / "out" / "0_fsrs6" / "fits.parquet").to_pylist()
     (last,) = [fit for fit in fits if (fit["user"], fit["fold"]) == (1, 4)]
     question = Question(last["parameters"])
-    split = question.histories.to_dict(orient="split", index=False)
-    body = json.dumps({"dataframe_split": split, "params": {"days": list(DAYS)}})
-    port = free_port()
-    words = [*(sys.executable, "-m", "mlflow", "models", "serve", "--env-manager", "local")]
-    words += ["-m", "models:/memory/1", "--port", str(port), "--workers", "1"]
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(words, cwd=tmp_path, env=env, start_new_session=True, **silent)
-    try:
-        answer = json.loads(asked_for(f"http://127.0.0.1:{port}/invocations", body))
-        assert question.is_answered_by(pd.DataFrame(answer["predictions"]))
-    finally:
-        os.killpg(server.pid, 15)
-        server.wait(timeout=30)
+    model = client.get_logged_model(runs["fsrs6"].outputs.model_outputs[0].model_id)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of MLflow's own
+        import mlflow.pyfunc
 
-
-def asked_for(url: str, body: str) -> str:
-    request = urllib.request.Request(url, body.encode(), {"Content-Type": "application/json"})
-    end = time.monotonic() + 120
-    while True:
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                text: str = answer.read().decode()
-                return text
-        except OSError as error:
-            if isinstance(error, urllib.error.HTTPError) or time.monotonic() > end:
-                raise
-            time.sleep(0.5)
+        loaded = mlflow.pyfunc.load_model(model.artifact_location)
+    split = question.histories.to_dict(orient="split", index=False)  # as a server is sent it
+    histories = pd.DataFrame(split["data"], columns=split["columns"])
+    assert question.is_answered_by(loaded.predict(histories, params={"days": list(DAYS)}))
 
 
 def curves() -> CurvesOfCards:

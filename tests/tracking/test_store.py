@@ -29,19 +29,11 @@ tracker.finish("finished")
 
 @pytest.mark.slow
 def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", ONE_RUN],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    outputs = [process.communicate(timeout=120)[0] for process in processes]
-    assert outputs == ["", "", "", ""]
-    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    words = [sys.executable, "-W", "error", "-c", ONE_RUN]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    processes = [subprocess.Popen(words, cwd=tmp_path, text=True, **pipes) for _ in range(4)]
+    assert [process.communicate(timeout=120)[0] for process in processes] == [""] * 4
+    assert [process.returncode for process in processes] == [0] * 4
     client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
     (experiment,) = client.search_experiments(filter_string="name = 'srs_eval'")
     runs = client.search_runs([experiment.experiment_id])
