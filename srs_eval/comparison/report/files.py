@@ -10,7 +10,7 @@ from typing import Any
 from srs_eval.comparison.report.tables import beside, leaderboard, tables
 from srs_eval.comparison.report.words import facts_of, headline, mark_notes, remarks
 from srs_eval.comparison.selection import ON_TEST_ROWS, TAG, chosen_on_test_rows
-from srs_eval.comparison.standing import Standing
+from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
@@ -254,23 +254,18 @@ def _fit_counts(run: Run) -> dict[str, int | None]:
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:
     """Return the difference to another run, on average and for most users."""
-    average, users, counts = standing.average, standing.users, standing.counts
+    counts = zip(("better", "worse", "alike"), standing.counts, strict=True)
     return {
         f"to_{to}": standing.difference.mean,
-        f"to_{to}_lo": average.lo,
-        f"to_{to}_hi": average.hi,
-        f"to_{to}_level": average.level,
-        f"to_{to}_p": average.p_value,
-        f"to_{to}_verdict": average.verdict,
-        f"to_{to}_users_better": counts.better,
-        f"to_{to}_users_worse": counts.worse,
-        f"to_{to}_users_alike": counts.tied,
-        f"to_{to}_users_lo": users.lo,
-        f"to_{to}_users_hi": users.hi,
-        f"to_{to}_users_level": users.level,
-        f"to_{to}_users_p": users.p_value,
-        f"to_{to}_users_verdict": users.verdict,
+        **_answer(standing.average, f"to_{to}"),
+        **{f"to_{to}_users_{name}": count for name, count in counts},
+        **_answer(standing.users, f"to_{to}_users"),
     }
+
+
+def _answer(answer: Answer, name: str) -> dict[str, Any]:
+    found = {"lo": answer.lo, "hi": answer.hi, "level": answer.level, "p": answer.p_value}
+    return {f"{name}_{key}": value for key, value in {**found, "verdict": answer.verdict}.items()}
 
 
 def _pair(difference: Estimate) -> dict[str, float]:

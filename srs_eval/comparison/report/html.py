@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from srs_eval.comparison.report.plots import differences_figure, strata_figure
@@ -50,12 +50,8 @@ def page(verdict: Verdict, *, command: str = "") -> str:
         if chosen:
             pictures = [_image(figure, alt) for where, alt, figure in drawn if where == title]
             scatters = _scatters(verdict) if title == "User by user" else []
-            sections.append(
-                {
-                    **{"id": f"s{number}", "title": title, "tables": chosen},
-                    **{"pictures": pictures, "scatters": scatters},
-                }
-            )
+            section = {"id": f"s{number}", "title": title, "tables": chosen}
+            sections.append({**section, "pictures": pictures, "scatters": scatters})
     others = len(verdict.runs) - 1
     return render(
         "comparison/report/page.html",
@@ -94,28 +90,20 @@ def _scatters(verdict: Verdict) -> list[tuple[str, str]]:
     """Draw each run against the baseline, one dot for each user."""
     if verdict.leaderboard.n_users < 2:
         return []
-    base = verdict.baseline
-    models = [model for model in verdict.order if model != base][:_SCATTERS]
-    return [
-        _image(
-            _noted(verdict, _versus(verdict, model), [model, base]),
-            f"{verdict.runs[model].name} and {verdict.runs[base].name}, user by user",
-        )
-        for model in models
-        if not all(math.isnan(score) for score in verdict.scores[:, model])
-    ]
-
-
-def _versus(verdict: Verdict, model: int) -> Figure:
-    """Draw a run against the baseline, user by user."""
-    base = verdict.baseline
-    return versus_figure(
-        verdict.scores[:, model],
-        verdict.scores[:, base],
-        names=(verdict.runs[model].marked, verdict.runs[base].marked),
-        metric=verdict.metric,
-        better=verdict.better,
-    )
+    base, scores = verdict.baseline, verdict.scores
+    drawn = []
+    for model in [model for model in verdict.order if model != base][:_SCATTERS]:
+        if not np.isnan(scores[:, model]).all():
+            runs = verdict.runs[model], verdict.runs[base]
+            figure = versus_figure(
+                *(scores[:, model], scores[:, base]),
+                names=(runs[0].marked, runs[1].marked),
+                metric=verdict.metric,
+                better=verdict.better,
+            )
+            alt = f"{runs[0].name} and {runs[1].name}, user by user"
+            drawn.append(_image(_noted(verdict, figure, [model, base]), alt))
+    return drawn
 
 
 def _sortable(table: Table) -> Table:
