@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ import pytest
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.site import scripts
+from srs_eval.site.standings import of_model, standings
 from srs_eval.site.view import View, view
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
@@ -26,25 +27,25 @@ from srs_eval.text.plain import one_line
 METRICS = ("log_loss", "auc", "smece", "mbe")  # one has no score of some model, one is best at 0
 CASES = [(metric, weighting) for metric in METRICS for weighting in ("users", "reviews")]
 EDGES = (0, 1_000, 3_000, 10_000, 30_000, math.inf)
-Read = Callable[[str], Any]
-
-
-@pytest.fixture(scope="module")
-def read(site: Path, boards: list[Board]) -> Read:
-    """Read a script of the first board."""
-
-    def content(key: str) -> Any:
-        text = (site / boards[0].name / f"{key}.js").read_text(encoding="ascii")
-        name, _, value = text.removeprefix("data.receive(").removesuffix(");\n").partition(",")
-        assert json.loads(name) == key
-        return json.loads(value)
-
-    return content
 
 
 @pytest.fixture(scope="module")
 def shown(boards: list[Board]) -> View:
     return view(boards[0])
+
+
+def of(verdict: Verdict, model: int | None = None) -> Any:
+    """Return the numbers of a metric, or of a model by it, as they are written."""
+    content = standings(verdict) if model is None else of_model(verdict, model)
+    return json.loads(json.dumps(scripts._plain(content)))
+
+
+def written(site: Path, board: Board, key: str) -> Any:
+    """Read a script of a board."""
+    text = (site / board.name / f"{key}.js").read_text(encoding="ascii")
+    name, _, value = text.removeprefix("data.receive(").removesuffix(");\n").partition(",")
+    assert json.loads(name) == key
+    return json.loads(value)
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -66,8 +67,8 @@ def is_row(found: list[Any], standing: Standing) -> bool:
 
 
 @pytest.mark.parametrize(("metric", "weighting"), CASES)
-def test_tables_are_those_of_compare(read: Read, shown: View, metric: str, weighting: str) -> None:
-    table, runs = read(f"standings/{metric}")[weighting], shown.paired.runs
+def test_tables_are_those_of_compare(shown: View, metric: str, weighting: str) -> None:
+    table, runs = of(shown.verdicts[metric])[weighting], shown.paired.runs
     for baseline, run in enumerate(runs):
         verdict = compare(runs, metric=metric, baseline=run.name)
         (board,) = (one for one in verdict.leaderboards if one.weighting == weighting)
@@ -87,12 +88,12 @@ def test_tables_are_those_of_compare(read: Read, shown: View, metric: str, weigh
 
 @pytest.mark.parametrize("weighting", ["users", "reviews"])
 def test_groups_are_neighbours_without_a_significant_difference(
-    read: Read, shown: View, weighting: str
+    shown: View, weighting: str
 ) -> None:
     runs = shown.paired.runs
     boards = compare(runs).leaderboards
     (table,) = (one for one in boards if one.weighting == weighting)
-    letters = read("standings/log_loss")[weighting]["groups"]
+    letters = of(shown.usual)[weighting]["groups"]
     sizes = []
     for when in shown.times:
         order = [n for n in table.order if runs[n].when == when]
@@ -115,15 +116,13 @@ def test_groups_are_neighbours_without_a_significant_difference(
 
 
 @pytest.mark.parametrize(("metric", "weighting"), CASES)
-def test_two_models_are_compared_as_compare_does(
-    read: Read, shown: View, metric: str, weighting: str
-) -> None:
+def test_two_models_are_compared_as_compare_does(shown: View, metric: str, weighting: str) -> None:
     runs = shown.paired.runs
     for a, b in ((0, 6), (6, 0), (1, 2)):
         verdict = compare([runs[a], runs[b]], metric=metric, baseline=runs[b].name)
         (board,) = (one for one in verdict.leaderboards if one.weighting == weighting)
         difference, counts = board.pairs[0][1], board.to_baseline[0].counts
-        pair = read(f"pairs/{metric}/{a}")["against"][b]
+        pair = of(shown.verdicts[metric], a)["against"][b]
         assert (pair["n_users"], tuple(pair["counts"])) == (len(verdict.users), counts)
         assert same(pair["share"], counts.interval())
         for found, expected in zip(pair["extremes"], verdict.extremes[0], strict=True):
@@ -153,11 +152,11 @@ def check_strata(found: list[Any], verdict: Verdict, weighting: str) -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_users_of_a_model_are_counted_as_loops_do(read: Read, shown: View, metric: str) -> None:
+def test_users_of_a_model_are_counted_as_loops_do(shown: View, metric: str) -> None:
     verdict = shown.verdicts[metric]
     board, users = verdict.leaderboard, verdict.every_score
     for model in range(len(verdict.runs)):
-        found, known = read(f"pairs/{metric}/{model}"), users[:, model]
+        found, known = of(verdict, model), users[:, model]
         known = known[~np.isnan(known)]
         assert found["n_users"] == len(known)
         if not len(known):
@@ -183,15 +182,17 @@ def test_users_of_a_model_are_counted_as_loops_do(read: Read, shown: View, metri
         assert sum(found["ranks"]["histogram"]["counts"]) == len(own)
 
 
-def test_scores_for_scatter_plots_are_exact(read: Read, shown: View) -> None:
-    flat = np.frombuffer(base64.b64decode(read("scores/mbe")), "<f8")
+def test_scripts_hold_these_numbers_and_every_score(
+    site: Path, shown: View, boards: list[Board]
+) -> None:
+    verdict = shown.verdicts["mbe"]
+    assert written(site, boards[0], "standings/mbe") == of(verdict)
+    assert written(site, boards[0], "pairs/mbe/2") == of(verdict, 2)
+    flat = np.frombuffer(base64.b64decode(written(site, boards[0], "scores/mbe")), "<f8")
     expected = np.abs(shown.paired.scores("mbe"))
     assert np.array_equal(flat.reshape(expected.shape[::-1]).T, expected, equal_nan=True)
-
-
-def test_a_model_is_the_same_as_its_duplicate(read: Read, boards: list[Board]) -> None:
-    models = {model["id"]: model for model in read("board")["models"]}
-    assert models["model03"]["column"] == models["model00"]["column"]
-    pair = read("pairs/log_loss/0")["against"][models["model03"]["column"]]
-    assert pair["users"]["alike"]
-    assert pair["counts"] == [0, 0, 60]
+    models = {model["id"]: model for model in written(site, boards[0], "board")["models"]}
+    twin = models["model03"]["column"]
+    assert twin == models["model00"]["column"]  # a duplicate
+    alike = of(shown.usual, twin)["against"][twin]
+    assert (alike["users"]["alike"], alike["counts"]) == (True, [0, 0, 60])
