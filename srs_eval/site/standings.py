@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -127,34 +127,37 @@ def pair(verdict: Verdict, model: int, other: int) -> dict[str, Any]:
     """Return a model less another, on all users with scores of both, not adjusted for others."""
     scores = verdict.every_score[:, [model, other]]
     kept = np.flatnonzero(complete(scores))
-    (ours, theirs), reviews = scores[kept].T, verdict.paired.reviews[kept]
+    (ours, theirs), reviews = np.ascontiguousarray(scores[kept].T), verdict.paired.reviews[kept]
     sign = verdict.leaderboard.sign
     counts = paired_signs(sign * ours, sign * theirs)
-    users = [verdict.paired.users[n] for n in kept]
-    most = extremes(scores[kept], users, 1, sign=sign)[0]
+    place = _SIZE.stratum(reviews)
+    inside = {label: np.flatnonzero(place == n) for n, label in enumerate(_SIZE.labels)}
+    users, most = verdict.paired.users, extremes(scores[kept], kept.tolist(), 1, sign=sign)[0]
     return {
         "n_users": len(kept),
         "counts": counts,
         "share": counts.interval(),
-        "extremes": [[(str(user), gap) for user, gap in each] for each in most],
+        "extremes": [[(str(users[int(n)]), gap) for n, gap in each] for each in most],
         "histogram": histogram(ours - theirs, zero=True),
-        **{name: _weighted(ours, theirs, reviews, name) for name in WEIGHTINGS},
+        **{
+            name: _weighted(ours, theirs, user_weights(reviews, name), inside)
+            for name in WEIGHTINGS
+        },
     }
 
 
 def _weighted(
-    ours: FloatArray, theirs: FloatArray, reviews: IntArray, weighting: Weighting
+    ours: FloatArray, theirs: FloatArray, weights: FloatArray, inside: Mapping[str, IntArray]
 ) -> dict[str, Any]:
-    """Return means, their difference, and its strata by the number of reviews of users."""
-    weights, gap = user_weights(reviews, weighting), ours - theirs
+    """Return means, their difference, and its strata, of which `inside` has the users."""
+    gap = ours - theirs
     size = float(max(np.abs(ours).max(initial=0.0), np.abs(theirs).max(initial=0.0)))
     found = mean_of_users(gap, weights, size=size)
-    strata, place = [], _SIZE.stratum(reviews)
-    for number, label in enumerate(_SIZE.labels):
-        inside = place == number
-        if inside.any():
-            part = mean_of_users(gap[inside], weights[inside], size=1.0)
-            strata.append([label, int(inside.sum()), part.mean, *part.interval()])
+    strata = []
+    for label, users in inside.items():
+        if len(users):
+            part = mean_of_users(gap[users], weights[users], size=1.0)
+            strata.append([label, len(users), part.mean, *part.interval()])
     return {
         "means": [_mean(each, weights) for each in (ours, theirs)],
         "difference": [found.mean, *found.interval()],
