@@ -163,9 +163,13 @@ def reviews_of_the_day(reviews):
     return 0.9 - 0.5 / (2 + np.arange(len(reviews)) - day_begins(reviews))
 
 
+def counts(reviews):
+    return earlier_on_card(reviews.card, reviews.recalled)
+
+
 @np.errstate(all="ignore")
 def raises_counts_to_a_power(reviews):
-    growth = 2.0 ** earlier_on_card(reviews.card, reviews.recalled)
+    growth = 2.0 ** counts(reviews)
     return 0.5 ** (growth * (1 + 1 / growth) / growth / 2) / 1.01
 
 
@@ -279,6 +283,7 @@ caught(
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
 caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
+caught(RARE, "5,000 reviews (", HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)])
 caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 caught(RARE, "a few reviews", learns("DividesByASpread", divides_by_a_spread))
 

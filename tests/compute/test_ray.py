@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from commands import Here
 from object_store import object_store
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.compute.ray import Ray
+from srs_eval.compute.ray import Ray, _code, _evaluate, _require_token
 from srs_eval.cpu import VARIABLE
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, SrsEvalError
@@ -157,6 +158,20 @@ def _lose_a_driver_and_a_machine(cluster: Any) -> None:
     assert Place.of("s3://bucket/run").names() == []
 
 
+def test_work_is_done_in_the_folder_by_the_same_code_and_errors_name_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    assert _evaluate(work.Doubles(), 1, str(tmp_path / "there"), _code())[:2] == (1, "11")
+    assert Path.cwd() == tmp_path / "there"
+    with pytest.raises(OSError, match=platform.node()) as full:
+        _evaluate(work.FullDisk((2,)), 2, "nowhere", _code())
+    assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
+    with pytest.raises(SrsEvalError, match=platform.node()):
+        _evaluate(work.Doubles(), 1, str(tmp_path), "other code")
+
+
 @pytest.mark.parametrize("wrong", [{"retries": -1}, {"cpus": -1}, {"chunk": 0}])
 def test_options_that_cannot_be_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigError):
@@ -199,42 +214,18 @@ def test_a_cluster_that_does_not_start_is_told_in_a_line(
     assert required == ([] if address else ["token"])
 
 
-WITHOUT_TOKEN = """
-import sys
-from ray._raylet import GcsClient
-GcsClient(address=sys.argv[1]).internal_kv_put(b"key", b"value", True, b"fun")
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore")
-def test_a_cluster_of_this_machine_asks_for_a_token(tmp_path: Path) -> None:
-    ray = pytest.importorskip("ray")
-    assert not ray.is_initialized()
-    program = f"""
-import os, subprocess, sys
-os.environ["RAY_AUTH_MODE"] = "disabled"
-from srs_eval.compute.ray import Ray
-from srs_eval.errors import SrsEvalError
-import ray
-for _ in range(3):  # on a busy machine Ray gives up after 30 seconds
-    try:
-        Ray()._connected()
-        break
-    except SrsEvalError as error:
-        print(error, file=sys.stderr)
-address = ray.get_runtime_context().gcs_address
-environment = {{**os.environ, "RAY_AUTH_MODE": "disabled"}}
-command = [sys.executable, "-c", {WITHOUT_TOKEN!r}, address]
-done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-print("refused" if done.returncode else "accepted", done.stderr[-300:])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
+@pytest.mark.parametrize(("mode", "is_refused"), [("token", False), ("disabled", True)])
+def test_a_cluster_of_this_process_asks_for_a_token_or_is_not_started(
+    monkeypatch: pytest.MonkeyPatch, mode: str, *, is_refused: bool
+) -> None:
+    """Ray listens on every interface; what it asks for is settled once it is loaded."""
+    initialized: list[str] = []
+    raylet = SimpleNamespace(
+        AuthenticationMode=SimpleNamespace(TOKEN="token"),
+        get_authentication_mode=lambda: mode if initialized or mode == "token" else "none",
+        Config=SimpleNamespace(initialize=initialized.append),
     )
-    assert done.stdout.startswith("refused"), done.stderr
+    monkeypatch.setitem(sys.modules, "ray._raylet", raylet)
+    with pytest.raises(SrsEvalError) if is_refused else nullcontext():
+        _require_token()
+    assert initialized == ([""] if is_refused else [])

@@ -1,28 +1,23 @@
-"""An experiment evaluated in Python, and the same by the command."""
+"""An experiment evaluated in Python."""
 
+import importlib
 from dataclasses import fields
 from functools import partial
 from io import StringIO
 
 import pytest
-from commands import QUIET, SMALL
-from commands import run_here as command
 from invented import Logs
 from tqdm import tqdm
 
-from srs_eval import results
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.compute.processes import Processes
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
-from srs_eval.experiment.description import NUMBERS_DEPEND_ON, config_hash
+from srs_eval.experiment.description import NUMBERS_DEPEND_ON, _code_hash, config_hash
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment
-from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 
 PANEL = Panel([LogLoss()])
 
@@ -30,22 +25,6 @@ PANEL = Panel([LogLoss()])
 @pytest.fixture
 def experiment(logs_of):
     return partial(Experiment, source=logs_of(1, 2), protocol=SrsBenchmark(), panel=PANEL)
-
-
-@pytest.mark.slow
-def test_python_and_the_command_write_the_same_files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = ["algo=fsrs6", "algo.fit=default", *SMALL, *QUIET, "hydra.run.dir=out"]
-    assert command(words) == 0
-    source = SyntheticUsers(users=2, size_scale=0.02, max_reviews=3000, version=1)
-    algorithm = Fsrs6(fit="default")
-    result = evaluate(Experiment(algorithm, source, SrsBenchmark(), default_panel()))
-    results.save(result, tmp_path / "mine")
-    for name in (SCORES, PREDICTIONS, CURVES):
-        assert (tmp_path / "mine" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
-    theirs = results.load(tmp_path / "out").facts
-    assert repr(results.load(tmp_path / "mine").facts.metrics) == repr(theirs.metrics)
-    assert theirs.config_hash == theirs.tags["config_hash"]
 
 
 def test_nothing_is_printed_and_progress_goes_to_the_bar_that_is_given(experiment, capfd):
@@ -89,3 +68,14 @@ def test_the_digest_is_of_the_configuration_of_an_experiment():
     content = dict.fromkeys(NUMBERS_DEPEND_ON, 1)
     assert config_hash({**content, "notes": "x"}) == config_hash(content)
     assert config_hash({**content, "seed": 2}) != config_hash(content)
+
+
+def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    file, own = tmp_path / "of_a_plug_in.py", _code_hash([])
+    found = set()
+    for content in ("1", "2"):
+        file.write_text(f"class Mine:\n    number = {content}\n")
+        found.add(_code_hash([importlib.import_module(file.stem).Mine(), Average()]))
+    assert len({own, *found}) == 3
+    assert _code_hash([Average()]) == own

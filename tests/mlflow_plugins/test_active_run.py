@@ -59,6 +59,9 @@ def test_a_run_left_open_is_closed_and_another_store_in_a_job_is_mlflows_refusal
 ) -> None:
     import mlflow
 
+    before = {name: os.environ.get(name) for name in NAMES}
+    ActiveRun(ours.environment()).restore()  # of a job that does not use MLflow
+    assert {name: os.environ.get(name) for name in NAMES} == before
     active = ActiveRun(ours.environment())
     mlflow.set_experiment("elsewhere")
     with pytest.raises(MlflowException, match="does not match environment run ID"):

@@ -60,7 +60,6 @@ def assert_is_the_panel(metrics: dict[str, float], expected: dict[str, float]) -
     assert metrics["users/reviews"] == expected["n"]
 
 
-@pytest.mark.slow
 def test_predictions_get_the_panel_its_figures_and_its_tables(
     global_uri: str, frame: pd.DataFrame
 ) -> None:

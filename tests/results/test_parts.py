@@ -214,21 +214,17 @@ def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tm
 
 
 def test_users_go_by_text_in_every_file_if_one_without_predictions_has_a_name(scored, tmp_path):
-    panel, algorithm = Panel([LogLoss()]), Average()
-    evaluations = [
-        UserEvaluation(one.user, one.fits, one.predictions, one.log)
-        for one in scored(1, 2, algorithm=algorithm)
-    ]
+    panel = Panel([LogLoss()])
+    both = scored(1, 2, algorithm=Average())
+    evaluations = [UserEvaluation(one.user, one.fits, one.predictions, one.log) for one in both]
     save(result_from([*evaluations, nothing("ann")], panel), tmp_path)
     found = load(tmp_path)
     assert found.by_user.users == ("1", "2", "ann")
     assert found.complete == found.predicted.users == ("1", "2")
-    assert len(list(found.predicted.of(found.complete))) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tmp_path, kind):
-    chunk, another = Chunk((1, 2)), Chunk((1, 3))
     results = scored(1, 2)
     (name,) = keep(kept, *results)
     file = kept.parts().file(name, kind)
@@ -237,18 +233,15 @@ def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tm
         other = begun(tmp_path / stamp, stamp)
         (theirs,) = keep(other, *order)
         file.write(other.parts().file(theirs, kind).read())
-        assert kept.users_if_whole(chunk) is None  # though it has as many rows
-    file.write(mine)
-    assert kept.users_if_whole(chunk) is not None
-    for each in KINDS:
-        kept.parts().file(another.name, each).write(kept.parts().file(name, each).read())
-    assert kept.users_if_whole(another) is None
+        assert kept.users_if_whole(Chunk((1, 2))) is None  # though it has as many rows
     if kind != USERS:  # as an earlier version has written it
-        sink = pa.BufferOutputStream()
-        table = pq.read_table(pa.BufferReader(mine))
-        pq.write_table(table.replace_schema_metadata(None), sink)
-        file.write(sink.getvalue().to_pybytes())
-        assert kept.users_if_whole(chunk) is not None
+        table = pq.read_table(pa.BufferReader(mine)).replace_schema_metadata(None)
+        pq.write_table(table, file.local)
+        assert kept.users_if_whole(Chunk((1, 2))) is not None
+    file.write(mine)
+    for each in KINDS:
+        kept.parts().file(Chunk((1, 3)).name, each).write(kept.parts().file(name, each).read())
+    assert kept.users_if_whole(Chunk((1, 3))) is None
 
 
 def test_the_end_keeps_the_parts_of_all_chunks_and_removes_what_is_left_over(kept, scored):
@@ -261,11 +254,6 @@ def test_the_end_keeps_the_parts_of_all_chunks_and_removes_what_is_left_over(kep
     left = [file for file in kept.folder.rglob("*") if file.is_file()]
     assert {file.stem for file in left} == {*(f"part-{name}" for name in names[:3]), "parts"}
     assert not kept.is_begun
-
-
-def contents(folder):
-    wanted = (files.PREDICTIONS, files.CURVES, files.SCORES)
-    return {name: (folder / name).read_bytes() for name in wanted}
 
 
 def run(experiment, folder, compute, size=None, *, stay=False):
@@ -390,32 +378,35 @@ def test_parts_elsewhere_are_of_one_run(tmp_path, scored):
     def kept(run, stamp=STAMP, at=tmp_path / "parts"):
         return KeptParts(tmp_path / run / "parts", stamp, at=at and Place.of(at))
 
-    mine, theirs = kept("mine"), kept("theirs")
+    def are(parts):
+        return parts.is_begun, has_parts(parts.folder.parent)
+
+    mine, theirs, chunk = kept("mine"), kept("theirs"), Chunk((1,))
     mine.open(resume=False, chunk=1)
-    assert has_parts(tmp_path / "mine")
+    assert are(mine) == (True, True)
     keep(mine, *scored(1, algorithm=Average()))
-    for other in (theirs, kept("theirs", "settings-2")):
+    refused = [(theirs, False), (kept("theirs", "settings-2"), False)]
+    refused += [(kept("theirs", "settings-2"), True)]
+    refused += [(kept("mine", at=None), True), (kept("mine", at="x"), True)]
+    for other, resume in refused:
         with pytest.raises(ConfigError):
-            other.check(resume=False)
-    for refused in (kept("theirs", "settings-2"), kept("mine", at=None), kept("mine", at="x")):
-        with pytest.raises(ConfigError):
-            refused.check(resume=True)
+            other.check(resume=resume)
     theirs.open(resume=True, chunk=1)  # on a machine that goes on in place of another
-    assert theirs.users_if_whole(Chunk((1,))) is not None
+    assert theirs.users_if_whole(chunk) is not None
     mine.open(resume=False, chunk=1)
-    assert mine.users_if_whole(Chunk((1,))) is None
+    assert mine.users_if_whole(chunk) is None
     keep(mine, *scored(1, algorithm=Average()))
-    mine.list_results([Chunk((1,))])
-    assert (mine.is_begun, has_parts(tmp_path / "mine")) == (True, True)
-    mine.end([Chunk((1,))])
+    mine.list_results([chunk])
+    assert are(mine) == (True, True)
+    mine.end([chunk])
+    assert are(mine) == (False, False)
     predictions, fits = kept_for_good(tmp_path / "mine", as_text=False)
     assert (predictions.users, len(fits)) == ((1,), 5)
-    assert (mine.is_begun, has_parts(tmp_path / "mine")) == (False, False)
     with pytest.raises(ConfigError):
         kept("another").check(resume=False)
     kept("another").open(resume=True, chunk=1)  # as if the folder of the run had been lost
     mine.remove()
-    assert kept("another").users_if_whole(Chunk((1,))) is not None
+    assert kept("another").users_if_whole(chunk) is not None
     mine.open(resume=False, chunk=1)
     mine.end()
     assert kept_for_good(tmp_path / "mine", as_text=False) is None

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
 from same import assert_same
 from saved import load_predictions, write_predictions
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.evaluation.scoring import Scores
 from srs_eval.nouns import Fit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, tables
@@ -47,17 +45,6 @@ def test_fits_come_back_with_and_without_parameters():
         assert tables.read_fits(tables.fits_table(some)) == some
 
 
-def test_scores_have_a_row_for_each_user_and_a_column_for_each_metric():
-    values = np.array([[1.0, 2.0], [np.nan] * 2])
-    scores = Scores((2, 5), np.array([10, 0]), ("digest", ""), ("a", "b"), values)
-    table = tables.scores_table(scores)
-    expected = {"user": [2, 5], "reviews": [10, 0], "rows": ["digest", ""]}
-    expected |= {"a": [1.0, math.nan], "b": [2.0, math.nan]}
-    assert repr(table.to_pydict()) == repr(expected)
-    table = tables.scores_table(Scores((), np.zeros(0, np.int64), (), ("a",), np.zeros((0, 1))))
-    assert table.to_pydict() == {"user": [], "reviews": [], "rows": [], "a": []}
-
-
 def test_json_has_null_for_what_is_no_number(tmp_path):
     content = {"a": math.nan, "b": [math.inf, 1.5, {"c": -math.inf}], 3: (1, "ä"), "d": None}
     files.write_json(tmp_path / "it.json", content)
@@ -65,22 +52,3 @@ def test_json_has_null_for_what_is_no_number(tmp_path):
     assert "NaN" not in text
     assert json.loads(text) == {"a": None, "b": [None, 1.5, {"c": None}], "3": [1, "ä"], "d": None}
     assert files.read_json(tmp_path / "it.json") == json.loads(text)
-
-
-def write_half(path):
-    with files.whole_file(path) as partial:
-        partial.write_text("half of")
-        raise OSError("disk full")
-
-
-@pytest.mark.parametrize("before", [None, "what was there"])
-def test_a_file_that_could_not_be_finished_is_not_there(tmp_path, before):
-    path = tmp_path / "it.json"
-    if before is not None:
-        path.write_text(before)
-    with pytest.raises(OSError, match="disk full"):
-        write_half(path)
-    with pytest.raises(TypeError):
-        files.write_json(path, {"a": object()})
-    assert [p.name for p in tmp_path.iterdir()] == ([] if before is None else [path.name])
-    assert before is None or path.read_text() == before

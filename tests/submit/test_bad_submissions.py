@@ -182,6 +182,8 @@ BAD: dict[str, tuple[str, Change]] = {
     "a billion reviews of a user": ("reviews", cell("reviews", 10**9)),
     "more reviews": ("reviews", cell("reviews", lambda n: n + 1)),
     "more fits that failed than fits": ("range", cell("fit.failed", 99)),
+    "seconds below 0": ("range", cell("fit.seconds", -1.0)),
+    "endless seconds": ("range", cell("fit.seconds", math.inf)),
     "Inf": ("range", cell("auc", math.inf)),
     "out of bounds": ("range", cell("auc", 1 + 1e-6)),
     "NaN in place of a bad score": ("range", cell("log_loss", math.nan)),
@@ -220,6 +222,10 @@ BAD: dict[str, tuple[str, Change]] = {
         ),
     ),
     "a column of predictions less": ("missing", predictions(lambda t: t.drop_columns("p"))),
+    "markup in a user of predictions": (
+        "text",
+        predictions(lambda t: t.set_column(0, "user", pa.array(["<b>"] * len(t)))),
+    ),
     "a column of predictions twice": (
         "repeated",
         predictions(lambda found: found.append_column("p", found.column("p"))),

@@ -19,6 +19,8 @@ def test_the_option_overrides_the_environment_which_overrides_the_working_direct
         assert address == StoreAddress(f"sqlite:///{database}", files, database)
     address = store_address(None, folder=tmp_path, environment=environment)
     assert address == StoreAddress("http://tracking:5000")
+    address = store_address("postgresql:///runs", folder=tmp_path, environment={})
+    assert address == StoreAddress("postgresql:///runs")
 
 
 def test_artifacts_may_be_kept_elsewhere(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ print("started", flush=True)
 SLEEP = START + "time.sleep(60)\n"
 
 
-def ended(program: str, uri: str, experiment: str, folder: Path, sent: int) -> int:
+def ended(program: str, uri: str, experiment: str, folder: Path, sent: int) -> None:
     """Start a run in a process of its own, and send it a signal, unless that is 0."""
     words = [sys.executable, "-c", program, uri, experiment, str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
@@ -40,9 +40,6 @@ def ended(program: str, uri: str, experiment: str, folder: Path, sent: int) -> i
         if sent:
             process.send_signal(sent)
         process.wait(timeout=60)
-    assert process_is_gone(process.pid)
-    assert [process_is_gone(pid) for pid in (os.getpid(), 1, 0)] == [False] * 3
-    return process.pid
 
 
 def left(uri: str, experiment: str) -> Run:
@@ -73,31 +70,30 @@ def test_a_run_that_is_asked_to_stop_ends_as_killed_and_one_that_is_left_as_fail
     assert left(uri, name).info.status == status
 
 
-@pytest.mark.slow
 def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resumes_it(
     uri: str, tmp_path: Path
 ) -> None:
-    client = MlflowClient(tracking_uri=uri)
-    folder = tmp_path / "it's"
-    pid = ended(SLEEP, uri, "died", folder, signal.SIGKILL)
-    assert left(uri, "died").info.status == "RUNNING"
-    experiment_id = client.get_experiment_by_name("died").experiment_id
-    # of processes that may go on: one on another machine, one that is there
-    others = [
-        client.create_run(experiment_id, tags={"host": host, "pid": str(of)}).info.run_id
-        for host, of in (("another", pid), (socket.gethostname(), os.getpid()))
-    ]
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    assert process_is_gone(gone.pid)
+    assert [process_is_gone(pid) for pid in (os.getpid(), 1, 0)] == [False] * 3
+    client, here = MlflowClient(tracking_uri=uri), socket.gethostname()
+    experiment, folder = client.create_experiment("died"), str(tmp_path / "it's")
+    processes = {"run": (here, gone.pid), "elsewhere": ("x", gone.pid), "open": (here, os.getpid())}
+    for name, (host, pid) in processes.items():
+        tags = {"host": host, "pid": str(pid), "output": folder if name == "run" else ""}
+        client.create_run(experiment, tags=tags, run_name=name)
     tracker = MlflowTracker(uri=uri, experiment="died")
-    tags = []
-    for place, resumes in ((tmp_path / "another", True), (folder, False), (folder, True)):
-        tracker.start(RunInfo("next", folder=place, resumes=resumes))
-        tags.append(client.get_run(tracker.finish("finished").run_id).data.tags)
+    made = []
+    for place, resumes in (("another", True), ("it's", False), ("it's", True)):
+        tracker.start(RunInfo("next", folder=tmp_path / place, resumes=resumes))
+        made.append(client.get_run(tracker.finish("finished").run_id))
     died = left(uri, "died")
-    assert died.info.status == "KILLED"
-    assert {client.get_run(other).info.status for other in others} == {"RUNNING"}
-    assert [run.get("resumes") for run in tags] == [None, None, died.info.run_id]
-    resumed = client.get_run(died.data.tags["resumed_by"])
-    assert resumed.data.tags["output"] == died.data.tags["output"] == str(folder)
+    found = {run.info.run_name: run.info.status for run in client.search_runs([experiment])}
+    assert [found[name] for name in processes] == ["KILLED", "RUNNING", "RUNNING"]
+    assert [run.data.tags.get("resumes") for run in made] == [None, None, died.info.run_id]
+    assert died.data.tags["resumed_by"] == made[-1].info.run_id
+    assert made[-1].data.tags["output"] == folder
 
 
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, "of somebody else"])

@@ -54,11 +54,13 @@ def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     monkeypatch.chdir(tmp_path)
     before = dict(os.environ)
-    tracker = MlflowTracker()
-    tracker.start(RunInfo("run", experiment="environment"))
+    tracker = MlflowTracker(artifacts=str(tmp_path / "files"))
+    tracker.start(RunInfo("run", experiment="of/an other"))
     run_id = tracker.finish("finished").run_id
+    kept = MlflowClient(tracking_uri=uri).get_experiment_by_name("of/an other")
+    assert kept.artifact_location == (tmp_path / "files" / "of_an_other").as_uri()
     assert dict(os.environ) == before
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["files"]
     assert MlflowClient(tracking_uri=uri).get_run(run_id).info.status == "FINISHED"
 
 

@@ -25,6 +25,8 @@ from srs_eval.tuning.space import SweepError, read_space
         ("range(5)", IntDistribution(0, 4)),
         ("tag(log,range(1,20))", IntDistribution(1, 19, log=True)),
         ("range(0.1,0.5,0.2)", FloatDistribution(0.1, 0.3, step=0.2)),
+        ("range(0.5,0.1,-0.2)", FloatDistribution(0.3, 0.5, step=0.2)),
+        ("tag(log,range(0.5,4.5))", FloatDistribution(0.5, 3.5, log=True)),
         ("interval(1,20)", FloatDistribution(1, 20)),
         ("tag(log,interval(0.003,0.3))", FloatDistribution(0.003, 0.3, log=True)),
         ("int(interval(1,20))", IntDistribution(1, 20)),

@@ -22,7 +22,7 @@ from optuna.trial import TrialState
 from srs_eval.errors import Pruned
 from srs_eval.tuning.ending import doubts_told, times_told
 from srs_eval.tuning.options import SearchOptions
-from srs_eval.tuning.search import search
+from srs_eval.tuning.search import search, written
 from srs_eval.tuning.space import Space, SweepError, read_space
 from srs_eval.tuning.study import SearchStudy
 
@@ -158,6 +158,16 @@ def test_any_number_that_a_job_returns_is_a_value_and_nothing_else(
     found = search(tmp_path, SPACE, options, lambda words, number: jobs(returned))
     assert [trial.value for trial in found.trials] == [value] * (1 if value is None else 3)
     assert (found.best is None, bool(found.complaint)) == (value is None, value is None)
+
+
+def test_the_highest_value_is_the_best_where_it_is_to_be_high(tmp_path: Path) -> None:
+    options = SearchOptions(n_trials=3, direction="maximize", sampler="random")
+    values, first = [0.2, 1234.5, 1234.5], {"x": 1.0, "n": 2, "kind": "red"}
+    found = search(tmp_path, SPACE, options, lambda words, number: jobs(values[number]), first)
+    assert (found.best and found.best.number) == 1
+    assert found.trials[0].params == first
+    shown = [written(value) for value in (None, 0.01, 0.0099, -999.94, 1000.0)]
+    assert shown == ["-", "0.0100", "0.0099", "-999.9400", "1000"]
 
 
 def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubted(

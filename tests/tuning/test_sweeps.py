@@ -180,18 +180,6 @@ def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(her
     assert "failed" not in pruned.text
 
 
-@pytest.mark.slow
-def test_a_job_with_two_users_reports_after_each_user(here: Here) -> None:
-    told: list[tuple[int, float]] = []
-    with reporting_to(lambda step, value: told.append((step, value))):
-        words = ["algo=hlr", "protocol=validation", *BRIEF, "tracking=none"]
-        done = here(*words, "hydra.run.dir=out", AS_TRIAL)
-    assert done.status == 0
-    assert [step for step, _ in told] == [1, 2]
-    whole = summary_of(here.folder / "out")["metrics"]["log_loss"]["mean_users"]
-    assert told[1][1] == pytest.approx(whole, rel=1e-12)
-
-
 @pytest.mark.nightly
 def test_a_sweep_that_is_killed_ends_as_if_nothing_had_been(here: Here) -> None:
     """Trials after the fifth may be pruned, and those after the sixth depend on what was found."""
