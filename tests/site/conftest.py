@@ -13,7 +13,7 @@ from srs_eval.results.run import Run
 from srs_eval.site.pages import write_site
 from srs_eval.submit.submission import Accepted, Board
 
-HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd|'/C'!A0"
+HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd|'/C'!A0 é"
 TITLES = {1: "fsrs <b>6</b> & co", 2: HOSTILE}
 
 

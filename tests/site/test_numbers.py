@@ -16,7 +16,7 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.site import scripts
-from srs_eval.site.standings import of_model, standings
+from srs_eval.site.standings import histogram, of_model, standings
 from srs_eval.site.view import View, view
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
@@ -164,11 +164,7 @@ def test_users_of_a_model_are_counted_as_loops_do(shown: View, metric: str) -> N
             assert found["histogram"] is found["ranks"] is None
             continue
         assert same(found["quantiles"], np.quantile(known, (0.05, 0.25, 0.5, 0.75, 0.95)))
-        bars, ends = found["histogram"]["counts"], found["histogram"]["ends"]
-        expected = np.histogram(np.clip(known, *ends), len(bars), ends)[0]
-        assert np.abs(np.subtract(bars, expected)).sum() <= 2  # at an edge
-        assert sum(bars) == len(known)
-        assert same([found["histogram"]["mark"]], [np.median(known)])
+        assert found["histogram"]["mark"] == pytest.approx(np.median(known))
         peers = [n for n in board.groups[board.leaders[model]] if not np.isnan(board.mean[n])]
         own = [
             sum(board.sign * row[peers] < board.sign * row[model])
@@ -179,7 +175,34 @@ def test_users_of_a_model_are_counted_as_loops_do(shown: View, metric: str) -> N
             [found["ranks"][key] for key in ("mean", "first")],
             [np.mean(own), np.mean(np.equal(own, 1))],
         )
-        assert sum(found["ranks"]["histogram"]["counts"]) == len(own)
+        bars = found["ranks"]["histogram"]
+        assert same(bars["ends"], (0.5, len(board.groups[board.leaders[model]]) + 0.5))
+        halves = [
+            sum(n + 0.5 <= rank < n + 1.5 for rank in own) for n in range(len(bars["counts"]))
+        ]
+        assert (bars["counts"], bars["mark"]) == (halves, np.median(own))
+
+
+def test_histograms_are_of_all_users_between_rounded_ends() -> None:
+    values = np.random.default_rng(0).normal(5, 1, 1000)
+    low, high = np.quantile(values, (0.005, 0.995))
+    low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
+    for zero, ends in ((False, (low, high)), (True, (0.0, high))):
+        found = histogram(values, zero=zero)
+        assert found is not None
+        assert same(found["ends"], ends)
+        assert found["counts"] == np.histogram(np.clip(values, *ends), 20, ends)[0].tolist()
+        assert found["mark"] == (0.0 if zero else np.median(values))
+    for same_values, ends, bins in (
+        (np.full(5, 2.0), (1.96, 2.04), 8),
+        (np.zeros(10**5), (-1, 1), 48),
+    ):
+        alike = histogram(same_values)
+        assert alike is not None
+        assert same(alike["ends"], ends)
+        assert (len(alike["counts"]), sum(alike["counts"])) == (bins, len(same_values))
+    assert histogram(-values, zero=True)["ends"][1] == 0.0  # type: ignore[index]
+    assert histogram(values[:1]) is histogram(np.full(3, math.nan)) is None
 
 
 def test_scripts_hold_these_numbers_and_every_score(
