@@ -193,7 +193,7 @@ def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated
         PartitionedLogs(out.address).users()
     prepare(table, out)
     assert_same_logs(PartitionedLogs(out.address), table)
-    (out / "other.txt").write(b"")
+    (out / "bucket=0000" / "other.txt").write(b"")
     with pytest.raises(ReviewLogError):
         prepare(table, out)
 

@@ -46,7 +46,7 @@ def test_users_are_named_by_number_without_reading_them(folder, monkeypatch):
     for path in (folder, folder / "revlogs", str(folder)):
         source = RevlogsFolder(path)
         assert source.users() == (1, 2, 10)
-        assert source.name == "anki"
+        assert (source.name, source.location) == ("anki", str(path))
     assert RevlogsFolder(folder, "1-2").users() == (1, 2)
     assert RevlogsFolder(folder, [10, 1]).users() == (10, 1)
 

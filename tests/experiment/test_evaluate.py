@@ -11,7 +11,8 @@ from tqdm import tqdm
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.compute.processes import Processes
-from srs_eval.errors import ReviewLogError
+from srs_eval.errors import FailedAlikeError, ReviewLogError
+from srs_eval.evaluation.limits import FitLimits
 from srs_eval.experiment.description import NUMBERS_DEPEND_ON, _code_hash, config_hash
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment
@@ -60,6 +61,24 @@ def test_each_log_is_read_once_and_a_source_without_users_is_refused(experiment)
     assert source.reads == [1, 2]
     with pytest.raises(ReviewLogError):
         evaluate(experiment(Average(), source=Logs({})))
+
+
+class WorksForOne(Average):
+    """Raises an error of the program for all users but one."""
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user == 3:
+            return super().fit(reviews, rows, rng)
+        raise ValueError("no")
+
+
+def test_an_evaluation_goes_on_once_a_fit_has_worked(experiment, logs_of):
+    limits = FitLimits(fail_fast=True)
+    source = logs_of(1, 3, 4, 5, 6)
+    result = evaluate(experiment(WorksForOne(), source=source), limits=limits)
+    assert (result.complete, result.facts.failed) == ((3,), 20)
+    with pytest.raises(FailedAlikeError):
+        evaluate(experiment(WorksForOne(), source=logs_of(4, 5, 6, 3)), limits=limits)
 
 
 def test_the_digest_is_of_the_configuration_of_an_experiment():

@@ -20,6 +20,7 @@ from srs_eval.nouns.predictions import concatenate, read_only, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Summary, files, load, save
 from srs_eval.results.coverage import Coverage, LeftOut
+from srs_eval.results.folder import is_run
 
 FSRS6 = Fsrs6(fit="default")
 
@@ -111,6 +112,17 @@ def test_what_was_saved_is_loaded(result, tmp_path):
     save(again, other)
     for name in files.RESULTS:
         assert (other / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_a_result_that_could_not_be_saved_is_not_there(result, tmp_path, monkeypatch):
+    def fail(*_, **options):
+        raise OSError(28, "No space left on device")
+
+    save(result, tmp_path)
+    monkeypatch.setattr(files, "write_table", fail)
+    with pytest.raises(OSError, match="No space"):
+        save(result, tmp_path)
+    assert not is_run(tmp_path)
 
 
 def test_data_frames_show_what_the_values_are(result):
