@@ -46,9 +46,9 @@ def command(words: Sequence[str]) -> int:
 def _report(asked: Words, words: Sequence[str]) -> int:
     """Write the page and print the answers; return the exit status."""
     # Heavy: not for --help and for mistakes.
-    from srs_eval.collection.page import page
     from srs_eval.collection.report import facts, sections, study_of
     from srs_eval.results.files import whole_file
+    from srs_eval.text.pages import render
 
     path = asked.paths[0]
     place = asked.path("out") or Path(f"{path.stem}.html")
@@ -56,8 +56,15 @@ def _report(asked: Words, words: Sequence[str]) -> int:
     found = sections(study, asked.path("published"))
     typed = shell([*PROGRAM.split(), *words])
     place.parent.mkdir(parents=True, exist_ok=True)
+    page = render(
+        "collection/page.html",
+        title=path.name,
+        facts=facts(study),
+        sections=found,
+        command=typed,
+    )
     with whole_file(place) as partial:
-        partial.write_text(page(path.name, facts(study), found, command=typed), encoding="utf-8")
+        partial.write_text(page, encoding="utf-8")
     for line in lines(f"{path.name}: {facts(study)}", found):
         say(line)
     say(f"{'page':<{_LABEL}}{place}")

@@ -141,7 +141,7 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     chosen_tables(verdict, tables)  # refuses names that no table has
     say(terminal_text(verdict))
     page = write_html(verdict, out, command=f"{PROGRAM} {shlex.join(words)}")
-    files = [*write_files(verdict, out, tables=tables), page]
+    files = [*write_files(verdict, out, chosen=tables), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
     links = _track(request, verdict, files, stored)

@@ -16,7 +16,8 @@ from srs_eval.results.run import load_run
 from srs_eval.stats.estimate import Estimate, mean_of_users
 from srs_eval.stats.power import Study, upper_deviation, users_needed
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.console import interval, number, say, table
+from srs_eval.text.console import interval, number, say
+from srs_eval.text.table import Table
 
 PROGRAM = "python -m srs_eval.power"
 KEYS = {
@@ -111,9 +112,8 @@ def _answer(request: Words) -> int:
         rows.append(row if users is None else [*row, f"{study.power(users):.2f}"])
     headers = ["difference", *(["advantage"] if direction else []), "sd"]
     headers += [f"users for power {wanted:g}"]
-    say(
-        table(rows, headers if users is None else [*headers, f"power with {users:,} users"], text=0)
-    )
+    headers += [] if users is None else [f"power with {users:,} users"]
+    say(Table(headers, rows, "").write())
     if pilot is not None and len(sds) > 1:
         say(
             f"\nThe second standard deviation is the upper end of what these {len(pilot)} users "
