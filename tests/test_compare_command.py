@@ -40,7 +40,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin in an empty folder, and draw no images, which take longer than all else."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(html, "_image", lambda figure, description: "")
+    monkeypatch.setattr(html, "_image", lambda figure, alt: (alt, ""))
 
 
 def compared(*words: object) -> dict[str, Any]:

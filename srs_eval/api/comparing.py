@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from srs_eval.api.show import as_html
+from srs_eval.api.show import Shown
 from srs_eval.comparison import compare as comparing
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.report.files import terminal_text, tidy, write_files
-from srs_eval.comparison.report.grids import leaderboard
+from srs_eval.comparison.report.tables import leaderboard
 from srs_eval.comparison.report.words import facts_of, headline, remarks
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.results import Result
 from srs_eval.results.run import Run, run_of
+from srs_eval.text.table import Table
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Comparison:
+class Comparison(Shown):
     """Results compared by one metric.
 
     Attributes
@@ -66,10 +67,10 @@ class Comparison:
         """Return what ``python -m srs_eval.compare`` prints."""
         return terminal_text(self.verdict)
 
-    def _repr_html_(self) -> str:
-        grid = leaderboard(self.verdict, self.verdict.leaderboard)
+    def _shown(self) -> tuple[str, list[str], Table]:
+        table = leaderboard(self.verdict, self.verdict.leaderboard)
         notes = [*facts_of(self.verdict), *remarks(self.verdict)]
-        return as_html(headline(self.verdict), notes, grid.headers, grid.rows)
+        return headline(self.verdict), notes, table
 
 
 def compare(

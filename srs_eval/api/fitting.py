@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from srs_eval.api.evaluating import bar, compute_with
 from srs_eval.api.inputs import AlgorithmLike, DataLike, Inputs, gathered, option_of_data, source
 from srs_eval.api.result import exported
-from srs_eval.api.show import as_html, as_text, short
+from srs_eval.api.show import Shown
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
 from srs_eval.experiment.experiment import checked_users
@@ -35,6 +35,7 @@ from srs_eval.nouns import (
 from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
 from srs_eval.text.console import counted
+from srs_eval.text.table import Table
 
 _ANY_RATING = 3
 _PARAMETERS_SHOWN = 5
@@ -42,7 +43,7 @@ _USERS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class FittedModels:
+class FittedModels(Shown):
     """Models fitted to everything of each user.
 
     Attributes
@@ -201,44 +202,25 @@ class FittedModels:
         fits = RunFits(self.label, self._fits, facts, groups["algo"].content)
         return exported(fits, to, user)
 
-    def __repr__(self) -> str:
-        """Return the first parameters of the first users as text."""
-        return as_text(self._title, self._notes, *self._table)
-
-    def _repr_html_(self) -> str:
-        return as_html(self._title, self._notes, *self._table)
-
     @property
     def _fits(self) -> list[Fit]:
         return [fitted.fit for fitted in self.by_user.values()]
 
-    @property
-    def _title(self) -> str:
-        return f"{self.label} fitted to {self.inputs.groups['data'].built.name}"
-
-    @property
-    def _notes(self) -> list[str]:
+    def _shown(self) -> tuple[str, list[str], Table]:
+        """Return the first parameters of the first users."""
         failed = [fit for fit in self._fits if not fit.predicts]
         notes = [counted(len(self.by_user), "user")]
         if failed:
             notes.append(f"{len(failed)} of {len(self._fits)} fits failed: {failed[0].reason}")
-        return notes
-
-    @property
-    def _table(self) -> tuple[list[str], list[list[str]]]:
         most = max(len(fit.parameters) for fit in self._fits)
         shown = min(most, _PARAMETERS_SHOWN)
         header = ["user", "reviews", *map(str, range(shown))] + ["…"] * (most > shown)
-        rows = [
-            [
-                str(fit.user),
-                f"{fit.n_train:,}",
-                *map(short, fit.parameters[:shown]),
-                *[""] * (len(header) - 2 - len(fit.parameters[:shown])),
-            ]
-            for fit in self._fits[:_USERS_SHOWN]
-        ]
-        return header, rows
+        rows = []
+        for fit in self._fits[:_USERS_SHOWN]:
+            row = [str(fit.user), fit.n_train, *fit.parameters[:shown]]
+            rows.append(row + [""] * (len(header) - len(row)))
+        title = f"{self.label} fitted to {self.inputs.groups['data'].built.name}"
+        return title, notes, Table(header, rows)
 
     def _tasks(
         self, data: DataLike | Reviews | None, options: Mapping[str, Any]

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from srs_eval.api.show import as_html, as_text, metric_rows
+from srs_eval.api.show import Shown
 from srs_eval.errors import ConfigError
+from srs_eval.experiment.report import panel_table
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
+from srs_eval.metrics.headline import FEWEST, shown_metrics
 from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import User
 from srs_eval.nouns.when import IN_WORDS
@@ -21,13 +23,14 @@ from srs_eval.results.claim import claim
 from srs_eval.results.files import CONFIG
 from srs_eval.results.remarks import warnings
 from srs_eval.results.run import run_of
+from srs_eval.text.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class RunResult(Result):
+class RunResult(Shown, Result):
     """The result of evaluating an algorithm.
 
     Beside what `srs_eval.results.Result` has (`scores`, `summary`, `fits` and `predictions` are
@@ -116,36 +119,23 @@ class RunResult(Result):
         """Draw a sample of forgetting curves, and recall over elapsed time."""
         return self._figure("forgetting")
 
-    def __repr__(self) -> str:
-        """Return the headline of the panel as text."""
-        return as_text(self._title, self._notes, *self._table)
-
-    def _repr_html_(self) -> str:
-        return as_html(self._title, self._notes, *self._table)
-
-    @property
-    def _title(self) -> str:
+    def _shown(self) -> tuple[str, list[str], Table]:
+        """Return the headline of the panel."""
         facts = self.facts
-        return f"{facts.label} on {facts.data}, protocol {facts.protocol}"
-
-    @property
-    def _notes(self) -> list[str]:
-        facts = self.facts
-        predicted = f"predicted {IN_WORDS[facts.when]}"
-        notes = [facts.rests_on, predicted]
+        notes = [facts.rests_on, f"predicted {IN_WORDS[facts.when]}"]
         if facts.coverage is not None and facts.coverage.caution:
             notes.append(facts.coverage.caution)
         words = facts.fit_counts.in_words
         if words:
             worst = next((fit.reason for fit in self.fitted if fit.status == "failed"), "")
             notes.append(words + (f"; the first: {worst}" if worst else ""))
-        return [*notes, *warnings(run_of(self))]
-
-    @property
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        if not self.facts.users:
-            return [], []
-        return metric_rows(self.facts.metrics, self.facts.interval_over)
+        known = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
+        names = [metric.name for metric in known] or list(facts.metrics)[:FEWEST]
+        table = Table([], [])
+        if facts.users:
+            table = panel_table(facts, dict.fromkeys(names, "neither")).without("better", "users")
+        title = f"{facts.label} on {facts.data}, protocol {facts.protocol}"
+        return title, [*notes, *warnings(run_of(self))], table
 
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn

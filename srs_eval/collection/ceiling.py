@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from srs_eval.collection.section import Section, Table
+from srs_eval.collection.section import Section
 from srs_eval.collection.study import OTHERS, Study, difference, left_out
 from srs_eval.collection.words import (
     WIDEST,
@@ -13,10 +13,10 @@ from srs_eval.collection.words import (
     between_or_not,
     explained,
     log_loss,
-    percent,
 )
 from srs_eval.stats.significance import ALPHA, holm
-from srs_eval.text.console import number
+from srs_eval.text.console import percent
+from srs_eval.text.table import Table
 
 QUESTION = "How good can it get?"
 
@@ -30,7 +30,7 @@ def ceiling(study: Study) -> Section | None:
     rows = [
         [
             "FSRS-6 fitted to your reviews",
-            number(base),
+            base,
             percent(ours[0]),
             between_or_not(*ours[1:]),
             "",
@@ -51,7 +51,7 @@ def ceiling(study: Study) -> Section | None:
         rows.append(
             [
                 f"{name}: {OTHERS[name][1]}",
-                number(log_loss(result)),
+                log_loss(result),
                 percent(share),
                 between_or_not(lo, hi),
                 change.size,
@@ -74,7 +74,8 @@ def ceiling(study: Study) -> Section | None:
     ]
     headers = ["", "log loss", "explained", "99 % range", "error against FSRS-6", ""]
     caption = "On the same reviews; log loss is the error of predictions, smaller is better"
-    return Section(QUESTION, f"{_explains(*ours)} {beaten}", notes, [Table(caption, headers, rows)])
+    table = Table(headers, rows, title=caption)
+    return Section(QUESTION, f"{_explains(*ours)} {beaten}", notes, parts=[table])
 
 
 def _explains(share: float, lo: float, hi: float) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from srs_eval.collection.section import Section, Table
+from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study
 from srs_eval.text.console import counted
+from srs_eval.text.table import Table
 
 QUESTION = "What should I doubt?"
 _FEW = 1000
@@ -27,11 +28,10 @@ def doubts(study: Study) -> Section:
         answer += " So nothing can be judged."
     elif scored < _FEW:
         answer += " That is few: ranges are wide, and all but large differences are out of reach."
-    shown = [[name, f"{count:,}", f"{left:,}"] for name, count, left in rows]
-    table = Table("From all rows to scored reviews", ["", "rows", "left"], shown)
+    table = Table(["", "rows", "left"], rows, title="From all rows to scored reviews")
     # Notes of readers are parts of sentences.
     of_reader = [f"{note[:1].upper()}{note[1:]}." for note in study.log.notes]
-    return Section(QUESTION, answer, [*found, *of_reader], [table])
+    return Section(QUESTION, answer, [*found, *of_reader], parts=[table])
 
 
 def funnel(study: Study) -> Iterator[tuple[str, int, int]]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srs_eval.collection.section import Mark, Picture, Section, Table
+from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.study import Study, difference, left_out
-from srs_eval.collection.words import Change, log_loss, percent
+from srs_eval.collection.words import Change, log_loss
 from srs_eval.stats.significance import ALPHA
-from srs_eval.text.console import counted
+from srs_eval.text.console import counted, percent
 
 QUESTION = "How much history do I need, and why do my parameters jump?"
 
@@ -40,12 +40,10 @@ def history(study: Study) -> Section | None:
     marks = [
         Mark(counted(n, "review"), c.share, c.lo, c.hi, 0.0, c.kind == "worse") for n, c in known
     ]
-    parts: list[Picture | Table] = []
-    if marks:
-        title = "Error after fitting to so many reviews, against default parameters"
-        parts.append(Picture(title, "below 0, fitting helps", "no difference", marks))
+    title = "Error after fitting to so many reviews, against default parameters"
+    pictures = [Picture(title, "below 0, fitting helps", "no difference", marks)] if marks else []
     answer = _needed(changes, scored, _overall(study)) + (f" {moved[0]}" if moved else "")
-    return Section(QUESTION, answer, notes, parts)
+    return Section(QUESTION, answer, notes, pictures)
 
 
 def _overall(study: Study) -> str:

@@ -10,9 +10,9 @@ from srs_eval.collection.section import Section
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study
 from srs_eval.collection.truth import picture_of
-from srs_eval.collection.words import percent, with_interval
+from srs_eval.collection.words import with_interval
 from srs_eval.nouns import BoolArray, FloatArray
-from srs_eval.text.console import counted
+from srs_eval.text.console import counted, percent
 
 # First and last day late of each group.
 _LATE = ((1, 1), (2, 3), (4, 7), (8, 14), (15, 30), (31, None))

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.collection.section import Paste, Section, Table
+from srs_eval.collection.section import Paste, Section
 from srs_eval.collection.study import MAY, Study, difference, difference_on, reason_of
-from srs_eval.collection.words import Change, between_or_not, explained, log_loss, percent
+from srs_eval.collection.words import Change, between_or_not, explained, log_loss
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
-from srs_eval.text.console import counted, number
+from srs_eval.text.console import counted, percent
+from srs_eval.text.table import Table
 
 _DECIMALS = 4
 
@@ -39,7 +40,7 @@ def which_parameters(study: Study) -> Section:
         parts.append(Paste(f"New: {title}", numbers))
         parts += [Paste(*now.pop(preset))] if preset in now else []
     parts += [Paste(title, numbers) for title, numbers in now.values()]
-    return Section(question, answer.strip(), list(_notes(study, change, limits)), parts)
+    return Section(question, answer.strip(), list(_notes(study, change, limits)), parts=parts)
 
 
 def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
@@ -80,7 +81,7 @@ def where_do_i_stand(study: Study) -> Section | None:
         rows.append(
             [
                 name,
-                number(log_loss(result)),
+                log_loss(result),
                 percent(share),
                 between_or_not(lo, hi),
                 "" if is_now else change.size,
@@ -106,7 +107,7 @@ def where_do_i_stand(study: Study) -> Section | None:
             "Explained is the part of what your average alone leaves open that predictions settle: "
             "0 % is always answering your average, 100 % is knowing every answer."
         ],
-        [Table(caption, headers, rows)],
+        parts=[Table(headers, rows, title=caption)],
     )
 
 
@@ -214,13 +215,13 @@ def _by_preset(study: Study) -> Table:
             difference_on(study.fitted, study.now, chosen), _mean_loss(study, preset)
         )
         name = titles.get(preset, f"preset {preset}")
-        rows.append([name, f"{reviews:,}", f"{chosen.sum():,}", change.size, change.verdict])
+        rows.append([name, reviews, int(chosen.sum()), change.size, change.verdict])
     against = "your parameters now" if study.current else "the default parameters"
     against += f" ({MAY})" if study.is_in_sample else ""
     return Table(
-        f"Error of new parameters on reviews that they had not seen, against {against}",
         ["preset", "reviews", "scored", "error", ""],
         rows,
+        title=f"Error of new parameters on reviews that they had not seen, against {against}",
     )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study, predictions_of
-from srs_eval.collection.words import percent, with_interval
+from srs_eval.collection.words import with_interval
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
-from srs_eval.text.console import counted
+from srs_eval.text.console import counted, percent
 
 QUESTION = "Is what Anki tells me true?"
 QUESTION_OF_NEW = "What would FSRS tell me with new parameters?"

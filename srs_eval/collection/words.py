@@ -10,6 +10,7 @@ from srs_eval.collection.shares import Share
 from srs_eval.results import Result
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
+from srs_eval.text.console import percent
 
 Kind = Literal["better", "worse", "noise", "same", "open", "unknown"]
 # A gain that would be worth the trouble of new parameters.
@@ -17,19 +18,6 @@ _WORTH = 0.05
 # An interval that is wider says nothing, and no end of one that is further away is a number.
 WIDEST = 1.0
 _UNKNOWN = "too few reviews to tell"
-
-
-def percent(value: float, *, sign: bool = False) -> str:
-    """Format a share in percent, with a digit behind the point.
-
-    Examples
-    --------
-    >>> percent(0.8954), percent(-0.004, sign=True), percent(float("nan"))
-    ('89.5 %', '-0.4 %', '-')
-    """
-    if math.isnan(value):
-        return "-"
-    return f"{100 * value:{'+' if sign else ''}z.1f} %"
 
 
 def between(lo: float, hi: float, *, sign: bool = False) -> str:

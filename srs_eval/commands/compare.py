@@ -141,7 +141,7 @@ def compare(options: Compare) -> int:
     chosen_tables(verdict, options.latex)  # refuses names that no table has
     say(terminal_text(verdict))
     page = write_html(verdict, out, command=f"{command.program} {shlex.join(options.words)}")
-    files = [*write_files(verdict, out, tables=options.latex), page]
+    files = [*write_files(verdict, out, chosen=options.latex), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
     if options.tracking == "mlflow":

@@ -38,7 +38,8 @@ from srs_eval.results.run import load_run
 from srs_eval.stats.estimate import Estimate, mean_of_users
 from srs_eval.stats.power import Study, upper_deviation, users_needed
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.console import interval, number, say, table
+from srs_eval.text.console import interval, number, say
+from srs_eval.text.table import Table
 
 # From two fits of one model to two different models.
 _SDS = (0.002, 0.005, 0.01, 0.02, 0.05)
@@ -129,7 +130,7 @@ def power(options: Power) -> int:
         if options.users is not None:
             row[f"power with {options.users:,} users"] = f"{study.power(options.users):.2f}"
         rows.append(row)
-    say(table([[*row.values()] for row in rows], [*rows[0]], text=0))
+    say(Table([*rows[0]], [[*row.values()] for row in rows], "").write())
     if not is_inside:
         say(
             f"\nNo number of users: an advantage of {true:.3g} is not inside what is registered. A "

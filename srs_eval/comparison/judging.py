@@ -46,6 +46,12 @@ class Judgement:
         return f"{self.decision}, {counted(count, 'deviation')}" if count else self.decision
 
     @property
+    def in_numbers(self) -> str:
+        """The advantage with its interval."""
+        level = f"{100 * self.prereg.level:g} %"
+        return f"{self.advantage.mean:+.4f} {interval(self.lo, self.hi)} at {level}"
+
+    @property
     def sentence(self) -> str:
         """The verdict in words."""
         about = self.prereg
@@ -53,8 +59,7 @@ class Judgement:
         return (
             f"Pre-registered hypothesis: {self.in_short}. {about.hypothesis}{stop} "
             f"Advantage of {about.model} over {about.baseline} in {about.metric}: "
-            f"{self.advantage.mean:+.4f} {interval(self.lo, self.hi)} at {100 * about.level:g} %, "
-            f"registered: {about.claim}; {self.users:,} of {about.users:,} users"
+            f"{self.in_numbers}, registered: {about.claim}; {self.users:,} of {about.users:,} users"
         )
 
     @property

@@ -64,7 +64,7 @@ class Verdict:
     @cached_property
     def scores(self) -> FloatArray:
         """Scores [users, runs] of `users`; absolute values if 0 is best."""
-        return self._scores[self._has_score]
+        return self.every_score[self._has_score]
 
     @property
     def reviews(self) -> IntArray:
@@ -87,8 +87,8 @@ class Verdict:
             bounds=self.bounds,
         )
         if len(self.paired.users) == 1:
-            return (leaderboard_of_one(self.paired, self.metric, self._scores, rules),)
-        return tuple(leaderboards(self._scores, self.paired.reviews, rules))
+            return (leaderboard_of_one(self.paired, self.metric, self.every_score, rules),)
+        return tuple(leaderboards(self.every_score, self.paired.reviews, rules))
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -139,7 +139,7 @@ class Verdict:
         found = {}
         for name in BESIDE:
             scores = self.paired.scores(name)
-            whole = scores[_complete(scores)]
+            whole = scores[complete(scores)]
             if name != self.metric and len(whole) and not np.isnan(scores).all():
                 found[name] = whole.mean(axis=0)
         return found
@@ -243,16 +243,17 @@ class Verdict:
         return Estimate(float(ours[0] / theirs[0] - 1)) if math.isnan(found.mean) else found
 
     @cached_property
-    def _scores(self) -> FloatArray:
+    def every_score(self) -> FloatArray:
+        """Scores [users, runs] of all users; absolute values if 0 is best."""
         scores = self.paired.scores(self.metric)
         return np.abs(scores) if self.better == "zero" else scores
 
     @cached_property
     def _has_score(self) -> BoolArray:
-        return _complete(self._scores)
+        return complete(self.every_score)
 
 
-def _complete(scores: FloatArray) -> BoolArray:
+def complete(scores: FloatArray) -> BoolArray:
     """Select the users with a score of every run that has any."""
     has_any = ~np.isnan(scores).all(axis=0)
     return np.asarray(~np.isnan(scores[:, has_any]).any(axis=1), np.bool_)

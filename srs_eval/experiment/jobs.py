@@ -14,7 +14,8 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.experiment.report import places
 from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
 from srs_eval.results.run import job_number
-from srs_eval.text.console import say, table
+from srs_eval.text.console import say
+from srs_eval.text.table import Table
 
 # Folder of a sweep's comparison, beside those of its jobs.
 COMPARISON = "comparison"
@@ -136,11 +137,11 @@ def _jobs(numbers: Sequence[int]) -> str:
 
 
 def _jobs_table(outcomes: Sequence[JobOutcome]) -> str:
-    rows = [(n, o.label, o.status, f"{o.seconds:.1f} s") for n, o in enumerate(outcomes)]
+    rows = [(str(n), o.label, o.status, f"{o.seconds:.1f} s") for n, o in enumerate(outcomes)]
     alike: dict[str, list[int]] = {}
     for n, outcome in enumerate(outcomes):
         if outcome.message:
             alike.setdefault(outcome.message, []).append(n)
     reasons = [f"{_jobs(numbers)}: {message}" for message, numbers in alike.items()]
-    shown = table(rows, ["job", "algorithm", "status", "time"], text=3)
+    shown = Table(["job", "algorithm", "status", "time"], rows, "lll").write()
     return "\n".join([shown, "", *reasons] if reasons else [shown])

@@ -28,6 +28,7 @@ from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS, run_of
 from srs_eval.results.summary import Summary
 from srs_eval.text.escapes import for_markdown
+from srs_eval.text.table import Table
 from srs_eval.tracking.items import (
     ArtifactFile,
     DatasetInfo,
@@ -106,8 +107,10 @@ def describe(plan: Plan, result: Result) -> str:
     """Return a description of the run and its headline numbers in Markdown."""
     experiment, about, facts = plan.experiment, plan.about, result.facts
     rows = [
-        f"| {name} | {_cell(s.mean_users)} | {_cell(s.lo)} … {_cell(s.hi)} | {_cell(s.pooled)} "
-        f"| {s.n_users} |"
+        (
+            *(name, _cell(s.mean_users), f"{_cell(s.lo)} … {_cell(s.hi)}"),
+            *(_cell(s.pooled), s.n_users),
+        )
         for name in HEADLINE
         if (s := facts.metrics.get(name)) is not None
     ]
@@ -116,6 +119,7 @@ def describe(plan: Plan, result: Result) -> str:
         for name in ("log_loss", "brier_skill", "smece", "auc")
         if (s := facts.metrics.get(name)) is not None
     )
+    headers = ["metric", "mean over users", f"99 % over {facts.interval_over}", "pooled", "users"]
     run = run_of(result)
     traits = [" ".join(words) for trait, words in TRAITS.items() if getattr(facts, trait)]
     lines = [
@@ -131,9 +135,7 @@ def describe(plan: Plan, result: Result) -> str:
         *((f"**{caution}**", "") if (caution := _caution(facts)) else ()),
         f"Fits: {fits_in_words(facts.fit_counts)}.",
         "",
-        f"| metric | mean over users | 99 % over {facts.interval_over} | pooled | users |",
-        "|---|---:|---:|---:|---:|",
-        *rows,
+        Table(headers, rows).write("markdown"),
         "",
         *(f"- {for_markdown(remark)}" for remark in (*sentences(run), *warnings(run))),
     ]

@@ -10,13 +10,15 @@ from srs_eval.experiment.failures import frame_lines
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Fit
+from srs_eval.nouns import Better, Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import FitCounts, bare_reason, fits_in_words, reason_of
 from srs_eval.results.remarks import sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
-from srs_eval.text.console import counted, facts, interval, number, table
+from srs_eval.results.summary import Summary
+from srs_eval.text.console import counted, facts, interval
+from srs_eval.text.table import Table
 
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "fallback", "ok")
@@ -69,7 +71,8 @@ def result_text(
     remarks += too_few(result.facts.reviews, result.facts.forgotten) if users else []
     lines += remarks if said is None else _new(remarks, said)
     if users and not brief:
-        lines += ["", _panel_table(panel, result)]
+        shown = {metric.name: metric.better for metric in shown_metrics(panel)}
+        lines += ["", panel_table(result.facts, shown).write()]
         lines += [few_users(users)] if few_users(users) else []
         run = run_of(result)
         lines += ["", *(f"{remark}." for remark in (*sentences(run), *warnings(run)))]
@@ -90,7 +93,7 @@ def percent_text(against: AgainstBaseline, when: str) -> str:
     earlier = against.baseline.when
     if when != earlier:
         caption += f"predicted {IN_WORDS[when]}, the baseline {IN_WORDS[earlier]}\n"
-    return caption + "\n" + table(rows, ["metric", "difference", "99 %"])
+    return caption + "\n" + Table(["metric", "difference", "99 %"], rows).write()
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
@@ -142,18 +145,23 @@ def _title(fit: Fit) -> str:
     return _TITLES.get(fit.status, fit.status)
 
 
-def _panel_table(panel: Panel, result: Result) -> str:
-    """Return the metrics that are shown, with intervals and what chance gives a perfect model."""
-    metrics, n_users = result.facts.metrics, len(result.by_user.users)
-    rows = []
-    for metric in shown_metrics(panel):
-        row, floor = metrics[metric.name], metrics.get(f"{metric.name}_floor")
-        cells = [metric.name, _ARROWS[metric.better], number(row.mean_users)]
-        cells += [interval(row.lo, row.hi), "" if floor is None else number(floor.mean_users)]
-        rows.append(cells if n_users == 1 else [*cells, f"{row.n_users:,}"])
-    headers = ["metric", "better", "score" if n_users == 1 else "mean over users"]
-    headers += [f"99 % over {result.facts.interval_over}", "by chance"]
-    return table(rows, headers if n_users == 1 else [*headers, "users"], text=2)
+def panel_table(facts: Summary, shown: Mapping[str, Better]) -> Table:
+    """Tabulate metrics with their intervals, and with what chance gives a perfect model."""
+    rows, several = [], facts.interval_over == "users"
+    for name, better in shown.items():
+        row, floor = facts.metrics[name], facts.metrics.get(f"{name}_floor")
+        rows.append(
+            {
+                "metric": name,
+                "better": _ARROWS[better],
+                "mean over users" if several else "score": row.mean_users,
+                f"99 % over {facts.interval_over}": interval(row.lo, row.hi),
+                "by chance": "" if floor is None else floor.mean_users,
+                "users": row.n_users,
+            }
+        )
+    table = Table.of_records(rows, align="ll")
+    return table if several else table.without("users")
 
 
 def _elsewhere(panel: Panel) -> str:

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from tabulate import tabulate
 
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.job import Done
@@ -23,6 +22,7 @@ from srs_eval.experiment.report import places
 from srs_eval.plots.style import save_figure
 from srs_eval.results.files import FIGURES
 from srs_eval.text.console import say
+from srs_eval.text.table import Style, Table
 from srs_eval.tracking.items import (
     ArtifactFile,
     Description,
@@ -56,19 +56,12 @@ class Findings:
     # Formats of numbers by column, such as ``.1%``; ``.4f`` and ``,d`` by default
     formats: Mapping[str, str] = field(default_factory=dict)
 
-    def text(self, table: str, style: str = "simple") -> str:
-        """Format a table as text, or in another style of tabulate, such as ``github``."""
+    def text(self, table: str, style: Style = "text") -> str:
+        """Format a table as text, or in another style."""
         columns = self.tables[table]
-        cells = {name: _cells(columns[name], self.formats.get(str(name))) for name in columns}
-        align = ["right" if _is_number(columns[name]) else "left" for name in columns]
-        headers = [str(name) for name in columns]
-        return tabulate(
-            list(zip(*cells.values(), strict=True)),
-            headers,
-            tablefmt=style,
-            colalign=align if len(columns) else None,
-            disable_numparse=True,
-        )
+        cells = [_cells(columns[name], self.formats.get(str(name))) for name in columns]
+        align = "".join("r" if _is_number(columns[name]) else "l" for name in columns)
+        return Table([*map(str, columns)], [*zip(*cells, strict=True)], align).write(style)
 
     def summary(self) -> str:
         """Format the answer, what was learned, and what was left out, in Markdown."""

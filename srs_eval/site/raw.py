@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv
 
 from srs_eval.results.files import write_table
 from srs_eval.results.run import Run
+from srs_eval.site.standings import boards_of
 from srs_eval.site.view import Model, View
 from srs_eval.submit.submission import ABOUT, RESULTS
 from srs_eval.text.escapes import for_csv
@@ -48,19 +48,17 @@ def write_means(shown: View, folder: Path) -> None:
             "identical_to": model.twin,
             "metric": metric,
             "weighting": weighting,
-            **_mean(means.values[weighting][model.column].tolist()),
-            "users": means.n_users,
+            "mean": float(board.mean[model.column]),
+            "lo": float(board.lo[model.column]),
+            "hi": float(board.hi[model.column]),
+            "users": len(verdict.users),
             "parameters": model.number("parameters"),
             "seconds_per_user": model.number("seconds_per_user"),
         }
         for model in shown.models
-        for metric, means in shown.means.items()
-        for weighting in means.values
+        for metric, verdict in shown.verdicts.items()
+        for weighting, board in boards_of(verdict).items()
     ]
     table = pa.Table.from_pylist(rows)
     csv.write_csv(table, folder / "board.csv")
     write_table(folder / "board.parquet", table)
-
-
-def _mean(values: list[float]) -> dict[str, Any]:
-    return dict(zip(("mean", "lo", "hi"), values, strict=True))

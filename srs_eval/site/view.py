@@ -8,19 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from srs_eval.comparison.compare import directions
+from srs_eval.comparison.judging import Judgement
 from srs_eval.comparison.pairing import Paired, pair
 from srs_eval.comparison.verdict import BESIDE, Verdict
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.summary import clipped
-from srs_eval.nouns import Better, FloatArray
-from srs_eval.results.run import TIMES, Run, with_own_names
-from srs_eval.stats.estimate import mean_of_users
-from srs_eval.stats.paired import Weighting, user_weights
+from srs_eval.nouns import Better
+from srs_eval.results.run import TIMES, TRAITS, Run, with_own_names
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board, Submission
 from srs_eval.text.console import counted, listed
 
-WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews")
+MEANINGS = {
+    "reported": "made by its author; the files are consistent, and it was not run again",
+    "verified": "run again by a maintainer, with equal scores",
+    "published": "scores that another project has published",
+}
 _MODELS_OF_SRS_EVAL = "srs_eval.algorithms."
 
 
@@ -34,6 +36,7 @@ class Model:
     # Name of an earlier submission with the same predictions, which stands for both; "" if there is
     # none
     twin: str = ""
+    judgements: tuple[Judgement, ...] = ()  # Verdicts on the pre-registrations about it
 
     @property
     def run(self) -> Run:
@@ -47,20 +50,31 @@ class Model:
         target = str(algorithm.get("_target_", "")) if isinstance(algorithm, Mapping) else ""
         return target.removeprefix(_MODELS_OF_SRS_EVAL).partition(".")[0] or "other"
 
+    @property
+    def traits(self) -> list[tuple[str, str]]:
+        """Traits in a word, each with its meaning."""
+        return [
+            ("oracle" if trait == "sees_truth" else trait, meaning)
+            for trait, (_, meaning) in TRAITS.items()
+            if trait in self.run.traits
+        ]
+
+    @property
+    def badges(self) -> list[tuple[str, str]]:
+        """What is worth a badge beside the mark in a word or two, each with its meaning."""
+        found = self.traits
+        found += [(f"hypothesis {one.in_short}", one.sentence) for one in self.judgements]
+        if self.run.fits.has_exceptions:
+            found.append(("irregular fits", self.run.fits.in_words))
+        if self.run.incomplete:
+            count = f"{len(self.run.incomplete):,} users failed"
+            found.append((count, "a fold of these users has failed"))
+        return found
+
     def number(self, key: str) -> float | None:
         """Return a number that the submission states, or None."""
         value = self.submission.about.get(key)
         return value if isinstance(value, (int, float)) and np.isfinite(value) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """Means of one metric with their intervals, for each weighting of users."""
-
-    better: Better
-    n_users: int  # Users with a score of every model that has any
-    # [models, 3]: Mean, lower and upper bound of its 99 % interval
-    values: Mapping[Weighting, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,7 @@ class View:
     # In the order of their names; submissions that are not ranked are left out
     models: tuple[Model, ...]
     paired: Paired  # Their scores; those of a `Model` are in its column
-    means: Mapping[str, Means]  # log_loss and the other usual metrics come first
+    verdicts: Mapping[str, Verdict]  # By metric; log_loss and the other usual ones come first
     notes: tuple[str, ...]  # What a reader has to know beside the numbers
     # The pre-registrations that are judged on this board or could be, and their verdicts
     registered: tuple[Registration, ...] = ()
@@ -80,6 +94,66 @@ class View:
     def times(self) -> list[str]:
         """When the models predict, earliest first."""
         return [when for when in TIMES if any(model.run.when == when for model in self.models)]
+
+    @property
+    def users(self) -> int:
+        """Number of users."""
+        return len(self.paired.users)
+
+    @property
+    def reviews(self) -> int:
+        """Number of scored reviews."""
+        return int(self.paired.reviews.sum())
+
+    @property
+    def usual(self) -> Verdict:
+        """The verdict by the first metric."""
+        return next(iter(self.verdicts.values()))
+
+    @property
+    def version(self) -> str:
+        """What distinguishes the board from others of its protocol and data."""
+        board = self.board
+        return f"version {board.protocol_version}, data {board.data_version}, {self._which}"
+
+    @property
+    def title(self) -> str:
+        """Name of the board for people, unlike that of any other board."""
+        board = self.board
+        versions = f"{board.protocol} {board.protocol_version} on {board.data} {board.data_version}"
+        return f"{versions}, {self._which}"
+
+    @property
+    def _which(self) -> str:
+        """What distinguishes boards of the same versions: their users, and their options."""
+        digest = self.board.fingerprint[:8]
+        return counted(self.users, "user") + f" ({digest})" * bool(digest)
+
+    @property
+    def by_time(self) -> Iterator[tuple[str, list[Model], Model | None]]:
+        """Yield each time of prediction, its models, and the eligible one with the best mean."""
+        table = self.usual.leaderboard
+        for when in self.times:
+            models = [model for model in self.models if model.run.when == when]
+            known = [m for m in models if m.run.is_eligible and not np.isnan(table.mean[m.column])]
+            best = min(known, key=lambda model: table.order.index(model.column), default=None)
+            yield when, models, best
+
+    def named(self, name: str) -> Model | None:
+        """Return the model of a submission; None if there is none."""
+        return next((one for one in self.models if one.submission.name == name), None)
+
+    def titled(self, title: str) -> Model | None:
+        """Return the model whose submission has a title; None if there is none."""
+        return next((one for one in self.models if one.submission.run.name == title), None)
+
+    def unjudged(self, one: Registration) -> str:
+        """Return why a registration has no verdict."""
+        assert one.prereg is not None
+        titles = (one.prereg.model, one.prereg.baseline)
+        known = {each.run.name for each in self.board.submissions}
+        missing = " or ".join(title for title in titles if title not in known)
+        return f"no submission to this board has the title {missing}" if missing else one.reason
 
 
 def view(board: Board, registered: Sequence[Registration] = ()) -> View:
@@ -100,19 +174,20 @@ def view(board: Board, registered: Sequence[Registration] = ()) -> View:
     metrics = _metrics(paired)
     if not metrics:
         raise ConfigError(f"{board.name}: no submission has a metric that models are compared by")
+    mine = tuple(one for one in registered if _is_of_board(one, board))
     submissions = {run.name: one for run, one in zip(named, given, strict=True)}
     return View(
         board,
-        tuple(_models(paired, submissions)),
+        tuple(_models(paired, submissions, mine)),
         paired,
-        {name: _means(paired, name, better) for name, better in metrics},
+        {name: Verdict(paired, name, better) for name, better in metrics},
         (
             *_rests_on(paired, *metrics[0]),
             *paired.notes,
             *_left_out(board, others, yardsticks),
             *_not_accepted(board),
         ),
-        tuple(one for one in registered if _is_of_board(one, board)),
+        mine,
     )
 
 
@@ -154,7 +229,9 @@ def _not_accepted(board: Board) -> Iterator[str]:
         )
 
 
-def _models(paired: Paired, submissions: Mapping[str, Submission]) -> list[Model]:
+def _models(
+    paired: Paired, submissions: Mapping[str, Submission], registered: Sequence[Registration]
+) -> list[Model]:
     column = {run.name: number for number, run in enumerate(paired.runs)}
     twins = {one.run.name: one.twin.name for one in paired.duplicates}
     found = [
@@ -163,6 +240,11 @@ def _models(paired: Paired, submissions: Mapping[str, Submission]) -> list[Model
             run.name,
             column[twins.get(run.name, run.name)],
             submissions[twins[run.name]].name if run.name in twins else "",
+            tuple(
+                one.judgement
+                for one in registered
+                if one.judgement and one.model == submissions[run.name].name
+            ),
         )
         for run in paired.every_run
     ]
@@ -173,15 +255,3 @@ def _metrics(paired: Paired) -> list[tuple[str, Better]]:
     known = directions(paired.runs)
     usual = [name for name in BESIDE if name in known]
     return [(name, known[name]) for name in (*usual, *(n for n in known if n not in usual))]
-
-
-def _means(paired: Paired, metric: str, better: Better) -> Means:
-    verdict = Verdict(paired, metric, better)
-    values = {}
-    for weighting in WEIGHTINGS:
-        weights = user_weights(verdict.reviews, weighting)
-        found = [mean_of_users(column, weights) for column in verdict.scores.T]
-        values[weighting] = np.array(
-            [(each.mean, *clipped(each.interval(), verdict.bounds)) for each in found]
-        ).reshape(-1, 3)
-    return Means(better, len(verdict.users), values)

@@ -9,12 +9,10 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-
-from tabulate import TableFormat, tabulate
+from collections.abc import Mapping, Sequence
 
 from srs_eval.text.addresses import without_secrets
-from srs_eval.text.plain import one_line, printable
+from srs_eval.text.plain import printable
 
 
 def say(text: str = "") -> None:
@@ -42,22 +40,20 @@ def facts(pairs: Mapping[str, str]) -> str:
     )
 
 
-def table(
-    rows: Iterable[Sequence[object]],
-    headers: Sequence[str],
-    *,
-    text: int = 1,
-    style: str | TableFormat = "simple",
-) -> str:
-    """Format a table in a style of tabulate; the first `text` columns are text, others numbers."""
-    body = [[one_line(str(cell)) for cell in row] for row in rows]
-    align = ["left"] * text + ["right"] * (len(headers) - text)
-    return tabulate(body, headers, tablefmt=style, colalign=align, disable_numparse=True)
-
-
 def number(value: float, digits: int = 4) -> str:
     """Format a score; a dash if it is undefined."""
     return "-" if math.isnan(value) else f"{value:z.{digits}f}"
+
+
+def percent(value: float, digits: int = 1, *, sign: bool = False) -> str:
+    """Format a share in percent; a dash if it is undefined.
+
+    Examples
+    --------
+    >>> percent(0.8954), percent(-0.004, sign=True), percent(float("nan"))
+    ('89.5 %', '-0.4 %', '-')
+    """
+    return "-" if math.isnan(value) else f"{100 * value:{'+' if sign else ''}z.{digits}f} %"
 
 
 def interval(low: float, high: float, digits: int = 4) -> str:

@@ -1,20 +1,15 @@
-"""Escapes for each output format, so that names from files are not markup or formulas."""
+"""Escapes for each output format, so that names from files are not markup or formulas.
+
+Those of HTML are in `srs_eval.text.pages`.
+"""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from srs_eval.text.plain import one_line
 
-# What pages share: a style in light, dark and print, and headings that sort their table.
-PAGE_STYLE = Path(__file__).with_name("page.css")
-SORT_SCRIPT = Path(__file__).with_name("sort.js")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -87,55 +82,6 @@ def for_markdown_line(text: str) -> str:
     return _MARKDOWN_BLOCK.sub(_escaped_block, for_markdown(text.strip()))
 
 
-def for_html(text: str) -> str:
-    """Escape text for HTML and for quoted values of its attributes."""
-    return html.escape(one_line(text))
-
-
 def _escaped_block(found: re.Match[str]) -> str:
     blank, sign, number, end = found.groups()
     return f"{blank}\\{sign}" if sign else f"{blank}{number}\\{end}"
-
-
-def html_head(
-    title: str, style: str = "", script: str = "", *, files: Sequence[str] = ()
-) -> list[str]:
-    """Return the lines of a page until its body, which can fetch and run nothing else.
-
-    `style` and `script` are content of the page itself, `files` addresses of style sheets and of
-    scripts beside the page, which run in their order once the page is there.
-    """
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    own = "'self'" if files else f"'sha256-{digest}'" if script else "'none'"
-    styles = "'self'" if files else "'unsafe-inline'"
-    return [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f"style-src {styles}; img-src data:; script-src {own}; base-uri 'none'; "
-        "form-action 'none'\">",
-        '<link rel="icon" href="data:,">',
-        f"<title>{for_html(title)}</title>",
-        *(f'<link rel="stylesheet" href="{for_html(f)}">' for f in files if f.endswith(".css")),
-        *(f'<script src="{for_html(f)}" defer></script>' for f in files if f.endswith(".js")),
-        *([f"<style>{style}</style>"] if style else []),
-        "</head><body>",
-        *([f'<script type="module">{script}</script>'] if script else []),
-    ]
-
-
-def html_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, text: int) -> str:
-    """Format a table of cells that are HTML; the first `text` columns are text."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "".join(
-            f'<{tag} class="text">{cell}</{tag}>' if n < text else f"<{tag}>{cell}</{tag}>"
-            for n, cell in enumerate(cells)
-        )
-
-    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table><thead><tr>{line(headers, "th")}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )

@@ -46,33 +46,25 @@ def path(tmp_path_factory: pytest.TempPathFactory, make_log: Any) -> Path:
     return write(file, [(log, log.card % 3)], PRESETS)
 
 
-def test_settings_of_presets_are_read(path: Path) -> None:
+def test_settings_of_presets_are_read_as_they_are_stored(path: Path, tmp_path: Path) -> None:
     settings = read_fsrs_settings(path)
     assert settings.enabled
     assert settings.presets[10].parameters == pytest.approx(OWN, rel=1e-5)
     assert settings.presets[10].desired_retention == 0.85
     assert settings.presets[20] == Preset((), 0.9)
-
-
-def test_the_newest_parameters_count_and_damage_is_no_error() -> None:
-    both = preset_message(DEFAULTS[:19], 0.9, key=5) + preset_message(OWN, 0.8)
+    both = preset_message(DEFAULTS[:19], 0.9, key=5) + preset_message(OWN, 0.8)  # newest counts
     assert len(preset_in_message(both).parameters) == 21
     assert len(preset_in_message(preset_message(DEFAULTS[:17], 0.9, key=3)).parameters) == 17
     for damaged in (both[:50], b"\xff" * 20, preset_message([float("nan")], 0.9)):
         assert preset_in_message(damaged).parameters == ()
-
-
-def test_settings_in_text_are_read(tmp_path: Path) -> None:
-    path = collection(tmp_path / "old.anki2")
+    old = collection(tmp_path / "old.anki2")  # as text
     presets = {"7": {"fsrsParams5": [*DEFAULTS[:19]], "desiredRetention": 0.93}, "x": 3}
-    change(
-        path, "alter table col add column dconf", f"update col set dconf='{json.dumps(presets)}'"
-    )
-    settings = read_fsrs_settings(path)
+    change(old, "alter table col add column dconf", f"update col set dconf='{json.dumps(presets)}'")
+    settings = read_fsrs_settings(old)
     assert not settings.enabled
     assert settings.presets == {7: Preset(DEFAULTS[:19], 0.93)}
-    change(path, "update col set dconf='{'")
-    assert read_fsrs_settings(path).presets == {}
+    change(old, "update col set dconf='{'")
+    assert read_fsrs_settings(old).presets == {}
 
 
 @pytest.mark.slow
@@ -164,23 +156,18 @@ def test_an_error_names_the_decks_that_exist(path: Path) -> None:
 
 def test_reviews_are_due_when_the_answer_before_says(tmp_path: Path, make_log: Any) -> None:
     log = make_log(seed=4)
-    path = write(
-        tmp_path / "late.anki2", [(log, np.zeros(len(log), np.int64))], PRESETS[:1], late=2
-    )
-    reviews, due = AnkiCollection(path).read_with_schedule("late")
+    path = write(tmp_path / "a.anki2", [(log, np.zeros(len(log), np.int64))], PRESETS[:1], late=2)
+    reviews, due = AnkiCollection(path).read_with_schedule("a")
     waited = reviews.elapsed_days > 3
     assert waited.any()
     assert (reviews.elapsed_days[waited] - due[waited] == 2).all()
     assert (due[reviews.elapsed_days < 0] == -1).all()
-
-
-def test_a_step_of_a_day_or_more_is_due_after_its_whole_days(tmp_path: Path) -> None:
-    given = [600, 86_399, 86_400, 172_799, 172_800, 3 * 86_400 + 5]
-    intervals = [*(-seconds for seconds in given), 4]
-    answers = [(START + n * DAY, 0 if n < 6 else 1) for n in range(8)]
+    # a step of a day or more is due after its whole days
+    seconds = (600, 86_399, 86_400, 172_799, 172_800, 3 * 86_400 + 5)
+    steps = [*((0, -each) for each in seconds), (1, 4), (1, 9)]
     rows = [
-        (1000 * at, 5, 3, 2500, 4000, kind, ivl)
-        for (at, kind), ivl in zip(answers, [*intervals, 9], strict=True)
+        (1000 * (START + n * DAY), 5, 3, 2500, 4000, kind, interval)
+        for n, (kind, interval) in enumerate(steps)
     ]
     path = collection(tmp_path / "steps.anki2", rows)
     _, due = AnkiCollection(path, scheduler=2).read_with_schedule("steps")

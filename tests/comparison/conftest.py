@@ -70,7 +70,7 @@ def _scored(
 @pytest.fixture
 def page_without_images(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the images out of pages, which take longer than all else, where words are read."""
-    monkeypatch.setattr(html, "_image", lambda figure, description: "")
+    monkeypatch.setattr(html, "_image", lambda figure, alt: (alt, ""))
 
 
 @pytest.fixture

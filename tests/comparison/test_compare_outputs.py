@@ -16,7 +16,7 @@ from srs_eval.comparison.report import html
 from srs_eval.comparison.report.files import latex, write_files
 from srs_eval.comparison.report.html import page, write_html
 from srs_eval.results.run import load_run
-from srs_eval.text.escapes import SORT_SCRIPT
+from srs_eval.text.pages import SORT_SCRIPT
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -48,7 +48,7 @@ def drawn(monkeypatch):
     """Descriptions of the images of pages, and what is in them, which are not drawn."""
     images = []
     monkeypatch.setattr(
-        html, "_image", lambda figure, alt: images.append((alt, figure)) or f"<p>{alt}</p>"
+        html, "_image", lambda figure, alt: images.append((alt, figure)) or (alt, "")
     )
     return images
 

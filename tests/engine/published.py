@@ -1,4 +1,4 @@
-"""The equations of published models, and parameters for them."""
+"""The equations of published models, by name and clock, and parameters for them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,44 @@ from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import HlrEquations
+from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2Equations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
+from srs_eval.algorithms.schedulers.sm2 import Sm2Equations
+from srs_eval.algorithms.schedulers.sm2_trainable import Sm2TrainableEquations
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import feasible
 
-PUBLISHED: dict[str, Equations] = {
-    "fsrs1": Fsrs1Equations(),
-    "fsrs2": Fsrs2Equations(),
-    "fsrs3": Fsrs3Equations(),
-    "fsrs4": Fsrs4Equations(),
-    "fsrs45": Fsrs45Equations(),
-    "fsrs5": Fsrs5Equations(),
-    "fsrs6": Fsrs6Equations(),
-    "fsrs7": Fsrs7Equations(),
-    "hlr": HlrEquations(),
-    "sbd": SbdEquations(),
+# By the names and clocks of `golden/predictions.json`.
+EQUATIONS: dict[tuple[str, str], Equations] = {
+    ("SM-2", "days"): Sm2Equations(),
+    ("SM-2-trainable", "days"): Sm2TrainableEquations(),
+    ("Anki-SM-2", "days"): AnkiSm2Equations(),
+    ("Anki-SM-2-swapped", "days"): AnkiSm2Equations(published_order=True),
+    ("HLR", "days"): HlrEquations(),
+    ("HLR", "secs"): HlrEquations(),
+    ("FSRSv1", "days"): Fsrs1Equations(),
+    ("FSRSv2", "days"): Fsrs2Equations(),
+    ("FSRSv3", "days"): Fsrs3Equations(),
+    ("FSRSv4", "days"): Fsrs4Equations(),
+    ("FSRS-4.5", "days"): Fsrs45Equations(),
+    ("FSRS-4.5", "secs"): Fsrs45Equations(shortest_stability=0.0001),
+    ("FSRS-5", "days"): Fsrs5Equations(),
+    ("FSRS-5", "secs"): Fsrs5Equations(shortest_stability=0.0001),
+    ("FSRS-6", "days"): Fsrs6Equations(),
+    ("FSRS-6", "secs"): Fsrs6Equations(),
+    ("FSRS-6-floor3", "days"): Fsrs6Equations(lowest_floored_rating=3),
+    ("FSRS-7", "days"): Fsrs7Equations(),
+    ("FSRS-7", "secs"): Fsrs7Equations(),
+    ("FSRS-7-35", "secs"): Fsrs7WithdrawnEquations(),
+    ("SBD", "days"): SbdEquations(),
+    ("SBD", "secs"): SbdEquations(),
 }
+# What the engine is tried on: one of each family, and what differs among the versions of FSRS.
+_TRIED = ("FSRSv1", "FSRSv2", "FSRSv3", "FSRSv4", "FSRS-4.5", "FSRS-5", "FSRS-6", "FSRS-7")
+PUBLISHED = {name: EQUATIONS[name, "days"] for name in (*_TRIED, "HLR", "SBD")}
 
 
 def ordinary_bounds(equations: Equations) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -42,12 +62,9 @@ def ordinary_bounds(equations: Equations) -> tuple[NDArray[np.float64], NDArray[
     )
 
 
-def random_parameters(
-    equations: Equations, rng: np.random.Generator, reach: float = 1.0
-) -> NDArray[np.float64]:
-    """Go a random share of the way, up to `reach`, from each default to one of its bounds."""
+def random_parameters(equations: Equations, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Go a random share of the way from each default to one of its bounds."""
     default = np.array(equations.parameters.defaults)
     lower, upper = ordinary_bounds(equations)
     bound = np.where(rng.random(len(default)) < 0.5, lower, upper)
-    w = default + reach * rng.random(len(default)) * (bound - default)
-    return feasible(w, equations.parameters)
+    return feasible(default + rng.random(len(default)) * (bound - default), equations.parameters)

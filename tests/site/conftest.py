@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from leaderboard_site import made_up
 
 from srs_eval.results.run import Run
+from srs_eval.site.pages import write_site
 from srs_eval.submit.submission import Accepted, Board
 
-HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd|'/C'!A0"
+HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd|'/C'!A0 é"
 TITLES = {1: "fsrs <b>6</b> & co", 2: HOSTILE}
 
 
@@ -70,3 +72,11 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
         second,
         replace(few, name=second.name.replace("01234567", "76543210")),
     ]
+
+
+@pytest.fixture(scope="session")
+def site(boards: list[Board], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the site of the boards."""
+    out = tmp_path_factory.mktemp("site") / "out"
+    write_site(boards, out)
+    return out

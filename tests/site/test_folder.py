@@ -1,4 +1,4 @@
-"""The folder of a site after commands that were killed, and beside commands that are not."""
+"""The folder of a site: written whole or not at all, also after commands that were killed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from srs_eval.errors import ConfigError
 from srs_eval.site.folder import MARKER, whole_site
 
 
@@ -20,51 +21,69 @@ def left_over(place: Path, *sites: str) -> Path:
     return folder
 
 
-def write(place: Path, text: str) -> None:
+def write(place: Path, text: str, *, fails: bool = False) -> None:
     with whole_site(place) as folder:
         (folder / "index.html").write_text(text)
+        if fails:
+            raise ValueError("no scores")
 
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_what_a_killed_command_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    place = tmp_path / "site"
-    left_over(place, "new")
-    (tmp_path / ".site.notes").mkdir()  # of another program
-    left_over(tmp_path / "other", "new")
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "site"
+
+
+def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(place: Path) -> None:
+    place.mkdir()
+    (place / "thesis.txt").write_text("years of work")
+    with pytest.raises(ConfigError):
+        write(place, "a")
+    assert names(place) == {"thesis.txt"}
+    (place / "thesis.txt").unlink()
     write(place, "a")
-    assert names(tmp_path) == {"site", ".site.notes", ".other.abcd1234"}
-    assert (place / "index.html").read_text() == "a"
+    (place / "old.html").touch()
+    write(place, "b")
+    assert names(place) == {MARKER, "index.html"}
+    with pytest.raises(ValueError, match="no scores"):
+        write(place, "c", fails=True)
+    assert (place / "index.html").read_text() == "b"
+    assert names(place.parent) == {"site"}
 
 
-def test_a_site_that_was_moved_away_comes_back_if_the_next_command_fails(tmp_path: Path) -> None:
-    place = tmp_path / "site"
-    left_over(place, "old", "new")
-    with pytest.raises(ValueError, match="no scores"), whole_site(place):
-        raise ValueError("no scores")
+def test_what_a_killed_command_left_is_removed_or_put_back_by_the_next(place: Path) -> None:
+    left_over(place, "new")
+    (place.parent / ".site.notes").mkdir()  # of another program
+    left_over(place.with_name("other"), "new")
+    write(place, "a")
+    others = {".site.notes", ".other.abcd1234"}
+    assert names(place.parent) == {"site", *others}
+    place.rename(place.with_name("away"))
+    left_over(place, "old", "new")  # killed between moving the old site away and the new one in
+    with pytest.raises(ValueError, match="no scores"):
+        write(place, "b", fails=True)
     assert (place / "index.html").read_text() == "old"
-    assert names(tmp_path) == {"site"}
+    assert names(place.parent) == {"site", "away", *others}
 
 
-def test_what_another_command_writes_now_is_left_alone(tmp_path: Path) -> None:
-    place = tmp_path / "site"
+def test_what_another_command_writes_now_is_left_alone(place: Path) -> None:
     theirs = left_over(place, "new")
     with FileLock(theirs / ".lock"):
         write(place, "mine")
-        assert names(tmp_path) == {"site", theirs.name}
+        assert names(place.parent) == {"site", theirs.name}
     with whole_site(place) as folder:
         write(place, "meanwhile")
         assert folder.is_dir()
         assert not theirs.exists()
-    assert names(tmp_path) == {"site"}
+    assert names(place.parent) == {"site"}
 
 
 def test_a_site_stays_where_its_place_cannot_be_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "site"
     write(place, "first")
     rename = Path.rename
 
@@ -77,4 +96,4 @@ def test_a_site_stays_where_its_place_cannot_be_taken(
     with pytest.raises(OSError, match="no space"):
         write(place, "second")
     assert (place / "index.html").read_text() == "first"
-    assert names(tmp_path) == {"site"}
+    assert names(place.parent) == {"site"}

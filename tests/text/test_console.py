@@ -3,6 +3,7 @@
 from math import nan
 
 from srs_eval.text import console
+from srs_eval.text.table import Table
 
 
 def test_lines_go_to_standard_output_and_complaints_to_standard_error(capsys):
@@ -13,8 +14,8 @@ def test_lines_go_to_standard_output_and_complaints_to_standard_error(capsys):
 
 def test_facts_stand_in_columns_and_numbers_to_the_right():
     assert console.facts({"a": "1", "longer": "2\n3"}) == "a       1\nlonger  2\n        3"
-    lines = console.table([("avg", 12), ("moving_avg", "0.3000")], ["algorithm", "users"])
-    header, _, *rows = lines.splitlines()
+    table = Table(["algorithm", "users"], [("avg", 12), ("moving_avg", "0.3000")])
+    header, _, *rows = table.write().splitlines()
     assert header == "algorithm      users"
     assert rows == ["avg               12", "moving_avg    0.3000"]
     assert console.shell(["python", "data.path=my file", "a=[1]"]) == (

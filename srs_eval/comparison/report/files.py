@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tabulate import DataRow, Line, TableFormat
-
-from srs_eval.comparison.report.grids import Grid, beside, grids, leaderboard
+from srs_eval.comparison.report.tables import beside, leaderboard, tables
 from srs_eval.comparison.report.words import facts_of, headline, mark_notes, remarks
 from srs_eval.comparison.selection import ON_TEST_ROWS, TAG, chosen_on_test_rows
-from srs_eval.comparison.standing import Standing
+from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
@@ -23,16 +18,9 @@ from srs_eval.results.files import whole_file, write_json
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.console import table
-from srs_eval.text.escapes import (
-    for_csv,
-    for_latex,
-    for_latex_comment,
-    for_latex_row,
-    for_markdown,
-    for_markdown_line,
-)
+from srs_eval.text.escapes import for_latex, for_latex_comment, for_markdown, for_markdown_line
 from srs_eval.text.suggestion import suggestion
+from srs_eval.text.table import Table
 
 MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex", "comparison.json"
 # The terminal has room for these tables, without these columns, and for this short word.
@@ -40,17 +28,6 @@ _PRINTED = ("leaderboard_", "beside", "against_baseline")
 _NOT_PRINTED = ("level", "p")
 _SHORT = {"not significantly different": "not significant"}
 _NO_WIDER = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}"
-# tabulate's own format for booktabs would escape cells a second time.
-_BOOKTABS = TableFormat(
-    lineabove=Line("\\toprule", "", "", ""),
-    linebelowheader=Line("\\midrule", "", "", ""),
-    linebetweenrows=None,
-    linebelow=Line("\\bottomrule", "", "", ""),
-    headerrow=DataRow("", " & ", " \\\\"),
-    datarow=DataRow("", " & ", " \\\\"),
-    padding=0,
-    with_header_hide=None,
-)
 
 
 def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
@@ -64,9 +41,10 @@ def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
         printed = [leaderboard(verdict, verdict.leaderboard)]
         printed += [beside(verdict)] if verdict.beside or verdict.at_retention else []
     else:
-        printed = [grid for grid in grids(verdict) if grid.key.startswith(_PRINTED)]
-    for grid in printed:
-        parts += ["", grid.title, _terminal_table(grid)]
+        printed = [table for table in tables(verdict) if table.key.startswith(_PRINTED)]
+    for table in printed:
+        rows = [[_SHORT.get(cell, cell) for cell in row] for row in table.texts()]
+        parts += ["", table.title, replace(table, rows=rows).without(*_NOT_PRINTED).write()]
     if len(verdict.runs) > 1:
         parts += [
             "",
@@ -79,18 +57,12 @@ def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
     return "\n".join([*parts, *(["", *remarks(verdict)] if remarks(verdict) else [])])
 
 
-def _terminal_table(grid: Grid) -> str:
-    kept = [n for n, name in enumerate(grid.headers) if name not in _NOT_PRINTED]
-    rows = [[_SHORT.get(row[n], row[n]) for n in kept] for row in grid.rows]
-    return table(rows, [grid.headers[n] for n in kept], text=grid.text)
-
-
-def write_files(verdict: Verdict, folder: Path, *, tables: Sequence[str] = ()) -> list[Path]:
+def write_files(verdict: Verdict, folder: Path, *, chosen: Sequence[str] = ()) -> list[Path]:
     """Write a comparison into a folder in every format but HTML.
 
-    `tables` chooses those of the LaTeX file, all if empty: see `chosen_tables`.
+    `chosen` are the tables of the LaTeX file, all if empty: see `chosen_tables`.
     """
-    texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict, tables)}
+    texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict, chosen)}
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         with whole_file(folder / name) as partial:
@@ -104,10 +76,9 @@ def markdown(verdict: Verdict) -> str:
     said = headline(verdict), *facts_of(verdict)
     lines = ["# Comparison", "", *(line for text in said for line in _paragraph(text))]
     lines += [f"- {for_markdown_line(remark)}" for remark in remarks(verdict)]
-    for grid in grids(verdict):
-        lines += ["", f"## {for_markdown(grid.title)}", "", *_paragraph(grid.caption)]
-        rows = _cells(grid, for_markdown, for_markdown, "**{}**")
-        lines.append(_formatted(grid, rows, for_markdown, "pipe"))
+    for table in tables(verdict):
+        lines += ["", f"## {for_markdown(table.title)}", "", *_paragraph(table.caption)]
+        lines.append(table.write("markdown"))
     return "\n".join([*lines, ""])
 
 
@@ -115,14 +86,14 @@ def _paragraph(text: str) -> tuple[str, str]:
     return for_markdown_line(text), ""
 
 
-def chosen_tables(verdict: Verdict, names: Sequence[str]) -> list[Grid]:
+def chosen_tables(verdict: Verdict, names: Sequence[str]) -> list[Table]:
     """Return the tables of these names, in the order of a report; all tables if there are none.
 
     A name may be the beginning of others, such as ``leaderboard`` of ``leaderboard_users``. Raise
     `ConfigError` if there is no such table.
     """
-    every = list(grids(verdict))
-    known = [grid.key for grid in every]
+    every = list(tables(verdict))
+    known = [table.key for table in every]
     chosen, problems = set(), []
     for name in names:
         found = [key for key in known if key == name]
@@ -135,66 +106,41 @@ def chosen_tables(verdict: Verdict, names: Sequence[str]) -> list[Grid]:
             )
     if problems:
         raise ConfigError(*problems)
-    return [grid for grid in every if not names or grid.key in chosen]
+    return [table for table in every if not names or table.key in chosen]
 
 
-def latex(verdict: Verdict, tables: Sequence[str] = ()) -> str:
+def latex(verdict: Verdict, chosen: Sequence[str] = ()) -> str:
     """Format tables as LaTeX tables in the style of booktabs, no wider than the text.
 
-    `tables` are their names, as in `chosen_tables`.
+    `chosen` are their names, as in `chosen_tables`.
     """
     said = [headline(verdict), *facts_of(verdict), *remarks(verdict)]
     lines = ["% needs \\usepackage{booktabs,graphicx}", *map(for_latex_comment, said)]
-    for grid in chosen_tables(verdict, tables):
-        rows = _cells(grid, for_latex, for_latex_row, r"\textbf{{{}}}")
-        columns = "l" * grid.text + "r" * (len(grid.headers) - grid.text)
+    for table in chosen_tables(verdict, chosen):
         lines += [
             "",
             "\\begin{table}",
             "\\centering",
-            f"\\caption{{{for_latex(_caption(verdict, grid))}}}",
-            f"\\label{{tab:{grid.key}}}",
-            f"{_NO_WIDER}{{\\begin{{tabular}}{{{columns}}}",
-            _formatted(grid, rows, for_latex, _BOOKTABS),
+            f"\\caption{{{for_latex(_caption(verdict, table))}}}",
+            f"\\label{{tab:{table.key}}}",
+            f"{_NO_WIDER}{{\\begin{{tabular}}{{{table.alignment}}}",
+            table.write("latex"),
             "\\end{tabular}}",
             "\\end{table}",
         ]
     return "\n".join([*lines, ""])
 
 
-def _cells(
-    grid: Grid, escape: Callable[[str], str], escape_first: Callable[[str], str], bold: str
-) -> Iterator[list[str]]:
-    """Escape cells, with their second line beside the first and names of highlighted rows bold."""
-    for number, row in enumerate(grid.rows):
-        below = grid.below[number] if grid.below else [""] * len(row)
-        first, *others = (f"{cell} {small}".strip() for cell, small in zip(row, below, strict=True))
-        name = escape_first(first)
-        yield [bold.format(name) if number in grid.bold else name, *map(escape, others)]
-
-
-def _formatted(
-    grid: Grid, rows: Iterable[list[str]], escape: Callable[[str], str], style: str | TableFormat
-) -> str:
-    return table(rows, [*map(escape, grid.headers)], text=grid.text, style=style)
-
-
-def _caption(verdict: Verdict, grid: Grid) -> str:
+def _caption(verdict: Verdict, table: Table) -> str:
     """Return title and caption of a table, with the marks of its rows explained."""
-    first = "".join(row[0] for row in grid.rows)
+    first = "".join(row[0] for row in table.texts())
     marks = [note for note in mark_notes(verdict.paired.every_run) if note[0] in first]
-    return "".join(f"{part}. " for part in (grid.title, grid.caption, *marks)).rstrip()
+    return "".join(f"{part}. " for part in (table.title, table.caption, *marks)).rstrip()
 
 
 def csv_text(verdict: Verdict) -> str:
     """Format the tidy table as CSV, with numbers in full precision."""
-    rows = tidy(verdict)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _full(value) for name, value in row.items()})
-    return out.getvalue()
+    return Table.of_records(tidy(verdict)).csv()
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
@@ -308,23 +254,18 @@ def _fit_counts(run: Run) -> dict[str, int | None]:
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:
     """Return the difference to another run, on average and for most users."""
-    average, users, counts = standing.average, standing.users, standing.counts
+    counts = zip(("better", "worse", "alike"), standing.counts, strict=True)
     return {
         f"to_{to}": standing.difference.mean,
-        f"to_{to}_lo": average.lo,
-        f"to_{to}_hi": average.hi,
-        f"to_{to}_level": average.level,
-        f"to_{to}_p": average.p_value,
-        f"to_{to}_verdict": average.verdict,
-        f"to_{to}_users_better": counts.better,
-        f"to_{to}_users_worse": counts.worse,
-        f"to_{to}_users_alike": counts.tied,
-        f"to_{to}_users_lo": users.lo,
-        f"to_{to}_users_hi": users.hi,
-        f"to_{to}_users_level": users.level,
-        f"to_{to}_users_p": users.p_value,
-        f"to_{to}_users_verdict": users.verdict,
+        **_answer(standing.average, f"to_{to}"),
+        **{f"to_{to}_users_{name}": count for name, count in counts},
+        **_answer(standing.users, f"to_{to}_users"),
     }
+
+
+def _answer(answer: Answer, name: str) -> dict[str, Any]:
+    found = {"lo": answer.lo, "hi": answer.hi, "level": answer.level, "p": answer.p_value}
+    return {f"{name}_{key}": value for key, value in {**found, "verdict": answer.verdict}.items()}
 
 
 def _pair(difference: Estimate) -> dict[str, float]:
@@ -355,7 +296,3 @@ def _strata(verdict: Verdict, found: Strata) -> dict[str, Any]:
             for fact, strata in found.facts
         },
     }
-
-
-def _full(value: Any) -> Any:
-    return "" if isinstance(value, float) and not math.isfinite(value) else for_csv(value)

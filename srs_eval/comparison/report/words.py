@@ -18,7 +18,7 @@ from srs_eval.results.run import INELIGIBLE, TRAITS, Run
 from srs_eval.results.saved_predictions import PER_REVIEW, has_predictions
 from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
-from srs_eval.text.console import counted, number
+from srs_eval.text.console import counted, number, percent
 
 _GROUPS: Mapping[Decision, str] = {
     "worse": "Worse on average",
@@ -206,11 +206,6 @@ def level_text(answer: Answer) -> str:
     if math.isnan(answer.lo):
         return "-"
     return f"{100 * answer.level:.{2 if answer.factor > 1 else 0}f} %".replace("100.00", ">99.99")
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Format a share in percent."""
-    return "-" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
 def share_interval(lo: float, hi: float) -> str:

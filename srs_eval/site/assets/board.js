@@ -2,15 +2,9 @@
 // The page of a board: a table for each time of prediction, and accuracy against cost.
 (async () => {
   const { element } = ui;
-  const board = await data.board();
+  const board = await data.loaded("board");
   const place = document.getElementById("tables");
-  let shown = null; // what the tables show, computed again only if metric or weighting change
-
-  async function computed(metric, weighting) {
-    if (shown?.metric !== metric || shown.weighting !== weighting)
-      shown = { metric, weighting, ...(await parts.compared(board, metric, weighting)) };
-    return shown;
-  }
+  let shown = null; // what the tables show
 
   function matches(model) {
     const words = ui.get("q").toLowerCase().split(/\s+/).filter(Boolean);
@@ -33,10 +27,6 @@
     element("td", { class: kind, "data-value": Number.isFinite(value) ? value : "" }, content,
       below && element("small", {}, below));
 
-  const letter = n => String.fromCharCode(97 + (n % 26)) + "'".repeat(Math.floor(n / 26));
-  const letters = (cliques, column) =>
-    cliques.map((clique, n) => (clique.includes(column) ? letter(n) : "")).join("");
-
   // Long names of metrics may break behind an underscore.
   const breakable = name => name.split(/(?<=_)/).flatMap((part, n) => (n ? [element("wbr"), part] : [part]));
   // With a dagger if its scores are not recomputed from the sums of a submission.
@@ -51,63 +41,51 @@
     ];
   }
 
-  function row(model, n, { metric, weighting, table }, standings, cliques, ends) {
+  function row(model, n, { metric, weighting, table, standings, ends }) {
     const column = model.column;
-    const one = standings[column];
-    const { mean } = one.difference;
-    const { lo, hi, verdict, p } = one.average;
-    const [low, high] = ["lo", "hi"].map(side => metric[side][weighting][column] ?? NaN);
-    const share = one.counts.better / (one.counts.better + one.counts.worse);
-    const kind = mean ? parts.kindOf({ mean, lo, hi }, table.sign) : "unsure";
-    const twin = board.models.find(other => other.id === model.twin);
-    const leads = ["best", "leads"].includes(verdict);
+    const [value, ...range] = table.means[column];
+    const [mean, lo, hi, p, verdict, better, worse] = standings[column];
+    const kind = mean ? parts.kindOf([mean, lo, hi], parts.signOf(metric)) : "unsure";
+    const bold = ["best", "leads", "not significantly different"].includes(verdict);
     const link = element("a", { href: ui.link(pageOf(model)) }, model.title);
-    return element("tr", { class: leads || verdict === "not significantly different" ? "bold" : "", "data-model": model.id },
+    return element("tr", { class: bold ? "bold" : "", "data-model": model.id },
       cell(n + 1, String(n + 1), "muted"),
       element("td", { class: "text model" }, link, " ", ...badges(model)),
-      cell(table.means[column], ui.number(table.means[column]), "strong", ui.interval([low, high])),
-      element("td", { class: "text groups" }, letters(cliques, column)),
-      cell(mean, ui.signed(mean), "", Number.isFinite(mean) ? ui.interval([lo, hi]) : ""),
-      element("td", { class: "plain" }, charts.whisker({ mean, lo, hi }, ends, kind)),
-      element("td", { class: `text ${twin ? "muted" : kind}` }, twin ? `identical to ${twin.title}` : verdict,
-        Number.isFinite(p) ? element("small", {}, `p ${ui.p(p)}`) : ""),
-      cell(share, ui.percent(share), "", Number.isFinite(share) ? ui.count(one.counts.better) + " of " + ui.count(one.counts.better + one.counts.worse) : ""),
-      cell(model.parameters ?? NaN, model.parameters === null ? "–" : ui.count(model.parameters)),
-      cell(model.seconds ?? NaN, ui.seconds(model.seconds ?? NaN)),
+      cell(value, ui.number(value), "strong", ui.interval(range)),
+      element("td", { class: "text groups" }, table.groups[column]),
+      cell(mean, ui.signed(mean), "", mean === null ? "" : ui.interval([lo, hi])),
+      element("td", { class: "plain" }, charts.whisker([mean, lo, hi], ends, kind)),
+      element("td", { class: `text ${model.twin ? "muted" : kind}` }, model.twin ? `identical to ${model.twin}` : verdict,
+        p === null ? "" : element("small", {}, `p ${ui.p(p)}`)),
+      cell(better / (better + worse), ui.percent(better / (better + worse)), "",
+        better + worse ? `${ui.count(better)} of ${ui.count(better + worse)}` : ""),
+      cell(model.parameters, model.parameters === null ? "–" : ui.count(model.parameters)),
+      cell(model.seconds, ui.seconds(model.seconds)),
       ...board.metrics.filter(m => m.default && m !== metric).map(m => {
-        const value = m.means[weighting][column] ?? NaN;
-        return cell(value, ui.number(value), "extra");
+        const other = m.means[weighting][column];
+        return cell(other, ui.number(other), "extra");
       }),
     );
   }
 
-  function tableOf(when, found, baseline, standings) {
-    const { metric, weighting, table } = found;
-    const time = board.times.indexOf(when);
-    const rank = new Map(table.order.map((column, n) => [column, n]));
+  function tableOf([when, inWords], found, baseline) {
+    const { metric, weighting, table, standings, users } = found;
     const models = board.models.filter(model => model.when === when);
-    models.sort((a, b) => rank.get(a.column) - rank.get(b.column));
-    const cliques = table.cliques(time);
-    const ends = charts.ends(models.map(({ column }) => standings[column].average));
+    models.sort((a, b) => table.order.indexOf(a.column) - table.order.indexOf(b.column));
+    const ends = charts.ends(models.map(({ column }) => standings[column].slice(1, 3)));
     const heads = headings(metric, baseline ? baseline.title : "best");
     const head = element("tr", {}, ...heads.map(([key, name, kind]) =>
       element("th", { "data-key": key, class: kind, scope: "col" }, ...breakable(name))));
-    const rows = models.map((model, n) => row(model, n, found, standings, cliques, ends));
+    const rows = models.map((model, n) => row(model, n, { ...found, ends }));
     const made = element("table", { class: "sortable", id: `table-${when}` },
       element("thead", {}, head), element("tbody", {}, ...rows));
-    const leader = models.find(model => model.column === table.leaders[model.column]);
-    const isBest = leader && table.toBest()[leader.column].average.verdict === "best";
-    const entropy = board.metrics.find(m => m.name === "normalized_entropy");
-    const isWorse = leader && entropy && entropy.means.users[leader.column] > 1;
-    const known = "a constant that is known only afterwards, each user's share of recalls";
-    const but = isWorse ? `, but by mean normalized_entropy worse than ${known}` : "";
-    const said = leader ? `${leader.title} ${isBest ? "predicts best" : "leads"}${but}. ` : "";
+    const [, said] = table.said.find(([time]) => time === when) ?? [when, ""];
     return element("section", {},
-      element("h2", {}, `Predicted ${board.inWords[when]}`),
-      element("p", { class: "caption" }, said, `${metric.name}, ${ui.DIRECTIONS[metric.better]}: `,
-        `mean over ${ui.count(found.users)} users, ${weighting === "users" ? "each counting once" : "weighted by their reviews"}. `,
+      element("h2", {}, `Predicted ${inWords}`),
+      element("p", { class: "caption" }, said && `${said} `, `${metric.name}, ${ui.DIRECTIONS[metric.better]}: `,
+        `mean over ${ui.count(users)} users, ${weighting === "users" ? "each counting once" : "weighted by their reviews"}. `,
         element("span", { class: "count" })),
-      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Predicted ${board.inWords[when]}` }, made));
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Predicted ${inWords}` }, made));
   }
 
   function filter() {
@@ -126,28 +104,29 @@
     const { metric, table } = shown;
     const axis = ui.get("x") === "parameters" ? "parameters" : "seconds";
     const label = axis === "seconds" ? "seconds per user" : "fitted parameters per user";
-    const drawn = board.times.map(when => {
+    const drawn = board.times.map(([when, inWords]) => {
       const points = board.models
         .filter(model => model.when === when && shownIds.has(model.id) && model[axis] !== null)
         .map(model => ({
-          name: model.title, x: model[axis], y: table.means[model.column], href: ui.link(pageOf(model)),
+          name: model.title, x: model[axis], y: table.means[model.column][0], href: ui.link(pageOf(model)),
           eligible: model.eligible,
         }))
         .filter(point => Number.isFinite(point.y));
       return points.length && parts.figure(
-        `Predicted ${board.inWords[when]}`, charts.pareto(points, label, metric), "");
+        `Predicted ${inWords}`, charts.pareto(points, label, metric), "");
     }).filter(Boolean);
     const none = element("p", { class: "caption" }, `No model shown here states its ${label}.`);
     document.getElementById("pareto").replaceChildren(...(drawn.length ? drawn : [none]));
   }
 
   const draw = parts.queued(async () => {
-    const found = await computed(ui.metricOf(board), ui.weighting());
+    const [metric, weighting] = [ui.metricOf(board), ui.weighting()];
+    const { n_users: users, [weighting]: table } = await data.loaded(`standings/${metric.name}`);
     const baseline = parts.modelNamed(board, ui.get("baseline"));
-    const { table } = found;
-    const standings = baseline ? table.toBaseline(baseline.column) : table.toBest();
+    const standings = baseline ? table.against[baseline.column] : table.best;
+    shown = { metric, weighting, users, table, standings };
     document.getElementById("compare").href = ui.link("compare.html");
-    place.replaceChildren(...board.times.map(when => tableOf(when, found, baseline, standings)));
+    place.replaceChildren(...board.times.map(time => tableOf(time, shown, baseline)));
     for (const each of place.querySelectorAll("table")) {
       makeSortable(each);
       each.sortBy(ui.get("sort"), ui.get("order"));

@@ -1,21 +1,11 @@
 "use strict";
 // Small charts as SVG, in the colours of the page.
 const charts = (() => {
-  const { shape } = ui;
-  const MARGIN = { left: 62, right: 16, top: 12, bottom: 42 };
-  const [LETTER, LINE] = [6.6, 15]; // width of a letter and height of a line, roughly
+  const { element, shape } = ui;
+  const MARGIN = { left: 62, right: 16, top: 12, bottom: 24 };
+  const LETTER = 6.6; // width of a letter, roughly
 
   const clipped = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-
-  // A text in lines of at most some letters; words that are longer are cut.
-  function lines(text, most) {
-    const found = [""];
-    for (const word of text.split(" ").map(each => clipped(each, most)))
-      if (!found.at(-1)) found[found.length - 1] = word;
-      else if (found.at(-1).length + 1 + word.length <= most) found[found.length - 1] += ` ${word}`;
-      else found.push(word);
-    return found;
-  }
 
   function ticks(low, high, most = 6) {
     const least = (high - low) / most;
@@ -36,20 +26,16 @@ const charts = (() => {
     return found.filter(tick => tick >= low && tick <= high);
   }
 
-  const linear = (low, high, from, to) => value => from + ((value - low) / (high - low)) * (to - from);
   const short = value => String(Number(value.toPrecision(6))).replace("-", "−");
 
   // An empty chart with axes, as wide as the page at most; x and y are {low, high, label, log, flip}.
   function frame(label, x, y, height) {
     const width = Math.max(300, Math.min(560, document.querySelector("main").clientWidth));
     const [left, right] = [MARGIN.left, width - MARGIN.right];
-    const title = lines(x.label, Math.floor((right - left) / LETTER));
-    const [top, bottom] = [MARGIN.top, height - MARGIN.bottom - LINE * (title.length - 1)];
-    const place = axis => (axis.log ? value => Math.log10(value) : value => value);
-    const along = (axis, from, to) => {
-      const of = place(axis);
-      const at = linear(of(axis.low), of(axis.high), from, to);
-      return value => Number(at(of(value)).toFixed(1));
+    const [top, bottom] = [MARGIN.top, height - MARGIN.bottom];
+    const along = ({ low, high, log }, from, to) => {
+      const of = log ? Math.log10 : value => value;
+      return value => Number((from + ((of(value) - of(low)) / (of(high) - of(low))) * (to - from)).toFixed(1));
     };
     const [atX, atY] = [along(x, left, right), y.flip ? along(y, top, bottom) : along(y, bottom, top)];
     const chart = shape("svg", {
@@ -65,16 +51,11 @@ const charts = (() => {
         shape("line", { class: "grid", x1: left, x2: right, y1: atY(tick), y2: atY(tick) }),
         shape("text", { class: "tick", x: left - 7, y: atY(tick) + 4, "text-anchor": "end" }, short(tick)),
       );
-    chart.append(
-      ...title.map((text, n) => shape("text", {
-        class: "label", x: (left + right) / 2, y: height - 7 - LINE * (title.length - 1 - n), "text-anchor": "middle",
-      }, text)),
-      shape("text", {
-        class: "label", "text-anchor": "middle",
-        transform: `translate(13 ${(top + bottom) / 2}) rotate(-90)`,
-      }, clipped(y.label, Math.floor((bottom - top) / LETTER))),
-    );
-    return { chart, atX, atY, left, right, top, bottom };
+    chart.append(shape("text", {
+      class: "label", "text-anchor": "middle", transform: `translate(13 ${(top + bottom) / 2}) rotate(-90)`,
+    }, clipped(y.label, Math.floor((bottom - top) / LETTER))));
+    const whole = element("div", {}, chart, element("p", { class: "axis" }, x.label));
+    return { whole, chart, atX, atY, left, right, top, bottom };
   }
 
   function extent(values) {
@@ -93,51 +74,31 @@ const charts = (() => {
     return [low - margin, high + margin];
   }
 
-  // Interpolated linearly, as numpy.quantile does.
-  function quantile(sorted, share) {
-    const at = share * (sorted.length - 1);
-    const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
-    return below + (at % 1) * (above - below);
-  }
-
-  // How many users have which value; those beyond the ends are in the last bars. By default, the
-  // ends leave out half a percent on each side.
-  function histogram(values, label, { zero = false, ends = null, bins = null } = {}) {
-    const sorted = Float64Array.from(values).sort();
-    let [low, high] = ends ?? range([quantile(sorted, 0.005), quantile(sorted, 0.995)], 0.02);
-    if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    bins ??= Math.max(8, Math.min(48, Math.ceil(2 * Math.cbrt(values.length))));
-    const counts = Array(bins).fill(0);
-    for (const value of values) {
-      const at = Math.floor(((value - low) / (high - low)) * bins);
-      counts[Math.max(0, Math.min(bins - 1, at))] += 1;
-    }
+  // How many users have which value, and a marked one.
+  function histogram({ ends: [low, high], counts, mark }, label) {
     const y = { low: 0, high: Math.max(...counts) * 1.05, label: "users" };
-    const { chart, atX, atY, top, bottom } = frame(label, { low, high, label }, y, 250);
-    for (const [n, number] of counts.entries()) {
-      const [from, to] = [n, n + 1].map(edge => atX(low + (edge / bins) * (high - low)));
-      const width = Math.max(to - from - 1, 0.5);
-      chart.append(
-        shape("rect", { class: "bar", x: from, y: atY(number), width, height: bottom - atY(number) }),
-      );
+    const { whole, chart, atX, atY, top, bottom } = frame(label, { low, high, label }, y, 232);
+    const edge = n => atX(low + ((high - low) * n) / counts.length);
+    for (const [n, count] of counts.entries()) {
+      const [x, width] = [edge(n), Math.max(0.5, edge(n + 1) - edge(n) - 1)];
+      chart.append(shape("rect", { class: "bar", x, y: atY(count), width, height: bottom - atY(count) }));
     }
-    const middle = zero ? 0 : quantile(sorted, 0.5);
-    chart.append(shape("line", { class: "mark", x1: atX(middle), x2: atX(middle), y1: top, y2: bottom }));
-    return chart;
+    chart.append(shape("line", { class: "mark", x1: atX(mark), x2: atX(mark), y1: top, y2: bottom }));
+    return whole;
   }
 
   // One dot for each user, with the line of equal scores.
   function scatter(xs, ys, xLabel, yLabel) {
     const [low, high] = range([...extent(xs), ...extent(ys)], 0.03);
     const [x, y] = [{ low, high, label: xLabel }, { low, high, label: yLabel }];
-    const { chart, atX, atY } = frame(`${yLabel} against ${xLabel}`, x, y, 480);
+    const { whole, chart, atX, atY } = frame(`${yLabel} against ${xLabel}`, x, y, 462);
     let dots = "";
     for (let n = 0; n < xs.length; n++) dots += `M${atX(xs[n])} ${atY(ys[n])}h0`;
     chart.append(
       shape("line", { class: "mark", x1: atX(low), y1: atY(low), x2: atX(high), y2: atY(high) }),
       shape("path", { class: `dots${xs.length > 2000 ? " many" : xs.length < 200 ? " few" : ""}`, d: dots }),
     );
-    return chart;
+    return whole;
   }
 
   // Accuracy against cost: points are {name, x, y, href, eligible}. The line joins the
@@ -153,7 +114,7 @@ const charts = (() => {
     const [low, high] = range(points.map(point => inside(point.y)), 0.08);
     const xAxis = { low: least, high: most, log: true, label: xLabel };
     const yAxis = { low, high, label: metric.name, flip: sign > 0 };
-    const { chart, atX, atY, left, right, top, bottom } = frame(`${metric.name} against ${xLabel}`, xAxis, yAxis, 360);
+    const { whole, chart, atX, atY, left, right, top, bottom } = frame(`${metric.name} against ${xLabel}`, xAxis, yAxis, 342);
     chart.setAttribute("role", "group");
     const frontier = [];
     for (const point of [...points].sort((a, b) => a.x - b.x || sign * (a.y - b.y)))
@@ -181,14 +142,15 @@ const charts = (() => {
         ),
       );
     }
-    return chart;
+    return whole;
   }
 
   // The worst value that is drawn in its place: a few hopeless models must not flatten the others.
   function worstShown(values, sign) {
     const sorted = Float64Array.from(values, value => sign * value).sort();
-    const gap = quantile(sorted, 0.5) - sorted[0];
-    const limit = quantile(sorted, 0.5) + 4 * gap;
+    const median = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+    const gap = median - sorted[0];
+    const limit = median + 4 * gap;
     const inside = sorted.filter(value => !gap || value <= limit);
     return sign * (inside.length < sorted.length ? limit : sorted.at(-1));
   }
@@ -210,7 +172,7 @@ const charts = (() => {
   }
 
   // A difference with its interval, for a cell of a table; low <= 0 <= high are its ends.
-  function whisker({ mean, lo, hi }, [low, high], kind) {
+  function whisker([mean, lo, hi], [low, high], kind) {
     const inside = value => Math.max(low, Math.min(high, value));
     const at = value => Number((4 + (112 * (inside(value) - low)) / (high - low)).toFixed(1));
     const chart = shape("svg", { viewBox: "0 0 120 16", class: `whisker ${kind}`, "aria-hidden": "true" },
@@ -221,14 +183,14 @@ const charts = (() => {
     return chart;
   }
 
-  // The ends of whiskers in one table: a few hopeless models must not flatten the others.
+  // The ends of whiskers in one table, by their intervals: a few hopeless models must not flatten the others.
   function ends(rows) {
-    const known = rows.flatMap(({ lo, hi }) => [lo, hi]).filter(Number.isFinite);
+    const known = rows.flat().filter(Number.isFinite);
     const sizes = known.map(Math.abs).sort((a, b) => a - b);
     const most = 4 * sizes[Math.floor(sizes.length / 2)] || 1;
     const [low, high] = extent([0, ...known]);
     return low < high ? [Math.max(low, -most), Math.min(high, most)] : [-1, 1];
   }
 
-  return { ends, histogram, quantile, scatter, pareto, whisker };
+  return { ends, histogram, scatter, pareto, whisker };
 })();

@@ -1,4 +1,24 @@
 "use strict";
+// The data of a board come as scripts, which a page may load from a folder as well as from a server;
+// browsers refuse to fetch other files from a folder. Each calls `receive` with its content.
+const data = (() => {
+  const root = document.querySelector("main").dataset.board;
+  const [promises, resolvers] = [new Map(), new Map()];
+
+  function loaded(key) {
+    if (!promises.has(key)) {
+      promises.set(key, new Promise(resolve => resolvers.set(key, resolve)));
+      const script = document.createElement("script");
+      script.src = `${root}/${key}.js`;
+      script.onerror = () => ui.fail(`${script.src} cannot be read`);
+      document.head.append(script);
+    }
+    return promises.get(key);
+  }
+
+  return { receive: (key, content) => resolvers.get(key)(content), loaded };
+})();
+
 // Elements, numbers as text, and the state of a page, which is kept in its address.
 const ui = (() => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -53,10 +73,10 @@ const ui = (() => {
 
   // Below 0.01 in print exactly if below 0.01.
   function p(value) {
-    if (Number.isNaN(value)) return "–";
+    if (!Number.isFinite(value)) return "–";
     if (value < 1e-12) return "<1e-12";
     const text = value < 0.001 ? value.toExponential(0) : value.toFixed(3);
-    return value < inference.ALPHA && Number(text) >= inference.ALPHA ? "<0.01" : text;
+    return value < 0.01 && Number(text) >= 0.01 ? "<0.01" : text;
   }
 
   let query = new URLSearchParams(location.hash.slice(1));

@@ -1,18 +1,19 @@
-"""The tables of a comparison as text cells, the same for every output format."""
+"""The tables of a comparison, the same for every output format."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import Any
 
 from srs_eval.comparison.leaderboard import Leaderboard
-from srs_eval.comparison.report.words import level_text, p_text, percent, share_interval, signed
-from srs_eval.comparison.standing import Standing
+from srs_eval.comparison.report.words import level_text, p_text, share_interval, signed
+from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Fact, Strata, Stratum
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import Run
-from srs_eval.text.console import counted, interval, number
+from srs_eval.text.console import counted, interval, number, percent
+from srs_eval.text.table import Cell, Table
 
 _WEIGHTED = {
     "users": ("Each user counts once: the typical user", ""),
@@ -22,31 +23,13 @@ _WEIGHTED = {
         "only for comparison with published tables that weight so; ",
     ),
 }
-_NAMED = ("run", "when")
+_UNTESTED = {"interval": "", "level": "", "p": ""}
 _NOTICEABLE = 0.05  # users by which an effective number of users is smaller
 # The leader, and models not significantly different from it, are highlighted.
 _ALIKE = ("best", "leads", "identical", "not significantly different")
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of text cells."""
-
-    key: str  # Name in files and links
-    title: str
-    caption: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    text: int = 1  # Number of text columns, which come first; the others are numbers
-    bold: frozenset[int] = frozenset()  # Highlighted rows
-    # Shade of each cell, from -1 (in favour of the row) to 1 (against it); empty if no cell is
-    # shaded
-    shade: Sequence[Sequence[float]] = field(default=())
-    # Second, smaller line of each cell; empty if no cell has one
-    below: Sequence[Sequence[str]] = field(default=())
-
-
-def grids(verdict: Verdict) -> Iterator[Grid]:
+def tables(verdict: Verdict) -> Iterator[Table]:
     """Yield every table of a comparison, in the order of a report."""
     several = len(verdict.runs) > 1
     board = verdict.leaderboard
@@ -65,27 +48,29 @@ def grids(verdict: Verdict) -> Iterator[Grid]:
                 "against_baseline_majority",
             )
             yield shares(verdict)
-            yield rank_grid(verdict)
+            yield ranks(verdict)
         if verdict.strata is not None:
             for fact, strata in verdict.strata.facts:
-                yield strata_grid(verdict, verdict.strata, fact, strata)
+                yield strata_table(verdict, verdict.strata, fact, strata)
         if users:
             yield extremes(verdict)
     yield sources(verdict)
 
 
-def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
+def leaderboard(verdict: Verdict, board: Leaderboard) -> Table:
     """Tabulate the leaderboard of one weighting of users."""
     title, meaning = _WEIGHTED[board.weighting]
-    rows: list[tuple[str, ...]] = []
+    rows: list[dict[str, Any]] = []
     bold = set()
     for model in board.order:
         standing, run = board.to_best[model], verdict.runs[model]
         bold |= {len(rows)} if standing.average.verdict in _ALIKE else set()
-        score = number(float(board.mean[model])), _bounds(board, model)
-        rows.append((*_named(run), *score, *difference_cells(standing)))
+        mean, lo, hi = (float(of[model]) for of in (board.mean, board.lo, board.hi))
+        score = {verdict.metric: mean, "99 % interval": interval(lo, hi)}
+        rows.append({**_named(run), **score, **_difference(standing, "to best")})
         rows += [
-            (*_named(other), *score, "", "", "", "", f"identical to {run.name}")
+            {**_named(other), **score, "to best": "", **_UNTESTED, "on average": alike}
+            for alike in [f"identical to {run.name}"]
             for other in verdict.paired.duplicates_of(run)
         ]
     rests = counted(board.n_users, "user")
@@ -93,38 +78,33 @@ def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
         rests = verdict.coverage.shortly
     if board.n_users - board.effective >= _NOTICEABLE:
         rests += f", as precise as {board.effective:,.1f} users of equal weight"
-    return Grid(
+    return Table.of_records(
+        rows,
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",
         caption=f"{rests}; {meaning}to best: mean paired difference to the leader among the runs "
         "that predict at the same time, with its p and its interval, both adjusted for the "
         "selection of the leader on the same scores: the level is higher the more models ahead "
         "are not worse. The verdict is p at 1 %",
-        headers=(
-            *(*_NAMED, verdict.metric, "99 % interval", "to best"),
-            *("interval", "level", "p", "on average"),
-        ),
-        rows=tuple(rows),
-        text=2,
-        bold=frozenset(bold),
+        align="ll",
+        bold=bold,
     )
 
 
-def difference_cells(standing: Standing) -> list[str]:
+def _difference(standing: Standing, to: str) -> dict[str, str]:
     """Format a mean difference: its size, interval, level, p, and verdict."""
-    answer = standing.average
-    if math.isnan(standing.difference.mean):
-        return ["", "", "", "", answer.verdict]
-    return [
-        signed(standing.difference.mean),
-        interval(answer.lo, answer.hi),
-        level_text(answer),
-        p_text(answer.p_value),
-        answer.verdict,
-    ]
+    answer, mean = standing.average, standing.difference.mean
+    tested = {to: "", **_UNTESTED}
+    if not math.isnan(mean):
+        tested = {to: signed(mean), **_tested(answer, interval(answer.lo, answer.hi))}
+    return {**tested, "on average": answer.verdict}
 
 
-def majorities(verdict: Verdict) -> Iterator[Grid]:
+def _tested(answer: Answer, bounds: str) -> dict[str, str]:
+    return {"interval": bounds, "level": level_text(answer), "p": p_text(answer.p_value)}
+
+
+def majorities(verdict: Verdict) -> Iterator[Table]:
     """Tabulate for how many users each run is better than its leader."""
     board = verdict.leaderboard
     for leader, group in board.groups.items():
@@ -135,42 +115,31 @@ def majorities(verdict: Verdict) -> Iterator[Grid]:
 
 def majority(
     verdict: Verdict, standings: Sequence[Standing], other: int, models: Sequence[int], key: str
-) -> Grid:
+) -> Table:
     """Tabulate for how many users each run is better than the leader, or the baseline."""
     rows = []
     for model in models:
         counts, answer = standings[model].counts, standings[model].users
         if model == other or not sum(counts):
             continue
-        rows.append(
-            (
-                verdict.runs[model].marked,
-                *(f"{count:,}" for count in counts),
-                percent(counts.share),
-                share_interval(answer.lo, answer.hi),
-                level_text(answer),
-                p_text(answer.p_value),
-                answer.verdict,
-            )
-        )
+        tested = _tested(answer, share_interval(answer.lo, answer.hi))
+        shown = (*counts, percent(counts.share), *tested.values(), answer.verdict)
+        rows.append((verdict.runs[model].marked, *shown))
     name = verdict.runs[other].name
-    return Grid(
+    return Table(
         key=key,
         title=f"For most users, against {name}",
         caption=f"Users for whom the run is better than {name}, worse, and alike; share: better "
         "among those who differ, with the interval of Clopper and Pearson; p: exact sign test. "
         "Level and p are adjusted as in the table of means",
-        headers=(
-            *("run", "better", "worse", "alike", "share"),
-            *("interval", "level", "p", "for most users"),
-        ),
-        rows=tuple(rows),
+        headers=("run", "better", "worse", "alike", "share", *_UNTESTED, "for most users"),
+        rows=rows,
     )
 
 
-def beside(verdict: Verdict) -> Grid:
+def beside(verdict: Verdict) -> Table:
     """Tabulate the means of other metrics."""
-    columns = {name: [number(mean) for mean in of] for name, of in verdict.beside.items()}
+    columns: dict[str, list[Any]] = {name: of.tolist() for name, of in verdict.beside.items()}
     several = verdict.leaderboard.n_users > 1
     caption = "Means over users" if several else "Of the same reviews"
     if verdict.at_retention is not None:
@@ -180,112 +149,85 @@ def beside(verdict: Verdict) -> Grid:
         ]
         caption += f"; {metric}: mean prediction less share of recalls, where a run predicts so"
         caption += ", and the number of users for whom it does" if several else ""
-    return Grid(
-        key="beside",
-        title="Other metrics",
-        caption=caption,
-        headers=(*_NAMED, *columns),
-        rows=tuple(
-            (*_named(verdict.runs[model]), *(of[model] for of in columns.values()))
-            for model in verdict.order
-        ),
-        text=2,
-    )
+    rows = [
+        {**_named(verdict.runs[n]), **{name: of[n] for name, of in columns.items()}}
+        for n in verdict.order
+    ]
+    return Table.of_records(rows, key="beside", title="Other metrics", caption=caption, align="ll")
 
 
-def against(verdict: Verdict) -> Grid:
+def against(verdict: Verdict) -> Table:
     """Tabulate paired differences to the baseline."""
     base = verdict.baseline
     lower = "above" if verdict.better == "higher" else "below"
     over = "user by user"
     if verdict.leaderboard.n_users == 1:
         over = "review by review, with standard errors clustered by card and by day"
-    return Grid(
+    standings = verdict.leaderboard.to_baseline
+    rows = [
+        {**_named(verdict.runs[n]), **_difference(standings[n], "difference")}
+        for n in verdict.order
+        if n != base
+    ]
+    return Table.of_records(
+        rows,
         key="against_baseline",
         title=f"Against {verdict.runs[base].name}",
         caption=f"Mean paired difference, {over}; {lower} 0 is better than the baseline. Interval "
         "and p are both adjusted for the number of comparisons by Holm's method, and those of the "
         "leader for its selection, as in the leaderboard",
-        headers=(*_NAMED, "difference", "interval", "level", "p", "on average"),
-        rows=tuple(
-            (
-                *_named(verdict.runs[model]),
-                *difference_cells(verdict.leaderboard.to_baseline[model]),
-            )
-            for model in verdict.order
-            if model != base
-        ),
-        text=2,
+        align="ll",
     )
 
 
-def sources(verdict: Verdict) -> Grid:
+def sources(verdict: Verdict) -> Table:
     """Tabulate data, protocol, fits, settings and folder of each run."""
     rows = [
-        (
-            *_named(run),
-            run.data,
-            run.protocol,
-            f"{len(run.rows):,}",
-            run.fits.in_words or "as planned",
-            str(run.summary.get("tags", {}).get("config_hash", "-")),
-            str(run.place),
-        )
+        {
+            **_named(run),
+            "data": run.data,
+            "protocol": run.protocol,
+            "users scored": len(run.rows),
+            "exceptional fits": run.fits.in_words or "as planned",
+            "settings": run.summary.get("tags", {}).get("config_hash", "-"),
+            "folder": run.place,
+        }
         for run in verdict.paired.every_run
     ]
-    return Grid(
-        key="runs",
-        title="Where they come from",
-        caption="In the order they were given; settings: digest of the configuration",
-        headers=(
-            *_NAMED,
-            "data",
-            "protocol",
-            "users scored",
-            "exceptional fits",
-            "settings",
-            "folder",
-        ),
-        rows=tuple(rows),
-        text=8,
+    caption = "In the order they were given; settings: digest of the configuration"
+    return Table.of_records(
+        rows, key="runs", title="Where they come from", caption=caption, align="l" * 8
     )
 
 
-def _named(run: Run) -> tuple[str, str]:
+def _named(run: Run) -> dict[str, str]:
     """Format the name of a run, and when its predictions are made."""
-    return run.marked, run.when.replace("_", " ")
+    return {"run": run.marked, "when": run.when.replace("_", " ")}
 
 
-def _bounds(board: Leaderboard, model: int) -> str:
-    return interval(float(board.lo[model]), float(board.hi[model]))
-
-
-def shares(verdict: Verdict) -> Grid:
+def shares(verdict: Verdict) -> Table:
     """Tabulate for what share of users each run is better than each other."""
     order = verdict.order
     rows = [
-        (
-            verdict.runs[a].marked,
-            *("" if a == b else percent(float(verdict.superiority[a, b])) for b in order),
-        )
+        (verdict.runs[a].marked, *("" if a == b else _share(verdict, a, b) for b in order))
         for a in order
     ]
-    shade = [
-        [0.0, *(0.0 if a == b else _zero(1 - 2 * verdict.superiority[a, b]) for b in order)]
-        for a in order
-    ]
-    return Grid(
+    return Table(
         key="superiority",
         title="For how many users",
         caption="Share of users for whom the run of the row is better than that of the column; "
         "ties count half",
         headers=("better than", *(verdict.runs[b].name for b in order)),
-        rows=tuple(rows),
-        shade=shade,
+        rows=rows,
     )
 
 
-def rank_grid(verdict: Verdict) -> Grid:
+def _share(verdict: Verdict, run: int, other: int) -> Cell:
+    share = float(verdict.superiority[run, other])
+    return Cell(percent(share), shade=0.0 if math.isnan(share) else 1 - 2 * share)
+
+
+def ranks(verdict: Verdict) -> Table:
     """Tabulate mean ranks."""
     found = verdict.mean_ranks
     order = [
@@ -293,31 +235,30 @@ def rank_grid(verdict: Verdict) -> Grid:
         for group in verdict.leaderboard.groups.values()
         for model in sorted(group, key=lambda n: (math.isnan(found[n]), found[n]))
     ]
-    return Grid(
+    rows = [{**_named(verdict.runs[n]), "mean rank": number(float(found[n]), 3)} for n in order]
+    return Table.of_records(
+        rows,
         key="ranks",
         title="Mean ranks",
         caption="Over users, among the runs with the same leader: 1 is best, ties share a rank; "
         "the sizes of differences are ignored",
-        headers=(*_NAMED, "mean rank"),
-        rows=tuple((*_named(verdict.runs[m]), number(float(found[m]), 3)) for m in order),
-        text=2,
+        align="ll",
     )
 
 
-def strata_grid(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[Stratum]) -> Grid:
+def strata_table(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[Stratum]) -> Table:
     """Tabulate differences to the baseline by strata of one fact."""
-    column = {run: position for position, run in enumerate(found.runs)}
-    models = [n for n in verdict.order if n in column and n != verdict.baseline]
-    rows, below, shade = [], [], []
-    largest = max((abs(float(s.gap[column[m]])) for s in strata for m in models), default=0.0)
-    for model in models:
-        at = column[model]
-        rows.append((verdict.runs[model].marked, *(signed(s.gap[at]) for s in strata)))
-        below.append(["", *(_small(s, at) for s in strata)])
-        shade.append([0.0, *(_shade(s, at, largest) for s in strata)])
-    counts = ("share of reviews", *(percent(s.share) for s in strata))
+    models = [n for n in verdict.order if n in found.runs and n != verdict.baseline]
+    places = {model: found.runs.index(model) for model in models}
+    largest = max((abs(float(s.gap[at])) for s in strata for at in places.values()), default=0.0)
+    noun = found.over.removesuffix("s")
+    sizes = (Cell(percent(s.share), counted(s.n_clusters, noun)) for s in strata)
+    rows = [("share of reviews", *sizes)]
+    for model, at in places.items():
+        cells = (_in_stratum(stratum, at, largest) for stratum in strata)
+        rows.append((verdict.runs[model].marked, *cells))
     base = verdict.runs[verdict.baseline].name
-    return Grid(
+    return Table(
         key=f"where_{fact.name}",
         title=fact.title,
         caption=f"Mean difference in {found.score} to {base} per review, each user's reviews "
@@ -325,13 +266,11 @@ def strata_grid(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[St
         "stratum alone; coloured where the interval excludes 0"
         + (f"; from a sample of {found.sample}" if found.sample else ""),
         headers=("run", *(s.label for s in strata)),
-        rows=(counts, *rows),
-        shade=[[0.0] * (len(strata) + 1), *shade],
-        below=[["", *(_over(s, found.over) for s in strata)], *below],
+        rows=rows,
     )
 
 
-def extremes(verdict: Verdict) -> Grid:
+def extremes(verdict: Verdict) -> Table:
     """Tabulate the users for whom each run differs most from the baseline."""
     rows = []
     for model in verdict.order:
@@ -344,34 +283,18 @@ def extremes(verdict: Verdict) -> Grid:
         )
         rows.append((verdict.runs[model].marked, best, worst))
     base = verdict.runs[verdict.baseline].name
-    return Grid(
+    return Table(
         key="users",
         title="Users who differ most",
         caption=f"Largest differences to {base} in each direction: user (difference)",
         headers=("run", "better for", "worse for"),
-        rows=tuple(rows),
-        text=3,
+        rows=rows,
+        align="lll",
     )
 
 
-def _zero(value: float) -> float:
-    return 0.0 if math.isnan(value) else float(value)
-
-
-def _small(stratum: Stratum, at: int) -> str:
-    """Format the interval of a stratum, if it has one."""
-    lo, hi = float(stratum.lo[at]), float(stratum.hi[at])
-    return "" if math.isnan(lo) else interval(lo, hi, 3)
-
-
-def _over(stratum: Stratum, noun: str) -> str:
-    """Format the number of users, or cards, of a stratum."""
-    return f"{stratum.n_clusters:,} {noun if stratum.n_clusters > 1 else noun.removesuffix('s')}"
-
-
-def _shade(stratum: Stratum, at: int, largest: float) -> float:
-    """Return the shade of a difference, by its size; 0 unless the interval excludes 0."""
-    lo, hi = float(stratum.lo[at]), float(stratum.hi[at])
-    if not largest or not (lo > 0 or hi < 0):
-        return 0.0
-    return float(stratum.gap[at]) / largest
+def _in_stratum(stratum: Stratum, run: int, largest: float) -> Cell:
+    """Format the difference of a run, shaded by its size where the interval excludes 0."""
+    gap, lo, hi = (float(of[run]) for of in (stratum.gap, stratum.lo, stratum.hi))
+    below = "" if math.isnan(lo) else interval(lo, hi, 3)
+    return Cell(signed(gap), below, gap / largest if largest and (lo > 0 or hi < 0) else 0.0)
