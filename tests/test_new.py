@@ -38,21 +38,16 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_says_what_there_is_and_what_to_type(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str], golden_text: Callable[[str, str], None]
 ) -> None:
-    assert new.command(["algo", "half_day"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    held = {line.strip() for line in said if (here / "srs-half-day" / line.strip()).is_file()}
-    files = (here / "srs-half-day").rglob("*")
-    assert held == {
-        path.relative_to(here / "srs-half-day").as_posix() for path in files if path.is_file()
-    }
-    assert said[-4:] == [
-        "  cd srs-half-day",
-        '  python -m pip install -e ".[test]"',
-        "  python -m pytest",
-        "  python -m srs_eval -m algo=half_day,fsrs6,hlr,avg",
-    ]
+    for words in (["algo", "half_day"], ["leaderboard", "board"]):
+        assert new.command(words) == 0
+    said = capsys.readouterr().out
+    held = {line.strip() for line in said.splitlines() if line.startswith("  ")}
+    for folder in ("srs-half-day", "board"):
+        files = [path for path in (here / folder).rglob("*") if path.is_file()]
+        assert {path.relative_to(here / folder).as_posix() for path in files} <= held
+    golden_text("new_written", said)
 
 
 @pytest.mark.parametrize(
