@@ -1,8 +1,7 @@
-"""The first step of training, against scipy, its own rules, and a published fit."""
+"""The first step of training, against scipy and its own rules; test_josh.py has published ones."""
 
-import json
+import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-ROOT = Path(__file__).parents[2]
 DEFAULTS = (0.4, 1.2, 3.2, 15.7)
 
 
@@ -63,7 +59,6 @@ WHOLE_DAYS = st.tuples(st.integers(1, 60).map(float), st.booleans())
 FRACTIONS = st.tuples(st.floats(0.001, 60), st.booleans())
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(
     data=st.data(),
@@ -89,15 +84,6 @@ def test_no_stability_fits_better(data, smoothed, rating, decay, mean_recall):
         assert stability == pytest.approx(slow, rel=1e-4)
 
 
-@pytest.mark.parametrize("decay", [1.0, 0.5, 0.1542])
-def test_the_minimum_is_exact(decay):
-    """At one elapsed time and without a default, the curve passes through the mean."""
-    rows = [(3, 5.5, recalled) for recalled in [True] * 7 + [False] * 3]
-    stability = found(rows, smoothed=False, decay=decay)[2]
-    factor = 0.9 ** (-1 / decay) - 1
-    assert stability == pytest.approx(factor * 5.5 / (0.7 ** (-1 / decay) - 1), rel=1e-11)
-
-
 def test_of_two_local_minima_the_lower_one_is_found():
     """A small stability explains a failure; a strong default does without."""
     for failures in range(1, 40):
@@ -111,23 +97,8 @@ def test_of_two_local_minima_the_lower_one_is_found():
         assert loss(stability) == pytest.approx(least, abs=1e-9)
 
 
-def test_without_second_reviews_there_is_nothing_to_find():
-    nothing = np.array([])
-    four = initial_stabilities(
-        nothing.astype(np.int64),
-        nothing,
-        nothing.astype(bool),
-        mean_recall=math.nan,
-        decay=0.5,
-        defaults=DEFAULTS,
-        shortest=0.01,
-        smoothed=True,
-    )
-    assert four is None
-
-
 def test_a_second_review_in_no_time_is_refused():
-    with pytest.raises(ValueError, match=r"after 0\.0 days: all must be above 0"):
+    with pytest.raises(ValueError, match=r"after 0\.0 days"):
         found([(3, 0.0, True), (3, 1.0, True)])
 
 
@@ -137,16 +108,6 @@ def test_stabilities_stay_within_their_bounds(smoothed):
     always = found([(4, 60.0, True)] * 5000, smoothed=smoothed, mean_recall=0.999)
     assert min(never) == pytest.approx(0.01)
     assert max(always) == pytest.approx(100.0)
-
-
-def test_the_order_of_rows_does_not_matter():
-    rng = np.random.default_rng(3)
-    rows = [
-        (int(rating), float(day), bool(rng.random() < 0.8))
-        for rating, day in zip(rng.integers(1, 5, 300), rng.integers(1, 20, 300), strict=True)
-    ]
-    mixed = [rows[place] for place in rng.permutation(len(rows))]
-    np.testing.assert_allclose(found(mixed), found(rows), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -173,68 +134,21 @@ def test_a_larger_first_rating_has_no_smaller_stability(given, counts, ordered):
     assert _in_order(known, np.array([0, *counts])) == kept
 
 
-A, B = 0.41, 0.54
-C = A + B - A * B
-
-
-def s1(s2, s3):
-    return s2 ** (1 / A) * s3 ** (1 - 1 / A)
-
-
-def s4(s2, s3):
-    return s2 ** (1 - 1 / B) * s3 ** (1 / B)
-
-
-S1, S2, S3, S4 = 0.6, 1.1, 2.7, 9.0
-S2_OF_34 = S3 ** (1 / (1 - B)) * S4 ** (1 - 1 / (1 - B))
-S3_OF_24 = S2 ** (1 - B) * S4**B
-S2_OF_13 = S1**A * S3 ** (1 - A)
-S3_OF_12 = S1 ** (1 - 1 / (1 - A)) * S2 ** (1 / (1 - A))
-
-
 @pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        ({3: 6.4}, (0.8, 2.4, 6.4, 31.4)),
-        ({1: 0.2}, (0.2, 0.6, 1.6, 7.85)),
-        ({3: S3, 4: S4}, (s1(S2_OF_34, S3), S2_OF_34, S3, S4)),
-        ({2: S2, 4: S4}, (s1(S2, S3_OF_24), S2, S3_OF_24, S4)),
-        ({2: S2, 3: S3}, (s1(S2, S3), S2, S3, s4(S2, S3))),
-        (
-            {1: S1, 4: S4},
-            (S1, S1 ** (A / C) * S4 ** (1 - A / C), S1 ** (1 - B / C) * S4 ** (B / C), S4),
-        ),
-        ({1: S1, 3: S3}, (S1, S2_OF_13, S3, s4(S2_OF_13, S3))),
-        ({1: S1, 2: S2}, (S1, S2, S3_OF_12, s4(S2, S3_OF_12))),
-        ({2: S2, 3: S3, 4: S4}, (s1(S2, S3), S2, S3, S4)),
-        ({1: S1, 3: S3, 4: S4}, (S1, S2_OF_13, S3, S4)),
-        ({1: S1, 2: S2, 4: S4}, (S1, S2, S3_OF_24, S4)),
-        ({1: S1, 2: S2, 3: S3}, (S1, S2, S3, s4(S2, S3))),
-        ({1: S1, 2: S2, 3: S3, 4: S4}, (S1, S2, S3, S4)),
-    ],
-    ids=lambda value: "".join(map(str, value)) if isinstance(value, dict) else "",
+    "known", [c for n in (1, 2, 3) for c in itertools.combinations(range(4), n)]
 )
-def test_ratings_that_nobody_gave_are_filled_in(known, expected):
-    filled = _filled(known, DEFAULTS)
-    np.testing.assert_allclose([filled[rating] for rating in (1, 2, 3, 4)], expected, rtol=1e-12)
-
-
-def test_a_fit_to_one_real_user_equals_the_published_one(josh_log):
-    task = SrsBenchmark()(josh_log, same_day=Fsrs6.same_day)
-    reviews, defaults = task.reviews, Fsrs6Equations.parameters.defaults
-    _, first, card = np.unique(reviews.card, return_index=True, return_inverse=True)
-    golden = json.loads((ROOT / "tests/golden/training_josh.json").read_text())["algorithms"]
-    (published,) = [entry for entry in golden if entry["algorithm"] == "FSRS-6 S0"]
-    for fold, expected in zip(task.folds, published["folds"], strict=True):
-        rows = fold.train[task.nth_review[fold.train] == 2]
-        four = initial_stabilities(
-            reviews.rating[first[card[rows]]],
-            reviews.elapsed[rows],
-            reviews.recalled[rows],
-            mean_recall=float(np.mean(reviews.recalled[fold.train])),
-            decay=defaults[20],
-            defaults=defaults[:4],
-            shortest=0.001,
-            smoothed=True,
-        )
-        np.testing.assert_allclose(four, expected["parameters"][:4], rtol=0, atol=1e-4)
+def test_ratings_that_nobody_gave_are_filled_in(known):
+    given = dict(zip(known, (0.6, 1.1, 9.0), strict=False))
+    filled = _filled({place + 1: value for place, value in given.items()}, DEFAULTS)
+    four = np.array([filled[rating] for rating in (1, 2, 3, 4)])
+    assert {place: four[place] for place in known} == given
+    if len(known) == 1:
+        np.testing.assert_allclose(four / DEFAULTS, four[known[0]] / DEFAULTS[known[0]])
+        return
+    # As logarithms, Hard is 0.41 of the way from Good to Again, and Good 0.54 from Hard to Easy.
+    again, hard, good, easy = np.log(four)
+    rules = (good + 0.41 * (again - good), hard), (hard + 0.54 * (easy - hard), good)
+    if len(known) == 3:  # the rule that has the fourth, or of both that for itself
+        rules = rules[:1] if {0, 1} - set(known) else rules[1:]
+    for expected, found in rules:
+        assert found == pytest.approx(expected, abs=1e-12)

@@ -9,7 +9,6 @@ from srs_eval.algorithms.features.logistic import Logistic, LogisticEquations
 from srs_eval.algorithms.features.logistic_features import features, on_same_day
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.engine.reference import shuffles
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -73,21 +72,6 @@ def test_features_are_those_of_a_plain_walk(protocol):
     np.testing.assert_allclose(found, np.array(expected, float), rtol=1e-9, atol=1e-9)
 
 
-def test_a_review_at_no_time_counts_only_by_its_rating():
-    reviews = SECONDS.reviews
-    (rows,) = np.nonzero(reviews.card == reviews.card[0])
-    one_card = reviews.take(rows)
-    again = np.insert(np.arange(len(rows)), 4, 3)
-    elapsed = one_card.elapsed[again].copy()
-    elapsed[4] = 0.0
-    doubled = dataclasses.replace(one_card.take(again), elapsed=elapsed)
-    places = np.arange(1, len(rows))
-    expected = features(history_of(one_card), places, one_card.elapsed[places])
-    shifted = places + (places > 3)
-    found = features(history_of(doubled), shifted, doubled.elapsed[shifted])
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
 def test_days_end_between_what_was_the_same_day_and_what_was_not():
     reviews = SECONDS.reviews
     past, rows = history_of(reviews), np.flatnonzero(reviews.elapsed > 0)
@@ -97,13 +81,6 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
     np.testing.assert_array_equal(on_same_day(past, rows, own), same_day)
     assert on_same_day(past, rows, np.full(len(rows), 1e-9)).mean() > 0.99
     assert not on_same_day(past, rows, np.maximum(own, 1.0)).any()
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 3000])
-def test_reviews_are_shuffled_as_by_pytorch(count):
-    torch.manual_seed(42)
-    for order, _ in zip(shuffles(count, 42), range(3), strict=False):
-        assert order == torch.randperm(count).tolist()
 
 
 def trained_by_pytorch(task, rows):
@@ -134,7 +111,6 @@ def trained_by_pytorch(task, rows):
     return (mean + spread * moved).detach().numpy()
 
 
-@pytest.mark.slow
 def test_the_public_trainer_is_pytorchs(monkeypatch):
     # Several batches for this little log, the last of them smaller.
     recipe = dataclasses.replace(Logistic.recipe, batch=100)
@@ -142,18 +118,6 @@ def test_the_public_trainer_is_pytorchs(monkeypatch):
     assert len(TRAIN) % 100
     model = Logistic(fit="reference").fit(SECONDS.reviews, TRAIN, None)
     np.testing.assert_allclose(model.parameters, trained_by_pytorch(SECONDS, TRAIN), atol=1e-9)
-
-
-def test_both_ways_to_minimise_find_the_one_minimum():
-    newton, lbfgs = (
-        Logistic(fit=method).fit(SECONDS.reviews, TRAIN, None) for method in ("newton", "lbfgs")
-    )
-    np.testing.assert_allclose(newton.parameters, lbfgs.parameters, atol=2e-3)
-    errors = np.array(newton.learned.standard_errors)
-    # What the data say nothing about is as uncertain as the prior leaves it.
-    widest = np.array(LogisticEquations.parameters.spread) / np.sqrt(2 * Logistic.own_prior_weight)
-    assert (errors <= widest + 1e-12).all()
-    assert (errors < 0.9 * widest).any()
 
 
 def test_recent_reviews_count_more_unless_said_otherwise():
