@@ -3,16 +3,7 @@ import pytest
 from random_logs import log_of
 from scipy.integrate import quad
 
-from srs_eval.algorithms.half_life.ebisu import Ebisu, recall, updated
-
-# A review at once is not later than now, in 64 bits, of such a half-life.
-ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e20]])
-AT_ONCE = np.array([0.0])
-
-
-def one_card(elapsed, recalled):
-    """A card that was reviewed after each of these numbers of days."""
-    return log_of(np.zeros(len(elapsed)), np.where(recalled, 3, 1), elapsed)
+from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
 
 
 def moment(belief, power, when, recalled):
@@ -60,23 +51,15 @@ def test_a_failure_is_computed_to_rounding_however_soon_it_is(belief, elapsed, a
     np.testing.assert_allclose(found[:, 0], [alpha, alpha, half_life], rtol=1e-11)
 
 
-def test_after_one_half_life_recall_is_one_half():
-    belief, _ = updated(
-        np.array([[2.0, 5.0], [3.0, 2.0], [7.0, 1.0]]), np.ones(2), np.array([True, False])
-    )
-    np.testing.assert_allclose(recall(belief, belief[2]), 0.5, atol=1e-7)
-
-
-def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was():
-    belief, possible = updated(ALMOST_CERTAIN, AT_ONCE, np.array([False]))
+def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was_and_is_counted():
+    # A review at once is not later than now, in 64 bits, of such a half-life.
+    almost_certain = np.array([[0.02], [0.02], [1e20]])
+    belief, possible = updated(almost_certain, np.zeros(1), np.array([False]))
     assert not possible.any()
-    np.testing.assert_array_equal(belief, ALMOST_CERTAIN)
-
-
-def test_such_outcomes_are_counted_where_it_is_fitted():
+    np.testing.assert_array_equal(belief, almost_certain)
     ages = [0, *(10.0 ** np.arange(4, 17, 3))]
-    reviews = one_card([*ages, 0, 1], [True] * len(ages) + [False, True])
-    last = len(reviews) - 1
+    last = len(ages) + 1
+    reviews = log_of([0] * (last + 1), [*[3] * len(ages), 1, 3], [*ages, 0, 1])
     model = Ebisu().fit(reviews, np.array([last]), np.random.default_rng(0))
     assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"
     assert not model.learned.fallback

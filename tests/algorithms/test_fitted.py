@@ -4,20 +4,18 @@ import dataclasses
 
 import numpy as np
 import pytest
-from cases import rest_nightly
 
 from srs_eval.algorithms.features.dash import DashMcm
 from srs_eval.algorithms.features.dash_act_r import DashActR
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45, Fsrs45Equations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.algorithms.half_life.hlr import Hlr, HlrEquations
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitError
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
-METHODS = ["newton", "lbfgs", "reference", "s0", "one_step"]
 
 
 def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
@@ -30,14 +28,13 @@ def test_given_parameters_are_kept_where_nothing_is_fitted():
     assert fitted(Fsrs6(fit="default", parameters=given)).parameters == tuple(given)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["newton", "lbfgs"])
 def test_a_strong_prior_holds_parameters_where_they_were_published(method):
     found = fitted(Fsrs6(fit=method, prior_weight=1e9)).parameters
     np.testing.assert_allclose(found, Fsrs6().defaults(whole_days=True), rtol=1e-3)
 
 
-@pytest.mark.parametrize("method", rest_nightly(METHODS))
+@pytest.mark.parametrize("method", ["newton", "lbfgs", "reference", "s0", "one_step"])
 def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     good = dataclasses.replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
     assert (good.rating != REVIEWS.rating).any()
@@ -62,9 +59,7 @@ def test_recency_moves_what_is_learned_towards_what_came_last():
     assert means == sorted(means)
 
 
-@pytest.mark.parametrize(
-    "algorithm", rest_nightly([Fsrs6(), Hlr(), DashMcm(), Fsrs5(fit="lbfgs")], 3)
-)
+@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), DashMcm(), Fsrs5(fit="lbfgs")])
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
     half = FOLD.train[: len(FOLD.train) // 2]
     before = fitted(algorithm, rows=half)
@@ -81,31 +76,22 @@ def test_standard_errors_come_with_a_fit_and_shrink_with_more_reviews():
 
 
 @pytest.mark.parametrize("method", ["reference", "s0", "one_step"])
-def test_what_needs_second_reviews_keeps_its_parameters_without_them_and_says_so(method):
-    later_day = REVIEWS.elapsed_days > 0
-    cards, first = np.unique(REVIEWS.card[later_day], return_index=True)
-    rows = np.setdiff1d(FOLD.train, np.flatnonzero(later_day)[first])
-    assert len(rows) > len(cards)
-    algorithm = Fsrs6(fit=method)
-    model = fitted(algorithm, rows=rows)
-    assert model.parameters == algorithm.defaults(whole_days=True)
-    assert model.learned.fallback
-    assert "no card has a first later-day review" in model.learned.note
-    newton = fitted(Fsrs6(), rows=rows).learned
-    assert not newton.fallback
-    assert newton.note == ""
-
-
-def test_what_the_public_trainer_cannot_train_on_is_told():
-    later_day = REVIEWS.elapsed_days > 0
+def test_what_has_nothing_to_train_on_keeps_its_parameters_and_says_so(method):
+    later_day = np.flatnonzero(REVIEWS.elapsed_days > 0)
     _, first = np.unique(REVIEWS.card[later_day], return_index=True)
-    second_reviews = np.intersect1d(FOLD.train, np.flatnonzero(later_day)[first])
-    model = fitted(Fsrs45(fit="reference"), rows=second_reviews)
-    assert model.parameters == Fsrs45Equations.parameters.defaults
-    assert model.learned.fallback
-    assert (
-        "is one that the public trainer trains on: the parameters were kept" in model.learned.note
-    )
+    second_reviews = later_day[first]
+    # First stabilities need second reviews; the public trainer of FSRS-4.5 needs later ones.
+    cases = [(Fsrs6(fit=method), np.setdiff1d(FOLD.train, second_reviews))]
+    if method == "reference":
+        cases.append((Fsrs45(fit=method), np.intersect1d(FOLD.train, second_reviews)))
+    for algorithm, rows in cases:
+        assert len(rows)
+        model = fitted(algorithm, rows=rows)
+        assert model.parameters == algorithm.defaults(whole_days=True)
+        assert model.learned.fallback
+        assert "the parameters were kept" in model.learned.note
+        newton = fitted(type(algorithm)(), rows=rows).learned
+        assert (newton.fallback, newton.note) == (False, "")
 
 
 def test_few_reviews_that_are_all_recalled_do_not_send_half_lives_to_infinity():
@@ -120,5 +106,5 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(algorithm, me
     elapsed = REVIEWS.elapsed.copy()
     elapsed[FOLD.train[-1]] = np.nan
     broken = dataclasses.replace(REVIEWS, elapsed=elapsed)
-    with pytest.raises(FitError, match=rf"{algorithm.name}: user trial: the .*loss"):
+    with pytest.raises(FitError, match=f"{algorithm.name}: user trial: "):
         fitted(algorithm(fit=method), broken)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import rest_nightly
 
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
 from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
@@ -14,6 +13,7 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
+from srs_eval.engine.packing import pack
 
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def space_of(algorithm):
     return equations, algorithm.space(equations)
 
 
-@pytest.mark.parametrize("version", rest_nightly([Fsrs6, *VERSIONS[:3], Fsrs7]))
+@pytest.mark.parametrize("version", VERSIONS)
 def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
     algorithm = version(fit="newton", recency="none")
     task = trial_task(same_day=version.same_day)
@@ -33,7 +33,7 @@ def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
     w = np.array(space.defaults)
     objective = algorithm.objective(equations, space, task.reviews, rows, w)
     # In double precision, for differences to show.
-    packed = algorithm_packed(task.reviews, rows)
+    packed = pack(task.reviews, rows, weight=np.ones(len(rows)))
     objective = replace(objective, packed=packed)
     theta = objective.model.encode(w) + RNG.normal(0, 0.01, len(w))
     gradient, information = objective.fisher(theta)[1:]
@@ -48,12 +48,6 @@ def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
     slope = objective.model.slope(objective.model.decode(theta))
     expected = bare * np.outer(slope, slope) + 2 * objective.penalty_matrix
     np.testing.assert_allclose(information, expected)
-
-
-def algorithm_packed(reviews, rows):
-    from srs_eval.engine.packing import pack
-
-    return pack(reviews, rows, weight=np.ones(len(rows)))
 
 
 def test_the_penalty_of_first_stabilities_is_a_shift_and_deviations():
@@ -104,18 +98,6 @@ def recalled_once(cards, days):
     )
 
 
-def test_five_recalled_cards_lengthen_all_first_stabilities_and_move_nothing_else():
-    algorithm = Fsrs6(recency="none")
-    log = recalled_once(5, 5)
-    _, space = space_of(algorithm)
-    w = np.array(algorithm.fit(log, np.arange(5, 10), RNG).parameters)
-    growth = w[:4] / np.array(space.defaults[:4])
-    assert ((growth > 1.5) & (growth < 3.5)).all()
-    assert growth.argmax() == 2  # Good, which was observed
-    moved = np.abs(w - space.defaults)[4:] / np.array(space.spread[4:])
-    assert moved.max() < 0.05
-
-
 def test_without_data_the_standard_error_is_that_of_the_prior():
     algorithm = Fsrs6(recency="none")
     log = recalled_once(5, 5)
@@ -123,14 +105,3 @@ def test_without_data_the_standard_error_is_that_of_the_prior():
     w, errors = np.array(model.parameters), np.array(model.learned.standard_errors)
     assert errors[0] / w[0] == pytest.approx(np.hypot(1.5, 0.75), rel=0.2)
     assert errors[2] / w[2] < errors[0] / w[0]  # Good was observed
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_first_stabilities_stay_in_their_bounds(version):
-    algorithm = version()
-    _, space = space_of(algorithm)
-    for days in (1, 3000):
-        log = recalled_once(60, days)
-        w = np.array(algorithm.fit(log, np.arange(60, 120), RNG).parameters)
-        assert (w >= np.array(space.lower)).all()
-        assert (w <= np.array(space.upper)).all()

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2, AnkiSm2Equations
 from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
@@ -21,19 +20,6 @@ def test_the_order_is_an_option_of_the_algorithm():
     assert (ours != published).any()
 
 
-@pytest.mark.parametrize("algorithm", [AnkiSm2, Sm2Trainable])
-def test_fitting_lowers_the_loss_of_the_training_reviews(algorithm):
-    def loss(method):
-        rows = TASK.folds[0].train
-        model = algorithm(fit=method).fit(TASK.reviews, rows, np.random.default_rng(0))
-        p = model.predict(TASK.reviews, rows)
-        return -np.mean(np.log(np.where(TASK.reviews.recalled[rows], p, 1 - p)))
-
-    assert loss("newton") < loss("default")
-    assert loss("reference") < loss("default")
-
-
-@pytest.mark.slow
 def test_several_starts_find_first_intervals_of_minutes():
     # From one start the loss stays half as high again.
     reviews = SyntheticUsers(users=5, version=1).read(5)
