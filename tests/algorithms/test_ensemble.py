@@ -1,10 +1,11 @@
 """Averages of log-odds: their weights, and what each member is shown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.baselines import Average, Constant
@@ -45,6 +46,7 @@ def test_equal_parts_are_the_mean_of_the_log_odds():
 @pytest.mark.parametrize("same_day", [False, True])
 def test_a_member_sees_what_the_protocol_would_show_it(make_log, same_day):
     log = make_log(cards=80)
+    log = replace(log, truth=np.full(len(log), 0.5))
     wide, own = SrsBenchmark()(log, same_day=True), SrsBenchmark()(log, same_day=same_day)
     seen = {}
 
@@ -52,10 +54,11 @@ def test_a_member_sees_what_the_protocol_would_show_it(make_log, same_day):
     class Spy(Constant):
         def fit(self, reviews, rows, rng):
             seen["reviews"], seen["rows"] = reviews, rows
+            assert reviews.truth is None  # which is shown to those alone that say so
             return Constant().fit(reviews, rows, rng)
 
     Spy.same_day = same_day
-    ensemble = Ensemble({"spy": Spy()})
+    ensemble = Ensemble({"spy": Spy(), "oracle": Oracle()})
     ensemble.fit(wide.reviews, wide.folds[0].train, np.random.default_rng(0))
     np.testing.assert_array_equal(seen["rows"], own.folds[0].train)
     for column in ("card", "rating", "elapsed", "row"):
@@ -76,38 +79,24 @@ def test_attributes_follow_from_the_members():
     assert declared(a=Hlr(), b=Oracle()) == (False, "at_review", True)
 
 
-def test_truth_is_shown_to_no_member_that_does_not_say_so():
-    @dataclass(frozen=True)
-    class Curious(Constant):
-        def fit(self, reviews, rows, rng):
-            assert reviews.truth is None
-            return Constant().fit(reviews, rows, rng)
-
-    fitted(Ensemble({"oracle": Oracle(), "curious": Curious()}))
-
-
-def test_the_best_weights_are_best():
+@pytest.mark.parametrize("pull", [1.0, 100.0])
+def test_the_best_weights_are_those_that_scipy_finds_under_constraints(pull):
     rng = np.random.default_rng(3)
-    truth = rng.normal(1.0, 1.5, 5000)
-    recalled = rng.random(5000) < expit(truth)
-    given = np.column_stack([truth + rng.normal(0, s, 5000) for s in (0.5, 1.0, 4.0)])
-    equal = np.full(3, 1 / 3)
-    weights = best_weights(given, recalled, equal, pull=1.0)
-    assert weights.sum() == pytest.approx(1)
-    assert weights[0] > weights[1] > weights[2] > 0
+    truth = rng.normal(1.0, 1.5, 2000)
+    recalled = rng.random(2000) < expit(truth)
+    given = np.column_stack([truth + rng.normal(0, s, 2000) for s in (0.5, 1.0, 4.0)])
+    shares = np.array([0.2, 0.3, 0.5])
 
     def loss(w):
         mean = given @ w
-        return np.logaddexp(0, np.where(recalled, -mean, mean)).sum()
+        away = w - shares
+        return np.logaddexp(0, np.where(recalled, -mean, mean)).sum() + pull / 2 * away @ away
 
-    for way in ([0.02, -0.02, 0], [-0.02, 0.02, 0], [0, 0.02, -0.02], [-0.02, 0, 0.02]):
-        moved = weights + way
-        if (moved >= 0).all():
-            # but for the pull towards equal parts
-            assert loss(moved) > loss(weights) - 0.5
-    # A strong pull leaves them where they were, whatever that is.
-    shares = np.array([0.2, 0.3, 0.5])
-    np.testing.assert_allclose(best_weights(given, recalled, shares, 1e9), shares, atol=1e-4)
+    expected = minimize(
+        loss, shares, bounds=[(0, 1)] * 3, constraints={"type": "eq", "fun": lambda w: w.sum() - 1}
+    )
+    found = best_weights(given, recalled, shares, pull)
+    np.testing.assert_allclose(found, expected.x, atol=1e-3)
 
 
 def test_weights_are_learned_from_reviews_the_members_were_not_fitted_to():
@@ -121,11 +110,15 @@ def test_weights_are_learned_from_reviews_the_members_were_not_fitted_to():
     np.testing.assert_allclose(fitted(Ensemble(members)).parameters, expected, atol=1e-6)
 
 
-def test_without_enough_reviews_weights_are_equal_and_that_is_told():
-    model = fitted(Ensemble({"a": Hlr(), "b": Dash()}), rows=FOLD.train[:80])
-    assert model.parameters == (0.5, 0.5)
-    assert model.learned.fallback
-    assert "20 reviews" in model.learned.note
+def test_without_enough_reviews_weights_are_kept_and_without_any_it_skips():
+    ensemble = Ensemble({"a": Hlr(), "b": Dash()})
+    # 29 and 30 reviews are the latest quarter.
+    few, enough = (fitted(ensemble, rows=FOLD.train[:count]) for count in (119, 120))
+    assert few.parameters == (0.5, 0.5) != enough.parameters
+    assert (few.learned.fallback, enough.learned.fallback) == (True, False)
+    assert "29 reviews" in few.learned.note
+    with pytest.raises(FitSkipped):
+        fitted(ensemble, rows=np.array([], np.int64))
 
 
 def test_shares_are_weights_or_what_weights_are_pulled_to():
@@ -160,11 +153,6 @@ def test_what_members_tell_is_told_with_their_names():
     assert (learned.note, learned.fallback) == ("a: so it is", True)
     assert [part.name for part in learned.parts] == ["a", "b"]
     assert {part.n_train for part in learned.parts} == {len(FOLD.train)}
-
-
-def test_a_member_that_skips_in_earnest_has_the_ensemble_skip():
-    with pytest.raises(FitSkipped, match="training review"):
-        fitted(Ensemble({"a": Hlr(), "b": Constant()}), rows=np.array([], np.int64))
 
 
 def test_refits_start_from_the_fits_of_the_members():

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, softmax
+from scipy.optimize import LinearConstraint, minimize
+from scipy.special import expit
 
 from srs_eval.algorithms.combined.wrapping import (
     Combined,
@@ -213,13 +213,23 @@ def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float
     To the summed loss, half the pull times the squared distance to the shares is added.
     """
 
-    def loss(free: Vector) -> tuple[float, Vector]:
-        weights = softmax(free)
-        mean = given @ weights
+    def loss(weights: Vector) -> tuple[float, Vector]:
+        mean, away = given @ weights, weights - shares
         value = np.logaddexp(0.0, np.where(recalled, -mean, mean)).sum()
-        away = weights - shares
         slope = (expit(mean) - recalled) @ given + pull * away
-        return float(value + pull / 2 * (away @ away)), weights * (slope - weights @ slope)
+        return float(value + pull / 2 * (away @ away)) / len(given), slope / len(given)
 
-    found: Vector = softmax(minimize(loss, np.log(shares), jac=True).x)
-    return found
+    # The loss is convex in the weights, and not in their softmax, which is flat far out.
+    whole = LinearConstraint(np.ones(len(shares)), 1.0, 1.0)
+    found = minimize(
+        loss,
+        shares,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(shares),
+        constraints=[whole],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    kept = np.clip(found.x, 0.0, 1.0)
+    weights: Vector = kept / kept.sum()
+    return weights
