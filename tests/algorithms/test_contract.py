@@ -10,6 +10,7 @@ from contract import (
     PROMISES_OF_A_FIT,
     built,
     config_of,
+    honest,
     other_ways_to_fit,
 )
 from omegaconf import DictConfig
@@ -19,14 +20,21 @@ QUICK = {"avg", "fsrs6", "hlr"}
 CLASSES = {config_of(name)["_target_"]: name for name in reversed(NAMES)}
 
 
-def tier(name):
-    if name in QUICK:
-        return ()
-    return pytest.mark.slow if name in CLASSES.values() else pytest.mark.nightly
+def tier(name, promise):
+    if name not in CLASSES.values():
+        return pytest.mark.nightly
+    long = promise is honest or ".neural." in config_of(name)["_target_"]
+    return pytest.mark.slow if long and name not in QUICK else ()
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=tier(name)) for name in NAMES])
+@pytest.mark.parametrize(
+    ("name", "promise"),
+    [
+        pytest.param(name, promise, marks=tier(name, promise), id=f"{name}-{promise.__name__}")
+        for name in NAMES
+        for promise in PROMISES
+    ],
+)
 def test_an_algorithm_as_configured_keeps_its_promises(name, promise):
     promise(built(config_of(name)))
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from public_logs import LOGS
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
@@ -13,10 +12,7 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import GROUPS
-from srs_eval.protocol.refit import SrsBenchmarkRefit
 
 TASK = trial_task(same_day=False)
 # Two large decks, a small one, and cards of which the deck is not known.
@@ -95,11 +91,3 @@ def test_refits_start_from_the_group_or_from_the_whole():
     assert len(before.models) < len(after.models) == 2
     expected = [before.whole, *(before.models.get(deck, before.whole) for deck in after.models)]
     assert seen == expected
-
-
-def test_decks_of_a_real_log_are_fitted_by_themselves():
-    source = RevlogsFolder(LOGS / "anki-mit")
-    algorithm = PerGroup(Average(), group="deck", pooling="none", fewest=100)
-    evaluated = EvaluateUser(source, algorithm, SrsBenchmarkRefit(5), seed=0, curves=0)(8)
-    assert [fit.status for fit in evaluated.fits] == ["ok"] * 5
-    assert evaluated.fits[-1].reason == "7 of 31 decks have a fit of their own"

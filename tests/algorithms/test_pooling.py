@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import rest_nightly
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined import pooling
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.combined.pooling import Pooling, choose_pooling
@@ -80,9 +78,7 @@ def test_presets_that_do_not_differ_share_one_set_of_parameters(user):
     assert [part.title for part in model.learned.parts] == ["every preset"]
 
 
-@pytest.mark.parametrize(
-    "base", rest_nightly([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
-)
+@pytest.mark.parametrize("base", [Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
 def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
     whole = base.fit(REVIEWS, ROWS, rng())
     group = ROWS[REVIEWS.preset[ROWS] == 0]
@@ -91,13 +87,10 @@ def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
         near = base.fit_near(REVIEWS, group, rng(), whole, weight)
         moved.append(np.linalg.norm(np.subtract(near.parameters, whole.parameters)))
     assert moved[0] < 1e-4 < moved[1] < moved[2]
-
-
-@pytest.mark.parametrize("base", rest_nightly([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs")], 2))
-def test_a_fit_near_the_published_parameters_is_the_usual_fit(base):
+    # Near the published parameters it is the usual fit.
     start = type(base)(fit="default").fit(REVIEWS, ROWS, rng())
     near = base.fit_near(REVIEWS, ROWS, rng(), start, 1.0)
-    np.testing.assert_allclose(near.parameters, base.fit(REVIEWS, ROWS, rng()).parameters)
+    np.testing.assert_allclose(near.parameters, whole.parameters)
 
 
 def test_the_gain_and_its_error_are_those_of_held_out_cards(monkeypatch):
@@ -150,18 +143,7 @@ def test_too_few_cards_are_not_compared():
     assert choose_pooling(Hlr(), REVIEWS, few, REVIEWS.preset[few], [0, 1], rng()) is None
 
 
-@pytest.mark.parametrize(
-    "base",
-    [Average(), Fsrs6(fit="reference"), Fsrs6(fit="default"), Fsrs6(prior_weight=0)],
-    ids=["no equations", "reference", "default", "no prior"],
-)
-def test_what_cannot_be_fitted_around_other_parameters_is_refused(base):
-    with pytest.raises(ConfigError, match="pooling=none"):
-        PerGroup(base)
-    assert PerGroup(base, pooling="none").fit(REVIEWS, ROWS, rng()).learned.parts
-
-
 def test_a_fit_without_a_prior_refuses_to_be_pulled():
     whole = Hlr().fit(REVIEWS, ROWS, rng())
-    with pytest.raises(ConfigError, match="no prior"):
+    with pytest.raises(ConfigError):
         Hlr(fit="default").fit_near(REVIEWS, ROWS, rng(), whole, 1.0)
