@@ -14,6 +14,8 @@ from srs_eval.commands.pretrain import lessons, pretrained
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 START = Lstm().start
@@ -23,15 +25,6 @@ MODEL = RecurrentModel(LstmEquations(8), START.parameters)
 def trial():
     task = trial_task(same_day=True)
     return task.reviews, task.folds[0].train, task.folds[0].test
-
-
-def mean_loss(algorithm, task):
-    losses = []
-    for fold in task.folds:
-        model = algorithm.fit(task.reviews, fold.train, np.random.default_rng(fold.number))
-        p = model.predict(task.reviews, fold.test)
-        losses.append(-np.log(np.where(task.reviews.recalled[fold.test], p, 1 - p)))
-    return np.concatenate(losses).mean()
 
 
 def by_pytorch(reviews, row):
@@ -63,7 +56,6 @@ def test_predictions_are_those_of_pytorchs_lstm():
     assert MODEL.predict(reviews, some) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.slow
 def test_only_drawn_weights_depend_on_random_numbers():
     reviews, rows, _ = trial()
     seeds = (np.random.default_rng(seed) for seed in (0, 1, 0, 1))
@@ -73,21 +65,18 @@ def test_only_drawn_weights_depend_on_random_numbers():
         Lstm(steps=3, weights=None).fit(reviews, rows, next(seeds)).parameters for _ in range(2)
     )
     assert a != b
+    options = ({}, {"hidden": 4}, {"weights": None})
+    assert [Lstm(**given).pretrained for given in options] == [True, False, False]
 
 
-def test_without_training_reviews_the_fit_is_skipped():
+def test_without_training_reviews_the_fit_is_skipped_and_pretraining_refused():
     reviews, rows, _ = trial()
     with pytest.raises(FitSkipped):
         Lstm().fit(reviews, rows[:0], np.random.default_rng(0))
+    with pytest.raises(ConfigError):
+        Lstm().pretrain([(reviews, rows[:0])], np.random.default_rng(0))
 
 
-def test_only_the_shipped_size_starts_from_shipped_weights():
-    assert Lstm().pretrained
-    assert not Lstm(hidden=4).pretrained
-    assert not Lstm(weights=None).pretrained
-
-
-@pytest.mark.slow
 def test_the_users_the_start_was_learned_from_are_refused():
     source = SyntheticUsers(users=2, seed=777, max_reviews=5000, version=1)
     task = SrsBenchmark()(source.read(2), same_day=True)
@@ -98,27 +87,15 @@ def test_the_users_the_start_was_learned_from_are_refused():
     assert Lstm(steps=1).fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
 
 
-@pytest.mark.slow
 def test_pretraining_can_be_repeated_and_read_back(tmp_path):
-    words = [
-        "algo=lstm",
-        "algo.weights=null",
-        "data=synthetic",
-        "data.users=3",
-        "data.max_reviews=600",
-    ]
+    words = ["algo=lstm", "algo.weights=null", "data=synthetic", "data.users=3"]
+    words.append("data.max_reviews=600")
     one, two = (pretrained(parse(Configured, words)).start for _ in range(2))
     assert one == two
     one.save(tmp_path / "start.safetensors")
     read = Lstm(weights=tmp_path / "start.safetensors").start
     assert read.parameters == pytest.approx(one.parameters, rel=1e-6)
     assert [user.name for user in read.seen] == [1, 2, 3]
-
-
-def test_users_without_rows_teach_nothing():
-    reviews, rows, _ = trial()
-    with pytest.raises(ConfigError):
-        Lstm().pretrain([(reviews, rows[:0])], np.random.default_rng(0))
 
 
 @pytest.mark.nightly
@@ -131,7 +108,7 @@ def test_the_shipped_start_is_made_again_by_its_command():
     assert [user.digests for user in again.seen] == [user.digests for user in START.seen]
 
 
-@pytest.mark.slow
-def test_the_josh_log_is_predicted_as_well_as_by_fsrs6(josh_log):
-    loss = mean_loss(Lstm(), SrsBenchmark()(josh_log, same_day=True))
+def test_the_josh_log_is_predicted_as_well_as_by_fsrs6(josh_log, logs_of):
+    evaluate = EvaluateUser(logs_of(josh_log), Lstm(), SrsBenchmark(), 0, curves=0)
+    loss = LogLoss()(evaluate(josh_log.user).predictions)
     assert loss == pytest.approx(0.4324, abs=2e-4)  # FSRS-6: 0.4331

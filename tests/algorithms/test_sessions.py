@@ -290,26 +290,26 @@ class EvenCard(Feature):
         return answers.bias(10, digit, 1.0, answers.later)
 
 
-@pytest.mark.slow
-def test_a_plug_in_adds_a_feature():
-    algorithm = SessionFilter(Hlr(), features="small", extra={"digit": EvenCard()})
-    model = fitted(algorithm)
-    assert len(model.parameters) == len(SETS["small"]) + 1
-    assert [found.name for found in model.learned.contributions][-1] == "digit"
-    assert not np.array_equal(
-        model.predict(REVIEWS, FOLD.test),
-        fitted(SessionFilter(Hlr(), features="small")).predict(REVIEWS, FOLD.test),
-    )
-
-
 class TooShort(Feature):
     def __call__(self, answers):
         return np.zeros(3)
 
 
-def test_a_feature_of_another_length_fails_the_fit():
+def test_a_plug_in_adds_a_feature_for_each_review():
+    plain, more = (
+        fitted(SessionFilter(Hlr(), features="small", extra=extra))
+        for extra in ({}, {"digit": EvenCard()})
+    )
+    assert len(more.parameters) == len(plain.parameters) + 1
+    assert [found.name for found in more.learned.contributions][-1] == "digit"
+    predicted, other = (model.predict(REVIEWS, FOLD.test) for model in (plain, more))
+    assert (predicted != other).any()
     with pytest.raises(FitError, match="short"):
         fitted(SessionFilter(Hlr(), extra={"short": TooShort()}))
+    # Few logs have every column that features read.
+    bare = replace(REVIEWS, deck=None, duration_ms=None, elapsed_seconds=None)
+    p = fitted(SessionFilter(Hlr()), bare).predict(bare, FOLD.test)
+    assert ((p > 0) & (p < 1)).all()
 
 
 def test_weights_errors_and_contributions_are_kept(logs_of):
@@ -325,12 +325,6 @@ def test_weights_errors_and_contributions_are_kept(logs_of):
     assert read_fits(fits_table([fit])) == (fit,)
     # Other models do not have the column.
     assert "contributions" not in fits_table([replace(fit, contributions=())]).column_names
-
-
-def test_without_columns_that_few_logs_have():
-    bare = replace(REVIEWS, deck=None, duration_ms=None, elapsed_seconds=None)
-    p = fitted(SessionFilter(Hlr()), bare).predict(bare, FOLD.test)
-    assert ((p > 0) & (p < 1)).all()
 
 
 def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
@@ -389,7 +383,6 @@ def test_the_curve_of_a_forecast_falls():
     assert not hasattr(fitted(Forecast(SessionFilter(Hlr()))), "predict_at")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "expected"),
     [(SessionFilter(), 0.4259), (Forecast(), 0.4264)],
