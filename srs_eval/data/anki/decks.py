@@ -16,8 +16,6 @@ def preset_of_deck(kind: bytes) -> int | None:
     None for a filtered deck, which has none, and for what cannot be read. It is
     ``KindContainer.normal.config_id`` of ``proto/anki/decks.proto`` in ankitects/anki.
 
-    Examples
-    --------
     >>> preset_of_deck(bytes([0x0A, 0x02, 0x08, 0x01]))
     1
     """

@@ -13,18 +13,10 @@ NOT_KNOWN = -1
 
 
 def scheduled_days(revlog: Revlog) -> IntArray:
-    """Return the whole days after its last answer at which each row was due.
+    """Return the whole days after its last answer at which each row was due, int64 [n].
 
-    Parameters
-    ----------
-    revlog : Revlog
-        The whole table, in time order.
-
-    Returns
-    -------
-    int64 [n]
-        0 for steps of less than a day; -1 for the first row of a card, and where the due date
-        was set by hand.
+    Takes the whole table in time order. A value is 0 for steps of less than a day, and -1 for the
+    first row of a card and where the due date was set by hand.
     """
     previous = previous_review(revlog.cid)
     given = revlog.ivl[previous]  # of the last answer, or of a rescheduling since then

@@ -18,12 +18,9 @@ _NAMED_AT_MOST = 20
 
 
 def patterns_of(wanted: object) -> tuple[str, ...]:
-    """Return the patterns of an option that takes one name or several.
+    """Return the patterns of an option that takes one name or several; none for None.
 
-    Raises
-    ------
-    TypeError
-        If it is anything else.
+    Raise `TypeError` if it is anything else.
     """
     found: list[object] = [] if wanted is None else [wanted]
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
@@ -40,12 +37,8 @@ def matching(
     """Return the numbers of the groups whose names match one of the patterns.
 
     As in Anki's search, upper and lower case are the same, ``*`` and ``?`` stand for any letters
-    and any letter, and a deck includes its subdecks.
-
-    Raises
-    ------
-    ReviewLogError
-        If a pattern matches no name, with the names that exist.
+    and any letter, and a deck includes its subdecks. Raise `ReviewLogError` with the names that
+    exist if a pattern matches none of them.
     """
     found: set[int] = set()
     unmatched = []
@@ -72,12 +65,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def of_cards(selection: Selection, cards: BoolArray) -> Selection:
-    """Keep the rows whose cards are marked, and count the others.
-
-    Parameters
-    ----------
-    cards : bool [len(selection.rows)]
-    """
+    """Keep the rows whose cards are marked, bool [len(selection.rows)], and count the others."""
     dropped = int(np.count_nonzero(~cards))
     left_out = dict(selection.left_out) | ({ELSEWHERE: dropped} if dropped else {})
     return replace(

@@ -14,8 +14,6 @@ _LARGEST_NOTE_TYPE = 2**53
 def template_number(note_type: object, place: object) -> int | None:
     """Return the number of a card template; None for what is no template of Anki.
 
-    Examples
-    --------
     >>> template_number(1_700_000_000_123, 1)
     1700000000123001
     """

@@ -25,48 +25,26 @@ _NUMBERS_AT_MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """FSRS settings of a preset.
+    """FSRS settings of a preset."""
 
-    Attributes
-    ----------
-    parameters : tuple of float
-        As they are stored; empty if FSRS was never optimised for the preset, or they cannot be
-        read.
-    desired_retention : float
-        0.9 unless it was changed.
-    """
-
+    # As they are stored; empty if FSRS was never optimised for the preset, or they cannot be read.
     parameters: tuple[float, ...] = ()
     desired_retention: float = _DEFAULT_RETENTION
 
 
 @dataclass(frozen=True, slots=True)
 class FsrsSettings:
-    """FSRS settings of a collection.
+    """FSRS settings of a collection."""
 
-    Attributes
-    ----------
-    enabled : bool
-        Whether Anki schedules by FSRS.
-    presets : mapping of int to Preset
-        By the number of the preset.
-    """
-
-    enabled: bool
-    presets: Mapping[int, Preset]
+    enabled: bool  # whether Anki schedules by FSRS
+    presets: Mapping[int, Preset]  # by the number of the preset
 
 
 def read_fsrs_settings(path: str | Path) -> FsrsSettings:
     """Read the FSRS settings of a collection or package.
 
-    Raises
-    ------
-    ReviewLogError
-        If the file is missing, no collection, or damaged.
-
-    References
-    ----------
-    ``proto/anki/deck_config.proto`` in ankitects/anki: ``DeckConfig.Config``.
+    Raise `ReviewLogError` if the file is missing, no collection, or damaged. The settings are
+    ``DeckConfig.Config`` of ``proto/anki/deck_config.proto`` in ankitects/anki.
     """
     with open_collection(Path(path).expanduser()) as collection:
         _, settings = collection.settings()
@@ -94,8 +72,6 @@ def _presets(collection: Collection) -> Iterator[tuple[int, Preset]]:
 def preset_in_message(message: bytes) -> Preset:
     """Parse the column ``config`` of Anki's table of presets.
 
-    Examples
-    --------
     >>> preset_in_message(b"")
     Preset(parameters=(), desired_retention=0.9)
     """

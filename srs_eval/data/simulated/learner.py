@@ -65,8 +65,6 @@ def published_size(share: FloatArray | float) -> FloatArray:
 
     Interpolates the published percentiles (`_SIZES`) in logarithms.
 
-    Examples
-    --------
     >>> published_size(0.5).round().item()
     12500.0
     """

@@ -110,8 +110,6 @@ def _in_order(groups: list[Answers], later_reviews: int) -> Answers:
 def _by_appearance(card: IntArray) -> IntArray:
     """Return card numbers from 0 in order of first review.
 
-    Examples
-    --------
     >>> _by_appearance(np.array([7, 2, 7, 5])).tolist()
     [0, 1, 0, 2]
     """

@@ -40,8 +40,6 @@ def hashed_uniform(key: Keys, one: IntArray, other: IntArray) -> FloatArray:
     Bits are mixed by a shorter form of SplitMix64: Steele, Lea & Flood (2014), Fast splittable
     pseudorandom number generators.
 
-    Examples
-    --------
     >>> hashed_uniform(np.uint64(7), np.array([1, 2, 1]), np.array([5, 5, 5])).round(3).tolist()
     [0.797, 0.161, 0.797]
     """
