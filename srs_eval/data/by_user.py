@@ -24,21 +24,11 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one user, as they are in a table.
+    """The rows of one user, as they are in a table."""
 
-    Attributes
-    ----------
-    source : str
-        Table, named in errors.
-    table : DataFrame
-        The rows.
-    numbers : int64 [n]
-        Their row numbers in `source`, counted from 0.
-    """
-
-    source: str
+    source: str  # table, named in errors
     table: pd.DataFrame
-    numbers: IntArray
+    numbers: IntArray  # row numbers in `source`, counted from 0, [n]
 
 
 class UserRows(Protocol):
@@ -92,21 +82,11 @@ class FilePerUser:
 
 
 def tables_by_user(place: Place, *, user_column: str | None, card_column: str) -> UserTables:
-    """Read a file and find the rows of each user; the last file read is kept in memory.
+    """Read a CSV, TSV or parquet file and find the rows of each user; keep the last file in memory.
 
-    Parameters
-    ----------
-    place : Place
-        CSV, TSV or parquet file.
-    user_column : str or None
-        None where the file is the log of one user, named after the file.
-    card_column : str
-        Kept as text in a CSV.
-
-    Raises
-    ------
-    ReviewLogError
-        If the file cannot be read, or a row has no user that can be named.
+    Without `user_column` the file is the log of one user, named after the file; a CSV's
+    `card_column` is kept as text. Raise `ReviewLogError` if the file cannot be read, or a row has
+    no user that can be named.
     """
     return _tables(place, place.entry(), user_column, card_column)
 
@@ -125,23 +105,10 @@ def _tables(
 def rows_by_user(
     table: pd.DataFrame, source: str, *, user_column: str | None, only_user: str
 ) -> UserTables:
-    """Find the rows of each user of a table.
+    """Find the rows of each user of a table with one row per review.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per review.
-    source : str
-        Named in errors.
-    user_column : str or None
-        None where the table is the log of one user.
-    only_user : str
-        Name of the user where there is no such column.
-
-    Raises
-    ------
-    ReviewLogError
-        If the column is missing, or a row has no user that can be named.
+    Without `user_column` the table is the log of `only_user`. Raise `ReviewLogError`, which names
+    `source`, if the column is missing, or a row has no user that can be named.
     """
     if user_column is None:
         return UserTables(source, table, {only_user: np.arange(len(table))})
@@ -155,19 +122,10 @@ def rows_by_user(
 
 
 def user_names(column: pd.Series, source: str, name: str, file_rows: IntArray) -> pd.Series:
-    """Read a column of users.
+    """Read a column of users: return the name of each.
 
-    Parameters
-    ----------
-    source, name : str
-        Table and column, named in errors.
-    file_rows : int64 [n]
-        Row numbers, counted from 0, for errors.
-
-    Raises
-    ------
-    ReviewLogError
-        If a row has no user that can be named.
+    Raise `ReviewLogError` if a row has no user that can be named: the error names `source`, the
+    column `name`, and the rows, which have the numbers `file_rows`, int64 [n], counted from 0.
     """
     names = read_names(column)
     unusable = names.bad | names.values.map(_is_unprintable).to_numpy(bool)
@@ -188,20 +146,10 @@ def _is_unprintable(name: object) -> bool:
 def coded_users(
     column: pa.ChunkedArray, source: str, name: str, first_row: int
 ) -> tuple[IntArray, list[str]]:
-    """Return the users of a column, each named once, and the number of the user of each row.
+    """Return the number of the user of each row, [n], and the users of the column, each named once.
 
-    Parameters
-    ----------
-    column : ChunkedArray [n]
-    source, name : str
-        Table and column, named in errors.
-    first_row : int
-        Row number of the first value, counted from 0, for errors.
-
-    Raises
-    ------
-    ReviewLogError
-        If a row has no user that can be named.
+    Raise `ReviewLogError` if a row has no user that can be named: the error names `source`, the
+    column `name`, and the row, where the first value is row `first_row`, counted from 0.
     """
     encoded = column.combine_chunks().dictionary_encode("encode")
     used, first, codes = np.unique(

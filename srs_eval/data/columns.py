@@ -27,25 +27,12 @@ _LARGEST = np.iinfo(np.int64).max
 
 
 def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
-    """Read a column as whole numbers.
+    """Read a column as whole numbers, int64 [n]; also return which are bad, bool [n].
 
-    Unsigned, nullable, textual and floating columns are taken too, where each value is a
-    whole number that fits into 64 bits.
+    Unsigned, nullable, textual and floating columns are taken too. A value is bad, and 0, if it is
+    missing, not a number, has a fraction, does not fit into 64 bits, or is a float so large that it
+    has lost digits.
 
-    Parameters
-    ----------
-    values : array-like [n]
-
-    Returns
-    -------
-    numbers : int64 [n]
-        0 where the value is not a whole number.
-    bad : bool [n]
-        Whether the value is missing, not a number, has a fraction, or is a float so large
-        that it has lost digits.
-
-    Examples
-    --------
     >>> numbers, bad = whole_numbers([3.0, None, 2.5])
     >>> numbers.tolist(), bad.tolist()
     ([3, 0, 0], [False, True, True])
@@ -64,8 +51,6 @@ def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
 def numbers(values: Any) -> FloatArray:
     """Read a column as float64, with NaN where the value is missing or not a number.
 
-    Examples
-    --------
     >>> numbers(["1.5", None, "soon"]).tolist()
     [1.5, nan, nan]
     """
@@ -90,8 +75,6 @@ def shown(values: Any, row: int) -> str:
 def cut(value: Any) -> str:
     """Write a value the way a message quotes it, only the beginning if it is long.
 
-    Examples
-    --------
     >>> cut("a" * 100_000)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'… (100,000 characters)"
     """
@@ -106,8 +89,6 @@ def cut(value: Any) -> str:
 def texts(values: pd.Series) -> pd.Series:
     """Write each value of a column as text without blanks around it; missing for bytes and times.
 
-    Examples
-    --------
     >>> texts(pd.Series([" yes", True, b"no"])).tolist()
     ['yes', 'True', nan]
     """
@@ -122,10 +103,8 @@ def texts(values: pd.Series) -> pd.Series:
 
 
 def scalars(values: Any) -> list[Any]:
-    """Values of a column that are a text or a number; None in place of all others.
+    """Return the values of a column that are a text or a number; None in place of all others.
 
-    Examples
-    --------
     >>> scalars([1, "b", [2], b"c", True, None])
     [1, 'b', None, None, None, None]
     """
@@ -144,8 +123,6 @@ def _is_scalar(value: Any) -> bool:
 def without_categories(values: pd.Series) -> pd.Series:
     """Return the values of a categorical column; other columns as they are.
 
-    Examples
-    --------
     >>> without_categories(pd.Series([7, None], dtype="category")).tolist()
     [7.0, nan]
     """
@@ -163,17 +140,10 @@ def violations(
     row_name: Callable[[int], str],
     kind: str = "wrong_type",
 ) -> list[Violation]:
-    """Describe the values of a column that break a rule.
+    """Describe the values of a column that break a rule; return an empty list if none does.
 
-    Parameters
-    ----------
-    kind : str
-        Of the violation, unless all of these values are missing.
-
-    Returns
-    -------
-    list of Violation
-        Empty if none does; else one line with the first few and the count of the others.
+    Otherwise the list has one violation, with the first few values and the count of the others. Its
+    kind is `kind`, or ``missing`` if all of these values are missing.
     """
     rows = np.flatnonzero(bad)
     if not len(rows):

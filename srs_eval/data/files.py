@@ -36,15 +36,10 @@ _KINDS = {
 
 
 def existing(given: str | Path | Place) -> Place:
-    """Check that a file or folder is there.
+    """Check that a file or folder is there, and return its place.
 
-    Raises
-    ------
-    ReviewLogError
-        If not, naming what comes closest to it; also for pipes and devices, on which reading
-        may never end.
-    PlaceError
-        If an object store cannot be used.
+    Raise `ReviewLogError` if not, naming what comes closest to it; also for pipes and devices, on
+    which reading may never end. Raise `PlaceError` if an object store cannot be used.
     """
     place = Place.of(given)
     if place.kind():
@@ -68,12 +63,9 @@ def existing(given: str | Path | Place) -> Place:
 
 
 def existing_path(given: str | Path) -> Path:
-    """Check that a file or folder of this machine is there.
+    """Check that a file or folder of this machine is there, and return its path.
 
-    Raises
-    ------
-    ReviewLogError
-        As `existing`, and for addresses.
+    Raise `ReviewLogError` as `existing` does, and for addresses.
     """
     if is_uri(str(given)):
         hint = "Copy the file to this machine first, and give its path."
@@ -82,21 +74,11 @@ def existing_path(given: str | Path) -> Path:
 
 
 def read_table(given: str | Path | Place, *, text: Collection[str] = ()) -> pd.DataFrame:
-    """Read a whole CSV, TSV or parquet file.
+    """Read a whole CSV, TSV or parquet file; its suffix says which it is.
 
-    Parameters
-    ----------
-    given : str, Path or Place
-        The suffix says what kind of file it is.
-    text : collection of str
-        Columns of a CSV to keep as text, so that 007 and 7 stay different.
-
-    Raises
-    ------
-    ReviewLogError
-        If the file cannot be read as what its suffix says.
-    PlaceError
-        If an object store cannot be used.
+    The columns `text` of a CSV stay text, so that 007 and 7 stay different. Raise `ReviewLogError`
+    if the file cannot be read as what its suffix says, and `PlaceError` if an object store cannot
+    be used.
     """
     place = Place.of(given)
     if place.suffix not in TABLE_SUFFIXES:
@@ -137,22 +119,10 @@ def column_names(given: str | Path | Place) -> list[str]:
 def check_columns(
     source: str, present: Sequence[str], wanted: Sequence[tuple[str, str]], *, hint: str = ""
 ) -> None:
-    """Check that a table has the columns it should have.
+    """Check that a table has the columns it should have, each given with what it is needed for.
 
-    Parameters
-    ----------
-    source : str
-        Named in the error.
-    present : sequence of str
-        Columns of the table.
-    wanted : sequence of (str, str)
-        Columns that are needed, each with what it is needed for.
-
-    Raises
-    ------
-    ReviewLogError
-        Naming each column that is missing or not the only one of its name, the one closest to
-        it, and the columns of the table.
+    Raise `ReviewLogError` if not, naming `source`, each column that is missing or not the only one
+    of its name, the one closest to it, and the columns of the table.
     """
     violations = []
     for column, purpose in wanted:
@@ -177,12 +147,8 @@ def check_columns(
 def parquet_file(place: Place) -> pq.ParquetFile:
     """Open a parquet file, without guessing columns from the names of its folders.
 
-    Raises
-    ------
-    ReviewLogError
-        If it is not a parquet file.
-    PlaceError
-        If an object store cannot be used.
+    Raise `ReviewLogError` if it is not a parquet file, and `PlaceError` if an object store cannot
+    be used.
     """
     with readable_parquet(place):
         source = place.filesystem.open_input_file(place.path) if place.is_remote else place.local
@@ -249,25 +215,11 @@ def _read_csv(path: Place, text: Collection[str], *, rows: int | None = None) ->
 def csv_chunks(
     path: Place, text: Collection[str] | None, *, rows: int | None = None, size: int | None = None
 ) -> Generator[pd.DataFrame, None, None]:
-    """Read one CSV or TSV file in UTF-8.
+    """Read one CSV or TSV file in UTF-8, and yield its rows in chunks.
 
-    Parameters
-    ----------
-    text : collection of str, optional
-        Columns to keep as text; all of them if None.
-    rows : int, optional
-        How many to read at most.
-    size : int, optional
-        Rows of a chunk; the whole file at once if None.
-
-    Yields
-    ------
-    DataFrame
-
-    Raises
-    ------
-    ReviewLogError
-        If it is not such a file.
+    The columns `text` are kept as text, all of them if None. At most `rows` rows are read, `size`
+    of them in a chunk; the whole file is one chunk if `size` is None. Raise `ReviewLogError` if it
+    is not such a file.
     """
     form: dict[str, Any] = {"sep": _separator(path), "encoding": "utf-8-sig", "index_col": False}
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}

@@ -20,10 +20,8 @@ from srs_eval.nouns import Reviews, User
 
 
 def is_table(data: object) -> bool:
-    """Whether `ReviewFrame` can read an object.
+    """Return whether `ReviewFrame` can read an object.
 
-    Examples
-    --------
     >>> is_table(pd.DataFrame()), is_table("log.csv")
     (True, False)
     """
@@ -36,37 +34,13 @@ def is_table(data: object) -> bool:
 class ReviewFrame:
     """Review logs of one or several users in a table in memory.
 
-    The rows are read as those of a file by `srs_eval.data.table.ReviewTable`: sorted by time,
-    rows of the same time keeping their order. The columns that are needed are copied; the index
-    of a pandas frame is not read.
+    The rows are read as those of a file by `srs_eval.data.table.ReviewTable`: sorted by time, rows
+    of the same time keeping their order. The columns that are needed are copied; the index of a
+    pandas frame is not read.
 
-    Parameters
-    ----------
-    table : table
-        A pandas frame, or anything with ``__arrow_c_stream__`` or ``__dataframe__``, such as a
-        polars frame or an Arrow table.
-    columns : Columns
-        Names of the columns.
-    selection : int, str or sequence of either, optional
-        Users to read, such as ``[anna, ben]`` or ``"1-100"``; all of them if None.
-    reading : Reading
-        How to read the rows.
-    name : str
-        Name of the table in results and errors, and of the user if there is no column of users.
-    sample : int, optional
-        How many of these users at most, chosen by a digest of their names.
-    first : int, optional
-        How many of these users at most, in their order.
+    Raise `ConfigError` if `table` is no table, and `ReviewLogError` if a column is missing, or a
+    row has no user that can be named.
 
-    Raises
-    ------
-    ConfigError
-        If `table` is no table.
-    ReviewLogError
-        If a column is missing, or a row has no user that can be named.
-
-    Examples
-    --------
     >>> frame = pd.DataFrame(
     ...     {
     ...         "card": ["a", "b", "a"],
@@ -79,13 +53,15 @@ class ReviewFrame:
     (('frame',), [-1, -1, 3])
     """
 
+    # A pandas frame, or anything with ``__arrow_c_stream__`` or ``__dataframe__``, such as a polars
+    # frame or an Arrow table.
     table: Any = field(repr=False)
     columns: Columns = field(default_factory=Columns)
-    selection: Selection = None
+    selection: Selection = None  # users to read, as in `wanted_users`; all of them if None
     reading: Reading = field(default_factory=Reading)
-    name: str = "frame"
-    sample: int | None = None
-    first: int | None = None
+    name: str = "frame"  # in results and errors, and of the user if there is no column of users
+    sample: int | None = None  # how many of these users at most, by a digest of their names
+    first: int | None = None  # how many of these users at most, in their order
     _choice: Choice = field(init=False, repr=False)
     _tables: UserTables = field(init=False, repr=False)
 
@@ -124,10 +100,7 @@ class ReviewFrame:
     def read(self, user: User) -> Reviews:
         """Read one user's log.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user, or the log cannot be used.
+        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
         return read_user(user, self._tables, self.columns, self.reading)
 
@@ -135,15 +108,7 @@ class ReviewFrame:
 def to_pandas(table: Any) -> pd.DataFrame:
     """Convert a table to a pandas frame, values as a parquet file of it would be read.
 
-    Parameters
-    ----------
-    table : table
-        As in `ReviewFrame`.
-
-    Raises
-    ------
-    ConfigError
-        If it is no table.
+    Takes what `ReviewFrame` takes; raise `ConfigError` for anything else.
     """
     if isinstance(table, pd.DataFrame):
         return _without_arrow(table)

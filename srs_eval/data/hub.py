@@ -19,23 +19,10 @@ _BY_HAND = (
 
 
 def download_files(repo_id: str, names: Sequence[str], folder: Path) -> None:
-    """Fetch files of a data set into a folder, keeping their paths.
+    """Fetch files of a data set of Hugging Face into a folder, keeping their paths in the data set.
 
-    Parameters
-    ----------
-    repo_id : str
-        Such as ``open-spaced-repetition/anki-revlogs-10k``.
-    names : sequence of str
-        Paths of the files inside the data set.
-    folder : Path
-        Where they go.
-
-    Raises
-    ------
-    ConfigError
-        If the package huggingface_hub is not installed.
-    ReviewLogError
-        If access is not granted, a file is not there, or the site cannot be reached.
+    Raise `ConfigError` if the package huggingface_hub is not installed, and `ReviewLogError` if
+    access is not granted, a file is not there, or the site cannot be reached.
     """
     # Optional, and needed for nothing else: loaded only when something is downloaded.
     try:

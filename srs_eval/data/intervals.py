@@ -13,10 +13,8 @@ FIRST = -1
 
 
 def previous_review(card: IntArray) -> IntArray:
-    """Row number of the card's previous review, -1 where there is none.
+    """Return the row number of each card's previous review, int64 [n], -1 where there is none.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> previous_review(np.array([7, 9, 7, 7])).tolist()
     [-1, -1, 0, 2]
@@ -25,22 +23,11 @@ def previous_review(card: IntArray) -> IntArray:
 
 
 def since_previous(clock: Clock, previous: IntArray) -> Clock:
-    """Subtract from each clock reading the one at the card's previous review.
+    """Subtract from each clock reading, [n], the one at the card's previous review.
 
-    Parameters
-    ----------
-    clock : int64 or float64 [n]
-        Day number or seconds of each review.
-    previous : int64 [n]
-        As `previous_review` returns it.
+    The clock is the day number or the seconds of each review; `previous` is what `previous_review`
+    returns. The difference is -1 at the first review of each card.
 
-    Returns
-    -------
-    int64 or float64 [n]
-        -1 at the first review of each card.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> since_previous(np.array([0, 0, 3, 3]), np.array([-1, -1, 0, 2])).tolist()
     [-1, -1, 3, 0]

@@ -27,26 +27,17 @@ _LARGEST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A column of names.
+    """A column of names."""
 
-    Attributes
-    ----------
-    values : Series [n]
-        Numbers where all names are numbers, else text without blanks around it; missing where
-        `bad`.
-    bad : bool [n]
-        Whether the value is missing, stands for a missing value, or is no name.
-    """
-
+    # [n]: numbers where all names are numbers, else text without blanks around it; missing where
+    # `bad`.
     values: pd.Series
-    bad: BoolArray
+    bad: BoolArray  # [n]: the value is missing, stands for a missing value, or is no name
 
 
 def read_names(values: pd.Series) -> Names:
     """Read a column of names, without the blanks around them.
 
-    Examples
-    --------
     >>> names = read_names(pd.Series(["b ", " b", "NaN", None]))
     >>> names.values.tolist()[:2], names.bad.tolist()
     (['b', 'b'], [False, False, True, True])
@@ -71,11 +62,9 @@ def read_names(values: pd.Series) -> Names:
 def identities(names: pd.Series) -> pd.Series:
     """Turn the names that `read_names` returns into numbers; whole numbers stay what they are.
 
-    Text is numbered 0, 1, 2, … in order of first appearance, unless all of it is whole
-    numbers in their plain form. Missing values stay missing.
+    Text is numbered 0, 1, 2, … in order of first appearance, unless all of it is whole numbers in
+    their plain form. Missing values stay missing.
 
-    Examples
-    --------
     >>> identities(pd.Series(["b", "a", "b"])).tolist()
     [0, 1, 0]
     >>> identities(pd.Series(["30", "4"])).tolist()
@@ -94,8 +83,6 @@ def identities(names: pd.Series) -> pd.Series:
 def nearly_alike(noun: str, names: pd.Series) -> str:
     """Describe names that differ only in case or spelling; "" if there are none.
 
-    Examples
-    --------
     >>> nearly_alike("cards", pd.Series(["Rose", "rose", "oak"]))
     "cards: 2 of 3 names differ only in case or spelling, such as 'Rose' and 'rose'; kept apart"
     """

@@ -102,12 +102,8 @@ class PartitionedLogs:
     def users(self) -> Sequence[User]:
         """Return the users, in the order in which they lie.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no index, or not the users asked for.
-        PlaceError
-            If an object store cannot be used.
+        Raise `ReviewLogError` if there is no index, or not the users asked for, and `PlaceError` if
+        an object store cannot be used.
         """
         _index.cache_clear()  # it may have been made again
         return self.choice.among(self._index().segments.known)
@@ -121,12 +117,8 @@ class PartitionedLogs:
     def read(self, user: User) -> Reviews:
         """Read one user's log.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user, the log cannot be used, or a file is not that of the index.
-        PlaceError
-            If an object store cannot be used.
+        Raise `ReviewLogError` if there is no such user, the log cannot be used, or a file is not
+        that of the index, and `PlaceError` if an object store cannot be used.
         """
         with enough_memory(self.path):
             index = self._index()
@@ -139,19 +131,9 @@ class PartitionedLogs:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The index of a folder of logs.
+    """The index of a folder of logs."""
 
-    Attributes
-    ----------
-    segments : Segments
-        Which rows are whose.
-    columns : Columns
-        Names of the columns.
-    reading : Reading
-        How to read them.
-    """
-
-    segments: Segments
+    segments: Segments  # which rows are whose
     columns: Columns
     reading: Reading
 
@@ -161,14 +143,7 @@ def write_index(
 ) -> None:
     """Write the index of a folder, with which its logs become readable.
 
-    Parameters
-    ----------
-    found : iterable of Table
-        Segments of each row group, in order.
-    columns : Columns
-        Names of the columns.
-    reading : Reading
-        How to read them.
+    The tables `found` are the segments of each row group, in order.
     """
     about = {"version": _VERSION, "columns": asdict(columns), "reading": asdict(reading)}
     schema = SCHEMA.with_metadata({_KEY: json.dumps(about).encode()})

@@ -53,25 +53,14 @@ def prepare(
 ) -> Prepared:
     """Write the rows of a table in order of users, in the order of the table within a user.
 
-    Parameters
-    ----------
-    source : ReviewTable
-        The table. Where its folder is `out` itself, no row is written, only the index.
-    out : Place
-        Folder for ``bucket=0000/part.parquet`` and so on, and the index, which comes last.
-    renamed : callable
-        Returns the name to write in place of a user's.
-    memory : str
-        What DuckDB may take, such as ``2GB``; beyond that it uses temporary files.
+    The folder `out` gets ``bucket=0000/part.parquet`` and so on, and the index, which comes last;
+    where it is the folder of `source` itself, only the index. Users are written under the names
+    that `renamed` returns. DuckDB may take `memory`, such as ``2GB``, and beyond that uses
+    temporary files.
 
-    Raises
-    ------
-    ConfigError
-        If DuckDB is not installed, or does not understand `memory`.
-    ReviewLogError
-        If the table cannot be read, or `out` has other files.
-    PlaceError
-        If an object store cannot be used.
+    Raise `ConfigError` if DuckDB is not installed or does not understand `memory`, `ReviewLogError`
+    if the table cannot be read or `out` has other files, and `PlaceError` if an object store cannot
+    be used.
     """
     if Place.of(source.path) == out:
         return _index_only(source, out)
@@ -262,10 +251,7 @@ class _WiderColumn(Exception):
 def _typed(column: pd.Series, kinds: dict[str, str]) -> pa.Array:
     """Convert a column of a CSV to the type that the column would have if it were read at once.
 
-    Raises
-    ------
-    _WiderColumn
-        If that is not the type of the rows before.
+    Raise `_WiderColumn` if that is not the type of the rows before.
     """
     name = str(column.name)
     kind = str(column.dtype.kind) if column.dtype.kind in "iufb" else _TEXT

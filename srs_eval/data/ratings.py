@@ -22,24 +22,12 @@ _VALUES_QUOTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """A column of ratings.
+    """A column of ratings."""
 
-    Attributes
-    ----------
-    values : Series [n]
-        1 to 4; 1 where `bad`.
-    bad : bool [n]
-        Whether the value is not a rating.
-    expected : str
-        Description of a rating.
-    hint : str
-        How to map other values; "" if all are ratings.
-    """
-
-    values: pd.Series
-    bad: BoolArray
-    expected: str
-    hint: str
+    values: pd.Series  # [n]: 1 to 4; 1 where `bad`
+    bad: BoolArray  # [n]: the value is not a rating
+    expected: str  # description of a rating
+    hint: str  # how to map other values; "" if all are ratings
 
 
 def read_ratings(
@@ -47,17 +35,10 @@ def read_ratings(
 ) -> Ratings:
     """Read a column of ratings, or of outcomes, which become Good and Again.
 
-    Parameters
-    ----------
-    values : Series [n]
-        Numbers or text; capital letters and blanks around a word do not count.
-    words : mapping of str to int, optional
-        Rating of each value, in place of what is known by itself.
-    outcomes : bool
-        Whether 1 and 0 are true and false, and only words for these two are known.
+    Values are numbers or text; capital letters and blanks around a word do not count. Ratings of
+    `words` stand in place of what is known by itself. With `outcomes`, 1 and 0 are true and false,
+    and only words for these two are known.
 
-    Examples
-    --------
     >>> read_ratings(pd.Series(["Again", "pass", "4", None])).values.tolist()
     [1, 3, 4, 1]
     >>> read_ratings(pd.Series([0, 2, 5]), {0: 1, 2: 2, 5: 4}).values.tolist()
@@ -83,8 +64,6 @@ def read_ratings(
 def contradictions(words: Mapping[Any, int]) -> list[str]:
     """Describe words that are read alike and have different ratings.
 
-    Examples
-    --------
     >>> contradictions({"Pass": 3, "pass": 1, 0: 1})
     ['Pass: 3, pass: 1']
     """

@@ -123,12 +123,8 @@ class RevlogsFolder:
     def users(self) -> Sequence[User]:
         """Return the users, by number; fetch the files of those to be downloaded.
 
-        Raises
-        ------
-        ReviewLogError
-            If the path does not exist, holds no users, or not the ones asked for.
-        PlaceError
-            If an object store cannot be used.
+        Raise `ReviewLogError` if the path does not exist, holds no users, or not the ones asked
+        for, and `PlaceError` if an object store cannot be used.
         """
         if self.download:
             self._fetch_missing()
@@ -152,12 +148,8 @@ class RevlogsFolder:
     def read(self, user: User) -> Reviews:
         """Read one user's log.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user, or the log cannot be used.
-        PlaceError
-            If an object store cannot be used.
+        Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
+        if an object store cannot be used.
         """
         with enough_memory(self.path):
             return self._read(user)

@@ -34,69 +34,29 @@ _LATER_EXPECTED = "0 or more after a card's first review"
 def reviews_from_columns(
     *,
     user: User,
-    source: str,
-    card: Any,
-    rating: Any,
-    day: Any,
-    elapsed_days: Any = None,
-    elapsed_seconds: Any = None,
-    duration_ms: Any = None,
-    state: Any = None,
-    truth: Any = None,
-    deck: Any = None,
-    preset: Any = None,
+    source: str,  # file or table the columns come from, named in errors
+    card: Any,  # whole numbers
+    rating: Any,  # 1 to 4
+    day: Any,  # day number: whole, never decreasing, within 100 years
+    elapsed_days: Any = None,  # whole days since the card's previous review, -1 at its first
+    elapsed_seconds: Any = None,  # since the card's previous answer, -1 at its first review
+    duration_ms: Any = None,  # spent answering, not negative
+    state: Any = None,  # 0 new, 1 learning, 2 review, 3 relearning, 4 filtered
+    truth: Any = None,  # true probability of recall, in [0, 1]
+    deck: Any = None,  # whole numbers, as the next three: -1 where not known
+    preset: Any = None,  # of the deck
     note_type: Any = None,
     template: Any = None,
-    left_out: Mapping[str, int] | None = None,
-    notes: Sequence[str] = (),
-    row_name: Callable[[int], str] | None = None,
-    column_names: Mapping[str, str] | None = None,
+    left_out: Mapping[str, int] | None = None,  # rows that are not reviews, counted by reason
+    notes: Sequence[str] = (),  # remarks on the log for the person
+    row_name: Callable[[int], str] | None = None,  # of row i (from 0) in errors; else ``row i+1``
+    column_names: Mapping[str, str] | None = None,  # of the source, in errors; else those above
 ) -> Reviews:
-    """Build one user's log from columns in time order, checking all of it once.
+    """Build one user's log from columns [n] in time order, checking all of it once.
 
-    Parameters
-    ----------
-    user : int or str
-        Whose log it is.
-    source : str
-        File or table the columns come from, named in errors.
-    card, rating, day : array-like [n]
-        Whole numbers: card, 1 to 4, and day number (never decreasing, within 100 years).
-    elapsed_days : array-like [n], optional
-        Whole days since the card's previous review, -1 at its first. Derived from `card`
-        and `day` if absent, compared with them if given.
-    elapsed_seconds : array-like [n], optional
-        Seconds since the card's previous answer, -1 at its first review.
-    duration_ms : array-like [n], optional
-        Milliseconds spent answering, not negative.
-    state : array-like [n], optional
-        0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
-    truth : array-like [n], optional
-        True probability of recall, in [0, 1].
-    deck, preset : array-like [n], optional
-        Whole numbers: deck of the card and preset of the deck, -1 where not known.
-    note_type, template : array-like [n], optional
-        Whole numbers: note type of the card and its card template, -1 where not known.
-    left_out : mapping of str to int, optional
-        Rows of the source that are not reviews, counted by reason.
-    notes : sequence of str
-        Remarks on the log for the person.
-    row_name : callable, optional
-        Names row i (from 0) in errors; by default ``row i+1``.
-    column_names : mapping of str to str, optional
-        What the source calls a column, for errors; by default the names used here.
+    Elapsed days are derived from `card` and `day` if absent, and compared with them if given. Raise
+    `ReviewLogError` with every kind of violation found, the first rows of each, and how many more.
 
-    Returns
-    -------
-    Reviews
-
-    Raises
-    ------
-    ReviewLogError
-        With every kind of violation found, the first rows of each, and how many more.
-
-    Examples
-    --------
     >>> log = reviews_from_columns(
     ...     user=1, source="example", card=[7, 9, 7], rating=[3, 1, 4], day=[0, 0, 5]
     ... )

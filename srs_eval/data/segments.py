@@ -34,33 +34,20 @@ _AGAIN = "Copy the files again, or make them and their index again: python -m sr
 
 @dataclass(frozen=True)
 class Segments:
-    """Where the rows of each user lie in some parquet files.
+    """Where the rows of each user lie in some parquet files."""
 
-    Attributes
-    ----------
-    known : KnownUsers
-        The users, in order of first appearance.
-    files : sequence of Entry
-        The files.
-    user_column : str
-        Column with the names of the users, compared with `known` at each read.
-    columns : tuple of str
-        Columns to read, this one among them.
-    first : int64 [users + 1]
-        Segments of user i are ``first[i]`` to ``first[i + 1]``, in the order of their rows.
-    file, group, offset, rows : int64 [segments]
-        File, row group in it, first row in that group, and number of rows.
-    """
-
-    known: KnownUsers
+    known: KnownUsers  # in order of first appearance
     files: Sequence[Entry]
-    user_column: str
-    columns: tuple[str, ...]
+    user_column: str  # the names of the users, compared with `known` at each read
+    columns: tuple[str, ...]  # to read, `user_column` among them
+    # int64 [users + 1]: user i has the segments ``first[i]`` to ``first[i + 1]``, in the order of
+    # their rows.
     first: IntArray
+    # The others are int64 [segments].
     file: IntArray
-    group: IntArray
-    offset: IntArray
-    rows: IntArray
+    group: IntArray  # row group in the file
+    offset: IntArray  # first row in that group
+    rows: IntArray  # number of rows
 
     @classmethod
     def arranged(
@@ -87,10 +74,7 @@ class Segments:
     def of(self, user: User) -> Rows:
         """Read the rows of a user.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user, or rows are not where they should be.
+        Raise `ReviewLogError` if there is no such user, or rows are not where they should be.
         """
         number = self._numbers[self.known.find(user)]
         parts, numbers = [], []
@@ -122,10 +106,8 @@ class Segments:
 def find_segments(files: Iterable[Entry], user_column: str) -> Iterator[pa.Table]:
     """Find the segments in each file, reading the names of the users and nothing else.
 
-    Raises
-    ------
-    ReviewLogError
-        If a file cannot be read, has no such column, or has a row without a user.
+    Yield one table per row group. Raise `ReviewLogError` if a file cannot be read, has no such
+    column, or has a row without a user.
     """
     for entry in files:
         source, seen = str(entry.place), 0

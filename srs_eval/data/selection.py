@@ -28,18 +28,9 @@ _QUOTED = 40  # characters
 def wanted_users(users: Selection) -> tuple[User, ...] | None:
     """Spell out a selection of users; None stands for everyone.
 
-    Parameters
-    ----------
-    users : int, str, sequence of either, or None
-        Each part is a user or a range of numbers; text may join parts with commas.
+    Each part is a user or a range of numbers; text may join parts with commas. Raise `ConfigError`
+    if a range runs backwards, or no users or more than a million are selected.
 
-    Raises
-    ------
-    ConfigError
-        If a range runs backwards, or no users or more than a million are selected.
-
-    Examples
-    --------
     >>> wanted_users("1-3,8")
     (1, 2, 3, 8)
     >>> wanted_users([36, "anna"])
@@ -66,25 +57,15 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
 
 @dataclass(frozen=True)
 class KnownUsers:
-    """The users of a source, in its order, to be looked up by name.
+    """The users of a source, in its order, to be looked up by name."""
 
-    Attributes
-    ----------
-    source : str
-        Named in errors.
-    users : tuple of int or str
-    """
-
-    source: str
+    source: str  # named in errors
     users: tuple[User, ...]
 
     def find(self, user: User) -> User:
         """Return a user as the source has it, a number or a text.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user.
+        Raise `ReviewLogError` if there is no such user.
         """
         (found,) = self.select([user])
         return found
@@ -92,10 +73,7 @@ class KnownUsers:
     def select(self, wanted: Sequence[User]) -> tuple[User, ...]:
         """Return the wanted users, in the order they were asked for.
 
-        Raises
-        ------
-        ReviewLogError
-            With everyone who is not there, and who is.
+        Raise `ReviewLogError` with everyone who is not there, and who is.
         """
         named, users = self._by_text, self.users
         missing = [user for user in wanted if str(user) not in named]
@@ -138,22 +116,13 @@ class KnownUsers:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Choice:
-    """Which users of a source are evaluated.
+    """Which users of a source are evaluated."""
 
-    Parameters
-    ----------
-    users : int, str, sequence of either, or None
-        As in `wanted_users`.
-    sample : int, optional
-        How many of these users at most. Those are taken whose names have the smallest digests:
-        the same ones each time, and for the most part still the same ones when users are added.
-    first : int, optional
-        How many of these users at most, in the order of the source.
-    """
-
-    wanted: tuple[User, ...] | None
+    wanted: tuple[User, ...] | None  # as `wanted_users` returns it
+    # How many of these users at most. Those are taken whose names have the smallest digests: the
+    # same ones each time, and for the most part still the same ones when users are added.
     sample: int | None
-    first: int | None
+    first: int | None  # how many of these users at most, in the order of the source
 
     def __init__(
         self, users: Selection = None, sample: int | None = None, first: int | None = None
@@ -192,8 +161,6 @@ class Choice:
 def name_digest(user: User, salt: bytes = b"") -> str:
     """Return the digest of a user's name: 32 hexadecimal digits of SHA-256.
 
-    Examples
-    --------
     >>> name_digest(7), name_digest("7") == name_digest(7)
     ('7902699be42c8a8e46fbbb4501726517', True)
     """
@@ -203,8 +170,6 @@ def name_digest(user: User, salt: bytes = b"") -> str:
 def listed(users: Sequence[User]) -> str:
     """List users for a message, runs of numbers as ranges.
 
-    Examples
-    --------
     >>> listed([1, 2, 3, 8, "anna"])
     '1-3, 8, anna'
     """

@@ -129,10 +129,8 @@ class SqlQuery:
     def users(self) -> Sequence[User]:
         """Return the users, in the order of their names.
 
-        Raises
-        ------
-        ReviewLogError
-            If the database cannot be read, or the query has not the columns of the options.
+        Raise `ReviewLogError` if the database cannot be read, or the query has not the columns of
+        the options.
         """
         _rows.cache_clear()  # rows may have been added
         return self.choice.among(self._rows().known)
@@ -144,10 +142,7 @@ class SqlQuery:
     def read(self, user: User) -> Reviews:
         """Read one user's log.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user, or the log cannot be used.
+        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
         return read_user(user, self._rows(), self.columns, self.reading)
 

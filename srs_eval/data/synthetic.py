@@ -104,13 +104,7 @@ class SyntheticUsers:
         return range(1, self.count + 1)
 
     def read(self, user: User) -> Reviews:
-        """Simulate one user's log.
-
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user.
-        """
+        """Simulate one user's log; raise `ReviewLogError` if there is no such user."""
         if not isinstance(user, int) or user not in self.users():
             what = f"there is no user {user!r}; they are numbered from 1 to {self.count}"
             raise ReviewLogError(self.location, [what], "Ask for more with data.users=N.")

@@ -115,13 +115,8 @@ class ReviewTable:
     def users(self) -> Sequence[User]:
         """Return the users, in the order of the file or of the file names.
 
-        Raises
-        ------
-        ReviewLogError
-            If the path does not exist, holds no tables, not the columns of the options, or not
-            the users asked for.
-        PlaceError
-            If an object store cannot be used.
+        Raise `ReviewLogError` if the path does not exist, holds no tables, not the columns of the
+        options, or not the users asked for, and `PlaceError` if an object store cannot be used.
         """
         _logs.cache_clear()  # files may have been added
         return self.choice.among(self._logs().known)
@@ -133,12 +128,8 @@ class ReviewTable:
     def read(self, user: User) -> Reviews:
         """Read one user's log.
 
-        Raises
-        ------
-        ReviewLogError
-            If there is no such user, or the log cannot be used.
-        PlaceError
-            If an object store cannot be used.
+        Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
+        if an object store cannot be used.
         """
         with enough_memory(self.path):
             return read_user(user, self._logs(), self.columns, self.reading)
@@ -219,13 +210,7 @@ def is_pattern(place: Place) -> bool:
 
 
 def table_files(place: Place) -> list[Entry]:
-    """Return the tables in a folder, or of a pattern.
-
-    Raises
-    ------
-    ReviewLogError
-        If there are none.
-    """
+    """Return the tables in a folder, or of a pattern; raise `ReviewLogError` if there are none."""
     if not is_pattern(place):
         found = existing(place).files()
     elif place.is_remote:

@@ -93,22 +93,8 @@ def check_named_columns(
 def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) -> Reviews:
     """Build the log of one user from rows of a table.
 
-    Parameters
-    ----------
-    user : int or str
-        Whose log it is.
-    logs : UserRows
-        What it is read from.
-    columns : Columns
-        Names of the columns.
-    reading : Reading
-        How to read them.
-
-    Raises
-    ------
-    ReviewLogError
-        If there is no such user, a column is missing, or rows cannot be read: all violations at
-        once.
+    Raise `ReviewLogError` with all violations at once if there is no such user, a column is
+    missing, or rows cannot be read.
     """
     user = logs.known.find(user)
     rows = logs.of(user)

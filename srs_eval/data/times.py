@@ -28,27 +28,14 @@ _OFFSET = r"[Tt ]\d.*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)$"
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Times of review as microseconds since 1970 in UTC.
+    """Times of review as microseconds since 1970 in UTC."""
 
-    Attributes
-    ----------
-    microseconds : int64 [n]
-        0 where the value is no time of a review.
-    unreadable : bool [n]
-        Whether it could not be read.
-    expected : str
-        What would have been readable.
-    early, late : bool [n]
-        Whether it is a time before the first that is possible, or after the last.
-    earliest, latest : str
-        What these two are, in words.
-    """
-
-    microseconds: IntArray
-    unreadable: BoolArray
-    expected: str
-    early: BoolArray
-    late: BoolArray
+    microseconds: IntArray  # [n]: 0 where the value is no time of a review
+    unreadable: BoolArray  # [n]: it could not be read
+    expected: str  # what would have been readable
+    early: BoolArray  # [n]: it is a time before the first that is possible
+    late: BoolArray  # [n]: it is a time after the last
+    # What these two times are, in words.
     earliest: str = "no time before 1980"
     latest: str = "no time in the future"
 
@@ -66,21 +53,10 @@ class Times:
 
 
 def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
-    """Read a column of times.
+    """Read a column of times: ISO-8601 text, date-times, or numbers since 1970.
 
-    Parameters
-    ----------
-    values : Series [n]
-        ISO-8601 text, date-times, or numbers since 1970.
-    unit : {"auto", "iso", "s", "ms"}
-        What they are; ``auto`` looks, and takes numbers only where they cannot be anything
-        but seconds or milliseconds.
-    time_zone : str
-        Zone of date-times that do not say theirs.
-
-    Returns
-    -------
-    Times
+    The unit ``auto`` looks which they are, and takes numbers only where they cannot be anything but
+    seconds or milliseconds. Date-times that do not say their zone are in `time_zone`.
     """
     if unit == "auto" and not _mostly_numbers(values):
         unit = "iso"
@@ -105,24 +81,11 @@ def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
 
 
 def day_numbers(microseconds: IntArray, *, time_zone: str, day_start_hour: float) -> IntArray:
-    """Count the days of reviews that are sorted by time, from 0 at the first.
+    """Count the days of reviews that are sorted by time, int64 [n], from 0 at the first.
 
-    A day begins at `day_start_hour` of the local clock. Where the clock is put back across
-    that hour, the day that has begun goes on.
-
-    Parameters
-    ----------
-    microseconds : int64 [n]
-        Never decreasing, since 1970 in UTC.
-    time_zone : str
-        Such as ``Europe/Vienna``.
-    day_start_hour : float
-        From 0 to below 24.
-
-    Returns
-    -------
-    int64 [n]
-        Never decreasing.
+    Takes microseconds since 1970 in UTC, never decreasing. A day begins at `day_start_hour`, from 0
+    to below 24, of the local clock of `time_zone`, such as ``Europe/Vienna``. Where the clock is
+    put back across that hour, the day that has begun goes on, so that day numbers never decrease.
     """
     utc = pd.DatetimeIndex(microseconds.view("datetime64[us]"), tz="UTC")
     local = utc.tz_convert(time_zone).tz_localize(None).as_unit("us").asi8

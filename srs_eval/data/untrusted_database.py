@@ -35,23 +35,11 @@ def open_database(
 ) -> Iterator[sqlite3.Connection]:
     """Open a database that may have been made to do harm.
 
-    Only ordinary tables are read, so that no code in the database is run. The time and the size
-    of values are limited.
-
-    Parameters
-    ----------
-    file : Path
-        A private copy: SQLite first merges or undoes what lies in the logs beside it.
-    source : str
-        Named in errors.
-    tables : sequence of str
-        What is going to be read, as far as it is there.
-
-    Raises
-    ------
-    ReviewLogError
-        If the database is damaged or beyond the limits, or if one of the names does not stand for
-        a table; also for reads within the block.
+    Only ordinary tables are read, so that no code in the database is run; the time and the size of
+    values are limited. `file` is a private copy, as SQLite first merges or undoes what lies in the
+    logs beside it, and `tables` is what is going to be read, as far as it is there. Raise
+    `ReviewLogError`, also for reads within the block, if the database is damaged or beyond the
+    limits, or if one of the names does not stand for a table.
     """
     clock = _Clock()
     try:
