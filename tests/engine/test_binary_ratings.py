@@ -15,7 +15,7 @@ ROWS = further_rows(REVIEWS)
 
 
 def test_binary_ratings_show_every_pass_as_good():
-    for name in ("fsrs6", "hlr"):
+    for name in ("FSRS-6", "HLR"):
         model = PUBLISHED[name]
         w = np.array(model.parameters.defaults)
         predictions, losses, gradients = [], [], []

@@ -117,7 +117,7 @@ def test_an_outcome_that_never_varies_drives_parameters_to_their_bounds_and_no_f
     assert np.isfinite(found.value)
 
 
-@pytest.mark.parametrize("name", rest_nightly(["fsrs6", "fsrs7", "sbd", "hlr"]))
+@pytest.mark.parametrize("name", rest_nightly(["FSRS-6", "FSRS-7", "SBD", "HLR"]))
 def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
     equations = PUBLISHED[name]
     space = equations.parameters

@@ -48,7 +48,7 @@ def loops(listing):
 @pytest.mark.parametrize(("name", "count"), [("gradient", 2), ("fisher", 1), ("walk", 1)])
 def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(name, count, precision):
     widest = registers()
-    kernel = _KERNELS[name](trace(PUBLISHED["fsrs6"]), precision)
+    kernel = _KERNELS[name](trace(PUBLISHED["FSRS-6"]), precision)
     listing = str(machine._machine().emit_assembly(machine._optimised(kernel.text)))
     packed = [operands for kind, operands in _ARITHMETIC.findall(listing) if kind == "p"]
     assert len(packed) > 100
