@@ -4,7 +4,6 @@ import math
 import subprocess
 import sys
 
-import networks
 import numpy as np
 import pytest
 import torch
@@ -13,10 +12,8 @@ from srs_eval.algorithms.neural.fitting import NetworkAlgorithm
 from srs_eval.algorithms.neural.lstm_published import LstmNetwork, LstmPublished
 from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
-    Network,
     built,
     log_loss,
-    summed_loss,
 )
 from srs_eval.algorithms.neural.sequences import histories_before
 from srs_eval.algorithms.neural.training import generator_from, last_of
@@ -49,26 +46,6 @@ def later_rows(reviews: Reviews) -> IntArray:
     return np.flatnonzero(reviews.elapsed_days > 0)
 
 
-@pytest.mark.slow
-def test_all_ways_to_one_gradient_lead_there() -> None:
-    reviews = trial_task(same_day=False).reviews
-    rows = np.flatnonzero(reviews.elapsed_days > 0)
-    double = torch.float64
-    network = networks.drawn_network(double)
-    # Stabilities of a month: no recall is as good as 0, where the engine cuts losses off.
-    network.load(np.r_[network.vector()[:-1], math.log(30)])
-    padded = networks.padded_batches(network, reviews, rows, precision=double)
-    loss, gradient = networks.slopes(network, networks.padded_loss, padded)
-    packed = networks.packed_batches(network, reviews, rows, double)
-    for found_loss, found in (
-        networks.slopes(network, summed_loss, packed),
-        networks.compiled_slopes(network, networks.compiled_batches(reviews, rows, np.float64)),
-    ):
-        assert found_loss == pytest.approx(loss, rel=1e-12)
-        np.testing.assert_allclose(found, gradient, rtol=1e-6, atol=1e-12 * abs(gradient).max())
-
-
-@pytest.mark.slow
 def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
     reviews = trial_task(same_day=False).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)
@@ -78,19 +55,11 @@ def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
     rng = np.random.default_rng(0)
     generator = generator_from(int(rng.integers(2**63)))
     network, _ = algorithm.start(None, reviews, histories, generator)
-    order = rng.permutation(len(histories.length))
-    last_of(
-        NetworkAlgorithm.training(
-            algorithm,
-            network,
-            reviews,
-            rows,
-            histories,
-            order,
-            algorithm.current_recipe(),
-            generator,
-        )
+    order, recipe = rng.permutation(len(histories.length)), algorithm.current_recipe()
+    training = NetworkAlgorithm.training(
+        algorithm, network, reviews, rows, histories, order, recipe, generator
     )
+    last_of(training)
     by_pytorch = lstm_model(tuple(network.vector().tolist()))
     assert compiled_model.predict(reviews, rows) == pytest.approx(
         by_pytorch.predict(reviews, rows), abs=1e-4
@@ -103,15 +72,10 @@ def test_larger_networks_are_trained_without_compiling() -> None:
     assert len(model.parameters) == 4 * 9 * (5 + 9 + 2) + 9 + 1
 
 
-def network_of_stabilities() -> Network:
-    """What turns logarithms of stabilities into recall; it has no parameters of its own."""
-    return built(LstmNetwork, (8,))
-
-
 def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1() -> None:
     log_stability = torch.tensor([20.0, -3.0], requires_grad=True)
     forgotten = torch.tensor([True, False])
-    decay = network_of_stabilities().decay(log_stability[:, None], torch.tensor([1.0, 30.0]))
+    decay = built(LstmNetwork, (8,)).decay(log_stability[:, None], torch.tensor([1.0, 30.0]))
     losses = log_loss(decay, forgotten)
     slopes = torch.autograd.grad(losses.sum(), log_stability)[0]
     assert losses.tolist() == pytest.approx([22.2504, 63.4874], abs=1e-3)
@@ -132,7 +96,6 @@ def test_a_missing_gpu_is_refused() -> None:
         LstmPublished(device="cuda")
 
 
-@pytest.mark.slow
 def test_a_diverged_fit_names_the_user_and_what_to_try() -> None:
     reviews = small_log()
     algorithm = LstmPublished(learning_rate=1e38, epochs=50)
@@ -154,7 +117,6 @@ def test_without_pytorch_the_error_says_what_to_install() -> None:
     assert "pip install 'srs-eval[neural]'" in done.stdout
 
 
-@pytest.mark.slow
 def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer(josh_log: Reviews) -> None:
     task = SrsBenchmark()(josh_log, same_day=LstmPublished.same_day)
     losses = []

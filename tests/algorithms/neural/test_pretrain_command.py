@@ -14,7 +14,6 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
 
 
-@pytest.mark.slow
 def test_weights_are_written_and_nobody_they_have_seen_is_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -33,22 +32,6 @@ def test_weights_are_written_and_nobody_they_have_seen_is_scored(
     ]
     assert [set(status) for status in statuses] == [{"skipped"}] * 3 + [{"ok"}]
     assert all("was seen in pretraining" in status["skipped"] for status in statuses[:3])
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["algo=gru"], "weights=FILE.safetensors"),
-        (["algo=gru", "weights=gru.pt"], "weights=FILE.safetensors"),
-        (["algo=grru", "weights=x.safetensors"], "did you mean"),
-        (["algo=avg", *LOGS, "weights=x.safetensors"], "cannot be pretrained"),
-    ],
-)
-def test_a_command_that_cannot_be_followed_says_why(
-    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(words) == 2
-    assert reason in capsys.readouterr().err
 
 
 class Shy:
@@ -121,7 +104,6 @@ class Levelled(Shy):
         return self
 
 
-@pytest.mark.slow
 def test_a_strangers_algorithm_that_has_what_the_protocol_says_is_pretrained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
