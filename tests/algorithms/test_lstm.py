@@ -14,8 +14,6 @@ from srs_eval.commands.pretrain import lessons, pretrained
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 START = Lstm().start
@@ -106,9 +104,3 @@ def test_the_shipped_start_is_made_again_by_its_command():
     # Rounding differs between processors.
     assert again.parameters == pytest.approx(START.parameters, abs=1e-3)
     assert [user.digests for user in again.seen] == [user.digests for user in START.seen]
-
-
-def test_the_josh_log_is_predicted_as_well_as_by_fsrs6(josh_log, logs_of):
-    evaluate = EvaluateUser(logs_of(josh_log), Lstm(), SrsBenchmark(), 0, curves=0)
-    loss = LogLoss()(evaluate(josh_log.user).predictions)
-    assert loss == pytest.approx(0.4324, abs=2e-4)  # FSRS-6: 0.4331

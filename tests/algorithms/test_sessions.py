@@ -20,8 +20,6 @@ from srs_eval.algorithms.sessions.walk import walk
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.metrics.proper import LogLoss
-from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.tables import fits_table, read_fits
 
@@ -381,14 +379,3 @@ def test_the_curve_of_a_forecast_falls():
     curve = model.predict_at(REVIEWS, FOLD.test, elapsed)
     assert (np.diff(curve, axis=1) <= 1e-12).all()
     assert not hasattr(fitted(Forecast(SessionFilter(Hlr()))), "predict_at")
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "expected"),
-    [(SessionFilter(), 0.4259), (Forecast(), 0.4264)],
-)
-def test_loss_of_a_real_user(josh_log, logs_of, algorithm, expected):
-    evaluate = EvaluateUser(logs_of(josh_log), algorithm, SrsBenchmarkEqualised(), 0, curves=0)
-    predictions = evaluate(josh_log.user).predictions
-    assert LogLoss()(predictions) == pytest.approx(expected, abs=5e-4)
-    assert logit(predictions.p).std() > 0

@@ -21,7 +21,6 @@ from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import IntArray, Reviews
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
 def lstm_model(parameters: tuple[float, ...]) -> NetworkModel:
@@ -115,15 +114,3 @@ def test_without_pytorch_the_error_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'srs-eval[neural]'" in done.stdout
-
-
-def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer(josh_log: Reviews) -> None:
-    task = SrsBenchmark()(josh_log, same_day=LstmPublished.same_day)
-    losses = []
-    for fold in task.folds:
-        model = LstmPublished().fit(task.reviews, fold.train, np.random.default_rng(fold.number))
-        p = model.predict(task.reviews, fold.test)
-        losses.append(-np.log(np.where(task.reviews.recalled[fold.test], p, 1 - p)))
-    assert sum(map(len, losses)) == 5020
-    # One run of the public trainer, whose seed is not known, gave 0.4994; seeds differ by 0.01.
-    assert np.concatenate(losses).mean() == pytest.approx(0.4994, abs=0.03)

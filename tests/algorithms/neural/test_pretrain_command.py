@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from srs_eval.algorithms import baselines
 from srs_eval.commands.pretrain import command
 from srs_eval.config import settings
 from srs_eval.config.building import build
@@ -47,7 +48,7 @@ class Shy:
     def fit(self, reviews: object, rows: object, rng: object) -> None:
         """Never called."""
 
-    def pretrain(self, users: object, rng: object) -> "Shy":
+    def pretrain(self, users: Any, rng: object) -> "Shy":
         type(self).lessons += 1
         return self
 
@@ -55,30 +56,7 @@ class Shy:
 class Forgetful(Shy):
     """Has a place for what it learns, and leaves it empty."""
 
-    weights = None
-
-
-@pytest.mark.parametrize(
-    ("kind", "told", "lessons"),
-    [
-        (Shy, "has pretrain, but no weights for the result", 0),
-        (Forgetful, "the pretrained weights are None", 1),
-    ],
-)
-def test_a_strangers_algorithm_without_what_the_command_needs_is_told_of(
-    kind: type[Shy],
-    told: str,
-    lessons: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from srs_eval.algorithms import baselines
-
-    kind.lessons = 0
-    monkeypatch.setattr(baselines, "Average", kind)
-    assert command(["algo=avg", *LOGS, "weights=x.safetensors"]) == 2
-    assert told in capsys.readouterr().err
-    assert kind.lessons == lessons
+    weights: Any = None
 
 
 class Level:
@@ -92,11 +70,8 @@ class Level:
         path.write_text(str(self.parameters[0]), encoding="utf-8")
 
 
-class Levelled(Shy):
+class Levelled(Forgetful):
     """Learns how much others recall."""
-
-    def __init__(self, prior: float = 0.0) -> None:
-        self.weights: Level | None = None
 
     def pretrain(self, users: Any, rng: object) -> "Levelled":
         recalled = np.concatenate([reviews.recalled[rows] for reviews, rows in users])
@@ -104,13 +79,23 @@ class Levelled(Shy):
         return self
 
 
-def test_a_strangers_algorithm_that_has_what_the_protocol_says_is_pretrained(
+def test_an_algorithm_of_a_stranger_is_pretrained_if_it_has_what_the_command_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from srs_eval.algorithms import baselines
-
-    monkeypatch.setattr(baselines, "Average", Levelled)
     path = tmp_path / "level.safetensors"
-    assert command(["algo=avg", *LOGS, f"weights={path}"]) == 0
+    command_line = ["algo=avg", *LOGS, f"weights={path}"]
+    assert command(command_line) == 2
+    assert "cannot be pretrained" in capsys.readouterr().err
+    for kind, told, lessons in (
+        (Shy, "no weights for the result", 0),
+        (Forgetful, "weights are None", 1),
+    ):
+        kind.lessons = 0
+        monkeypatch.setattr(baselines, "Average", kind)
+        assert command(command_line) == 2
+        assert told in capsys.readouterr().err
+        assert kind.lessons == lessons
+    monkeypatch.setattr(baselines, "Average", Levelled)
+    assert command(command_line) == 0
     assert "1 parameters" in capsys.readouterr().out
     assert 0.3 < float(path.read_text(encoding="utf-8")) < 1
