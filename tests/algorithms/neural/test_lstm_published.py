@@ -20,14 +20,13 @@ from srs_eval.algorithms.neural.training import generator_from, last_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError
-from srs_eval.nouns import IntArray, Reviews
 
 
-def lstm_model(parameters: tuple[float, ...]) -> NetworkModel:
+def lstm_model(parameters):
     return NetworkModel(LstmNetwork, (8,), parameters)
 
 
-def small_log(n_cards: int = 40, seed: int = 0) -> Reviews:
+def small_log(n_cards=40, seed=0):
     """Cards of 1 to 9 reviews on different days."""
     rng = np.random.default_rng(seed)
     card = np.repeat(np.arange(n_cards), rng.integers(1, 10, n_cards))
@@ -41,11 +40,11 @@ def small_log(n_cards: int = 40, seed: int = 0) -> Reviews:
     )
 
 
-def later_rows(reviews: Reviews) -> IntArray:
+def later_rows(reviews):
     return np.flatnonzero(reviews.elapsed_days > 0)
 
 
-def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
+def test_compiled_training_is_that_of_pytorch_but_for_rounding():
     reviews = trial_task(same_day=False).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)
     algorithm = LstmPublished(batch_size=100)
@@ -65,13 +64,13 @@ def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
     )
 
 
-def test_larger_networks_are_trained_without_compiling() -> None:
+def test_larger_networks_are_trained_without_compiling():
     reviews = small_log()
     model = LstmPublished(hidden=9).fit(reviews, later_rows(reviews), np.random.default_rng(0))
     assert len(model.parameters) == 4 * 9 * (5 + 9 + 2) + 9 + 1
 
 
-def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1() -> None:
+def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1():
     log_stability = torch.tensor([20.0, -3.0], requires_grad=True)
     forgotten = torch.tensor([True, False])
     decay = built(LstmNetwork, (8,)).decay(log_stability[:, None], torch.tensor([1.0, 30.0]))
@@ -81,7 +80,7 @@ def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1()
     assert slopes.tolist() == pytest.approx([1.0, -63.4874], abs=1e-3)
 
 
-def test_a_state_is_the_logarithm_of_the_days_until_recall_is_0_9() -> None:
+def test_a_state_is_the_logarithm_of_the_days_until_recall_is_0_9():
     reviews = small_log()
     rows = later_rows(reviews)
     model = lstm_model(tuple(0.3 * math.sin(k) for k in range(1, 490)))
@@ -90,19 +89,19 @@ def test_a_state_is_the_logarithm_of_the_days_until_recall_is_0_9() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_missing_gpu_is_refused() -> None:
+def test_a_missing_gpu_is_refused():
     with pytest.raises(ConfigError, match="device=cuda"):
         LstmPublished(device="cuda")
 
 
-def test_a_diverged_fit_names_the_user_and_what_to_try() -> None:
+def test_a_diverged_fit_names_the_user_and_what_to_try():
     reviews = small_log()
     algorithm = LstmPublished(learning_rate=1e38, epochs=50)
     with pytest.raises(FitError, match=r"diverged .* learning_rate below 1e\+38"):
         algorithm.fit(reviews, later_rows(reviews), np.random.default_rng(0))
 
 
-def test_without_pytorch_the_error_says_what_to_install() -> None:
+def test_without_pytorch_the_error_says_what_to_install():
     code = (
         "import sys\n"
         "sys.modules['torch'] = None\n"

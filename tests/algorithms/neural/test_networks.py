@@ -5,14 +5,13 @@ import math
 import operator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from golden_logs import log_of_all_histories
 
-from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, recency
+from srs_eval.algorithms.neural.fitting import recency
 from srs_eval.algorithms.neural.gru import Gru
 from srs_eval.algorithms.neural.gru_curves import GruCurves
 from srs_eval.algorithms.neural.gru_p import GruP
@@ -20,7 +19,6 @@ from srs_eval.algorithms.neural.lstm_curves import LstmCurves
 from srs_eval.algorithms.neural.lstm_published import LstmPublished
 from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
-    Network,
     built,
     feature_table,
     log_loss,
@@ -33,11 +31,10 @@ from srs_eval.algorithms.neural.training import Recipe, generator_from
 from srs_eval.algorithms.neural.transformer import Transformer
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import FloatArray, Reviews
 
 FILE = Path(__file__).parents[2] / "golden/predictions.json"
-GOLDEN: dict[str, Any] = json.loads(FILE.read_text())
-PUBLISHED: dict[str, type[NetworkAlgorithm]] = {
+GOLDEN = json.loads(FILE.read_text())
+PUBLISHED = {
     "LSTM-489": LstmPublished,
     "GRU-39": Gru,
     "GRU-P-297": GruP,
@@ -53,11 +50,11 @@ named = operator.attrgetter("name")
 each = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=named)
 
 
-def sines(n: int) -> tuple[float, ...]:
+def sines(n):
     return tuple(0.3 * math.sin(k) for k in range(1, n + 1))
 
 
-def with_sines(algorithm: NetworkAlgorithm) -> NetworkModel:
+def with_sines(algorithm):
     """The network with the test parameters of the golden file."""
     sizes = algorithm.sizes(whole_days=True)
     n = sum(p.numel() for p in built(algorithm.network, sizes).parameters())
@@ -65,7 +62,7 @@ def with_sines(algorithm: NetworkAlgorithm) -> NetworkModel:
     return NetworkModel(algorithm.network, sizes, (*first, *sines(n - len(first))))
 
 
-def differences(golden: Any, model: NetworkModel) -> dict[str, float]:
+def differences(golden, model):
     """Largest distance of a prediction to the reference, by the name of the history."""
     reviews, _ = log_of_all_histories(GOLDEN, golden["interval"])
     p = model.predict(reviews, np.arange(len(reviews)))
@@ -79,7 +76,7 @@ def differences(golden: Any, model: NetworkModel) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_sizes_and_predictions_equal_the_reference(name: str) -> None:
+def test_sizes_and_predictions_equal_the_reference(name):
     (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == name]
     model = with_sines(PUBLISHED[name]())
     shapes = [tuple(shape) for _, shape in golden["tensors"]]
@@ -98,7 +95,7 @@ def test_sizes_and_predictions_equal_the_reference(name: str) -> None:
 class TakesForNew(Nn17Network):
     """What the reference does with a batch of one card: new is whatever has the state (1, 1)."""
 
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+    def forward(self, inputs):
         states = []
         for card in inputs.unbind(1):
             again = (card[:, 1] != 1).nonzero()
@@ -109,11 +106,11 @@ class TakesForNew(Nn17Network):
             states.append(torch.cat([seen.new_ones(begin, 2), seen]))
         return torch.stack(states, dim=1)
 
-    def _step(self, stability, difficulty, days, rating, failures):  # type: ignore[no-untyped-def]
+    def _step(self, stability, difficulty, days, rating, failures):
         return super()._step(stability, difficulty, days, rating, failures + self.failed)
 
 
-def one_prefix_per_review(network: Network, reviews: Reviews, rows: Any) -> torch.Tensor:
+def one_prefix_per_review(network, reviews, rows):
     """Sum the losses of rows, reading the history before each of them on its own."""
     table = feature_table(network, reviews, "cpu", precision=torch.float64)
     losses = []
@@ -127,9 +124,7 @@ def one_prefix_per_review(network: Network, reviews: Reviews, rows: Any) -> torc
 
 
 @each
-def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(
-    algorithm: NetworkAlgorithm,
-) -> None:
+def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(algorithm):
     reviews = trial_task(same_day=algorithm.same_day, cards=3).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)
     network = built(algorithm.network, algorithm.sizes(whole_days=True)).double().eval()
@@ -153,7 +148,7 @@ def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(
 
 
 @each
-def test_a_fit_leaves_pytorchs_random_numbers_alone(algorithm: NetworkAlgorithm) -> None:
+def test_a_fit_leaves_pytorchs_random_numbers_alone(algorithm):
     task = trial_task(same_day=algorithm.same_day)
     before = torch.get_rng_state()
     quick = replace(algorithm, epochs=1)
@@ -166,9 +161,7 @@ def test_a_fit_leaves_pytorchs_random_numbers_alone(algorithm: NetworkAlgorithm)
 
 
 @each
-def test_curves_fall_and_extreme_parameters_still_give_probabilities(
-    algorithm: NetworkAlgorithm,
-) -> None:
+def test_curves_fall_and_extreme_parameters_still_give_probabilities(algorithm):
     task = trial_task(same_day=algorithm.same_day)
     rows = task.folds[0].test
     model, days = with_sines(algorithm), np.tile(np.geomspace(0.01, 30, 20), (len(rows), 1))
@@ -182,7 +175,7 @@ def test_curves_fall_and_extreme_parameters_still_give_probabilities(
         assert ((p > 0) & (p < 1)).all()
 
 
-def test_without_answer_times_the_network_that_reads_them_says_so() -> None:
+def test_without_answer_times_the_network_that_reads_them_says_so():
     task = trial_task(same_day=True)
     silent = replace(task.reviews, duration_ms=None)
     with pytest.raises(FitSkipped):
@@ -190,35 +183,35 @@ def test_without_answer_times_the_network_that_reads_them_says_so() -> None:
 
 
 @pytest.mark.parametrize("algorithm", [GruCurves(epochs=1), LstmCurves(epochs=1)])
-def test_inputs_are_standardised_by_what_training_reads(algorithm: NetworkAlgorithm) -> None:
+def test_inputs_are_standardised_by_what_training_reads(algorithm):
     task = trial_task(same_day=True)
     rows = task.folds[0].train
     model = algorithm.fit(task.reviews, rows, np.random.default_rng(0))
     network = built(model.network, model.sizes, model.scaling).double()
     histories = histories_before(task.reviews, rows)
     read = network.scaled(torch.from_numpy(network.features(task.reviews)[histories.review]))
-    scaled: FloatArray = read[:, : network.n_scaled].numpy()
+    scaled = read[:, : network.n_scaled].numpy()
     assert scaled.mean(axis=0) == pytest.approx(0, abs=1e-6)
     assert scaled.std(axis=0) == pytest.approx(1, abs=1e-6)
 
 
-def test_recent_reviews_weigh_more_where_the_recipe_says_so() -> None:
+def test_recent_reviews_weigh_more_where_the_recipe_says_so():
     weight = recency(100, Recipe(1, 1, 0.1, recency=(6.49, 2.4758)))
     assert weight.mean() == pytest.approx(1)
     assert weight[-1] / weight[0] == pytest.approx(7.49)
     assert (recency(3, Recipe(1, 1, 0.1)) == 1).all()
 
 
-def test_gru_weights_start_orthogonal_with_no_bias() -> None:
+def test_gru_weights_start_orthogonal_with_no_bias():
     network = built(Gru().network, (2,))
     network.draw(generator_from(0))
-    inputs, recurrent, *biases = list(network.rnn.parameters())  # type: ignore[union-attr]
+    inputs, recurrent, *biases = list(network.rnn.parameters())
     for matrix in (inputs, recurrent):
         assert (matrix.T @ matrix).tolist() == pytest.approx(np.eye(2), abs=1e-6)
     assert all(not bias.any() for bias in biases)
 
 
-def test_first_states_of_nn17_stay_in_their_bounds() -> None:
+def test_first_states_of_nn17_stay_in_their_bounds():
     network = built(Nn17().network, (0.01,))
     network.load(np.full(39, 200.0))
     network.clip()
@@ -229,7 +222,7 @@ def test_first_states_of_nn17_stay_in_their_bounds() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 @each
-def test_a_gpu_predicts_what_the_cpu_predicts(algorithm: NetworkAlgorithm) -> None:
+def test_a_gpu_predicts_what_the_cpu_predicts(algorithm):
     task = trial_task(same_day=algorithm.same_day)
     rows = task.folds[0].train
     quick = replace(algorithm, epochs=1, device="cuda")

@@ -1,10 +1,6 @@
 """The command that pretrains, and a run with the weights it made."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-import pytest
 
 from srs_eval.algorithms import baselines
 from srs_eval.commands.pretrain import command
@@ -15,9 +11,7 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
 
 
-def test_weights_are_written_and_nobody_they_have_seen_is_scored(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_are_written_and_nobody_they_have_seen_is_scored(tmp_path, capsys):
     path = tmp_path / "gru.safetensors"
     assert command(["algo=gru", *LOGS, f"weights={path}"]) == 0
     said = capsys.readouterr().out
@@ -42,13 +36,13 @@ class Shy:
     when = "previous_review"
     lessons = 0
 
-    def __init__(self, prior: float = 0.0) -> None:
+    def __init__(self, prior=0.0):
         """Accept what the option file gives."""
 
-    def fit(self, reviews: object, rows: object, rng: object) -> None:
+    def fit(self, reviews, rows, rng):
         """Never called."""
 
-    def pretrain(self, users: Any, rng: object) -> "Shy":
+    def pretrain(self, users, rng):
         type(self).lessons += 1
         return self
 
@@ -56,32 +50,32 @@ class Shy:
 class Forgetful(Shy):
     """Has a place for what it learns, and leaves it empty."""
 
-    weights: Any = None
+    weights = None
 
 
 class Level:
     """Everything the protocol asks for, of nothing of srs_eval."""
 
-    def __init__(self, level: float, reviews: int) -> None:
+    def __init__(self, level, reviews):
         self.parameters = (level,)
         self.seen = [type("Seen", (), {"reviews": reviews})()]
 
-    def save(self, path: Path) -> None:
+    def save(self, path):
         path.write_text(str(self.parameters[0]), encoding="utf-8")
 
 
 class Levelled(Forgetful):
     """Learns how much others recall."""
 
-    def pretrain(self, users: Any, rng: object) -> "Levelled":
+    def pretrain(self, users, rng):
         recalled = np.concatenate([reviews.recalled[rows] for reviews, rows in users])
         self.weights = Level(float(recalled.mean()), len(recalled))
         return self
 
 
 def test_an_algorithm_of_a_stranger_is_pretrained_if_it_has_what_the_command_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     path = tmp_path / "level.safetensors"
     command_line = ["algo=avg", *LOGS, f"weights={path}"]
     assert command(command_line) == 2

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from srs_eval.algorithms.recurrent.pooled_logs import pooled
 from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews
 
 
 class BriefGru(Gru):
@@ -35,7 +33,7 @@ QUICK = [BriefGru(), GruCurves(outer_steps=2), LstmCurves(outer_steps=1)]
 each = pytest.mark.parametrize("algorithm", QUICK, ids=lambda algorithm: algorithm.name)
 
 
-def lessons(*, same_day: bool, seeds: range = range(4)) -> list[tuple[Reviews, IntArray]]:
+def lessons(*, same_day, seeds=range(4)):
     made = []
     for seed in seeds:
         task = trial_task(same_day=same_day, seed=seed)
@@ -44,15 +42,15 @@ def lessons(*, same_day: bool, seeds: range = range(4)) -> list[tuple[Reviews, I
     return made
 
 
-def pretrained(algorithm: Any) -> Any:
+def pretrained(algorithm):
     users = lessons(same_day=algorithm.same_day)
     return algorithm.pretrain(users, np.random.default_rng(0))
 
 
 @each
 def test_weights_are_repeated_saved_and_read_back_and_nobody_they_have_seen_is_scored(
-    algorithm: Any, tmp_path: Path
-) -> None:
+    algorithm, tmp_path
+):
     before = torch.get_rng_state()
     learned = pretrained(algorithm)
     assert learned == pretrained(algorithm)
@@ -73,7 +71,7 @@ def test_weights_are_repeated_saved_and_read_back_and_nobody_they_have_seen_is_s
     assert [user["name"] for user in card["seen"]] == [f"user {seed}" for seed in range(4)]
 
 
-def test_reptile_leads_towards_users() -> None:
+def test_reptile_leads_towards_users():
     users = lessons(same_day=True, seeds=range(4))
     task = trial_task(same_day=True, seed=9)
     nothing = np.zeros(0, np.int64)
@@ -89,8 +87,8 @@ def test_reptile_leads_towards_users() -> None:
 
 
 @pytest.mark.parametrize("algorithm", [GruP(), Nn17(), Transformer()], ids=lambda a: a.name)
-def test_the_other_networks_can_be_pretrained_too(algorithm: Any) -> None:
-    class Quick(type(algorithm)):  # type: ignore[misc]
+def test_the_other_networks_can_be_pretrained_too(algorithm):
+    class Quick(type(algorithm)):
         pretraining = Recipe(epochs=1, batch_size=400, learning_rate=0.04)
 
     learned = pretrained(Quick())
@@ -116,9 +114,7 @@ Spoil = Callable[[Path], object]
         ),
     ],
 )
-def test_weights_that_cannot_be_trusted_are_refused(
-    tmp_path: Path, spoil: Spoil, reason: str
-) -> None:
+def test_weights_that_cannot_be_trusted_are_refused(tmp_path, spoil, reason):
     path = tmp_path / "w.safetensors"
     weights = Weights("gru", (2,), (0.0,) * 39, (), ())
     weights.save(path)
@@ -128,10 +124,10 @@ def test_weights_that_cannot_be_trusted_are_refused(
         Gru(weights=str(path))
 
 
-def test_nothing_to_learn_from_is_refused() -> None:
+def test_nothing_to_learn_from_is_refused():
     reviews, _ = lessons(same_day=False)[0]
     nothing = [(reviews, np.zeros(0, np.int64))]
-    algorithms: list[Any] = [BriefGru(), GruCurves(outer_steps=2)]
+    algorithms = [BriefGru(), GruCurves(outer_steps=2)]
     for algorithm in algorithms:
         with pytest.raises(ConfigError, match="no reviews"):
             algorithm.pretrain(nothing, np.random.default_rng(0))
@@ -139,7 +135,7 @@ def test_nothing_to_learn_from_is_refused() -> None:
         BriefGru().pretrain([], np.random.default_rng(0))
 
 
-def test_cards_of_different_users_are_kept_apart() -> None:
+def test_cards_of_different_users_are_kept_apart():
     users = lessons(same_day=False)
     together, rows = pooled(users)
     assert len(together) == sum(len(reviews) for reviews, _ in users)
@@ -147,12 +143,12 @@ def test_cards_of_different_users_are_kept_apart() -> None:
     assert (together.elapsed_days[rows] > 0).all()
 
 
-def test_the_outer_learning_rate_rises_and_falls() -> None:
+def test_the_outer_learning_rate_rises_and_falls():
     rates = [warmed_cosine(done) for done in (0.0, 0.05, 0.1, 0.55, 1.0)]
     assert rates == pytest.approx([1e-4, 0.50005, 1.0, 0.5, 0.0])
 
 
-def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+def test_a_file_that_changes_is_read_again(tmp_path):
     path = tmp_path / "w.safetensors"
     for value in (0.0, 1.0):
         Weights("gru", (2,), (value,) * 39, (), ()).save(path)

@@ -1,7 +1,6 @@
 """The optimiser is compared with PyTorch's own."""
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from srs_eval.algorithms.neural.training import (
 
 PLAIN = Recipe(epochs=4, batch_size=1, learning_rate=0.1)
 # A recipe, and its learning rate after a share of all steps.
-RECIPES: list[tuple[Recipe, Callable[[float], float]]] = [
+RECIPES = [
     (PLAIN, lambda done: 0.05 * (1 + math.cos(math.pi * done))),
     (
         replace(PLAIN, betas=(0.8, 0.9), weight_decay=0.3, clip=0.5, schedule=constant),
@@ -34,15 +33,13 @@ RECIPES: list[tuple[Recipe, Callable[[float], float]]] = [
 
 
 @pytest.mark.parametrize(("recipe", "rate"), RECIPES)
-def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_loss(
-    recipe: Recipe, rate: Callable[[float], float]
-) -> None:
+def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_loss(recipe, rate):
     rng = np.random.default_rng(3)
     batches = [torch.tensor(rng.normal(size=(7, 4))) for _ in range(3)]
     ours = torch.tensor(rng.normal(size=4), requires_grad=True)
     theirs = ours.detach().clone().requires_grad_()
 
-    def loss_of(weights: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+    def loss_of(weights, batch):
         return (batch @ weights - 1).square().sum()
 
     found = list(
@@ -65,11 +62,11 @@ def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_lo
     assert found == pytest.approx(losses, rel=1e-6)
 
 
-def test_training_stops_where_the_loss_is_no_number() -> None:
+def test_training_stops_where_the_loss_is_no_number():
     weight = torch.tensor([1.0], requires_grad=True)
     calls = []
 
-    def loss(batch: float) -> torch.Tensor:
+    def loss(batch):
         calls.append(batch)
         return (weight * math.nan).sum()
 
@@ -78,10 +75,10 @@ def test_training_stops_where_the_loss_is_no_number() -> None:
     assert len(calls) == 1
 
 
-def test_one_thread_gives_the_threads_back_even_after_an_error() -> None:
+def test_one_thread_gives_the_threads_back_even_after_an_error():
     before = torch.get_num_threads()
 
-    def fail() -> None:
+    def fail():
         with one_thread():
             assert torch.get_num_threads() == 1
             raise ValueError
@@ -91,10 +88,10 @@ def test_one_thread_gives_the_threads_back_even_after_an_error() -> None:
     assert torch.get_num_threads() == before
 
 
-def test_dropout_is_drawn_from_our_own_generator() -> None:
+def test_dropout_is_drawn_from_our_own_generator():
     before = torch.get_rng_state()
 
-    def draw() -> Iterator[float]:
+    def draw():
         for _ in range(3):
             yield torch.rand(1).item()
 
