@@ -127,6 +127,7 @@ def test_a_long_fit_is_reported_with_its_user(monkeypatch, capsys):
     with FitLimits(report=True).applied("ben", 0):
         time.sleep(0.15)
     assert "user ben, fold 0" in capsys.readouterr().err
+    assert limits._reporter._thread.daemon  # no run waits for it at its end
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")

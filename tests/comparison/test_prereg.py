@@ -119,6 +119,15 @@ def test_the_decision_follows_from_the_interval(judged, golden_text) -> None:
     golden_text("prereg_judgements", "\n".join(said).replace(today, "TODAY"))
 
 
+def test_an_interval_that_ends_at_the_registered_difference_keeps_and_does_not_refute(
+    judged,
+) -> None:
+    assert judged(smallest_difference=judged().lo).decision == "kept"
+    worst = {**TURNED, "direction": "not_worse"}
+    at_end = judged(**{**worst, "smallest_difference": -judged(**worst).hi})
+    assert at_end.decision == "undecided"
+
+
 def test_models_with_the_same_predictions_are_equivalent_and_not_better(judged) -> None:
     for direction, decision in (("better", "refuted"), ("equivalent", "kept")):
         found = judged(blur=0.0, baseline="alike", label="alike", direction=direction)

@@ -28,7 +28,11 @@ REFUSED = (
     (SrsBenchmarkRefit, {"refits": "many"}),
     *((SrsBenchmarkRefit, {"warm_start": value}) for value in SWITCHES),
     (Prequential, {"warm_start": "no"}),
-    *((SrsBenchmarkSecs, {"answer_time": value}) for value in SWITCHES),
+    *(
+        (SrsBenchmarkSecs, {option: value})
+        for option in ("answer_time", "previous_answer")
+        for value in SWITCHES
+    ),
     (SrsBenchmarkSecs, {"answer_time": True, "previous_answer": True}),
     *((Validation, {"share": share}) for share in SHARES),
     (Validation, {"base": Validation()}),
