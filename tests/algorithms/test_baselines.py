@@ -3,12 +3,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from random_logs import log_of
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.algorithms.oracle import Oracle
+from srs_eval.algorithms.rmse_bins_exploit import bins_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, SHORTEST_INTERVAL
 
 TASK = trial_task(same_day=False)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
@@ -52,3 +55,30 @@ def test_the_oracle_knows_what_the_outcomes_were_drawn_from_and_skips_real_users
     np.testing.assert_array_equal(model.predict(REVIEWS, FOLD.test), REVIEWS.truth[FOLD.test])
     with pytest.raises(FitSkipped):
         Oracle().fit(replace(REVIEWS, truth=None), FOLD.train, RNG)
+
+
+def same_groups(one, other):
+    """Whether two ways to number things put the same things together."""
+    pairs = set(zip(one.tolist(), other.tolist(), strict=True))
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+def bins_of_the_metric(days, nth_review, lapses):
+    scales = FSRS_OPTIMIZER
+    failed = np.where(lapses > 0, 1 + scales.lapses.codes(np.maximum(lapses, 1)), 0)
+    days = np.maximum(days, SHORTEST_INTERVAL)
+    return scales.interval.codes(days) * 10_000 + scales.reviews.codes(nth_review) * 100 + failed
+
+
+def test_every_number_of_days_reviews_and_lapses_has_the_bin_of_the_metric():
+    # One card per number of days, reviewed over and over, always failed.
+    days = [1, 3, 4, 13, 14, 47, 48, 171, 172, 621, 622, 2250, 2251, 8151]
+    n = 128
+    card = np.repeat(np.arange(len(days)), n)
+    elapsed = np.repeat(days, n)
+    first = np.arange(len(card)) % n == 0
+    nth = np.arange(len(card)) % n + 1
+    reviews = log_of(card, np.ones(len(card)), np.where(first, 0.0, elapsed))
+    rows = np.flatnonzero(~first)
+    metric = bins_of_the_metric(elapsed[rows], nth[rows], nth[rows] - 2)
+    assert same_groups(bins_of(reviews, rows), metric)

@@ -29,20 +29,6 @@ def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
     return algorithm.fit(reviews, rows, np.random.default_rng(0))
 
 
-def test_equal_parts_are_the_mean_of_the_log_odds():
-    members = {"hlr": Hlr(), "fsrs6": Fsrs6()}
-    log = TASK.reviews
-    model = fitted(Ensemble(members, weights="equal"))
-    fsrs6 = fitted(Fsrs6()).predict(log, FOLD.test)
-    # HLR is shown what it is shown alone.
-    alone = trial_task(same_day=False)
-    hlr = Hlr().fit(alone.reviews, alone.folds[0].train, np.random.default_rng(0))
-    other = hlr.predict(alone.reviews, alone.folds[0].test)
-    expected = expit((logit(fsrs6) + logit(other)) / 2)
-    np.testing.assert_allclose(model.predict(log, FOLD.test), expected, rtol=1e-10)
-    assert model.parameters == (0.5, 0.5)
-
-
 @pytest.mark.parametrize("same_day", [False, True])
 def test_a_member_sees_what_the_protocol_would_show_it(make_log, same_day):
     log = make_log(cards=80)

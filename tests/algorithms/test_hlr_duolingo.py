@@ -85,13 +85,6 @@ def test_what_is_observed_is_clipped_as_published():
     assert loss.days[recalled].max() == 274
 
 
-def test_a_fit_ends_lower_than_one_pass():
-    loss = HlrDuolingo().loss(REVIEWS, ROWS)
-    found, passed = fitted(), fitted(fit="sgd")
-    assert loss(np.array(found.parameters))[0] < loss(np.array(passed.parameters))[0]
-    assert np.abs(loss(np.array(found.parameters))[1]).max() < 1e-3
-
-
 def test_unfitted_half_lives_are_a_day():
     p = fitted(fit="default").predict(REVIEWS, ROWS)
     np.testing.assert_allclose(p, np.clip(0.5 ** REVIEWS.elapsed[ROWS], 0.0001, 0.9999))

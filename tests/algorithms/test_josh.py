@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from contract import built, config_of
 from metric_functions import log_loss as clipped_log_loss
 from metric_functions import rmse_bins
 
@@ -26,14 +27,11 @@ from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.half_life.ebisu import Ebisu
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.rmse_bins_exploit import RmseBinsExploit
 from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
 from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.schedulers.sm2 import Sm2
 from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
-from srs_eval.algorithms.sessions.forecast import Forecast
-from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -180,25 +178,42 @@ def test_newton_finds_a_lower_objective_than_the_public_trainer(josh_log, name):
     assert pooled(folds) <= golden["pooled"]["LogLoss"] + 0.003
 
 
-def lstm_published():
-    pytest.importorskip("torch")
-    from srs_eval.algorithms.neural.lstm_published import LstmPublished
+# Losses that nobody has published: what they were where this was written, with options as
+# configured. Of `lstm_published`, the public trainer has 0.4994, by an unknown seed.
+OTHERS = {
+    "avg_smoothed": 0.50507,
+    "blend": 0.43483,
+    "boosted_trees": 0.47185,
+    "boosted_trees_monotone": 0.48148,
+    "dash": 0.46029,
+    "dash_act_r": 0.46045,
+    "ensemble": 0.43463,
+    "forecast": 0.43117,
+    "fsrs1": 0.47059,
+    "fsrs4": 0.45041,
+    "fsrs45": 0.45217,
+    "fsrs6": 0.43349,
+    "fsrs7": 0.43550,
+    "fsrs7_withdrawn": 0.55561,
+    "hlr": 0.47145,
+    "hlr_duolingo": 0.86193,
+    "leitner": 1.95271,
+    "logistic": 0.46901,
+    "lstm": 0.43243,
+    "lstm_published": 0.49800,
+    "mixture": 0.43532,
+    "pimsleur": 5.96852,
+    "sbd": 0.43702,
+    "session_filter": 0.43030,
+    "session_filter_small": 0.43082,
+    "sm2_trainable": 0.51071,
+}
 
-    return LstmPublished()
 
-
-@pytest.mark.parametrize(
-    ("make", "protocol", "expected", "near"),
-    [
-        # One run of the public trainer, whose seed is not known; seeds differ by 0.01.
-        (lstm_published, DAYS, 0.4994, 0.03),
-        # Where this was written.
-        (Lstm, DAYS, 0.4324, 2e-4),
-        (SessionFilter, SrsBenchmarkEqualised(), 0.4259, 5e-4),
-        (Forecast, SrsBenchmarkEqualised(), 0.4264, 5e-4),
-    ],
-)
-def test_other_losses_are_what_they_were(josh_log, make, protocol, expected, near):
-    algorithm = make()
-    _, folds = fitted(algorithm, protocol(josh_log, same_day=algorithm.same_day))
-    assert pooled(folds) == pytest.approx(expected, abs=near)
+@pytest.mark.parametrize("name", OTHERS)
+def test_losses_of_algorithms_as_configured_are_what_they_were(josh_log, name):
+    algorithm = built(config_of(name))
+    _, folds = fitted(algorithm, DAYS(josh_log, same_day=algorithm.same_day))
+    # Single precision; another minimum of a network may be as good.
+    near = 0.01 if name == "lstm_published" else 3e-4
+    assert pooled(folds) == pytest.approx(OTHERS[name], abs=near)

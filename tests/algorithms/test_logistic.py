@@ -1,18 +1,14 @@
-"""Logistic regression: features by a plain loop, and the public trainer by PyTorch."""
-
-import dataclasses
+"""Logistic regression: features by a plain loop; test_josh.py has the published fit."""
 
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.features.logistic import Logistic, LogisticEquations
+from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.features.logistic_features import features, on_same_day
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-
-torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the trainer")
 
 LOG = trial_task(same_day=True).reviews
 PROTOCOLS = {
@@ -21,7 +17,6 @@ PROTOCOLS = {
     "equalised": SrsBenchmarkEqualised(),
 }
 SECONDS = SrsBenchmarkSecs()(LOG, same_day=True)
-TRAIN = SECONDS.folds[-1].train
 
 
 def squeezed(days):
@@ -81,43 +76,6 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
     np.testing.assert_array_equal(on_same_day(past, rows, own), same_day)
     assert on_same_day(past, rows, np.full(len(rows), 1e-9)).mean() > 0.99
     assert not on_same_day(past, rows, np.maximum(own, 1.0)).any()
-
-
-def trained_by_pytorch(task, rows):
-    """AdamW on mini-batches in random order, on the spreads that each coefficient has moved."""
-    space = LogisticEquations.parameters
-    mean = torch.tensor(space.defaults, dtype=torch.float64)
-    spread = torch.tensor(space.spread, dtype=torch.float64)
-    reviews = task.reviews
-    inputs = torch.tensor(features(history_of(reviews), rows, reviews.elapsed[rows]))
-    recalled = torch.tensor(reviews.recalled[rows].astype(float))
-    weight = 0.1 + 0.9 * torch.linspace(0, 1, len(rows), dtype=torch.float64) ** 4
-    moved = torch.zeros(34, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.AdamW([moved], lr=0.2, betas=(0.0, 0.85), eps=1e-8, weight_decay=0.3)
-    steps = 10 * -(-len(rows) // Logistic.recipe.batch)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=steps)
-    torch.manual_seed(42)
-    for _ in range(10):
-        for batch in torch.randperm(len(rows)).split(Logistic.recipe.batch):
-            optimiser.zero_grad()
-            torch.nn.functional.binary_cross_entropy_with_logits(
-                inputs[batch] @ (mean + spread * moved),
-                recalled[batch],
-                weight=weight[batch],
-                reduction="sum",
-            ).backward()
-            optimiser.step()
-            schedule.step()
-    return (mean + spread * moved).detach().numpy()
-
-
-def test_the_public_trainer_is_pytorchs(monkeypatch):
-    # Several batches for this little log, the last of them smaller.
-    recipe = dataclasses.replace(Logistic.recipe, batch=100)
-    monkeypatch.setattr(Logistic, "recipe", recipe)
-    assert len(TRAIN) % 100
-    model = Logistic(fit="reference").fit(SECONDS.reviews, TRAIN, None)
-    np.testing.assert_allclose(model.parameters, trained_by_pytorch(SECONDS, TRAIN), atol=1e-9)
 
 
 def test_recent_reviews_count_more_unless_said_otherwise():

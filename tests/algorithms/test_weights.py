@@ -49,11 +49,3 @@ def test_a_seen_user_is_recognised(learned_from, log, known):
     seen = SeenUser(learned_from.user, len(learned_from), digests_of(learned_from))
     found = Weights("gru", (), (), (), (seen,)).seen_in(log)
     assert found == (seen if known else None)
-
-
-def test_digests_are_of_the_first_1_2_4_reviews():
-    digests = digests_of(DAYS)
-    assert len(digests) == 9
-    assert digests_of(first(255)) == digests[:8]
-    assert digests_of(first(256)) == digests
-    assert digests_of(first(0)) == ()
