@@ -28,6 +28,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from types import CodeType, FunctionType
@@ -179,6 +180,7 @@ def marked_code(path: Path) -> CodeType:
 ENTERED: set[str] = set()
 FAILED: list[str] = []
 FUNCTIONS: dict[str, list[FunctionType]] = defaultdict(list)
+CACHED: list[Any] = []
 _RECORD, _PLAN, _MODULES = "MUTANTS_RECORD", "MUTANTS_PLAN", "MUTANTS_MODULES"
 
 
@@ -214,6 +216,8 @@ def pytest_collection_finish() -> None:
     for found in gc.get_objects():
         if type(found) is FunctionType:  # asking proxies for their class may raise
             FUNCTIONS[found.__code__.co_filename].append(found)
+        elif type(found) is type(cache(len)) and str(found.__module__).startswith("srs_eval."):
+            CACHED.append(found)
     gc.freeze()
     if _RECORD in os.environ:
         for path in modules():
@@ -225,6 +229,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Record the functions that a test entered, and how long it took."""
     ENTERED.clear()
     FAILED.clear()
+    if _RECORD in os.environ:  # what an earlier test left there, this one would not enter
+        for cached in CACHED:
+            cached.cache_clear()
     begin = time.perf_counter()
     done = yield
     if _RECORD in os.environ and not FAILED:
@@ -294,7 +301,9 @@ def recorded(jobs: int, tests: Sequence[str]) -> list[tuple[str, float, list[str
     if not place.exists():
         for part in place.parent.glob(f"{place.name}.*"):
             part.unlink()
-        run_pytest([*tests, "-n", str(jobs), "--dist", "worksteal"], {_RECORD: str(place)})
+        # Without numba's compiler, which does not know how to note.
+        variables = {_RECORD: str(place), "NUMBA_DISABLE_JIT": "1"}
+        run_pytest([*tests, "-n", str(jobs), "--dist", "worksteal"], variables)
         parts = sorted(place.parent.glob(f"{place.name}.*"))
         place.write_bytes(b"".join(part.read_bytes() for part in parts))
     return [json.loads(line) for line in place.read_text("utf-8").splitlines()]
