@@ -28,10 +28,8 @@ FEWEST_EFFECTIVE = 2 - 1e-9
 class Estimate:
     """A mean with its standard error, skewness and degrees of freedom.
 
-    References
-    ----------
-    Hall (1992), On the removal of skewness by transformation, Journal of the Royal Statistical
-    Society B 54, 221-228.
+    Intervals and p-values allow for skewness by the transformation of Hall (1992), On the removal
+    of skewness by transformation, Journal of the Royal Statistical Society B 54, 221-228.
     """
 
     mean: float  # NaN if there are no values
@@ -80,20 +78,12 @@ class Estimate:
 def mean_of_users(
     values: FloatArray, weights: FloatArray | None = None, *, size: float | None = None
 ) -> Estimate:
-    """Estimate the population mean from a sample of users.
+    """Estimate the population mean from scores of users, or differences of scores, [n_users].
 
-    Parameters
-    ----------
-    values : float [users]
-        Scores, or differences of scores. Users with NaN are left out.
-    weights : float [users], optional
-        At least 0; the same by default. Users with weight 0 are left out.
-    size : float, optional
-        Largest absolute score that differences were taken of, to recognise rounding errors;
-        the largest absolute value by default.
+    Weights are at least 0, and the same by default. Users with NaN or with weight 0 are left out.
+    To recognise rounding errors, `size` is the largest absolute score that differences were taken
+    of; by default, the largest absolute value.
 
-    Examples
-    --------
     >>> found = mean_of_users(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     >>> [round(bound, 4) for bound in found.interval()], round(found.p_value, 4)
     ([-0.2556, 6.2556], 0.0132)
@@ -103,20 +93,12 @@ def mean_of_users(
 
 
 def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = None) -> Estimate:
-    """Estimate the ratio of two sums by the jackknife over rows.
+    """Estimate the ratio of two sums over rows by the jackknife, sum(above) / sum(below).
 
-    Parameters
-    ----------
-    above, below : float [rows]
-        `below` is at least 0. Rows with NaN, and rows with 0 in both, are left out.
-    size : float, optional
-        As in `mean_of_users`, of ratios.
-
-    Returns
-    -------
-    Estimate
-        Without a standard error if there are fewer than two rows, or if one row outweighs all
-        others: sum(below)**2 / sum(below**2) is below 2. The degrees of freedom are one less.
+    Both are [n_rows], and `below` is at least 0; rows with NaN, and rows with 0 in both, are left
+    out. `size` is as in `mean_of_users`, of ratios. There is no standard error with fewer than two
+    rows, or if one row outweighs all others: sum(below)**2 / sum(below**2) is below 2. The degrees
+    of freedom are that number less one.
     """
     return _ratio(above, below, size, fewest=FEWEST_EFFECTIVE)
 
@@ -124,29 +106,16 @@ def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = 
 def ratio_of_clustered_sums(
     above: FloatArray, below: FloatArray, *clusters: IntArray, size: float | None = None
 ) -> Estimate:
-    """Estimate a ratio of sums over reviews that are clustered in several ways.
+    """Estimate a ratio of sums over reviews, [n_reviews], that are clustered in several ways.
 
-    The variances by each kind of cluster are added up. That counts what reviews of the same
-    card and day have in common twice, which makes intervals a little too wide.
+    Each of `clusters` has the cluster of each review, such as its card, or its day. A mean is the
+    ratio with 1 throughout `below`; `size` is as in `mean_of_users`. There is no standard error if
+    any kind has fewer than two clusters.
 
-    Parameters
-    ----------
-    above, below : float [reviews]
-        A mean is the ratio with 1 throughout below.
-    clusters : int [reviews]
-        Cluster of each review, such as its card, or its day.
-    size : float, optional
-        As in `mean_of_users`.
-
-    Returns
-    -------
-    Estimate
-        Without a standard error if any kind has fewer than two clusters.
-
-    References
-    ----------
-    Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering, Journal of
-    Business & Economic Statistics 29, 238-249.
+    The variances by each kind of cluster are added up. That counts what reviews of the same card
+    and day have in common twice, which makes intervals a little too wide. See Cameron, Gelbach and
+    Miller (2011), Robust inference with multiway clustering, Journal of Business & Economic
+    Statistics 29, 238-249.
     """
     if not len(above) or below.sum() <= 0:
         return Estimate(math.nan)

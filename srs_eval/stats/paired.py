@@ -21,26 +21,12 @@ Weighting = Literal["users", "reviews", "log_reviews"]
 
 
 def user_weights(n_reviews: ArrayLike, weighting: Weighting = "users") -> FloatArray:
-    """Return the weight of each user.
+    """Return the weight of each user, [n_users], from the number of scored reviews of each user.
 
-    Parameters
-    ----------
-    n_reviews : int [users]
-        Scored reviews of each user.
-    weighting : str
-        ``users``: equal weights, for the typical user; ``reviews``: for the typical review;
-        ``log_reviews``: the logarithm of their number, which estimates nothing and allows
-        comparison with tables made that way.
-
-    Returns
-    -------
-    float64 [users]
-        At least 0, and 0 for users without reviews.
-
-    Raises
-    ------
-    ConfigError
-        If the weighting is none of these.
+    ``users`` gives equal weights, for the typical user; ``reviews`` is for the typical review;
+    ``log_reviews`` is the logarithm of their number, which estimates nothing and allows comparison
+    with tables made that way. Weights are at least 0, and 0 for users without reviews. Raise
+    `ConfigError` if the weighting is none of these.
     """
     counts = np.asarray(n_reviews, np.float64)
     if weighting not in get_args(Weighting):
@@ -53,18 +39,9 @@ def user_weights(n_reviews: ArrayLike, weighting: Weighting = "users") -> FloatA
 def effective_users(weights: FloatArray) -> float:
     """Return Kish's effective sample size: users of equal weight with as precise a mean.
 
-    Returns
-    -------
-    float
-        sum(w)**2 / sum(w**2): from 1, one user outweighs all others, to the number of users.
-        NaN if no user has a weight.
+    It is sum(w)**2 / sum(w**2): from 1, one user outweighs all others, to the number of users. NaN
+    if no user has a weight. See Kish (1965), Survey sampling.
 
-    References
-    ----------
-    Kish (1965), Survey sampling.
-
-    Examples
-    --------
     >>> effective_users(np.array([1.0, 1.0, 1.0])), effective_users(np.array([1.0, 0.0]))
     (3.0, 1.0)
     """
@@ -79,8 +56,6 @@ def effective_users(weights: FloatArray) -> float:
 def paired_mean(a: FloatArray, b: FloatArray, weights: FloatArray | None = None) -> Estimate:
     """Estimate the mean difference between two models' scores of the same users.
 
-    Examples
-    --------
     >>> found = paired_mean(np.array([0.3, 0.2, 0.5]), np.array([0.4, 0.3, 0.7]))
     >>> round(found.mean, 6), round(found.p_value, 3)
     (-0.133333, 0.057)

@@ -27,19 +27,10 @@ _UPPER = 0.9
 def power_of(difference: float, sd: float, users: int, *, alpha: float = ALPHA) -> float:
     """Return the chance that a paired test finds a true difference, in its right direction.
 
-    Parameters
-    ----------
-    difference : float
-        True mean difference between two models' scores of a user.
-    sd : float
-        Standard deviation of that difference among users, above 0.
-    users : int
-        Users of the comparison.
-    alpha : float
-        Level of the two-sided test.
+    `difference` is the true mean difference between two models' scores of a user, `sd` its standard
+    deviation among users, above 0, and `alpha` the level of the two-sided test. The chance is 0
+    with fewer than two users.
 
-    Examples
-    --------
     >>> round(power_of(0.001, 0.01, 1172), 2)
     0.8
     """
@@ -54,8 +45,6 @@ def power_of(difference: float, sd: float, users: int, *, alpha: float = ALPHA) 
 def users_needed(difference: float, sd: float, *, power: float = 0.8) -> int | None:
     """Return the fewest users with the wanted power; None if a billion do not suffice.
 
-    Examples
-    --------
     >>> users_needed(0.001, 0.01)
     1172
     """
@@ -68,33 +57,22 @@ class Study:
 
     The decision is that of `compare` and of pre-registrations: the interval, the wider of Student's
     and Hall's on each side, lies in a region.
-
-    Attributes
-    ----------
-    least, most : float
-        The region, less the true mean: a region from -0.1 to 0.3 holds the true mean.
-    sd : float
-        Standard deviation of the differences among users, above 0.
-    pilot : float [users], optional
-        Differences whose distribution, but for mean and standard deviation, users are drawn from;
-        they are normal without.
-    level : float
-        Level of the interval.
     """
 
+    # The region, less the true mean: a region from -0.1 to 0.3 holds the true mean
     least: float
     most: float
-    sd: float
+    sd: float  # Standard deviation of the differences among users, above 0
+    # [n_users]: Differences whose distribution, but for mean and standard deviation, users are
+    # drawn from; they are normal without
     pilot: FloatArray | None = None
-    level: float = LEVEL
+    level: float = LEVEL  # Of the interval
 
     def power(self, users: int) -> float:
         """Return the share of studies with so many users that find the mean in the region.
 
         Simulated, always with the same random numbers: the standard error is below 0.008.
 
-        Examples
-        --------
         >>> Study(-0.001, math.inf, 0.01).power(1200) > 0.78
         True
         """
@@ -151,12 +129,9 @@ def upper_deviation(pilot: FloatArray) -> float:
     """Return the upper end of the standard deviation among users, by a pilot.
 
     The one-sided 90 % bound of its logarithm, whose error grows with the kurtosis: of few users, or
-    of differences that a few users dominate, the standard deviation is hardly known.
-
-    References
-    ----------
-    Browne (1995), On the use of a pilot sample for sample size determination, Statistics in
-    Medicine 14, 1933-1940.
+    of differences that a few users dominate, the standard deviation is hardly known. See Browne
+    (1995), On the use of a pilot sample for sample size determination, Statistics in Medicine 14,
+    1933-1940.
     """
     n, centred = len(pilot), pilot - pilot.mean()
     variance = float((centred**2).mean())
