@@ -113,30 +113,20 @@ class FitToEverything:
 
 @dataclass(frozen=True, slots=True)
 class EvaluateUser:
-    """The loop above for one user; a value, so that worker processes can be sent it.
-
-    Parameters
-    ----------
-    seed : int
-        With the user and the fold it seeds every fit, so that results depend neither on the
-        order of users nor on how many processes share them.
-    curves : int
-        At most so many forgetting curves are kept per user.
-    watch : callable, optional
-        Callback(step, predictions) after each step of a fit that can be made in steps, without
-        forgetting curves; the time that it takes counts as the fit's. It ends the evaluation by
-        raising `Pruned`, and changes nothing else in the result.
-    limits : FitLimits
-        How long a fit may take, and what is reported meanwhile.
-    """
+    """The loop above for one user; a value, so that worker processes can be sent it."""
 
     source: Source
     algorithm: Algorithm
     protocol: EvaluationProtocol
+    # With the user and the fold it seeds every fit, so that results depend neither on the order of
+    # users nor on how many processes share them
     seed: int
-    curves: int
+    curves: int  # At most so many forgetting curves are kept per user
+    # Callback(step, predictions) after each step of a fit that can be made in steps, without
+    # forgetting curves; the time that it takes counts as the fit's. It ends the evaluation by
+    # raising `Pruned`, and changes nothing else in the result
     watch: Watch | None = None
-    limits: FitLimits = NO_LIMITS
+    limits: FitLimits = NO_LIMITS  # How long a fit may take, and what is reported meanwhile
 
     def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
         """Evaluate one user, calling `tick` after each fold."""

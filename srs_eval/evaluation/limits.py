@@ -37,25 +37,15 @@ def process_is_spoiled() -> bool:
 class FitLimits:
     """How long fits may take, and what is done about those that take long or fail alike.
 
-    Attributes
-    ----------
-    timeout : float, optional
-        Seconds of wall time that the fit and the predictions of a fold may take; no limit if
-        None.
-    report : bool
-        Whether to write a line to standard error when a fit has run for 30 seconds, a minute, two
-        minutes, and so on.
-    fail_fast : bool
-        Whether to stop the evaluation if all fits of the first users fail alike.
-
-    Raises
-    ------
-    ConfigError
-        If `timeout` is no time that a timer has.
+    Raise `ConfigError` if `timeout` is no time that a timer has.
     """
 
+    # Seconds of wall time that the fit and the predictions of a fold may take; no limit if None
     timeout: float | None = None
+    # Whether to write a line to standard error when a fit has run for 30 seconds, a minute, two
+    # minutes, and so on
     report: bool = False
+    # Whether to stop the evaluation if all fits of the first users fail alike
     fail_fast: bool = False
 
     def __post_init__(self) -> None:
@@ -203,8 +193,6 @@ def _write(line: str) -> None:
 def _in_words(seconds: float, worked: float) -> str:
     """Return how long a fit has run, and for how much of it this process had a processor.
 
-    Examples
-    --------
     >>> _in_words(242.0, 11.0), _in_words(61.0, 115.0)
     ('fitting for 4 min, 11 s of CPU time', 'fitting for 1 min, 1 min of CPU time')
     """
@@ -214,8 +202,6 @@ def _in_words(seconds: float, worked: float) -> str:
 def _duration(seconds: float) -> str:
     """Format seconds.
 
-    Examples
-    --------
     >>> _duration(31.2), _duration(7300)
     ('31 s', '2 h 1 min')
     """

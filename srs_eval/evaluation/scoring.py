@@ -28,33 +28,18 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class ScoredUser:
-    """Result for one user, with its scores.
-
-    Attributes
-    ----------
-    fits, log
-        As in `UserEvaluation`.
-    reviews : int
-        Scored reviews; 0 where any fold is missing.
-    rows : str
-        Digest of the scored reviews; "" where a fold is missing.
-    values : tuple of float
-        The panel; NaN where a metric is not defined, and throughout where any fold is
-        missing: the others would be other reviews than those other algorithms are scored on.
-    predictions : Predictions or None
-        Of the folds whose fit worked.
-    forgotten : int
-        Scored reviews that were forgotten; 0 where any fold is missing.
-    """
+    """Result for one user, with its scores; `fits` and `log` are as in `UserEvaluation`."""
 
     user: User
     fits: tuple[Fit, ...]
     log: ReviewLog
-    reviews: int
-    rows: str
+    reviews: int  # Scored reviews; 0 where any fold is missing
+    rows: str  # Digest of the scored reviews; "" where a fold is missing
+    # The panel; NaN where a metric is not defined, and throughout where any fold is missing: the
+    # others would be other reviews than those other algorithms are scored on
     values: tuple[float, ...]
-    predictions: Predictions | None = None
-    forgotten: int = 0
+    predictions: Predictions | None = None  # Of the folds whose fit worked
+    forgotten: int = 0  # Scored reviews that were forgotten; 0 where any fold is missing
 
     @property
     def is_complete(self) -> bool:
@@ -64,16 +49,11 @@ class ScoredUser:
 
 @dataclass(frozen=True, slots=True)
 class EvaluateAndScore:
-    """Evaluate a user and score the predictions, in the process that does the work.
-
-    Parameters
-    ----------
-    watched : bool
-        Whether `tick` is also called with the step and the predictions after each step of a fit.
-    """
+    """Evaluate a user and score the predictions, in the process that does the work."""
 
     evaluate: EvaluateUser
     panel: Panel
+    # Whether `tick` is also called with the step and the predictions after each step of a fit
     watched: bool = False
 
     def __call__(self, user: User, tick: Callable[..., None] = lambda *_: None) -> ScoredUser:
@@ -84,27 +64,13 @@ class EvaluateAndScore:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The panel of each user.
+    """The panel of each user."""
 
-    Attributes
-    ----------
-    users : tuple of user names
-        Every user with a fit that was not skipped.
-    reviews : int64 [n_users]
-        Scored reviews; 0 where any fold of the user is missing.
-    rows : tuple of str
-        Digest of each user's scored reviews; "" where a fold is missing.
-    names : tuple of str
-        Metrics.
-    values : float64 [n_users, n_metrics]
-        As in `ScoredUser`.
-    """
-
-    users: tuple[User, ...]
-    reviews: IntArray
-    rows: tuple[str, ...]
-    names: tuple[str, ...]
-    values: NDArray[np.float64]
+    users: tuple[User, ...]  # Every user with a fit that was not skipped
+    reviews: IntArray  # [n_users]: Scored reviews; 0 where any fold of the user is missing
+    rows: tuple[str, ...]  # Digest of each user's scored reviews; "" where a fold is missing
+    names: tuple[str, ...]  # Metrics
+    values: NDArray[np.float64]  # [n_users, n_metrics]: As in `ScoredUser`
 
     @property
     def fingerprint(self) -> str:
@@ -115,25 +81,15 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class OverUsers:
-    """The panel over users, each metric with its intervals.
-
-    Attributes
-    ----------
-    scores : Scores
-        The panel of each user.
-    metrics : mapping of str to MetricSummary
-        The panel over the users without a missing fold.
-    interval_over : str
-        What the intervals are over: ``users``, or ``cards and days`` of a single user. It also
-        says where pooled scores are over groups of users.
-    thresholds : tuple of dict
-        Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`.
-        Empty where nothing is pooled.
-    """
+    """The panel over users, each metric with its intervals."""
 
     scores: Scores
-    metrics: Mapping[str, MetricSummary]
+    metrics: Mapping[str, MetricSummary]  # The panel over the users without a missing fold
+    # What the intervals are over: ``users``, or ``cards and days`` of a single user. It also says
+    # where pooled scores are over groups of users
     interval_over: str
+    # Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`. Empty
+    # where nothing is pooled
     thresholds: tuple[Mapping[str, float], ...] = ()
 
 
@@ -165,20 +121,12 @@ def summarise_users(
     of_users: OfUsers,
     sums: Callable[[], PooledSums] | None = None,
 ) -> OverUsers:
-    """Summarise the scores of all users.
+    """Summarise the scores of all users, which are in the order of the source.
 
-    Parameters
-    ----------
-    scores : Scores
-        In the order of the source.
-    panel : Panel
-        What was computed.
-    of_users : callable
-        Returns the predictions of the users that are complete, one after the other in the same
-        order. Only called for a single user, and for a panel that wants pooled values.
-    sums : callable, optional
-        Returns the sums of the same users, added up in the same order. Several users are pooled
-        by these sums instead of predictions, but for metrics that need all rows.
+    `of_users` returns the predictions of the users that are complete, one after the other in the
+    same order. It is only called for a single user, and for a panel that wants pooled values.
+    `sums` returns the sums of the same users, added up in the same order: several users are pooled
+    by these sums instead of predictions, but for metrics that need all rows.
     """
     complete = np.array([rows != "" for rows in scores.rows], bool)
     values, reviews = scores.values, scores.reviews
