@@ -28,8 +28,6 @@ class CardRows:
     def earlier(self, event: BoolArray) -> IntArray:
         """Count, for each row, the events at earlier rows of the same card.
 
-        Examples
-        --------
         >>> import numpy as np
         >>> rows = rows_by_card(np.array([7, 7, 9, 7]))
         >>> rows.earlier(np.array([True, False, True, True])).tolist()
@@ -62,8 +60,6 @@ class CardRows:
     def last(self, values: IntArray) -> IntArray:
         """Value of the card's row before each row, 0 where there is none.
 
-        Examples
-        --------
         >>> import numpy as np
         >>> rows_by_card(np.array([7, 9, 7])).last(np.array([4, 3, 1])).tolist()
         [0, 0, 4]
@@ -100,8 +96,6 @@ _recent: list[_Recent | None] = [None]
 def rows_by_card(card: IntArray) -> CardRows:
     """Find the rows of each card; reviews are in time order. The arrays are read-only.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rows_by_card(np.array([7, 9, 7])).order.tolist()
     [0, 2, 1]
@@ -168,8 +162,6 @@ def stable_order(numbers: IntArray) -> IntArray:
 def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:
     """Count, for each review, the events at earlier reviews of the same card, in time order.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> card = np.array([7, 7, 9, 7])
     >>> earlier_on_card(card, np.array([True, False, True, True])).tolist()

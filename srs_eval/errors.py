@@ -12,12 +12,9 @@ class SrsEvalError(Exception):
 
 
 class ConfigError(SrsEvalError):
-    """Options or arguments that cannot be used.
+    """Options or arguments that cannot be used: at least one problem, on a line each.
 
-    Parameters
-    ----------
-    *problems : str
-        One line each, at least one; the message has all of them.
+    The message has all of them.
     """
 
     @property
@@ -40,21 +37,14 @@ class ShardsMissingError(SrsEvalError):
 class Violation(str):
     """One thing that is wrong with a review log: the line that says so, and what it is about.
 
-    Parameters
-    ----------
-    text : str
-        The line: place (row, column), value, and expected value.
-    kind : str
-        ``missing``, ``wrong_type``, ``out_of_range``, ``order``, ``duplicate``, ``length`` (of
-        columns), ``empty``, ``unknown`` (whose rows they are), or ``source``: anything else.
-    column : str
-        As the source calls it; "" for a violation of several columns or of none.
-    rows : sequence of str
-        The first rows that are affected, as the source names them, such as ``row 3``.
+    The line has the place (row, column), the value, and the expected value.
     """
 
+    # missing, wrong_type, out_of_range, order, duplicate, length (of columns), empty, unknown
+    # (whose rows they are), or source: anything else
     kind: str
-    column: str
+    column: str  # as the source calls it; "" for a violation of several columns or of none
+    # The first rows that are affected, as the source names them, such as "row 3"
     rows: tuple[str, ...]
 
     def __new__(
@@ -70,16 +60,10 @@ class Violation(str):
 
 
 class ReviewLogError(SrsEvalError):
-    """A review log is invalid; the error has every violation.
+    """A review log is invalid; the error has every violation, on a line each.
 
-    Parameters
-    ----------
-    source : str
-        The file, table or array that was read.
-    violations : sequence of Violation or str
-        One line each; a plain text is a violation of the kind ``source``.
-    hint : str, optional
-        How to correct it.
+    `source` is the file, table or array that was read; `hint` says how to correct it. A violation
+    that is a plain text becomes one of the kind ``source``.
     """
 
     def __init__(self, source: str, violations: Sequence[str], hint: str = "") -> None:
@@ -103,14 +87,7 @@ class ReviewLogError(SrsEvalError):
 class PlaceError(SrsEvalError):
     """An object store, or a file in it, cannot be used.
 
-    Parameters
-    ----------
-    address : str
-        Of the file or folder.
-    what : str
-        What went wrong.
-    hint : str
-        How to correct it.
+    `address` is that of the file or folder; `what` says what went wrong, `hint` how to correct it.
     """
 
     def __init__(self, address: str, what: str, hint: str) -> None:
@@ -133,14 +110,8 @@ class FailedAlikeError(SrsEvalError):
 class FitSkipped(SrsEvalError):
     """A fit is impossible for a stated reason, such as too few training reviews.
 
-    Parameters
-    ----------
-    reason : str
-        What is missing.
-    dropped, unscored : mapping of str to int
-        As in `Task`, where a protocol skips a whole user.
-    could_score : mapping of str to int
-        How many reviews other protocols could score, by the name of their option.
+    Where a protocol skips a whole user, `dropped` and `unscored` are as in `Task`, and
+    `could_score` is how many reviews other protocols could score, by the name of their option.
     """
 
     def __init__(

@@ -65,20 +65,10 @@ class Place:
     A value of text alone, so that worker processes and machines can be sent it. Credentials are
     read from the environment, as the store's own tools do, and never from the address.
 
-    Parameters
-    ----------
-    address : str
-        Path, or ``s3://BUCKET/KEY``, ``gs://BUCKET/KEY``,
-        ``abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH`` or
-        ``hf://datasets/OWNER/NAME/PATH``.
+    The address is a path, or ``s3://BUCKET/KEY``, ``gs://BUCKET/KEY``,
+    ``abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH`` or ``hf://datasets/OWNER/NAME/PATH``.
+    `of` raises `ConfigError` if it is a URI of another kind, or has credentials in it.
 
-    Raises
-    ------
-    ConfigError
-        If it is a URI of another kind, or has credentials in it.
-
-    Examples
-    --------
     >>> place = Place.of("s3://bucket/logs/") / "part.parquet"
     >>> place.address, place.name, place.is_remote
     ('s3://bucket/logs/part.parquet', 'part.parquet', True)
@@ -311,8 +301,6 @@ def put_on_disk(path: Path) -> None:
 def is_uri(text: str) -> bool:
     """Whether a text is a URI, which `pathlib` would treat as a folder of that name.
 
-    Examples
-    --------
     >>> is_uri("s3://bucket/runs"), is_uri("runs/s3"), is_uri("C:/runs")
     (True, False, False)
     """

@@ -41,13 +41,7 @@ _DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, Recurs
 
 @contextmanager
 def reading(file: Path | Place) -> Iterator[None]:
-    """Turn errors of readers into one line that names the file.
-
-    Raises
-    ------
-    ConfigError
-        In place of what readers of files raise.
-    """
+    """Turn what readers of files raise into a `ConfigError` of one line that names the file."""
     try:
         yield
     except (*_DAMAGED, pa.ArrowException) as error:
@@ -92,12 +86,8 @@ def write_reviews(
 ) -> None:
     """Write tables of predictions, or of curves, into one file; each is a row group of its own.
 
-    Parameters
-    ----------
-    group : int, optional
-        Most rows in a row group; by default as many as pyarrow puts there, about a million.
-    durable : bool
-        As for `srs_eval.place.renamed`.
+    A table of more rows than `group` is several row groups; by default `group` is what pyarrow
+    takes, about a million. `durable` is as for `srs_eval.place.renamed`.
     """
     encoding = {field.name: kind for field in schema if (kind := _encoding(field))}
     dictionaries = [name for name in schema.names if name not in encoding]

@@ -29,19 +29,10 @@ _USERS_IN_GROUP = 20_000
 
 
 def save(result: Result, folder: Path) -> Result:
-    """Write a result into a folder; the summary comes last and marks the run as finished.
+    """Write a result into a folder, and return it with its folder.
 
-    Parts of predictions and fits that stay in the folder are not written again.
-
-    Returns
-    -------
-    Result
-        The same, with its folder.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written to.
+    The summary comes last and marks the run as finished. Parts of predictions and fits that stay in
+    the folder are not written again. Raise `OSError` if the folder cannot be written to.
     """
     in_parts = result.predicted.stay_in(folder)
     schemas = {} if in_parts else _schemas(result)

@@ -38,24 +38,15 @@ _DELETED = {"stamp": ""}
 
 @dataclass(frozen=True, slots=True)
 class KeptParts:
-    """The parts of a run, written by the workers that evaluate its users.
+    """The parts of a run, written by the workers that evaluate its users."""
 
-    Parameters
-    ----------
-    folder : Path
-        A folder of its own in that of the run; removed when a run is complete whose parts are
-        gathered.
-    stamp : str
-        Digest of settings and code; continuing under another one is refused.
-    stays_above : int
-        The parts of more users than this are not gathered: they are the result.
-    at : Place, optional
-        Where the parts are, if not in `folder`, such as an address in an object store.
-    """
-
+    # A folder of its own in that of the run; removed when a run is complete whose parts are
+    # gathered
     folder: Path
-    stamp: str
+    stamp: str  # digest of settings and code; continuing under another one is refused
+    # The parts of more users than this are not gathered: they are the result
     stays_above: int = 1000
+    # Where the parts are, if not in `folder`, such as an address in an object store
     at: Place | None = None
 
     @property
@@ -71,12 +62,8 @@ class KeptParts:
     def check(self, *, resume: bool) -> None:
         """Make sure that `open` will succeed, changing nothing.
 
-        Raises
-        ------
-        ConfigError
-            If there are other files, or a run of other settings is to be continued.
-        PlaceError
-            If the parts are in an object store that cannot be used.
+        Raise `ConfigError` if there are other files, or a run of other settings is to be continued;
+        raise `PlaceError` if the parts are in an object store that cannot be used.
         """
         run, begun, before = self.folder.parent, self._begun(), self._begun_at()
         if resume and before not in (None, self.place.address):
@@ -104,10 +91,8 @@ class KeptParts:
     def open(self, *, resume: bool, chunk: int) -> None:
         """Begin, or continue where an interrupted run of the same settings stopped.
 
-        Parameters
-        ----------
-        chunk : int
-            Users in a part; a run that is continued goes on with those it began with.
+        `chunk` is how many users a part has; a run that is continued goes on with those it began
+        with.
         """
         self.check(resume=resume)
         if not (resume and self.is_begun):
@@ -127,10 +112,7 @@ class KeptParts:
     def users_if_whole(self, chunk: Chunk) -> pa.Table | None:
         """Read the users of a part; None unless all of it is there, and was made by this run.
 
-        Raises
-        ------
-        SrsEvalError
-            If this machine does not see the folder of the run.
+        Raise `SrsEvalError` if this machine does not see the folder of the run.
         """
         if not self.place.is_remote and not (self.place / _STAMP).local.is_file():
             raise SrsEvalError(
@@ -236,19 +218,10 @@ class KeptParts:
 
 
 def kept_for_good(folder: Path, *, as_text: bool) -> tuple[PartPredictions, PartFits] | None:
-    """Return the predictions and fits of a run that stay in parts, if they do.
+    """Return the predictions and fits of a run that stay in parts, or None if none do.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the run.
-    as_text : bool
-        Whether the users of the run go by text, because one of them is a text.
-
-    Raises
-    ------
-    ConfigError
-        If the list of parts cannot be read.
+    `as_text` is whether the users of the run go by text, because one of them is a text. Raise
+    `ConfigError` if the list of parts cannot be read.
     """
     manifest = _content(Place.of(folder) / PARTS / _MANIFEST)
     if "parts" not in manifest:
