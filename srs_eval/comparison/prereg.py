@@ -45,56 +45,29 @@ _CLAIMS = {"better": "at least {}", "not_worse": "at least -{}", "equivalent": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prereg:
-    """The content of a pre-registration.
+    """The content of a pre-registration, as its file has it."""
 
-    Attributes
-    ----------
-    hypothesis, stopping_rule : str
-        Free text.
-    model, baseline : str
-        Labels of the runs, such as ``fsrs6(fit=default)``.
-    metric : str
-        The metric by which the hypothesis is judged.
-    smallest_difference : float
-        The smallest difference of the means that matters, above 0.
-    users : int
-        Number of users with scored reviews at which the stopping rule ends the study.
-    data, protocol : str
-        Names of the options.
-    direction : str
-        ``better``: the advantage is at least the smallest difference d; ``not_worse``: it is at
-        least -d; ``equivalent``: it is within ±d.
-    level : float
-        Level of the interval, at least 0.9.
-    options : mapping of str to text, number or None
-        Options of the runs, such as ``data.seed``: of the data and the protocol, and ``seed``.
-    fingerprint : str
-        Beginning of the ``data_fingerprint`` of the runs, if known beforehand; 8 digits or more.
-    date : str
-        Day of the registration, as in 2026-01-31.
-    authors : tuple of str
-    digest : str
-        SHA-256 of the file.
-    raw : bytes
-        The file.
-    """
-
-    hypothesis: str
-    model: str
-    baseline: str
-    metric: str
-    smallest_difference: float
-    users: int
-    data: str
-    protocol: str
-    stopping_rule: str
+    hypothesis: str  # free text
+    model: str  # label of a run, such as fsrs6(fit=default)
+    baseline: str  # label of the run it is compared with
+    metric: str  # by which the hypothesis is judged
+    smallest_difference: float  # of the means that matters, above 0
+    users: int  # with scored reviews, at which the stopping rule ends the study
+    data: str  # name of the option
+    protocol: str  # name of the option
+    stopping_rule: str  # free text
+    # better: the advantage is at least the smallest difference d; not_worse: it is at least -d;
+    # equivalent: it is within ±d
     direction: str = "better"
-    level: float = LEVEL
+    level: float = LEVEL  # of the interval, at least 0.9
+    # Options of the runs, such as data.seed: of the data and the protocol, and seed; each a text,
+    # a number or None
     options: Mapping[str, Any] = field(default_factory=dict)
+    # Beginning of the data_fingerprint of the runs, if known beforehand; 8 digits or more
     fingerprint: str = ""
-    date: str = ""
+    date: str = ""  # of the registration, as in 2026-01-31
     authors: tuple[str, ...] = ()
-    raw: bytes = field(default=b"", repr=False)
+    raw: bytes = field(default=b"", repr=False)  # the file
 
     @property
     def digest(self) -> str:

@@ -112,8 +112,6 @@ def _chosen(runs: Mapping[str, Run], models: Sequence[str], path: Path) -> list[
 def _bare(name: str) -> str:
     """Return what counts of the name of a model, or of a glob of names.
 
-    Examples
-    --------
     >>> [_bare(name) for name in ("FSRS-4.5", "FSRSv3", "Ebisu-v2", "act_r", "FSRS-*")]
     ['fsrs45', 'fsrs3', 'ebisu2', 'actr', 'fsrs*']
     """

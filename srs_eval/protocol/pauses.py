@@ -25,35 +25,22 @@ _CLEARLY = 3.0
 
 @dataclass(frozen=True, slots=True)
 class PauseRow:
-    """Repeated reviews whose question was shown after a pause of some length.
+    """Repeated reviews whose question was shown after a pause of some length."""
 
-    Attributes
-    ----------
-    pause : str
-        Time between the previous answer, to any card, and the question.
-    reviews, failed : int
-        How many there are, and how many of them were not recalled.
-    expected : float
-        Lapses expected from the share among all reviews of the same kind: on the same day as the
-        card's previous review or later, after the same rating.
-    """
-
-    pause: str
+    pause: str  # between the previous answer, to any card, and the question
     reviews: int
-    failed: int
+    failed: int  # how many of them were not recalled
+    # Lapses expected from the share among all reviews of the same kind: on the same day as the
+    # card's previous review or later, after the same rating
     expected: float
 
 
 def answer_times(reviews: Reviews) -> FloatArray:
     """Reconstruct the time of each answer, in seconds, from this review and earlier ones.
 
-    The question of a new card is assumed to follow the previous answer at once. Where a later
-    review shows that this is too early, the card is moved.
-
-    Returns
-    -------
-    float64 [n]
-        Never decreasing.
+    The times are float64 [n] and never decrease. The question of a new card is assumed to follow
+    the previous answer at once. Where a later review shows that this is too early, the card is
+    moved. Raise `ValueError` without `elapsed_seconds`.
     """
     if reviews.elapsed_seconds is None:
         raise ValueError("answer_times needs elapsed_seconds")
@@ -71,13 +58,8 @@ def answer_times(reviews: Reviews) -> FloatArray:
 def until_previous_answer(reviews: Reviews) -> tuple[FloatArray, BoolArray]:
     """Return the seconds from the card's previous answer to the previous answer to any card.
 
-    Returns
-    -------
-    float64 [n]
-        Meaningless at the first review of a card.
-    bool [n]
-        Whether a session goes on: the previous answer was less than 30 minutes before the
-        question.
+    They are float64 [n], and meaningless at the first review of a card. Also return whether a
+    session goes on, bool [n]: the previous answer was less than 30 minutes before the question.
     """
     times = answer_times(reviews)
     before = np.r_[-math.inf, times[:-1]]
@@ -88,12 +70,8 @@ def until_previous_answer(reviews: Reviews) -> tuple[FloatArray, BoolArray]:
 def pause_table(reviews: Reviews) -> tuple[PauseRow, ...]:
     """Count the repeated reviews and their lapses by the pause before the question.
 
-    The pause after a new card is not known, so the reviews that follow one are left out.
-
-    Returns
-    -------
-    tuple of PauseRow
-        Empty for a log without seconds or without answer times.
+    The pause after a new card is not known, so the reviews that follow one are left out. The table
+    is empty for a log without seconds or without answer times.
     """
     if reviews.elapsed_seconds is None or reviews.duration_ms is None:
         return ()

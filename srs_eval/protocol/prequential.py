@@ -27,8 +27,6 @@ def prequential_folds(targets: IntArray, first: int, every: int, most: int) -> t
     Where that would be more than `most` blocks, there are so many, which differ by one row at
     most, the larger ones first. What is trained on is everything before a block.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> for fold in prequential_folds(np.arange(7), first=2, every=3, most=10):
     ...     print(fold.train.tolist(), fold.test.tolist())

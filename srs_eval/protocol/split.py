@@ -14,8 +14,6 @@ def expanding_folds(targets: IntArray, folds: int) -> tuple[Fold, ...]:
     With n rows, blocks hold ``n // (folds + 1)`` rows and end at the last row; what comes
     before the first block is trained on and never scored.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> for fold in expanding_folds(np.arange(7), folds=2):
     ...     print(fold.train.tolist(), fold.test.tolist())
@@ -36,8 +34,6 @@ def expanding_refits(targets: IntArray, folds: int, refits: int) -> tuple[Fold, 
     Blocks differ by at most one row, the larger ones first; where there are fewer rows than
     `refits`, each is a block. What is trained on is still everything before a block.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> for fold in expanding_refits(np.arange(7), folds=2, refits=3):
     ...     print(fold.train.tolist(), fold.test.tolist())

@@ -33,19 +33,11 @@ LOG_LOSS_PER_SQUARE = _log_loss_per_square()
 def least_by_bins(
     counts: FloatArray, residuals: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Compute what log loss and squared errors are at least, by reviews in equally wide bins.
+    """Compute the least log loss and squared error of each user from reviews in equally wide bins.
 
-    Parameters
-    ----------
-    counts, residuals : float [users, bins]
-        Number of reviews, and sum of prediction less outcome, as `EqualBinSums` has them.
-
-    Returns
-    -------
-    log_loss, squares : float [users]
-        Sums over all reviews.
-    possible : bool [users]
-        Whether predictions in these bins have such residuals.
+    `counts` and `residuals` are the number of reviews, and the sum of prediction less outcome, as
+    `EqualBinSums` has them, [n_users, n_bins]. Both losses are sums over all reviews, [n_users];
+    also return whether predictions in these bins have such residuals, bool [n_users].
     """
     used = counts > 0
     bins = counts.shape[1]
@@ -77,21 +69,11 @@ def auc_between(
     """Compute the lowest and highest AUC that confusion tables at several thresholds allow.
 
     Pairs of reviews on different sides of a threshold are ordered; of the others nothing is known.
-
-    Parameters
-    ----------
-    tables : sequence of pairs of float [users]
-        Reviews with predictions from each threshold on, in increasing order of the thresholds, and
-        how many of them were recalled.
-    recalled, reviews : float [users]
-        Recalled reviews, and all reviews.
-
-    Returns
-    -------
-    low, high : float [users]
-        NaN where all reviews were recalled or none was.
-    possible : bool [users]
-        Whether predictions have these tables: at a higher threshold no count is larger.
+    Each table has the reviews with predictions from a threshold on, and how many of them were
+    recalled, in increasing order of the thresholds; `reviews` counts all reviews, `recalled` those
+    that were recalled. All arrays are [n_users]. Both AUC are NaN where all reviews were recalled
+    or none was. Also return whether predictions have these tables, bool [n_users]: at a higher
+    threshold no count is larger.
     """
     hits = np.stack([recalled, *(hit for _, hit in tables), np.zeros_like(recalled)])
     above = np.stack([reviews, *(predicted for predicted, _ in tables), np.zeros_like(reviews)])

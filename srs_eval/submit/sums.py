@@ -31,8 +31,6 @@ def kept_sums(metrics: Iterable[Metric]) -> list[Sums]:
 def name_of(sums: Sums) -> str:
     """Return the name of sums in ``results.parquet``, which has their options.
 
-    Examples
-    --------
     >>> from srs_eval.metrics.calibration import EqualBinSums
     >>> name_of(EqualBinSums(10))
     'EqualBinSums(cells=10)'
