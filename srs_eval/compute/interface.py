@@ -39,13 +39,9 @@ class Compute(Protocol):
     ) -> Iterator[Result]:
         """Yield the result of each item as it is done, in any order.
 
-        Parameters
-        ----------
-        on_crash : callable
-            Makes the result of an item whose worker process died, given the reason.
-        tick : callable
-            Called as work proceeds, for a progress bar, with the arguments it has there. What it
-            raises ends the work.
+        `on_crash` makes the result of an item whose worker process died, given the reason. `tick`
+        is called as work proceeds, with the arguments of a progress bar; what it raises ends the
+        work.
         """
         ...
 

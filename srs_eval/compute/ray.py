@@ -66,12 +66,8 @@ class Ray:
     ) -> Iterator[Result]:
         """Yield the result of each item as it is done; `tick` is not called.
 
-        Raises
-        ------
-        SrsEvalError
-            If the cluster cannot be reached, or a machine has other code.
-        OSError
-            If a machine cannot write on any try, with its name.
+        Raise `SrsEvalError` if the cluster cannot be reached, or a machine has other code; raise
+        `OSError`, with the name of the machine, if one cannot write on any try.
         """
         del tick
         if not items:

@@ -14,18 +14,11 @@ class ReviewLogSource(DatasetSource):
 
     ``mlflow.data.get_source(run.inputs.dataset_inputs[0]).load()`` builds the reader again.
     Objects in its options are built only if they are of srs_eval: see `srs_eval.config.rebuild`.
-
-    Parameters
-    ----------
-    uri : str
-        Path of the logs, or what was simulated.
-    options : dict
-        The resolved configuration of the reader; its ``path`` is written in full.
     """
 
     def __init__(self, uri: str, options: dict[str, Any]) -> None:
-        self.uri = uri
-        self.options = options
+        self.uri = uri  # path of the logs, or what was simulated
+        self.options = options  # the reader's resolved configuration; its path is written in full
 
     @staticmethod
     def _get_source_type() -> str:

@@ -56,15 +56,11 @@ class MlflowRuns(Callback):
     to continue the run after another experiment or store is chosen: remove ``MLFLOW_RUN_ID``
     from ``os.environ`` first.
 
-    Parameters
-    ----------
-    uri, experiment, artifacts : str
-        See `srs_eval.tracking.mlflow_tracker.MlflowTracker`. Relative paths start from the folder
-        the application was started in, also where Hydra changes it for each job.
-    files : sequence of str
-        Which files of the output folder are kept, as patterns.
-    name : str, optional
-        Name of the runs; by default the job's own, with what was overridden.
+    `uri`, `experiment` and `artifacts` are those of
+    `srs_eval.tracking.mlflow_tracker.MlflowTracker`. Relative paths start from the folder the
+    application was started in, also where Hydra changes it for each job. `files` are patterns:
+    which files of the output folder are kept. `name` is that of the runs; by default each has the
+    job's own, with what was overridden.
     """
 
     def __init__(
@@ -149,8 +145,6 @@ class MlflowRuns(Callback):
 def objectives(returned: object) -> Iterator[Value]:
     """Yield the numbers a job returned.
 
-    Examples
-    --------
     >>> [(value.name, value.value) for value in objectives((0.5, 2))]
     [('objective_0', 0.5), ('objective_1', 2.0)]
     """
@@ -168,8 +162,6 @@ def objectives(returned: object) -> Iterator[Value]:
 def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten a configuration to dotted names; lists and empty mappings become JSON.
 
-    Examples
-    --------
     >>> flat({"model": {"units": [8, 4], "bias": True}, "extra": {}})
     {'model.units': '[8, 4]', 'model.bias': True, 'extra': '{}'}
     """

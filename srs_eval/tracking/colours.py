@@ -32,8 +32,6 @@ PALETTE = (
 def pick_colour(name: str, taken: Mapping[str, str]) -> str:
     """Choose the colour of a run; runs of one name have one colour.
 
-    Examples
-    --------
     >>> pick_colour("lstm", {"avg": "#0072b2"})
     '#d55e00'
     >>> pick_colour("avg", {"avg": "#0072b2"})

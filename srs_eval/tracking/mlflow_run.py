@@ -80,8 +80,6 @@ def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
 def numbered(name: str, others: Sequence[str]) -> str:
     """Add the next number to a name that others have.
 
-    Examples
-    --------
     >>> numbered("avg", ["hlr"]), numbered("avg", ["avg"]), numbered("avg", ["avg (7)", "avg"])
     ('avg', 'avg (2)', 'avg (8)')
     """
@@ -135,8 +133,6 @@ def log_items(
 def safe_names(names: Sequence[str]) -> list[str]:
     """Turn names into different ones that MLflow takes for params, metrics and tags.
 
-    Examples
-    --------
     >>> safe_names(["test/log_loss", "a(b)", "a[b]", "../x"])
     ['test/log_loss', 'a_b_', 'a_b__', 'x']
     """
@@ -176,8 +172,6 @@ def _log_params(client: MlflowClient, run_id: str, params: Sequence[Param]) -> N
 def rounded(number: float, digits: int | None) -> float:
     """Round a number to `digits` decimals, or as many as show that many digits.
 
-    Examples
-    --------
     >>> [rounded(number, 4) for number in (0.278032851, 10910, 0.000123456)]
     [0.278, 10910.0, 0.0001235]
     """

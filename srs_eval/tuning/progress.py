@@ -42,8 +42,6 @@ class RunningTrial:
     def override(self) -> str:
         """Write the trial as an override of Hydra, without the callback.
 
-        Examples
-        --------
         >>> RunningTrial(3, "auc", direction="maximize").override()
         "hydra.sweeper.trial={number:3,metric:'auc',repeated:false,direction:maximize}"
         """
@@ -74,19 +72,10 @@ def reporting_to(report: Progress | None) -> Iterator[None]:
 
 
 def report_progress(step: int, value: float) -> None:
-    """Report an intermediate value to the search.
+    """Report the value of the optimised metric so far to the search.
 
-    Parameters
-    ----------
-    step : int
-        Number of the step, in any unit that is the same for all jobs.
-    value : float
-        Value of the optimised metric so far.
-
-    Raises
-    ------
-    srs_eval.errors.Pruned
-        If the search ends the trial here; do not catch it.
+    `step` counts in any unit that is the same for all jobs. `srs_eval.errors.Pruned` is raised if
+    the search ends the trial here; do not catch it.
     """
     report = _reporter.get()
     if report is not None:
