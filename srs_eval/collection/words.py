@@ -31,8 +31,6 @@ def between(lo: float, hi: float, *, sign: bool = False) -> str:
 def between_or_not(lo: float, hi: float) -> str:
     """Format an interval in percent for a table; in words where it is too wide to say anything.
 
-    Examples
-    --------
     >>> between_or_not(0.05, 0.1), between_or_not(-1.09, 0.52), between_or_not(math.nan, 0.1)
     ('5.0 to 10.0 %', 'too few reviews to tell', '-')
     """

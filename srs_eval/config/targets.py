@@ -130,8 +130,6 @@ def require(given: object, kind: type, key: str) -> None:
 def current(target: str) -> str:
     """Return the present name of an algorithm whose module was moved into a subfolder.
 
-    Examples
-    --------
     >>> current("srs_eval.algorithms.fsrs6.Fsrs6")
     'srs_eval.algorithms.fsrs.fsrs6.Fsrs6'
     """

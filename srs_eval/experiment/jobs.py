@@ -126,8 +126,6 @@ def _places(folder: Path, outcomes: Sequence[JobOutcome]) -> dict[str, str | Non
 def _jobs(numbers: Sequence[int]) -> str:
     """Return which jobs are meant.
 
-    Examples
-    --------
     >>> _jobs([3]), _jobs([0, 1]), _jobs(range(40))
     ('job 3', 'jobs 0, 1', 'jobs 0, 1, 2, 3, 4 and 35 more')
     """

@@ -23,8 +23,6 @@ def first_intervals(
     than 1e9 days. In FSRS v4 to 6, 90 % is reached after the stability; in FSRS-7, whose curve is a
     mixture, no stability in the state says when.
 
-    Examples
-    --------
     >>> from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
     >>> published = Fsrs6Equations.parameters.defaults
     >>> round(first_intervals(Fsrs6Equations(), published, 0.9)["good"], 9), published[2]

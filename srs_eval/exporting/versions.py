@@ -82,8 +82,6 @@ _BY_CLASS = {kind.__qualname__: known for kind, known in _VERSIONS.items()}
 def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
     """Find the version of FSRS that an algorithm is, by its resolved configuration.
 
-    Examples
-    --------
     >>> version_of({"_target_": "srs_eval.algorithms.fsrs.fsrs5.Fsrs5"}).name
     'FSRS-5'
     >>> version_of({"_target_": "srs_eval.algorithms.fsrs5.Fsrs5"}).name
@@ -98,8 +96,6 @@ def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
 def outside_bounds(parameters: tuple[float, ...]) -> list[str]:
     """Return the names of the parameters of FSRS-6 outside its published bounds.
 
-    Examples
-    --------
     >>> outside_bounds((*Fsrs6Equations.parameters.defaults[:20], 0.9))
     ['parameter 20 is 0.9, not in 0.1 to 0.8']
     """

@@ -90,8 +90,6 @@ def corp_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
 def parts_text(score: str, parts: CorpParts) -> str:
     """Write what a score is made of.
 
-    Examples
-    --------
     >>> parts_text("Brier", CorpParts(0.1, 0.02, 0.03, 0.11))
     'Brier: MCB 0.0200, DSC 0.0300, UNC 0.1100'
     """

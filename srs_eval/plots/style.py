@@ -156,8 +156,6 @@ def write_message(axes: Axes, message: str) -> None:
 def heading(kind: str, title: str) -> str:
     """Format the title of a figure: its kind and subject, shortened to fit.
 
-    Examples
-    --------
     >>> heading("calibration", "fsrs6 on synthetic")
     'calibration: fsrs6 on synthetic'
     """

@@ -33,8 +33,6 @@ _TRACKING = ("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN")
 def has_secret(text: str) -> bool:
     """Whether a text is, or has in it, an address with a password, a token or another secret.
 
-    Examples
-    --------
     >>> has_secret("postgresql://me:word@host/db"), has_secret("mysql://me@host/db?password=word")
     (True, True)
     >>> has_secret("https://TOKEN@host"), has_secret("postgresql://me@host:5432/db?sslmode=require")
@@ -55,8 +53,6 @@ def secret_problem(key: str) -> str:
 def masked(text: str, *addresses: str | None) -> str:
     """Replace the secrets of addresses by ``***``, in each way that they may be written.
 
-    Examples
-    --------
     >>> masked("no answer from bob:p@ss@host", "http://bob:p%40ss@host")
     'no answer from bob:***@host'
     """

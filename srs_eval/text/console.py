@@ -48,8 +48,6 @@ def number(value: float, digits: int = 4) -> str:
 def percent(value: float, digits: int = 1, *, sign: bool = False) -> str:
     """Format a share in percent; a dash if it is undefined.
 
-    Examples
-    --------
     >>> percent(0.8954), percent(-0.004, sign=True), percent(float("nan"))
     ('89.5 %', '-0.4 %', '-')
     """
@@ -72,8 +70,6 @@ def interval(low: float, high: float, digits: int = 4) -> str:
 def counted(count: float, noun: str) -> str:
     """Format a count with its noun.
 
-    Examples
-    --------
     >>> counted(1, "review"), counted(1200, "review")
     ('1 review', '1,200 reviews')
     """
@@ -83,8 +79,6 @@ def counted(count: float, noun: str) -> str:
 def listed(names: Sequence[object], most: int = 5) -> str:
     """List the first names and count the others.
 
-    Examples
-    --------
     >>> listed("abcd", 2)
     'a, b and 2 more'
     """

@@ -8,8 +8,6 @@ from srs_eval.place import is_uri, scheme_of
 def uri_problem(text: str) -> str:
     """Return the reason why files cannot be written to a URI; empty for a local path.
 
-    Examples
-    --------
     >>> uri_problem("s3://bucket/runs")
     'is a URI, and files go to local folders only: write to one, then copy it'
     >>> uri_problem("runs/s3")

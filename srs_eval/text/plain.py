@@ -23,8 +23,6 @@ _CONTROLS = re.compile(f"[{_UNSAFE}]")
 def printable(text: str) -> str:
     r"""Replace control characters by escape sequences; keep line feeds and tabs.
 
-    Examples
-    --------
     >>> printable("a\x1b[31mb")
     'a\\x1b[31mb'
     """
@@ -35,8 +33,6 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     r"""Join lines, and replace control characters by escape sequences.
 
-    Examples
-    --------
     >>> one_line("a\r\nb\u202ec")
     'a b\\u202ec'
     """

@@ -11,8 +11,6 @@ def suggestion(name: str, known: Iterable[str], *, form: str = "{!r}", otherwise
 
     `form` is how the suggestion is written, `otherwise` the result where no name is similar.
 
-    Examples
-    --------
     >>> suggestion("lsmt", ["avg", "lstm"])
     "; did you mean 'lstm'?"
     """
