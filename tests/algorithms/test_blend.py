@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from random_logs import log_of
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.baselines import Constant
@@ -113,16 +114,9 @@ def test_the_half_life_is_the_one_that_predicts_the_held_out_reviews_best(days_a
     n = 4000
     rng = np.random.default_rng(1)
     level = np.where(np.arange(n) // (10 * days_alike) % 2, -1.0, 1.0)
-    reviews = replace(
-        REVIEWS.take(np.zeros(n, np.int64)),
-        card=np.arange(n) % 10,
-        day=np.arange(n) // 10,
-        rating=np.where(rng.random(n) < expit(level), 3, 1),
-        elapsed_days=np.ones(n, np.int64),
-        elapsed=np.ones(n),
-        row=np.arange(n),
-    )
     rows = np.arange(n)
+    reviews = log_of(rows % 10, np.where(rng.random(n) < expit(level), 3, 1), np.ones(n))
+    reviews = replace(reviews, day=rows // 10)
     model = Blend(Constant(0.5)).fit(reviews, rows, np.random.default_rng(0))
     assert model.recalibration.half_life == expected
     again = Blend(Constant(0.5)).refit(reviews, rows, np.random.default_rng(0), model)
