@@ -101,14 +101,14 @@ class Table:
             name = escape_first(first)
             body.append([bold.format(name) if place in self.bold else name, *map(escape, others)])
         sides = ["left" if side == "l" else "right" for side in self.alignment]
-        headers = [*map(escape, self.headers)]
+        headers = [(escape if n else escape_first)(name) for n, name in enumerate(self.headers)]
         return tabulate(body, headers, tablefmt=form, colalign=sides or None, disable_numparse=True)
 
     def csv(self) -> str:
         """Format the values in full precision; what is not finite is empty."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.headers)
+        writer.writerow(map(for_csv, self.headers))
         writer.writerows([_full(value) for value in row] for row in self.rows)
         return out.getvalue()
 
@@ -122,4 +122,6 @@ def _cell(value: Any) -> Cell:
 
 
 def _full(value: Any) -> Any:
-    return "" if isinstance(value, float) and not math.isfinite(value) else for_csv(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""
+    return for_csv(str(value) if isinstance(value, Cell) else value)

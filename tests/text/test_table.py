@@ -30,6 +30,13 @@ def test_csv_has_every_digit_and_no_formula():
     assert lines[1:] == [["'=x", repr(1 / 3), "1000000000"], ["'-y", "", ""], ["z", "", "True"]]
 
 
+def test_headings_and_cells_with_a_second_line_are_no_formula_and_no_option_of_a_rule():
+    table = Table(["[2cm]", "=y"], [("*a", Cell("@x", "=z"))])
+    assert [*csv.reader(table.csv().splitlines())] == [["[2cm]", "'=y"], ["*a", "'@x =z"]]
+    for text in table.write("latex").splitlines():
+        assert not text.startswith(("[", "*"))
+
+
 def test_records_are_rows_and_alignment_is_padded_to_the_right():
     table = Table.of_records([{"a": 1, "b": 2}, {"a": 3, "b": 4}], align="ll", key="k")
     assert (table.headers, table.rows, table.key) == (["a", "b"], [[1, 2], [3, 4]], "k")
