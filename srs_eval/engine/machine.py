@@ -123,10 +123,7 @@ def _new_machine() -> Any:
 def target_cpu() -> str:
     """Return the processor, or the level of processors, that kernels are compiled for.
 
-    Raises
-    ------
-    ConfigError
-        If the level asked for is unknown, or this processor is below it.
+    Raise `ConfigError` if the level asked for is unknown, or this processor is below it.
     """
     level = common_level()
     lacking = [name for name in _NEEDED.get(level, ()) if name not in _features()]

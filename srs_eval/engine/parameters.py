@@ -48,8 +48,6 @@ class ParameterSpace:
     def checked(self, given: Sequence[float] | None, owner: str) -> tuple[float, ...]:
         """Return `given` as floats, or the defaults where it is None; `owner` is for the error.
 
-        Examples
-        --------
         >>> space = ParameterSpace(defaults=(1.0, 2.0), lower=(0.0, 0.0), upper=(9.0, 9.0))
         >>> space.checked([3, 10], "example")
         Traceback (most recent call last):

@@ -15,8 +15,6 @@ def uncertain(p: NDArray[np.float64]) -> NDArray[np.float64]:
     Moves nothing by more than 1.2e-16, which no score shows, but keeps the promise that a
     prediction is never certain. NaN stays NaN, for the caller to refuse.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> uncertain(np.array([0.0, 0.5, 1.0])).tolist()
     [2.2250738585072014e-308, 0.5, 0.9999999999999999]

@@ -19,8 +19,6 @@ def recency_weights(count: int, recency: Recency, half_life: float) -> NDArray[n
     x**4, published for the logistic regression; ``exponential`` halves the weight every
     `half_life`, a share of all reviews; ``none`` weighs all alike.
 
-    Examples
-    --------
     >>> recency_weights(3, "mild", 0.5).tolist()
     [0.25, 0.34375, 1.0]
     """

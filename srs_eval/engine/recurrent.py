@@ -22,10 +22,7 @@ _MATHS = NumpyMaths()
 class RecurrentModel:
     """Equations with numbers in them: a memory model with a forgetting curve.
 
-    Raises
-    ------
-    FitError
-        If there are not as many parameters as the equations have.
+    Raise `FitError` if there are not as many parameters as the equations have.
     """
 
     equations: Equations  # The model as mathematics

@@ -22,22 +22,9 @@ _EARLIER_DECAY = 0.5
 def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
     """Return the 21 parameters of FSRS-6 that Anki makes of those of any version.
 
-    Parameters
-    ----------
-    parameters : tuple of float
-        None, 17, 19 or 21 of them.
-
-    Raises
-    ------
-    ValueError
-        If there are as many as in no version.
-
-    References
-    ----------
+    `parameters` are none, 17, 19 or 21; any other number of them raises ValueError. See
     ``check_and_fill_parameters`` in open-spaced-repetition/fsrs-rs.
 
-    Examples
-    --------
     >>> as_fsrs6(()) == DEFAULTS
     True
     """

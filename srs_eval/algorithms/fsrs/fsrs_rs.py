@@ -109,8 +109,6 @@ def first_seen_numbers(card: IntArray) -> list[int]:
     The package goes through cards by number, so that the names of cards would be seen in what
     it learns.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> first_seen_numbers(np.array([70, 9, 70, 8, 9]))
     [0, 1, 0, 2, 1]

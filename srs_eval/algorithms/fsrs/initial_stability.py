@@ -69,48 +69,27 @@ def initial_stabilities(
     longest: float = 100.0,
     smoothed: bool,
 ) -> FourStabilities | None:
-    """Find the stability after each first rating from the second reviews of a fold.
+    """Find the stability, in days, after each first rating from the second reviews of a fold.
 
-    For each first rating, the sum over reviews of the log loss of the power curve with
-    exponent ``-decay`` is minimised over ``[shortest, longest]``. Where a larger first rating
-    got a smaller stability, the one that rests on fewer reviews takes the value of the other.
-    First ratings without reviews are filled in from the others.
+    Of each second review, [n], `first_rating` is the rating of the card's first review, 1 to 4,
+    `elapsed` the days between the first and the second, above 0, and `recalled` how the second
+    ended. Return None if there are no reviews; raise ValueError if an elapsed time is not above 0.
+    `decay` is 1 for FSRS v4, 0.5 for 4.5 and 5, and the *default* `w[20]` for 6; `defaults` are the
+    stabilities that the model starts from.
 
-    The minimum is the global one and exact. The public implementation starts a quasi-Newton
-    search at the default and stops it early where there are only a few reviews.
+    For each first rating, the sum over reviews of the log loss of the power curve with exponent
+    ``-decay`` is minimised over ``[shortest, longest]``, in days. Where a larger first rating got a
+    smaller stability, the one that rests on fewer reviews takes the value of the other. First
+    ratings without reviews are filled in from the others.
 
-    Parameters
-    ----------
-    first_rating : int [n]
-        Rating of the card's first review, 1 to 4.
-    elapsed : float [n]
-        Days between the first and the second review, above 0.
-    recalled : bool [n]
-        How the second review ended.
-    mean_recall : float
-        Mean outcome of *all* training reviews of the fold; read only if `smoothed`.
-    decay : float
-        1 for FSRS v4, 0.5 for 4.5 and 5, the *default* `w[20]` for 6.
-    defaults : four floats
-        Stabilities the model starts from.
-    shortest, longest : float
-        Bounds of the stabilities, in days.
-    smoothed : bool
-        Whether elapsed times are whole days. If so, the recall of reviews with the same
-        first rating and elapsed time is averaged with one more outcome, `mean_recall`, and
-        a stability costs 1/16 for every day it lies from its default.
+    `smoothed` says whether elapsed times are whole days. If so, the recall of reviews with the same
+    first rating and elapsed time is averaged with one more outcome, `mean_recall`, and a stability
+    costs 1/16 for every day it lies from its default. `mean_recall`, which is read only then, is
+    the mean outcome of *all* training reviews of the fold.
 
-    Returns
-    -------
-    tuple of four floats, or None if there are no reviews
+    The minimum is the global one and exact. The public implementation starts a quasi-Newton search
+    at the default and stops it early where there are only a few reviews.
 
-    Raises
-    ------
-    ValueError
-        If an elapsed time is not above 0.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> days, good = np.array([1.0, 4.0, 4.0, 9.0]), np.array([True, True, False, True])
     >>> four = initial_stabilities(

@@ -53,10 +53,7 @@ class LstmCurvesNetwork(CurveMixtureNetwork):
     def features(self, reviews: Reviews) -> FloatArray:
         """Logarithms of the days since the card's review before and of the answer time; rating.
 
-        Raises
-        ------
-        FitSkipped
-            If the log has no answer times.
+        Raise `FitSkipped` if the log has no answer times.
         """
         if reviews.duration_ms is None:
             raise FitSkipped(

@@ -45,11 +45,9 @@ class Network(nn.Module):
         self.register_buffer("spread", torch.ones(self.n_scaled))
 
     def features(self, reviews: Reviews) -> FloatArray:
-        """Return what is read of each review; by default days since the last, and the rating.
+        """Return what is read of each review, float64 [len(reviews), n_features].
 
-        Returns
-        -------
-        float64 [len(reviews), features]
+        By default days since the last, and the rating.
         """
         return np.column_stack([reviews.elapsed, reviews.rating])
 
@@ -70,10 +68,7 @@ class Network(nn.Module):
     def read(self, inputs: Tensor, entry: Tensor) -> Tensor:
         """State after the review of each entry, [len(entry), numbers of the state].
 
-        Parameters
-        ----------
-        entry : int64
-            Which of the ``n_steps * n_cards`` entries of the inputs, step by step.
+        `entry`, int64, says which of the ``n_steps * n_cards`` entries of the inputs, step by step.
         """
         states: Tensor = self(inputs)
         return states.flatten(0, 1)[entry]

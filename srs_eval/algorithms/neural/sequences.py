@@ -127,8 +127,6 @@ def groups_of_entries(histories: Histories, *, per_group: int) -> list[IntArray]
 def ranges(begin: IntArray, length: IntArray) -> IntArray:
     """Concatenate the ranges ``begin[i] .. begin[i] + length[i] - 1``.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]

@@ -142,30 +142,13 @@ def epochs(
 ) -> Iterator[float]:
     """Run one step of Adam per batch, in an order of batches drawn anew for each epoch.
 
-    Parameters
-    ----------
-    parameters : sequence of Tensor
-        Leaves of the loss's graph, changed in place.
-    batches : sequence
-        What `loss` takes.
-    loss : callable
-        Loss of one batch; its scale hardly matters, as Adam divides it out.
-    recipe : Recipe
-        How often each batch is used, and the steps; what a batch is made of is not looked at.
-    generator : torch.Generator
-        Draws the order of the batches.
-    after_step : callable
-        Called after each step, to move parameters into their bounds.
+    After each epoch, yield the sum of its losses, each taken just before its step; NaN or infinity
+    is the last. `parameters` are leaves of the graph of `loss`, changed in place. The scale of the
+    loss hardly matters, as Adam divides it out. `recipe` says how often each batch is used, and the
+    steps; what a batch is made of is not looked at. `after_step` is called after each step, to move
+    parameters into their bounds.
 
-    Yields
-    ------
-    float
-        After each epoch: the sum of its losses, each taken just before its step; NaN or infinity
-        is the last.
-
-    References
-    ----------
-    Kingma, D. P., & Ba, J. (2015). Adam: A method for stochastic optimization. ICLR.
+    See Kingma, D. P., & Ba, J. (2015). Adam: A method for stochastic optimization. ICLR.
     https://doi.org/10.48550/arXiv.1412.6980
     """
     adam = Adam(parameters, recipe)
@@ -189,12 +172,8 @@ class Adam:
     """The optimiser of Kingma & Ba (2015), with the weight decay of Loshchilov & Hutter (2019).
 
     It changes the parameters in place. Betas, weight decay and the longest gradient are those of
-    the recipe.
-
-    References
-    ----------
-    Loshchilov, I., & Hutter, F. (2019). Decoupled weight decay regularization. ICLR.
-    https://doi.org/10.48550/arXiv.1711.05101
+    the recipe. See Loshchilov, I., & Hutter, F. (2019). Decoupled weight decay regularization.
+    ICLR. https://doi.org/10.48550/arXiv.1711.05101
     """
 
     def __init__(self, parameters: Sequence[Tensor], recipe: Recipe) -> None:

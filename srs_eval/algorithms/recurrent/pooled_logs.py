@@ -19,10 +19,7 @@ _COLUMNS = ("day", "rating", "elapsed_days", "elapsed", "row")
 def pooled(logs: Sequence[TrainingLog]) -> TrainingLog:
     """Concatenate the logs of many users, with no card in common.
 
-    Raises
-    ------
-    ConfigError
-        If there are none, or some count whole days and others do not.
+    Raise `ConfigError` if there are none, or some count whole days and others do not.
     """
     if len({reviews.whole_days for reviews, _ in logs}) != 1:
         raise ConfigError("pretraining needs users, all with whole days or all with fractions")

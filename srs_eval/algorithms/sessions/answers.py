@@ -181,15 +181,9 @@ class Answers:
     def bias(self, half_life: float, group: IntArray, prior: float, counted: BoolArray) -> Vector:
         """Return one step of Newton's method towards the bias of the base model in recent answers.
 
-        Parameters
-        ----------
-        half_life : float
-            Counted answers of the group after which an answer counts half; may be infinite.
-        group : int64 [n]
-        prior : float
-            Strength of the pull towards no bias.
-        counted : bool [n]
-            Which answers count.
+        `half_life` is the number of counted answers of the group after which an answer counts half;
+        it may be infinite. `prior` is the strength of the pull towards no bias. `group` and
+        `counted`, which answers count, are [n].
         """
         kept = 0.5 ** (1 / half_life)
         total = self.faded(self.residual, group, kept, counted)

@@ -23,14 +23,9 @@ class Feature(ABC):
     """A number for each review, known when its card is shown.
 
     Features should be about 0 on average and at most about 1 in size: nothing is standardised.
-
-    Attributes
-    ----------
-    group : str
-        Features that are shown together in tables and figures.
     """
 
-    group: str = "other"
+    group: str = "other"  # Features that are shown together in tables and figures
 
     @abstractmethod
     def __call__(self, answers: Answers) -> Vector:
