@@ -15,9 +15,7 @@ from srs_eval.metrics.tally import Tally
 class CumulativeDifferences:
     """Extremes of the running sum of outcome minus prediction, in order of prediction.
 
-    References
-    ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), arXiv:2205.09680; Tygert (2022),
+    See Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), arXiv:2205.09680; Tygert (2022),
     arXiv:2202.00100.
     """
 

@@ -21,8 +21,6 @@ def bias_at_retention(names: Iterable[str]) -> tuple[str, float] | None:
 
     None if there is no such metric among the names.
 
-    Examples
-    --------
     >>> bias_at_retention(["auc", "threshold_bias_at_0_7", "threshold_bias_at_0_95"])
     ('threshold_bias_at_0_95', 0.95)
     """

@@ -122,13 +122,8 @@ class Panel:
 def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
     """Build the default panel.
 
-    Parameters
-    ----------
-    thresholds : sequence of float
-        Predictions at which the confusion statistics are taken.
+    `thresholds` are the predictions, in [0, 1], at which the confusion statistics are taken.
 
-    Examples
-    --------
     >>> "normalized_entropy" in default_panel().names
     True
     """

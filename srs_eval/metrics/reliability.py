@@ -56,12 +56,8 @@ def reliability_of(
 
     Run time hardly depends on the number of reviews. The bootstrap draws reviews, so with many
     users its bands are too narrow. `resamples` and `seed` are also those of the draws under
-    calibration.
-
-    References
-    ----------
-    Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
-    Smith (2007), doi:10.1175/WAF993.1.
+    calibration. See Błasiok and Nakkiran (2023), arXiv:2309.12236; for the band under calibration,
+    Bröcker and Smith (2007), doi:10.1175/WAF993.1.
     """
     grid = np.linspace(0, 1, points)
     if not len(counted):

@@ -21,23 +21,7 @@ _BETTER: Mapping[Better, str] = {
 
 
 class PanelResult(dict[str, float]):
-    """Scores by name, as a dictionary; printed, they are a table.
-
-    Attributes
-    ----------
-    intervals : dict of str to (lo, hi)
-        Intervals of the scores; empty unless users or cards were given.
-    interval_over : str
-        The resampled clusters: ``users``, ``cards``, or "" for none.
-    level : float
-        Share of intervals that should hold the true score.
-    thresholds : tuple of dict
-        Counts, rates and Wilson's intervals for each threshold: see `threshold_rows`.
-    better : dict of str to str
-        Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``.
-    shown : tuple of str
-        Names of the scores that are printed, those that a run prints too; `to_frame` has all.
-    """
+    """Scores by name, as a dictionary; printed, they are a table."""
 
     def __init__(
         self,
@@ -51,12 +35,17 @@ class PanelResult(dict[str, float]):
         shown: Sequence[str] | None = None,
     ) -> None:
         super().__init__(scores)
+        # Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``
         self.better = dict(better or {})
+        # Counts, rates and Wilson's intervals for each threshold: see `threshold_rows`
         self.thresholds = thresholds
+        # Intervals of the scores, (lo, hi); empty unless users or cards were given
         self.intervals = dict(intervals or {})
+        # The resampled clusters: ``users``, ``cards``, or "" for none
         self.interval_over = interval_over
-        self.level = level
+        self.level = level  # Share of intervals that should hold the true score
         names = (name for name in self if name not in _COUNTS)
+        # Names of the scores that are printed, those that a run prints too; `to_frame` has all
         self.shown = tuple(names if shown is None else shown)
 
     def to_dict(self) -> dict[str, float]:

@@ -131,17 +131,8 @@ class SketchMetric(DeclaredMetric):
     def of_outcomes(self, p: ArrayLike, recalled: ArrayLike) -> float:
         """Score predictions and outcomes made elsewhere, which are checked; NaN if n is 0.
 
-        Parameters
-        ----------
-        p : float [n], in [0, 1]
-            Predicted probability of recall.
-        recalled : bool [n], or 0 and 1
-            Outcome.
-
-        Raises
-        ------
-        ScoreError
-            If they cannot be scored.
+        `p`, [n], are predicted probabilities of recall, in [0, 1]; `recalled`, [n], are bool, or 0
+        and 1. Raise `ScoreError` if they cannot be scored.
         """
         return self(bare_predictions(*paired(p, recalled)))
 

@@ -51,30 +51,12 @@ def summarise(
 ) -> dict[str, MetricSummary]:
     """Summarise the scores of many users, each metric over the users it is defined for.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the metrics.
-    scores : float [users, metrics]
-        Score of each user; NaN where a metric is not defined for that user.
-    n_reviews : int [users]
-        Scored reviews of each user.
-    pooled : mapping of str to float
-        Each metric on all predictions together.
-    pooled_intervals : mapping of str to (lo, hi), optional
-        Intervals of `pooled`.
-    single_user : mapping of str to (lo, hi), optional
-        Intervals if there is only one user: see `single_user_intervals`.
-    bounds : mapping of str to (lowest, highest), optional
-        Range of each metric; no limits by default.
+    `scores` are [n_users, n_metrics], NaN where a metric is not defined for that user; `n_reviews`
+    are the scored reviews of each user. `pooled` has each metric on all predictions together, and
+    `pooled_intervals` their (lo, hi). `single_user` has the intervals if there is only one user:
+    see `single_user_intervals`. `bounds` are the range of each metric, without limits by default.
+    Raise `ScoreError` if the shapes do not fit together.
 
-    Raises
-    ------
-    ScoreError
-        If the shapes do not fit together.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> scores = np.array([[0.3], [0.5]])
     >>> row = summarise(["log_loss"], scores, np.array([300, 100]), {"log_loss": 0.35})

@@ -118,8 +118,6 @@ def from_sums(
 def tally(p: FloatArray, recalled: BoolArray) -> Tally:
     """Sort predictions and count their outcomes, exactly and in any precision.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> counted = tally(np.array([0.9, 0.5, 0.9]), np.array([True, False, False]))
     >>> counted.p.tolist(), counted.forgotten.tolist(), counted.recalled.tolist()

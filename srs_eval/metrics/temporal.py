@@ -41,8 +41,6 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
     equal parts of the sorted intervals, equal ones joined. Weights are the shares of the intervals
     each time stands for. NaN and negative intervals are left out.
 
-    Examples
-    --------
     >>> times, weights = sample_elapsed([1, 1, 3, 8])
     >>> times.tolist(), weights.tolist()
     ([1.0, 3.0, 8.0], [0.5, 0.25, 0.25])

@@ -101,8 +101,6 @@ def nearby(threshold: float) -> tuple[float, float]:
     They are decimal numbers: 0.1 and 0.02 more is 0.12, as it would not be in binary. Like the
     threshold, they are then rounded to the precision of the predictions.
 
-    Examples
-    --------
     >>> nearby(0.7)
     (0.68, 0.72)
     """
@@ -120,21 +118,12 @@ def _counts(totals: FloatArray) -> ConfusionCounts:
 class Confusion(SketchMetric):
     """One confusion statistic at one threshold, of the rule "recalled if p >= threshold".
 
-    Parameters
-    ----------
-    statistic : str
-        ``tpr``, ``fnr``, ``fpr``, ``tnr``, ``ppv``, ``fdr``, ``for`` or ``npv``.
-    threshold : float, in [0, 1]
-        Prediction from which on recall is predicted.
-
-    Examples
-    --------
     >>> Confusion("tpr", 0.95).name
     'confusion_tpr_at_0_95'
     """
 
     statistic: Statistic
-    threshold: float
+    threshold: float  # In [0, 1]: Prediction from which on recall is predicted
     section = "threshold"
     bounds = (0.0, 1.0)
 
@@ -166,16 +155,10 @@ class Confusion(SketchMetric):
 class ThresholdBias(SketchMetric):
     """Mean prediction less share of recalls, over the predictions near a threshold.
 
-    The error of a scheduler that aims at the threshold: above 0, people forget more than
-    desired.
-
-    Parameters
-    ----------
-    threshold : float, in [0, 1]
-        Predictions less than 0.02 from it count: see `nearby`.
+    The error of a scheduler that aims at the threshold: above 0, people forget more than desired.
     """
 
-    threshold: float
+    threshold: float  # In [0, 1]: Predictions less than 0.02 from it count: see `nearby`
     better, section = "zero", "threshold"
     bounds = (-1.0, 1.0)
 
@@ -228,8 +211,6 @@ def _refuse_threshold(threshold: float) -> None:
 def bias_threshold(name: str) -> float | None:
     """Return the threshold of a metric `ThresholdBias` by its name; None of any other metric.
 
-    Examples
-    --------
     >>> bias_threshold(ThresholdBias(0.95).name)
     0.95
     """

@@ -20,8 +20,6 @@ HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or Tru
 def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
     """Convert predictions, of which the precision is kept, and outcomes to arrays to be scored.
 
-    Examples
-    --------
     >>> paired([0.9, 0.4], [1, 0])
     (array([0.9, 0.4]), array([ True, False]))
     """
