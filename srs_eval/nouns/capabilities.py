@@ -30,8 +30,6 @@ _ALIKE = 0.9
 def undeclared(algorithm: object) -> list[str]:
     """Return what an algorithm fails to declare, with the values that are possible.
 
-    Examples
-    --------
     >>> undeclared(Algorithm)
     []
     """
@@ -52,8 +50,6 @@ def misspelt(plugged_in: Algorithm | MemoryModel) -> list[str]:
 
     A method that is called ``fit_in_step`` is never called, and nothing else would say so.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> misspelt(SimpleNamespace(fit_in_step=print))
     ['SimpleNamespace.fit_in_step is never called; did you mean fit_in_steps?']

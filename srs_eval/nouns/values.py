@@ -182,51 +182,27 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One fit of a model that is made of several.
+    """One fit of a model that is made of several."""
 
-    Attributes
-    ----------
-    name : str
-        Unique in the model, such as ``all`` or ``preset 1``; ``preset 1/fsrs6`` is a part of
-        ``preset 1``.
-    option : str
-        Path of the part's algorithm in the options of the whole, such as ``base``.
-    parameters, standard_errors : tuple of float
-        As in `Fit`.
-    n_train : int
-        Number of training reviews.
-    standalone : bool
-        Whether some reviews are predicted by this part alone, as those of a group are.
-    title : str
-        What people call the group, "" if that is not known.
-    """
-
+    # Unique in the model, such as ``all`` or ``preset 1``; ``preset 1/fsrs6`` is a part of
+    # ``preset 1``
     name: str
-    option: str
-    parameters: tuple[float, ...] = ()
-    standard_errors: tuple[float, ...] = ()
-    n_train: int = 0
+    option: str  # Path of the part's algorithm in the options of the whole, such as ``base``
+    parameters: tuple[float, ...] = ()  # As in `Fit`
+    standard_errors: tuple[float, ...] = ()  # As in `Fit`
+    n_train: int = 0  # Number of training reviews
+    # Whether some reviews are predicted by this part alone, as those of a group are
     standalone: bool = False
-    title: str = ""
+    title: str = ""  # What people call the group, "" if that is not known
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """How much log loss something saves on the training reviews.
+    """How much log loss something saves on the training reviews."""
 
-    Attributes
-    ----------
-    name : str
-        A group of features.
-    gain : float
-        Mean log loss without it, less that with it.
-    standard_error : float
-        Of the gain.
-    """
-
-    name: str
-    gain: float
-    standard_error: float
+    name: str  # A group of features
+    gain: float  # Mean log loss without it, less that with it
+    standard_error: float  # Of the gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,26 +256,18 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Forgetting curves of a sample of scored reviews: same history, other elapsed times.
+    """Forgetting curves of a sample of scored reviews: same history, other elapsed times."""
 
-    Attributes
-    ----------
-    user, fold, row : int64 [n]
-        Which review each curve belongs to; `user` is a code into `Predictions.users`.
-    elapsed : float64 [n, k]
-        Elapsed days, strictly increasing along a row; NaN where a user has fewer than k.
-    weight : float64 [n, k]
-        Share of the user's intervals each elapsed time stands for; 0 where NaN.
-    p : float [n, k]
-        Predicted probability of recall.
-    """
-
+    # [n]: Which review each curve belongs to; `user` is a code into `Predictions.users`
     user: IntArray
     fold: IntArray
     row: IntArray
+    # float64 [n, k]: Elapsed days, strictly increasing along a row; NaN where a user has fewer
+    # than k
     elapsed: FloatArray
+    # float64 [n, k]: Share of the user's intervals each elapsed time stands for; 0 where NaN
     weight: FloatArray
-    p: FloatArray
+    p: FloatArray  # [n, k]: Predicted probability of recall
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ ALIASES = {"ahead": "previous_review", "imm": "at_review"}
 def latest(*parts: When) -> When:
     """Return when a model predicts that is made of models that predict at these times.
 
-    Examples
-    --------
     >>> latest("day_before", "previous_review")
     'day_before'
     """
@@ -38,8 +36,6 @@ def when_of(algorithm: object) -> When:
     Plug-ins of the first release declare `online` instead: True counts as ``at_review``, and
     False as ``previous_review``.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> when_of(SimpleNamespace(when="day_before")), when_of(SimpleNamespace(online=True))
     ('day_before', 'at_review')
@@ -58,8 +54,6 @@ def when_of(algorithm: object) -> When:
 def when_named(name: str) -> str:
     """Return a name of `WHEN` for itself or its alias in public tables; other names unchanged.
 
-    Examples
-    --------
     >>> when_named("imm"), when_named("ahead"), when_named("day_before")
     ('at_review', 'previous_review', 'day_before')
     """
