@@ -14,11 +14,8 @@ from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.algorithms.fsrs.one_step import train_one_step
 from srs_eval.algorithms.half_life.hlr import Hlr, HlrEquations
 from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
-from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError
-from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
@@ -122,23 +119,6 @@ def test_the_published_order_is_an_option_of_anki_sm2():
         for order in (False, True)
     )
     assert (ours != published).any()
-
-
-def test_several_starts_find_first_intervals_of_minutes():
-    # From one start the loss stays half as high again.
-    reviews = SyntheticUsers(users=5, version=1).read(5)
-    task = SrsBenchmarkSecs()(reviews, same_day=False)
-    rows = task.folds[-1].train
-    newton, lbfgs = (
-        fitted(Sm2Trainable(fit=method), task.reviews, rows) for method in ("newton", "lbfgs")
-    )
-    algorithm = Sm2Trainable(fit="lbfgs")
-    space = algorithm.widest_space()
-    objective = algorithm.objective(
-        newton.equations, space, task.reviews, rows, np.array(space.defaults)
-    )
-    found, other = (objective.gradient(np.array(end.parameters)).loss for end in (newton, lbfgs))
-    assert found < 1.01 * other
 
 
 def test_steps_of_one_review_stay_in_their_bounds_and_end_in_numbers():

@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis_settings import few
 from scipy.optimize import minimize_scalar
 
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
@@ -59,23 +60,27 @@ WHOLE_DAYS = st.tuples(st.integers(1, 60).map(float), st.booleans())
 FRACTIONS = st.tuples(st.floats(0.001, 60), st.booleans())
 
 
-@settings(deadline=None, max_examples=25)
+@few(40)
 @given(
     data=st.data(),
     smoothed=st.booleans(),
     rating=st.integers(1, 4),
     decay=st.sampled_from([1.0, 0.5, 0.1542]),
-    mean_recall=st.floats(0.3, 0.99),
+    mean_recall=st.floats(0.001, 0.999),
+    # Far from the outcomes there are two local minima: near the default, and near the outcomes.
+    default=st.sampled_from([0.4, 3.2, 60.0]),
 )
-def test_no_stability_fits_better(data, smoothed, rating, decay, mean_recall):
+def test_no_stability_fits_better(data, smoothed, rating, decay, mean_recall, default):
     outcomes = data.draw(st.lists(WHOLE_DAYS if smoothed else FRACTIONS, min_size=1, max_size=30))
     rows = [(rating, *outcome) for outcome in outcomes]
-    default = DEFAULTS[rating - 1]
 
     def loss(stability):
         return plain_loss(stability, rows, default, decay, mean_recall, smoothed)
 
-    stability = found(rows, smoothed=smoothed, decay=decay, mean_recall=mean_recall)[rating - 1]
+    four = found(
+        rows, smoothed=smoothed, decay=decay, mean_recall=mean_recall, defaults=(default,) * 4
+    )
+    stability = four[rating - 1]
     slow, least = slow_minimum(loss, 0.01, kink=default if smoothed else None)
     assert 0.01 <= stability <= 100
     assert loss(stability) <= least + 1e-9 * (1 + least)
@@ -84,30 +89,9 @@ def test_no_stability_fits_better(data, smoothed, rating, decay, mean_recall):
         assert stability == pytest.approx(slow, rel=1e-4)
 
 
-def test_of_two_local_minima_the_lower_one_is_found():
-    """A small stability explains a failure; a strong default does without."""
-    for failures in range(1, 40):
-        rows = [(4, 1.0, False)] * failures + [(4, 1.0, True)] * 9
-
-        def loss(stability, rows=rows):
-            return plain_loss(stability, rows, 60.0, 0.5, 0.85, smoothed=True)
-
-        stability = found(rows, defaults=(0.4, 1.2, 3.2, 60.0))[3]
-        _, least = slow_minimum(loss, 0.01, kink=60.0)
-        assert loss(stability) == pytest.approx(least, abs=1e-9)
-
-
 def test_a_second_review_in_no_time_is_refused():
     with pytest.raises(ValueError, match=r"after 0\.0 days"):
         found([(3, 0.0, True), (3, 1.0, True)])
-
-
-@pytest.mark.parametrize("smoothed", [True, False])
-def test_stabilities_stay_within_their_bounds(smoothed):
-    never = found([(1, 1.0, False)] * 200, smoothed=smoothed, mean_recall=1e-3)
-    always = found([(4, 60.0, True)] * 5000, smoothed=smoothed, mean_recall=0.999)
-    assert min(never) == pytest.approx(0.01)
-    assert max(always) == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize(

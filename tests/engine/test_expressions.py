@@ -4,19 +4,12 @@ import math
 
 import pytest
 
-from srs_eval.engine.expressions import Graph, TracingMaths, fixed_inputs
+from srs_eval.engine.expressions import Graph, TracingMaths
 
 GRAPH = Graph()
 M = TracingMaths(GRAPH)
 X, W = GRAPH.leaf("state", 0), GRAPH.leaf("parameter", 0)
 ENDLESS = M.exp(GRAPH.constant(1000.0))
-
-
-def test_equal_parts_are_recorded_once():
-    first = M.exp(X * W) + M.log(X)
-    recorded = len(GRAPH.nodes)
-    assert M.exp(X * W) + M.log(X) is first
-    assert len(GRAPH.nodes) == recorded
 
 
 def test_plain_numbers_are_folded():
@@ -46,13 +39,6 @@ def test_powers_avoid_logarithms_where_they_can():
 def test_a_number_that_cannot_be_folded_is_not_taken_for_zero():
     made = (ENDLESS, ENDLESS + X, X * ENDLESS, ENDLESS + 1, X / M.log(GRAPH.constant(0.0)))
     assert [each.operation for each in made] == ["exp", "add", "multiply", "add", "divide"]
-
-
-def test_fixed_inputs_are_computed_beforehand_but_conditions_are_not():
-    outside, inside = M.exp(W), W * 3
-    output = M.where(W > 1, X * outside, X + inside)
-    expected = sorted(e.number for e in (W, outside, inside))
-    assert [e.number for e in fixed_inputs([output])] == expected
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from published import PUBLISHED
-from random_logs import further_rows, log_of, random_log
+from random_logs import further_rows, random_log
 from scipy.optimize import LinearConstraint, minimize
 from small_models import small_model, space_of
 
@@ -105,15 +105,6 @@ def test_a_start_without_a_loss_is_an_error_that_says_where(fitter):
 
 def test_a_fit_that_may_not_end_says_that_it_did_not():
     assert not newton(logistic_objective(0), np.zeros(4), SPACES["free"], most_steps=1).converged
-
-
-def test_an_outcome_that_never_varies_drives_parameters_to_their_bounds_and_no_further():
-    reviews = log_of([1] * 40, [3] * 40, [0] + [2] * 39)
-    packed = pack(reviews, np.arange(1, 40), weight=np.ones(39))
-    objective = Objective(LOGISTIC, packed, np.zeros(4), np.zeros((4, 4)))
-    found = newton(objective, np.zeros(4), SPACES["within narrow bounds"])
-    assert found.parameters[0] == pytest.approx(0.2)
-    assert np.isfinite(found.value)
 
 
 @pytest.mark.parametrize("name", ["FSRS-6", "FSRS-7", "SBD", "HLR"])
