@@ -71,6 +71,9 @@ def test_arguments_become_values_of_the_types_that_are_declared(
         overrides=("algo=avg", "algo.p=1"),
     )
     assert found.words == words
+    named = parse(Example, ["others=b", "c", "run=a", "others=d"])
+    assert (named.run, named.others) == (Path("a"), (Path("b"), Path("d"), Path("c")))
+    assert parse(Example, ["b", "run=a"]).others == (Path("b"),)
     Path("a=b").mkdir()
     compare = command_of("compare")
     assert parse(compare.options, ["a=b", "metric=auc"]).runs == (Path("a=b"),)
@@ -138,3 +141,7 @@ def test_all_that_is_wrong_with_a_command_line_is_told_at_once(
         return capsys.readouterr().err
 
     transcript("argument_mistakes", told_by)
+    # as of a variable of the shell that is not set
+    assert {name: len(told_by(name, "").splitlines()) > 1 for name in MODULES} == dict.fromkeys(
+        MODULES, True
+    )

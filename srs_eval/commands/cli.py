@@ -143,9 +143,11 @@ def parse(options: type[Options], words: Sequence[str]) -> Any:
     given, arguments, problems = _sorted(known, words)
     places = [each for each in known if each.is_argument]
     for each in places:
-        if arguments:
-            given[each.name] = [*arguments] if each.is_tuple else arguments[0]
-            del arguments[: None if each.is_tuple else 1]
+        if arguments and each.is_tuple:
+            given[each.name] = [*(given.get(each.name) or ()), *arguments]
+            arguments.clear()
+        elif arguments and each.name not in given:
+            given[each.name] = arguments.pop(0)
     if arguments or any(each.is_required and each.name not in given for each in places):
         listed, surplus = ", ".join(each.about for each in places), " ".join(arguments)
         expected = f"name {listed}" + f", not {surplus} as well" * bool(surplus)
@@ -177,7 +179,7 @@ def _sorted(
     The text of a field is None where a problem says what is wrong with it.
     """
     keys = {each.key: each.name for each in known if each.is_option}
-    places = {each.name for each in known if each.is_argument}
+    places = {each.name: each.is_tuple for each in known if each.is_argument}
     has_overrides = any(each.name == "overrides" for each in known)
     given: dict[str, Any] = {}
     arguments: list[str] = []
@@ -185,20 +187,25 @@ def _sorted(
     for word in words:
         key, sign, value = word.partition("=")
         group, _, name = key.partition(".")
+        many = f"{group}.KEY" if name else ""
         if has_secret(value):
             given.setdefault(keys.get(key, key), None)
             problems.append(secret_problem(key))
         elif word.startswith("-"):
             problems.append(f"{word}: no such flag{suggestion(word, _FLAGS, form='{}')}")
-        elif sign and not value and not keys.keys().isdisjoint({key, f"{group}.KEY"}):
+        elif not word:
+            problems.append("an argument is empty")
+        elif sign and not value and (key in places or not keys.keys().isdisjoint({key, many})):
             given.setdefault(keys.get(key, key), None)
             problems.append(f"{key}=: a value is missing")
         elif sign and key in keys:
             given[keys[key]] = value
-        elif sign and f"{group}.KEY" in keys:
-            given.setdefault(keys[f"{group}.KEY"], {})[name] = value
+        elif sign and many in keys:
+            given.setdefault(keys[many], {})[name] = value
+        elif value and places.get(key):
+            given[key] = [*(given.get(key) or ()), value]
         elif value and key in places:
-            arguments.append(value)
+            given[key] = value
         elif has_overrides and (sign or not places):
             given.setdefault("overrides", []).append(word)
         elif sign and not _path(word).exists():

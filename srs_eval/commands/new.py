@@ -68,7 +68,7 @@ class New(Options):
     name: Argument[str]
     """its name"""
     folder: Argument[Local[Path | None]] = None
-    """if you like a folder"""
+    """and if you like a folder"""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the name and the folder."""
