@@ -30,35 +30,20 @@ def compare(
     users: Sequence[User] | None = None,
     notes: Sequence[str] = (),
 ) -> Verdict:
-    """Compare runs on the same reviews by one metric.
+    """Compare runs on the same reviews by one metric, and return the verdict.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs to compare. Runs of the same name are distinguished by protocol or folder.
-    metric : str
-        Any metric of the runs with a better direction. Runs without it are listed without a
-        score.
-    baseline : str, optional
-        Name, algorithm or folder of the run that the others are compared with; the first run by
-        default.
-    yardsticks : sequence of Run
-        Published runs to list beside the others. They may have more users.
-    intersect : bool
-        Compare on the reviews that all runs scored, instead of raising an error where they
-        differ. Without saved predictions, compare on the users for whom all runs scored the same
-        reviews.
-    users : sequence of users, optional
-        Compare on these users only; all users of the runs by default.
-    notes : sequence of str
-        Remarks on the runs, for every output.
+    Runs of the same name are distinguished by protocol or folder; `yardsticks` are published runs
+    to list beside the others, and may have more users. `metric` is any with a better direction;
+    runs without it are listed without a score. `baseline` is the name, algorithm or folder of the
+    run that the others are compared with; the first run by default.
 
-    Raises
-    ------
-    ConfigError
-        If there are no runs, or they differ in users or reviews; if no run has the metric, or it
-        has no better direction; if it depends on the protocol and there are several; or if no
-        single run has the name of the baseline.
+    With `intersect`, compare on the reviews that all runs scored, instead of raising an error where
+    they differ; without saved predictions, on the users for whom all runs scored the same reviews.
+    With `users`, compare on these alone. `notes` are remarks on the runs, for every output.
+
+    Raise `ConfigError` if there are no runs, or they differ in users or reviews; if no run has the
+    metric, or it has no better direction; if it depends on the protocol and there are several; or
+    if no single run has the name of the baseline.
     """
     named = with_own_names([*runs, *yardsticks])
     if not named:

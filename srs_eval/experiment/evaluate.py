@@ -151,37 +151,17 @@ def evaluate(
     stay: Path | None = None,
     limits: FitLimits = NO_LIMITS,
 ) -> Result:
-    """Evaluate an algorithm on users; nothing is printed or logged.
+    """Evaluate an algorithm on users and return the result; nothing is printed or logged.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        What is evaluated, and how.
-    users : sequence of int or str, optional
-        All users of the source by default.
-    compute : Compute, optional
-        Where users are evaluated; one after the other in this process by default.
-    store : Store, optional
-        Keeps what was predicted; in memory by default.
-    chunks : sequence of Chunk, optional
-        The same users, as they are evaluated and kept together.
-    progress : callable, optional
-        Makes the progress bar over fits, such as `tqdm.auto.tqdm`; none is shown by default.
-    watch : Watch, optional
-        Is called with the metric of a search while the evaluation goes on.
-    stay : Path, optional
-        Folder of the run, if its parts stay there.
-    limits : FitLimits, optional
-        How long fits may take, and whether the evaluation stops if all fail alike.
+    By default, all users of the source are evaluated, one after the other in this process, and what
+    was predicted is kept in memory. `chunks` are the same users, as they are evaluated and kept
+    together. `progress` makes the progress bar over fits, such as `tqdm.auto.tqdm`; `watch` is
+    called with the metric of a search while the evaluation goes on. `stay` is the folder of the
+    run, if its parts stay there.
 
-    Raises
-    ------
-    ReviewLogError
-        If the source has no users, or names that cannot be used.
-    FailedAlikeError
-        If all fits of the first users fail alike, and `limits` stops the evaluation there.
-    Pruned
-        If `watch` raises it.
+    Raise `ReviewLogError` if the source has no users, or names that cannot be used;
+    `FailedAlikeError` if all fits of the first users fail alike, and `limits` stops the evaluation
+    there; and `Pruned` if `watch` raises it.
     """
     if chunks is None:
         users = checked_users(experiment.source) if users is None else users

@@ -80,8 +80,6 @@ class ConsistencyBand:
 def corp(counted: Tally) -> Corp:
     """Decompose the Brier score and the log loss, clipped as `LogLoss` is, into MCB, DSC and UNC.
 
-    Examples
-    --------
     >>> from srs_eval.metrics.tally import tally
     >>> p, recalled = np.array([0.9, 0.8, 0.6, 0.3]), np.array([True, False, True, False])
     >>> parts = corp(tally(p, recalled)).brier

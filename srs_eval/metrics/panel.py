@@ -81,23 +81,10 @@ class Panel:
         return tuple(metric.name for metric in self)
 
     def score(self, predictions: Predictions) -> dict[str, float]:
-        """Compute every metric.
+        """Compute every metric of the predictions for one user, or for many together.
 
-        Parameters
-        ----------
-        predictions : Predictions
-            Of one user or of many together.
-
-        Returns
-        -------
-        dict of str to float
-            NaN where a metric is not defined, and for all of them if there are no
-            predictions. Never infinite.
-
-        Raises
-        ------
-        ScoreError
-            If anything is NaN, out of range or of the wrong shape.
+        A score is NaN where its metric is not defined, and all are if there are no predictions;
+        none is infinite. Raise `ScoreError` if anything is NaN, out of range or of the wrong shape.
         """
         return self.of(self.sketch(predictions), predictions)
 

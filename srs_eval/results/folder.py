@@ -60,10 +60,7 @@ def save(result: Result, folder: Path) -> Result:
 def load(folder: Path) -> Result:
     """Read a result from the folder of a finished run; fits and predictions when asked for.
 
-    Raises
-    ------
-    ConfigError
-        If one of its files cannot be read.
+    Raise `ConfigError` if one of its files cannot be read.
     """
     with reading(folder / SUMMARY):
         facts = Summary.from_json(cleaned(files.read_json(folder / SUMMARY)))

@@ -100,24 +100,12 @@ class NetworkAlgorithm(Algorithm):
         return None
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> NetworkModel:
-        """Train a network on the outcomes of `rows`.
+        """Train a network on the outcomes of `rows`, int [n]: row numbers in the log of one user.
 
-        Parameters
-        ----------
-        reviews : Reviews
-            One user's log; only the reviews before each of `rows` on its card are read.
-        rows : int [n]
-            Row numbers of the reviews to learn from.
-        rng : numpy.random.Generator
-            Source of the first weights and of the order of the batches.
-
-        Raises
-        ------
-        FitSkipped
-            If none of `rows` has an earlier review of its card (and at most 64 of them), or the
-            weights to start from were learned from this user.
-        FitError
-            If the loss or a parameter stopped being a number.
+        Only the reviews before each of `rows` on its card are read; `rng` draws the first weights
+        and the order of the batches. Raise `FitSkipped` if none of `rows` has an earlier review of
+        its card (and at most 64 of them), or the weights to start from were learned from this user;
+        raise `FitError` if the loss or a parameter stopped being a number.
         """
         return last_of(self._steps(reviews, rows, rng))()
 

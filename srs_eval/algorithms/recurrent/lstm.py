@@ -125,12 +125,8 @@ class Lstm(Algorithm):
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
         """Learn from the outcomes of `rows`.
 
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews, or the start was learned from this user.
-        FitError
-            If the loss or a weight is not finite.
+        Raise `FitSkipped` if there are no training reviews, or the start was learned from this
+        user; raise `FitError` if the loss or a weight is not finite.
         """
         if not len(rows):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
