@@ -62,27 +62,16 @@ class TorchMaths:
 
 
 class Oracle(NamedTuple):
-    """What must come out.
+    """What must come out."""
 
-    Attributes
-    ----------
-    weight : float64 [rows]
-        As given, and 0 where p is too near to 0 or 1.
-    loss, gradient, information
-        Weighted log loss, its gradient by reverse mode, Fisher information.
-    shares : float64 [parameters]
-        Sum of the absolute values of the reviews' parts of the gradient: what rounding
-        errors are proportional to.
-    nearest_kink : float
-        See `TorchMaths`.
-    """
-
-    weight: NDArray[np.float64]
+    weight: NDArray[np.float64]  # [rows]: As given, and 0 where p is too near to 0 or 1
     loss: float
-    gradient: NDArray[np.float64]
-    information: NDArray[np.float64]
+    gradient: NDArray[np.float64]  # By reverse mode
+    information: NDArray[np.float64]  # Of Fisher
+    # [parameters]: Sum of the absolute values of the reviews' parts of the gradient, which
+    # rounding errors are proportional to
     shares: NDArray[np.float64]
-    nearest_kink: float
+    nearest_kink: float  # See `TorchMaths`
 
 
 def predictions(m: TorchMaths, equations: Equations, w: Value, reviews: Reviews) -> Value:
