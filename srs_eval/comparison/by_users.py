@@ -65,11 +65,20 @@ def extremes(
     scores: FloatArray, users: Sequence[User], baseline: int, *, sign: float = 1.0
 ) -> list[Extremes]:
     """List the users for whom each model differs most from the baseline, in each direction."""
-    found = []
-    for gap in (scores - scores[:, [baseline]]).T:
-        loss = sign * gap
-        order = np.argsort(loss, kind="stable")[: np.count_nonzero(~np.isnan(loss))].tolist()
-        gains = [(users[n], float(gap[n])) for n in order[:FLIPS] if loss[n] < 0]
-        losses = [(users[n], float(gap[n])) for n in order[::-1][:FLIPS] if loss[n] > 0]
-        found.append(Extremes(tuple(gains), tuple(losses)))
-    return found
+    return [extremes_of(gap, users, sign=sign) for gap in (scores - scores[:, [baseline]]).T]
+
+
+def extremes_of(gap: FloatArray, users: Sequence[User], *, sign: float = 1.0) -> Extremes:
+    """List the users with the largest differences in each direction."""
+    loss = sign * gap
+    known = np.flatnonzero(~np.isnan(loss))
+    if len(known) > 2 * FLIPS:  # sorts only those at the ends, and what ties with them
+        values = loss[known]
+        ends = np.partition(values, (FLIPS - 1, -FLIPS))
+        known = known[(values <= ends[FLIPS - 1]) | (values >= ends[-FLIPS])]
+    order = known[np.argsort(loss[known], kind="stable")]
+    first, last = order[:FLIPS].tolist(), order[::-1][:FLIPS].tolist()
+    return Extremes(
+        tuple((users[n], float(gap[n])) for n in first if loss[n] < 0),
+        tuple((users[n], float(gap[n])) for n in last if loss[n] > 0),
+    )

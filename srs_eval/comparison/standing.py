@@ -73,10 +73,9 @@ class Standing:
 
     def mirrored(self) -> Standing:
         """Return the standing of the other model against this one."""
-        counts = self.counts
         return Standing(
             self.difference.mirrored(),
-            SignTest(counts.worse, counts.better, counts.tied),
+            self.counts.mirrored(),
             self.average.mirrored(0.0),
             self.users.mirrored(1.0),
         )

@@ -19,6 +19,7 @@ from srs_eval.nouns.when import IN_WORDS
 from srs_eval.site.folder import copy_files, whole_site
 from srs_eval.site.raw import write_means, write_submission
 from srs_eval.site.scripts import write_pairs, write_scripts
+from srs_eval.site.standings import Differences
 from srs_eval.site.view import MEANINGS, Model, View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
@@ -113,8 +114,9 @@ def _write_board(
         folder / "compare.html", "compare", title="Two models compared", root="..", crumbs=crumbs
     )
     crumbs = [(name, f"../{address}") for name, address in crumbs]
+    differences = {metric: Differences(verdict) for metric, verdict in shown.verdicts.items()}
     for model in shown.models:
-        write_pairs(model, shown, folder)
+        write_pairs(model, differences, folder)
         write_submission(model, folder / "raw")
         _write(
             folder / "models" / f"{model.submission.name}.html",

@@ -68,6 +68,10 @@ class SignTest(NamedTuple):
             return 1.0 if self.tied else math.nan
         return min(1.0, 2 * float(bdtr(min(self.better, self.worse), differ, 0.5)))
 
+    def mirrored(self) -> SignTest:
+        """Return the counts of the other model against this one."""
+        return SignTest(self.worse, self.better, self.tied)
+
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Compute the interval of the share; NaN if there are only ties.
 
