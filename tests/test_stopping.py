@@ -31,6 +31,10 @@ def command():
 END = "\nstopping.run(command)\n"
 # What a command does, its exit status, and whether it is said to be interrupted.
 PROGRAMS = {
+    "in a library that is then astray": (
+        "try: interrupt()\n    except BaseException: pass\n    return None.missing",
+        130,
+    ),
     "in a finaliser": ("Dropping(); return go_on()", 130),
     "in a weak reference": (
         "thing = type('Thing', (), {})()\n"

@@ -47,6 +47,10 @@ def run(command: Callable[[], int]) -> NoReturn:
             _stop_listening(end.code)
             raise
         status = _say_stopped()
+    except Exception:
+        if not is_requested():
+            raise
+        status = _say_stopped()  # of a library that a request has left in disorder
     _stop_listening(status)
     sys.exit(status)
 
