@@ -206,7 +206,7 @@ def _sorted(
             given[key] = [*(given.get(key) or ()), value]
         elif value and key in places:
             given[key] = value
-        elif has_overrides and (sign or not places):
+        elif has_overrides and (not places or (sign and not _path(word).exists())):
             given.setdefault("overrides", []).append(word)
         elif sign and not _path(word).exists():
             hint = suggestion(key, keys, form="{}=", otherwise=f"; there are {', '.join(keys)}")

@@ -63,7 +63,8 @@ def _merged(place: Place, options: list[str]) -> int:
         here = Path(hydra.runtime.cwd)
     last = [*options, "resume=true", f"shard={ALL}"]
     if not place.is_remote:
-        last.append(f"{_FOLDER}={place.local.resolve()}")
+        quoted = str(place.local.resolve()).replace("'", "\\'")
+        last.append(f"{_FOLDER}='{quoted}'")
     keys = {word.partition("=")[0].lstrip("+") for word in last}
     kept = [word for word in given if word.partition("=")[0].lstrip("+") not in keys]
     before = Path.cwd()

@@ -145,7 +145,7 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
 ) -> None:
     (here.folder / "empty").mkdir()
     assert merge(["empty"]) == merge([]) == 2
-    order = ("b", "a", "c")
+    order = ("b", "a", "c=d's")
     for name in order:
         for shard in ("1_of_2", "2_of_2"):
             folder = here.folder / name / "shards" / shard / ".hydra"
@@ -163,9 +163,10 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
     monkeypatch.setattr(run, "command", carry_out)
     assert merge([*order, "figures=false"]) == 1
     last = ["figures=false", "resume=true", "shard=all"]
+    folders = [str(here.folder.resolve() / name).replace("'", "\\'") for name in order]
     assert carried_out == [
-        (name, [f"algo={name}", *last, f"hydra.run.dir={here.folder.resolve() / name}"])
-        for name in order
+        (name, [f"algo={name}", *last, f"hydra.run.dir='{folder}'"])
+        for name, folder in zip(order, folders, strict=True)
     ]
     assert Path.cwd() == here.folder
 
