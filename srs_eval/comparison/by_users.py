@@ -26,8 +26,6 @@ def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
     Ties count half. Users without a score of either model are left out of that pair; a pair without
     users is NaN.
 
-    Examples
-    --------
     >>> superiority_matrix(np.array([[0.3, 0.35], [0.4, 0.4], [0.5, 0.6]])).tolist()[0]
     [0.5, 0.8333333333333334]
     """
