@@ -56,7 +56,8 @@ def test_the_descent_is_that_of_the_definition_step_by_step(alpha):
     loss = HlrDuolingo(alpha=alpha).loss(REVIEWS, ROWS)
     weights = [0.0, 0.0, 0.0]
     for n, review in enumerate(np.random.default_rng(0).permutation(len(ROWS))):
-        x, t = loss.inputs[review], loss.elapsed[review]
+        right, wrong = history_of(ROWS[review])
+        x, t = (math.sqrt(1 + right), math.sqrt(1 + wrong), 1.0), REVIEWS.elapsed[ROWS[review]]
         p, h = loss.outcome[review], loss.days[review]
         found_h = within(2.0 ** sum(w * f for w, f in zip(weights, x, strict=True)))
         found_p = min(max(2.0 ** (-t / found_h), 0.0001), 0.9999)
