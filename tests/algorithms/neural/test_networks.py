@@ -11,7 +11,7 @@ import pytest
 import torch
 from golden_logs import log_of_all_histories
 
-from srs_eval.algorithms.neural.fitting import recency
+from srs_eval.algorithms.neural.fitting import near, recency
 from srs_eval.algorithms.neural.gru import Gru
 from srs_eval.algorithms.neural.gru_curves import GruCurves
 from srs_eval.algorithms.neural.gru_p import GruP
@@ -200,6 +200,12 @@ def test_recent_reviews_weigh_more_where_the_recipe_says_so():
     assert weight.mean() == pytest.approx(1)
     assert weight[-1] / weight[0] == pytest.approx(7.49)
     assert (recency(3, Recipe(1, 1, 0.1)) == 1).all()
+
+
+def test_what_pulls_towards_a_centre_is_the_squared_distance_to_it():
+    moved = [torch.tensor([1.0, 4.0]), torch.tensor([[2.0]])]
+    centre = [torch.tensor([0.0, 1.0]), torch.tensor([[-3.0]])]
+    assert float(near(moved, centre, 0.5)) == 0.5 * (1 + 9 + 25)
 
 
 def test_gru_weights_start_orthogonal_with_no_bias():
