@@ -17,13 +17,14 @@ from omegaconf import DictConfig
 
 # Whatever is wrong for all shows with these.
 QUICK = {"avg", "fsrs6", "hlr"}
+LONG = {"forecast", "lstm"}
 CLASSES = {config_of(name)["_target_"]: name for name in reversed(NAMES)}
 
 
 def tier(name, promise):
     if name not in CLASSES.values():
         return pytest.mark.nightly
-    long = promise is honest or ".neural." in config_of(name)["_target_"]
+    long = promise is honest or name in LONG or ".neural." in config_of(name)["_target_"]
     return pytest.mark.slow if long and name not in QUICK else ()
 
 
