@@ -77,7 +77,7 @@ def table_of(words: tuple[str, ...]) -> pd.DataFrame:
 
 
 def told(form: str, table: pd.DataFrame, folder: Path) -> ReviewLogError | None:
-    """Read the first user, who is the one with something wrong; return what is told of it."""
+    """Read the first user, who is the one with something wrong; return the error."""
     try:
         source = source_of(form, table, folder)
         log = source.read(source.users()[0])

@@ -80,7 +80,7 @@ def test_rows_that_are_no_answers_are_counted_and_their_intervals_joined(
     assert got.left_out == {"rating outside 1 to 4": left_out}
 
 
-# Changes of a log, and kind, column and rows of what is told of it.
+# Changes of a log, and kind, column and rows of the error.
 BAD = [
     ({"rating": [1, 2, None, 3, 4]}, ("missing", "rating", (3,))),
     ({"rating": 0}, ("empty", "rating", ())),
