@@ -12,7 +12,7 @@ from srs_eval.algorithms.combined.blend import Blend, Recalibration
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.nouns import Learned
+from srs_eval.nouns import Learned, has_curve
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 
 TASK = trial_task(same_day=False)
@@ -105,7 +105,7 @@ def test_it_says_of_itself_what_the_other_algorithm_says():
     assert model.parameters[2:] == model.model.parameters
     assert np.isnan(model.learned.standard_errors[:2]).all()
     assert model.learned.standard_errors[2:] == model.model.learned.standard_errors
-    assert not hasattr(fitted(Blend(MovingAverage())), "predict_at")
+    assert not has_curve(fitted(Blend(MovingAverage())))
     assert fitted(Blend(Constant())).learned == Learned()
 
 
