@@ -14,9 +14,8 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, Feature
 from srs_eval.algorithms.sessions.forecast import Forecast
-from srs_eval.algorithms.sessions.kalman import learn_weights
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.algorithms.sessions.walk import walk
+from srs_eval.algorithms.sessions.walk import learn_weights, walk
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
