@@ -78,7 +78,7 @@ class MemoryModel(Protocol):
 
 
 @runtime_checkable
-class CurveModel(MemoryModel, Protocol):
+class CurveModel(Protocol):
     """What a memory model with a forgetting curve has besides.
 
     A class of which only some models have a curve declares in an attribute `has_curve` whether
@@ -99,7 +99,11 @@ class CurveModel(MemoryModel, Protocol):
         """
 
 
-def has_curve(model: MemoryModel) -> TypeGuard[CurveModel]:
+class _Curved(MemoryModel, CurveModel, Protocol):
+    """Both at once."""
+
+
+def has_curve(model: MemoryModel) -> TypeGuard[_Curved]:
     """Return whether a model has a forgetting curve."""
     return isinstance(model, CurveModel) and getattr(model, "has_curve", True)
 
