@@ -25,9 +25,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 EXPORT = Path(__file__).parents[1] / "docs" / "export.md"
 PUBLISHED = {
     len(equations.parameters): equations.parameters.defaults
-    for equations in (
-        *(Fsrs45Equations(), Fsrs5Equations(), Fsrs6Equations(), Fsrs7Equations()),
-    )
+    for equations in (*(Fsrs45Equations(), Fsrs5Equations(), Fsrs6Equations(), Fsrs7Equations()),)
 }
 
 
