@@ -8,8 +8,7 @@ from srs_eval.metrics.score import score
 
 METRIC = {metric.name: metric for metric in full_panel()}
 auc, brier, log_loss, smece, smece_exact, ece = (
-    METRIC[name].of_outcomes
-    for name in ("auc", "brier", "log_loss", "smece", "smece_exact", "ece")
+    METRIC[name].of_outcomes for name in ("auc", "brier", "log_loss", "smece", "smece_exact", "ece")
 )
 
 
