@@ -20,9 +20,8 @@ from workloads import Workload, standard_workloads
 from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.sessions.forecast import Forecast
-from srs_eval.algorithms.sessions.kalman import learn_weights
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.algorithms.sessions.walk import walk
+from srs_eval.algorithms.sessions.walk import learn_weights, walk
 from srs_eval.nouns import Algorithm
 
 SMALL = {"features": "small", "width": 0.03, "level_width": 0.03}

@@ -23,7 +23,6 @@ from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
 from srs_eval.nouns import (
     REVIEW_COLUMNS,
-    CurveModel,
     Fit,
     IntArray,
     MemoryModel,
@@ -31,6 +30,7 @@ from srs_eval.nouns import (
     Source,
     Task,
     User,
+    has_curve,
 )
 from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
@@ -153,7 +153,7 @@ class FittedModels(Shown):
             raise ConfigError(f"days={days!r}: expected numbers of days, 0 or more")
         parts = []
         for log, model, task in self._tasks(data, options):
-            if not isinstance(model, CurveModel):
+            if not has_curve(model):
                 raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
             reviews, rows = with_next_reviews(task.reviews)
             p = np.array(model.predict_at(reviews, rows, np.tile(asked, (len(rows), 1))))

@@ -18,7 +18,6 @@ from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import (
     Algorithm,
-    CurveModel,
     FloatArray,
     Fold,
     IntArray,
@@ -26,6 +25,7 @@ from srs_eval.nouns import (
     Reviews,
     Task,
     WarmStarting,
+    has_curve,
 )
 from srs_eval.text.frames import own_frames
 
@@ -160,7 +160,7 @@ def raised(error: Exception) -> str:
 
 def curve_of(model: MemoryModel) -> Curve | None:
     """Return the forgetting curve of a model, which returns copies; None if it has none."""
-    if not isinstance(model, CurveModel):
+    if not has_curve(model):
         return None
     return lambda reviews, rows, elapsed: np.array(model.predict_at(reviews, rows, elapsed))
 

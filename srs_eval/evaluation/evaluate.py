@@ -36,7 +36,6 @@ from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
     REVIEW_COLUMNS,
     Algorithm,
-    CurveModel,
     Curves,
     EvaluationProtocol,
     Fit,
@@ -52,6 +51,7 @@ from srs_eval.nouns import (
     Task,
     User,
     WarmStarting,
+    has_curve,
 )
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
 
@@ -245,7 +245,7 @@ class EvaluateUser:
         folds = len(task.folds)
         share = self.curves * (fold.number + 1) // folds - self.curves * fold.number // folds
         size = min(len(fold.test), share)
-        if size == 0 or not isinstance(model, CurveModel):
+        if size == 0 or not has_curve(model):
             return None
         tested = np.concatenate([other.test for other in task.folds])
         times, weights = sample_elapsed(task.reviews.elapsed[tested], k=_CURVE_TIMES)

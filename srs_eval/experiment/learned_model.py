@@ -10,7 +10,7 @@ from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.headline import HEADLINE
-from srs_eval.nouns import CurveModel, Fit, Predictions
+from srs_eval.nouns import Fit, Predictions, has_curve
 from srs_eval.nouns.predictions import select
 from srs_eval.results.result import Result
 from srs_eval.tracking.items import Item, LearnedModel, Tag
@@ -63,7 +63,7 @@ def _check(plan: Plan, result: Result, fit: Fit) -> tuple[bool, Predictions]:
     task = experiment.protocol(log, same_day=experiment.algorithm.same_day)
     options, whole_days = plan.about.options["algo"], task.reviews.whole_days
     model = rebuilt_model(options, fit.parameters, fit.parts, whole_days=whole_days)
-    if not isinstance(model, CurveModel):
+    if not has_curve(model):
         raise ConfigError(f"{label} has no forgetting curve")
     (fold,) = [fold for fold in task.folds if fold.number == fit.fold]
     saved = result.predicted.read(fit.user, curves=False)

@@ -17,6 +17,7 @@ from srs_eval.nouns.protocols import (
     SeenUser as SeenUser,
     Source as Source,
     WarmStarting as WarmStarting,
+    has_curve as has_curve,
 )
 from srs_eval.nouns.values import (
     GROUPS as GROUPS,

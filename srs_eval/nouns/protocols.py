@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -79,7 +79,11 @@ class MemoryModel(Protocol):
 
 @runtime_checkable
 class CurveModel(Protocol):
-    """What a memory model with a forgetting curve has besides."""
+    """What a memory model with a forgetting curve has besides.
+
+    A class of which only some models have a curve declares in an attribute `has_curve` whether
+    one has; see `has_curve`.
+    """
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, the history staying as it is.
@@ -93,6 +97,15 @@ class CurveModel(Protocol):
         -------
         p : float [len(rows), k], in (0, 1)
         """
+
+
+class _Curved(MemoryModel, CurveModel, Protocol):
+    """Both at once."""
+
+
+def has_curve(model: MemoryModel) -> TypeGuard[_Curved]:
+    """Return whether a model has a forgetting curve."""
+    return isinstance(model, CurveModel) and getattr(model, "has_curve", True)
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import GROUPS
+from srs_eval.nouns import GROUPS, has_curve
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 TASK = trial_task(same_day=False)
@@ -83,7 +83,7 @@ def test_it_is_honest_where_there_are_groups(base):
     assert algorithm.sees_truth == base.sees_truth
     assert len(fitted(algorithm).models) > 1
     check_algorithm(algorithm, TASK)
-    assert hasattr(fitted(algorithm), "predict_at") == (base.when == "previous_review")
+    assert has_curve(fitted(algorithm)) == (base.when == "previous_review")
 
 
 def test_refits_start_from_the_group_or_from_the_whole():

@@ -14,12 +14,12 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, Feature
 from srs_eval.algorithms.sessions.forecast import Forecast
-from srs_eval.algorithms.sessions.kalman import learn_weights
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.algorithms.sessions.walk import walk
+from srs_eval.algorithms.sessions.walk import learn_weights, walk
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.nouns import has_curve
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.tables import fits_table, read_fits
 
@@ -378,4 +378,4 @@ def test_the_curve_of_a_forecast_falls():
     elapsed = np.tile(days, (len(FOLD.test), 1))
     curve = model.predict_at(REVIEWS, FOLD.test, elapsed)
     assert (np.diff(curve, axis=1) <= 1e-12).all()
-    assert not hasattr(fitted(Forecast(SessionFilter(Hlr()))), "predict_at")
+    assert not has_curve(fitted(Forecast(SessionFilter(Hlr()))))

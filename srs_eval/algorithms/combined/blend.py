@@ -12,9 +12,10 @@ import numpy as np
 from scipy.special import expit
 
 from srs_eval.algorithms.combined.wrapping import (
+    Asked,
+    Combination,
     Wrapper,
     as_part,
-    curve_of,
     fitted,
     learned_by,
     log_odds,
@@ -26,7 +27,6 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
-    CurveModel,
     FloatArray,
     IntArray,
     Learned,
@@ -120,7 +120,7 @@ class Recalibration:
 
 
 @dataclass(frozen=True, slots=True)
-class BlendModel:
+class BlendModel(Combination):
     """A fitted model and where its recalibration stands after the training reviews."""
 
     model: MemoryModel  # What is recalibrated
@@ -133,15 +133,18 @@ class BlendModel:
         """Bias and slope after training, and the parameters of the model."""
         return (*self.recalibration.state[:2], *self.model.parameters)
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict each of `rows`, having learned from all answers since training before it.
+    def made_of(self) -> tuple[MemoryModel]:
+        return (self.model,)
+
+    def answer(self, asked: Asked) -> Vector:
+        """Recalibrate what the model predicts by all answers since training before each row.
 
         Those are the answers of all reviews that came some time after the one before on their
-        card, whether they are among `rows` or not.
+        card, whether they are among the rows or not.
         """
-        moved = self._moved(reviews, rows)
-        p = self.model.predict(reviews, rows)
-        return uncertain(expit(moved[:, 0] + moved[:, 1] * log_odds(p)))
+        bias, slope = self._moved(asked.reviews, asked.rows).T
+        # A row of the transpose is a column of curves.
+        return uncertain(expit(bias + slope * log_odds(asked.by(self.model)).T)).T
 
     def _moved(self, reviews: Reviews, rows: IntArray) -> Matrix:
         """Bias and slope at each of `rows`."""
@@ -158,17 +161,6 @@ class BlendModel:
                 p, reviews.recalled[begin:], answered, reviews.day[begin:]
             )
         return moved[rows]
-
-
-@dataclass(frozen=True, slots=True)
-class BlendCurves(BlendModel):
-    """The same of a model with a forgetting curve."""
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Predict recall at other elapsed times; history and recalibration stay as they are."""
-        moved = self._moved(reviews, rows)[:, None]
-        given = log_odds(curve_of(self.model, reviews, rows, elapsed))
-        return uncertain(expit(moved[..., 0] + moved[..., 1] * given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +255,9 @@ def _followed_on(
 
 
 def _blended(model: MemoryModel, recalibration: Recalibration, rows: IntArray) -> BlendModel:
-    kind = BlendCurves if isinstance(model, CurveModel) else BlendModel
     record = learned_by(model)
     errors = (np.nan, np.nan, *record.standard_errors) if record.standard_errors else ()
     # the parameters of the model itself follow bias and slope
     _, *parts = as_part(model, Part("base", "base"))
     learned = replace(record, standard_errors=errors, parts=tuple(parts))
-    return kind(model, recalibration, int(rows.max(initial=-1)), learned)
+    return BlendModel(model, recalibration, int(rows.max(initial=-1)), learned)

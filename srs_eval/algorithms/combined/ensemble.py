@@ -10,12 +10,13 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.special import expit
 
 from srs_eval.algorithms.combined.wrapping import (
+    Asked,
+    Combination,
     Combined,
     as_part,
     as_seen_by,
-    curve_of,
     fitted,
-    learned_by,
+    learned_together,
     log_odds,
     require_algorithm,
 )
@@ -25,8 +26,6 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
-    CurveModel,
-    FloatArray,
     IntArray,
     Learned,
     Matrix,
@@ -45,7 +44,7 @@ _TO_SHARES, _TO_EQUAL = 300.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class EnsembleModel:
+class EnsembleModel(Combination):
     """The weighted mean of the log-odds of several fitted models."""
 
     # What the models were learned by, which says what each may see
@@ -54,22 +53,13 @@ class EnsembleModel:
     parameters: tuple[float, ...]  # Weights, which sum to 1
     learned: Learned = field(default_factory=Learned)  # Records of the fits of the models
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict recall at each of `rows` by all models, and average their log-odds."""
+    def made_of(self) -> tuple[MemoryModel, ...]:
+        return self.models
+
+    def answer(self, asked: Asked) -> Vector:
+        """Ask all models, and average their log-odds."""
         given = [
-            log_odds(model.predict(*as_seen_by(algorithm, reviews, rows)))
-            for algorithm, model in zip(self.algorithms, self.models, strict=True)
-        ]
-        return uncertain(expit(np.tensordot(self.parameters, given, axes=1)))
-
-
-@dataclass(frozen=True, slots=True)
-class EnsembleCurves(EnsembleModel):
-    """The same of models that all have a forgetting curve."""
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        given = [
-            log_odds(curve_of(model, *as_seen_by(algorithm, reviews, rows), elapsed))
+            log_odds(asked.seen_by(algorithm).by(model))
             for algorithm, model in zip(self.algorithms, self.models, strict=True)
         ]
         return uncertain(expit(np.tensordot(self.parameters, given, axes=1)))
@@ -148,40 +138,21 @@ class Ensemble(Combined):
             fitted(member, *as_seen_by(member, reviews, rows), rng, model)
             for member, model in zip(members, earlier, strict=True)
         )
-        records = {name: learned_by(m) for name, m in zip(self.members, models, strict=True)}
-        notes = [f"{name}: {learned.note}" for name, learned in records.items() if learned.note]
-        learned = Learned(
-            note="; ".join([*([note] if note else []), *notes]),
-            fallback=bool(note) or any(learned.fallback for learned in records.values()),
-            parts=self._parts(models, len(rows)),
-            converged=all(learned.converged for learned in records.values()),
-        )
-        return self._averaged(models, tuple(weights.tolist()), learned)
-
-    def _parts(self, models: tuple[MemoryModel, ...], n_train: int) -> tuple[Part, ...]:
-        parts: list[Part] = []
-        for name, model in zip(self.members, models, strict=True):
-            parts += as_part(model, Part(name, f"members.{name}", n_train=n_train))
-        return tuple(parts)
+        parts = [
+            part
+            for name, model in zip(self.members, models, strict=True)
+            for part in as_part(model, Part(name, f"members.{name}", n_train=len(rows)))
+        ]
+        named = dict(zip(self.members, models, strict=True))
+        learned = learned_together(named, tuple(parts), note, fallback=bool(note))
+        return EnsembleModel(members, models, tuple(weights.tolist()), learned)
 
     def assembled(
         self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
     ) -> EnsembleModel:
         """Build the fitted ensemble again, from its weights and the models of its members."""
-        return self._averaged(tuple(models[name] for name in self.members), tuple(parameters))
-
-    def _averaged(
-        self,
-        models: tuple[MemoryModel, ...],
-        weights: tuple[float, ...],
-        learned: Learned | None = None,
-    ) -> EnsembleModel:
-        kind = (
-            EnsembleCurves
-            if all(isinstance(model, CurveModel) for model in models)
-            else EnsembleModel
-        )
-        return kind(self.combined, models, weights, learned or Learned())
+        fits = tuple(models[name] for name in self.members)
+        return EnsembleModel(self.combined, fits, tuple(parameters))
 
     def _weights(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator

@@ -11,11 +11,12 @@ import numpy as np
 
 from srs_eval.algorithms.combined.pooling import FitsNear, Pooling, choose_pooling, near
 from srs_eval.algorithms.combined.wrapping import (
+    Asked,
+    Combination,
     Wrapper,
     as_part,
-    curve_of,
     fitted,
-    learned_by,
+    learned_together,
     require_algorithm,
 )
 from srs_eval.algorithms.options import require_choice
@@ -23,13 +24,12 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     GROUPS,
     Algorithm,
-    CurveModel,
-    FloatArray,
     IntArray,
     Learned,
     MemoryModel,
     Part,
     Reviews,
+    Vector,
 )
 
 Group = Literal["deck", "preset", "note_type", "template"]
@@ -48,7 +48,7 @@ def groups_of(reviews: Reviews, group: Group) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
-class PerGroupModel:
+class PerGroupModel(Combination):
     """A model of all reviews, and those of the groups that have enough of them."""
 
     group: Group  # {"deck", "preset", "note_type", "template"}
@@ -62,30 +62,17 @@ class PerGroupModel:
         """None: each group has its own, which are in `learned.parts`."""
         return ()
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict each of `rows` by the model of its group, or else by that of all reviews."""
-        p = np.empty(len(rows))
-        for model, some in self._parts(reviews, rows):
-            p[some] = model.predict(reviews, rows[some])
-        return p
+    def made_of(self) -> tuple[MemoryModel, ...]:
+        return (self.whole, *self.models.values())
 
-    def _parts(self, reviews: Reviews, rows: IntArray) -> list[tuple[MemoryModel, IntArray]]:
-        """Return which of `rows` each model predicts."""
-        groups = groups_of(reviews, self.group)[rows]
-        own = np.isin(groups, list(self.models))
-        parts = [(model, np.flatnonzero(groups == group)) for group, model in self.models.items()]
-        parts.append((self.whole, np.flatnonzero(~own)))
-        return [(model, some) for model, some in parts if len(some)]
-
-
-@dataclass(frozen=True, slots=True)
-class PerGroupCurves(PerGroupModel):
-    """The same of models with forgetting curves."""
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        p = np.empty(np.shape(elapsed))
-        for model, some in self._parts(reviews, rows):
-            p[some] = curve_of(model, reviews, rows[some], elapsed[some])
+    def answer(self, asked: Asked) -> Vector:
+        """Ask the model of the group of each row, or else that of all reviews."""
+        groups = groups_of(asked.reviews, self.group)[asked.rows]
+        parts = [(model, groups == group) for group, model in self.models.items()]
+        p = asked.unanswered()
+        for model, some in [*parts, (self.whole, ~np.isin(groups, list(self.models)))]:
+            if some.any():
+                p[some] = asked.of(some).by(model)
         return p
 
 
@@ -186,7 +173,9 @@ class PerGroup(Wrapper):
         if getattr(reviews, self.group) is None:
             verdict = f"the log has no {_LABEL[self.group]} of a card: one fit for all"
         parts = self._parts(reviews, whole, models, rows_of, len(rows))
-        return self._grouped(whole, models, self._told(whole, models, parts, verdict, is_fallback))
+        named = {"": whole, **{f"{self.group} {name}": model for name, model in models.items()}}
+        learned = learned_together(named, parts, verdict, fallback=is_fallback)
+        return PerGroupModel(self.group, whole, models, learned)
 
     def _separate(
         self,
@@ -255,37 +244,7 @@ class PerGroup(Wrapper):
         """Build the fitted model again, from those of its groups."""
         groups = {name: model for name, model in models.items() if name != ALL}
         of_groups = {int(name.removeprefix(self.group)): model for name, model in groups.items()}
-        return self._grouped(models[ALL], of_groups, Learned())
-
-    def _grouped(
-        self, whole: MemoryModel, models: Mapping[int, MemoryModel], learned: Learned
-    ) -> PerGroupModel:
-        curves = all(isinstance(model, CurveModel) for model in (whole, *models.values()))
-        kind = PerGroupCurves if curves else PerGroupModel
-        return kind(self.group, whole, models, learned)
-
-    def _told(
-        self,
-        whole: MemoryModel,
-        models: Mapping[int, MemoryModel],
-        parts: tuple[Part, ...],
-        verdict: str,
-        is_fallback: bool,  # noqa: FBT001
-    ) -> Learned:
-        """Return the verdict and the notes of all fits."""
-        of_groups = [
-            f"{self.group} {name}: {note}"
-            for name, model in models.items()
-            if (note := learned_by(model).note)
-        ]
-        all_models = (whole, *models.values())
-        notes = [verdict, learned_by(whole).note, *of_groups]
-        return Learned(
-            note="; ".join(note for note in notes if note),
-            fallback=is_fallback or any(learned_by(model).fallback for model in all_models),
-            parts=parts,
-            converged=all(learned_by(model).converged for model in all_models),
-        )
+        return PerGroupModel(self.group, models[ALL], of_groups)
 
     def _parts(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.algorithms.combined.wrapping import as_seen_by, curve_of, fitted, log_odds
+from srs_eval.algorithms.combined.wrapping import Asked, as_seen_by, fitted, log_odds
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews, Vector
 
@@ -45,14 +45,13 @@ class Stages:
                 z[rows] = log_odds(_checked(p))
         return z
 
-    def log_odds_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Return log-odds of recall at other elapsed times, of models with a forgetting curve."""
-        z = np.zeros(np.shape(elapsed))
-        for model, begin, end in self.segments(reviews):
-            some = (rows >= begin) & (rows < end)
+    def log_odds_of(self, asked: Asked) -> Vector:
+        """Return log-odds of recall that are asked for, each by the fit of its segment."""
+        z = asked.unanswered()
+        for model, begin, end in self.segments(asked.reviews):
+            some = (asked.rows >= begin) & (asked.rows < end)
             if some.any():
-                seen = as_seen_by(self.algorithm, reviews, rows[some])
-                z[some] = log_odds(_checked(curve_of(model, *seen, elapsed[some])))
+                z[some] = log_odds(_checked(asked.of(some).seen_by(self.algorithm).by(model)))
         return z
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logit
@@ -11,6 +12,7 @@ from scipy.special import logit
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import (
     Algorithm,
+    BoolArray,
     CurveModel,
     FloatArray,
     IntArray,
@@ -21,6 +23,7 @@ from srs_eval.nouns import (
     Vector,
     WarmStarting,
     When,
+    has_curve,
     latest,
     when_of,
 )
@@ -79,6 +82,62 @@ class Wrapper(Combined):
         return (self.base,)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Rows of a log to be predicted, at their own elapsed times or at others."""
+
+    reviews: Reviews
+    rows: IntArray
+    elapsed: FloatArray | None = None  # [rows, k]: Other days since the card's previous review
+
+    def by(self, model: MemoryModel) -> FloatArray:
+        """Ask a model: probabilities [rows], or [rows, k] along its forgetting curve."""
+        if self.elapsed is None:
+            return model.predict(self.reviews, self.rows)
+        assert isinstance(model, CurveModel)
+        return model.predict_at(self.reviews, self.rows, self.elapsed)
+
+    def seen_by(self, algorithm: Algorithm) -> Asked:
+        """Ask for the same of the log that a model of an algorithm may see."""
+        return Asked(*as_seen_by(algorithm, self.reviews, self.rows), self.elapsed)
+
+    def of(self, some: IntArray | BoolArray) -> Asked:
+        """Ask for some of the rows."""
+        elapsed = None if self.elapsed is None else self.elapsed[some]
+        return Asked(self.reviews, self.rows[some], elapsed)
+
+    def unanswered(self) -> Vector:
+        """Return 0 for each probability that is asked for."""
+        return np.zeros(len(self.rows) if self.elapsed is None else np.shape(self.elapsed))
+
+
+class Combination(ABC):
+    """Base of models made of other models, which predict reviews and curves in the same way."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def made_of(self) -> Iterable[MemoryModel]:
+        """Return the other models."""
+
+    @abstractmethod
+    def answer(self, asked: Asked) -> FloatArray:
+        """Return the probabilities that are asked for, of what the other models predict."""
+
+    @property
+    def has_curve(self) -> bool:
+        """Whether all of the other models have a forgetting curve."""
+        return all(map(has_curve, self.made_of()))
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict recall at each of `rows`."""
+        return self.answer(Asked(reviews, rows))
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times [len(rows), k], the history staying as it is."""
+        return self.answer(Asked(reviews, rows, elapsed))
+
+
 def require_algorithm(owner: str, option: str, value: object) -> None:
     """Raise unless `value` is an algorithm."""
     if undeclared(value) or not callable(getattr(value, "fit", None)):
@@ -101,14 +160,6 @@ def fitted(
     return algorithm.refit(reviews, rows, rng, previous)
 
 
-def curve_of(
-    model: MemoryModel, reviews: Reviews, rows: IntArray, elapsed: FloatArray
-) -> FloatArray:
-    """Return the forgetting curve of a model that has one."""
-    assert isinstance(model, CurveModel)
-    return model.predict_at(reviews, rows, elapsed)
-
-
 def log_odds(p: FloatArray) -> Vector:
     """Return log-odds, clipped at ±20."""
     return np.clip(logit(np.asarray(p, np.float64)), -_MOST, _MOST)
@@ -118,6 +169,26 @@ def learned_by(model: MemoryModel) -> Learned:
     """Return what a model records about its fit."""
     learned = getattr(model, "learned", None)
     return learned if isinstance(learned, Learned) else Learned()
+
+
+def learned_together(
+    models: Mapping[str, MemoryModel],
+    parts: tuple[Part, ...],
+    note: str = "",
+    *,
+    fallback: bool = False,
+) -> Learned:
+    """Record fits as one; their notes follow `note`, each after the name of its model if any."""
+    records = {name: learned_by(model) for name, model in models.items()}
+    notes = [
+        f"{name}: {told.note}" if name else told.note for name, told in records.items() if told.note
+    ]
+    return Learned(
+        note="; ".join([*([note] if note else []), *notes]),
+        fallback=fallback or any(told.fallback for told in records.values()),
+        parts=parts,
+        converged=all(told.converged for told in records.values()),
+    )
 
 
 def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:

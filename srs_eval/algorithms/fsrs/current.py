@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.combined.per_group import PerGroupCurves
+from srs_eval.algorithms.combined.per_group import PerGroupModel
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.nouns import Algorithm, IntArray, Reviews
@@ -78,8 +78,8 @@ class CurrentParameters(Algorithm):
         """Whether they may have been fitted to the rows that score them: all but default ones."""
         return not all(np.allclose(w, DEFAULTS, rtol=1e-5) for w in self.presets.values())
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupCurves:
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Return the model with the given parameters."""
         equations = Fsrs6Equations()
         models = {number: RecurrentModel(equations, w) for number, w in self.presets.items()}
-        return PerGroupCurves("preset", RecurrentModel(equations, DEFAULTS), models)
+        return PerGroupModel("preset", RecurrentModel(equations, DEFAULTS), models)

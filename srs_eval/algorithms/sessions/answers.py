@@ -137,6 +137,11 @@ class Answers:
         """Days since the card's review before each."""
         return self.reviews.elapsed_days
 
+    @property
+    def days(self) -> Vector:
+        """Days since the card's review before each, 0 where there is none."""
+        return np.maximum(self.reviews.elapsed_days, 0).astype(np.float64)
+
     @cached_property
     def log_seconds(self) -> Vector:
         """Logarithm of each answer time in seconds, to which 0.3 is added."""

@@ -14,6 +14,8 @@ from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.nouns import Vector
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
+LEVEL = "level"
+_RECENT, _CARD, _TIMES = "recent answers", "history of the card", "answer times"
 # What is left of the means of answer times after another: of the user's, and of a card's.
 _USER_KEEPS, _CARD_KEEPS = 0.966, 0.7
 _USUAL_LOG_SECONDS = 2.0
@@ -45,7 +47,7 @@ class Recent(Feature):
     within: tuple[str, ...] = ()
     prior: float = 1.0  # Strength of the pull towards 0
     same_day: bool = False  # Whether same-day answers count as well
-    group: str = "recent answers"
+    group: str = _RECENT
 
     def __call__(self, answers: Answers) -> Vector:
         """Return the bias at each review."""
@@ -54,32 +56,9 @@ class Recent(Feature):
         return answers.bias(self.half_life, answers.grouped(*columns), self.prior, counted)
 
 
-@dataclass(frozen=True)
-class Formula(Feature):
-    """A feature that is a formula of the answers."""
-
-    formula: Callable[[Answers], Vector]
-    group: str
-
-    def __call__(self, answers: Answers) -> Vector:
-        """Return the formula at each review."""
-        return self.formula(answers)
-
-
-def _bias(answers: Answers) -> Vector:
-    return np.ones(len(answers))
-
-
-def _slope(answers: Answers) -> Vector:
-    return answers.z
-
-
-def _deviation(answers: Answers) -> Vector:
-    return answers.z - 2
-
-
-def _neighbours(answers: Answers) -> Vector:
-    return answers.bias_of_neighbours(prior=0.5)
+def _shifted(values: Vector) -> Vector:
+    """Return the value of the review before each, whatever its card."""
+    return np.concatenate([[0.0], values[:-1]])[: len(values)]
 
 
 def _in_a_row(answers: Answers, *, recalled: bool) -> Vector:
@@ -89,14 +68,6 @@ def _in_a_row(answers: Answers, *, recalled: bool) -> Vector:
     new_day = np.diff(answers.day, prepend=answers.day[:1]) > 0
     ended = np.concatenate([[False], otherwise[:-1]])[: len(answers)] | new_day
     return answers.faded(alike, np.cumsum(ended))
-
-
-def _fails(answers: Answers) -> Vector:
-    return np.log1p(_in_a_row(answers, recalled=False))
-
-
-def _passes(answers: Answers) -> Vector:
-    return np.log1p(_in_a_row(answers, recalled=True)) / 2
 
 
 def _agains(answers: Answers) -> Vector:
@@ -119,6 +90,11 @@ def _mean_of_user(answers: Answers) -> Vector:
     return _USER_KEEPS * answers.faded(new, everything, _USER_KEEPS) + new
 
 
+def _time_above_mean(answers: Answers) -> Vector:
+    """Return each answer's log time less the running mean of the user's."""
+    return answers.log_seconds - _mean_of_user(answers)
+
+
 def _mean_of_card(answers: Answers) -> Vector:
     """Return the running mean of the card's log answer times before each review."""
     time = answers.log_seconds
@@ -126,60 +102,10 @@ def _mean_of_card(answers: Answers) -> Vector:
     return answers.faded(new, answers.card, _CARD_KEEPS)
 
 
-def _tempo(answers: Answers) -> Vector:
-    latest = answers.log_seconds - _mean_of_user(answers)
-    return np.concatenate([[0.0], latest[:-1]])[: len(answers)]
-
-
-def _last_time(answers: Answers) -> Vector:
-    return answers.of_previous(answers.log_seconds - _mean_of_user(answers))
-
-
-def _mean_time(answers: Answers) -> Vector:
-    return _mean_of_card(answers) - 2
-
-
-def _change_of_time(answers: Answers) -> Vector:
-    return answers.of_previous(answers.log_seconds) - _mean_of_card(answers)
-
-
-def _last_rating_is(answers: Answers, rating: int) -> Vector:
-    return np.asarray(answers.of_previous(answers.reviews.rating) == rating, np.float64)
-
-
-def _last_again(answers: Answers) -> Vector:
-    return _last_rating_is(answers, _AGAIN)
-
-
-def _last_hard(answers: Answers) -> Vector:
-    return _last_rating_is(answers, _HARD)
-
-
-def _last_easy(answers: Answers) -> Vector:
-    return _last_rating_is(answers, _EASY)
-
-
-def _again_before_last(answers: Answers) -> Vector:
-    before_last = answers.of_previous(answers.of_previous(answers.reviews.rating))
-    return np.asarray(before_last == _AGAIN, np.float64)
-
-
-def _interval(answers: Answers) -> Vector:
-    return np.log1p(np.maximum(answers.reviews.elapsed_days, 0)) / 2 - 1
-
-
 def _growth_of_interval(answers: Answers) -> Vector:
-    days = np.log1p(np.maximum(answers.reviews.elapsed_days, 0).astype(np.float64))
+    days = np.log1p(answers.days)
     before = answers.faded(days, answers.card, 0.0, answers.later)
     return np.clip(days - before, -3.0, 3.0)
-
-
-def _reviews(answers: Answers) -> Vector:
-    return np.log1p(answers.cards.nth) - 1.5
-
-
-def _later_reviews(answers: Answers) -> Vector:
-    return np.log1p(answers.cards.earlier(answers.later)) - 1
 
 
 def _since_later(answers: Answers, *, failed: bool) -> Vector:
@@ -193,16 +119,8 @@ def _since_later(answers: Answers, *, failed: bool) -> Vector:
     return answers.of_previous(before)
 
 
-def _same_day_reviews(answers: Answers) -> Vector:
-    return np.log1p(_since_later(answers, failed=False))
-
-
-def _same_day_fails(answers: Answers) -> Vector:
-    return np.log1p(_since_later(answers, failed=True))
-
-
 def _successes(answers: Answers) -> Vector:
-    return (
+    return np.asarray(
         np.log1p(answers.cards.earlier(answers.later))
         - np.log1p(_since_later(answers, failed=True))
         - np.log1p(answers.cards.nth) / 2
@@ -210,72 +128,102 @@ def _successes(answers: Answers) -> Vector:
     )
 
 
-LEVEL = "level"
-_CARD, _TIMES, _BREAK = "history of the card", "answer times", "break"
+def _last_rating_is(answers: Answers, rating: int, *, reviews_ago: int = 1) -> Vector:
+    last: Vector = answers.reviews.rating.astype(np.float64)
+    for _ in range(reviews_ago):
+        last = answers.of_previous(last)
+    return np.asarray(last == rating, np.float64)
+
+
+# Group and formula of each feature that is no bias of recent answers.
+_FORMULAS: Mapping[str, tuple[str, Callable[[Answers], Vector]]] = {
+    "bias": (LEVEL, lambda answers: np.ones(len(answers))),
+    "slope": (LEVEL, lambda answers: answers.z),
+    "deviation": (LEVEL, lambda answers: answers.z - 2),
+    "neighbours": ("cards learned together", lambda answers: answers.bias_of_neighbours(prior=0.5)),
+    "fails": (_RECENT, lambda answers: np.log1p(_in_a_row(answers, recalled=False))),
+    "passes": (_RECENT, lambda answers: np.log1p(_in_a_row(answers, recalled=True)) / 2),
+    "tempo": (_TIMES, lambda answers: _shifted(_time_above_mean(answers))),
+    "agains": (_RECENT, _agains),
+    "pause": ("break", _pause),
+    "last_time": (_TIMES, lambda answers: answers.of_previous(_time_above_mean(answers))),
+    "mean_time": (_TIMES, lambda answers: _mean_of_card(answers) - 2),
+    "change_of_time": (
+        _TIMES,
+        lambda answers: answers.of_previous(answers.log_seconds) - _mean_of_card(answers),
+    ),
+    "last_again": (_CARD, lambda answers: _last_rating_is(answers, _AGAIN)),
+    "last_hard": (_CARD, lambda answers: _last_rating_is(answers, _HARD)),
+    "last_easy": (_CARD, lambda answers: _last_rating_is(answers, _EASY)),
+    "again_before_last": (_CARD, lambda answers: _last_rating_is(answers, _AGAIN, reviews_ago=2)),
+    "reviews": (_CARD, lambda answers: np.log1p(answers.cards.nth) - 1.5),
+    "later_reviews": (_CARD, lambda answers: np.log1p(answers.cards.earlier(answers.later)) - 1),
+    "same_day_reviews": (_CARD, lambda answers: np.log1p(_since_later(answers, failed=False))),
+    "same_day_fails": (_CARD, lambda answers: np.log1p(_since_later(answers, failed=True))),
+    "successes": (_CARD, _successes),
+    "interval": ("interval", lambda answers: np.log1p(answers.days) / 2 - 1),
+    "growth_of_interval": ("interval", _growth_of_interval),
+}
+
+
+@dataclass(frozen=True)
+class Formula(Feature):
+    """A feature by its name in the table of formulas, which processes can send to each other."""
+
+    name: str
+    group: str
+
+    def __call__(self, answers: Answers) -> Vector:
+        """Return the formula at each review."""
+        return _FORMULAS[self.name][1](answers)
+
+
+def _formulas(*names: str) -> dict[str, Feature]:
+    return {name: Formula(name, _FORMULAS[name][0]) for name in names}
+
 
 # The weights of these two are narrower or wider than those of all others.
-_LEVEL = {"bias": Formula(_bias, LEVEL), "slope": Formula(_slope, LEVEL)}
-LEVEL_OF_CARD: Mapping[str, Feature] = MappingProxyType(
-    {"bias": Formula(_bias, LEVEL), "deviation": Formula(_deviation, LEVEL)}
-)
+LEVEL_OF_CARD: Mapping[str, Feature] = MappingProxyType(_formulas("bias", "deviation"))
 # What a session does to all cards.
 SESSION: Mapping[str, Feature] = MappingProxyType(
     {
-        "recent_2": Recent(2),
-        "recent_5": Recent(5),
-        "recent_15": Recent(15),
-        "recent_50": Recent(50),
-        "recent_200": Recent(200),
+        **{f"recent_{half_life}": Recent(half_life) for half_life in (2, 5, 15, 50, 200)},
         "today": Recent(within=("day",)),
         "recent_all_15": Recent(15, same_day=True),
         "deck_30": Recent(30, within=("deck",), group="deck"),
         "deck_today": Recent(within=("deck", "day"), group="deck"),
-        "neighbours": Formula(_neighbours, "cards learned together"),
+        **_formulas("neighbours"),
         "same_interval": Recent(within=("day", "interval"), group="cards learned together"),
         "same_last_day": Recent(within=("day", "last_day"), group="cards learned together"),
-        "fails": Formula(_fails, "recent answers"),
-        "passes": Formula(_passes, "recent answers"),
-        "tempo": Formula(_tempo, _TIMES),
-        "agains": Formula(_agains, "recent answers"),
-        "pause": Formula(_pause, _BREAK),
+        **_formulas("fails", "passes", "tempo", "agains", "pause"),
     }
 )
 # What is known of a card when its previous review ends.
 CARD: Mapping[str, Feature] = MappingProxyType(
-    {
-        "last_time": Formula(_last_time, _TIMES),
-        "mean_time": Formula(_mean_time, _TIMES),
-        "change_of_time": Formula(_change_of_time, _TIMES),
-        "last_again": Formula(_last_again, _CARD),
-        "last_hard": Formula(_last_hard, _CARD),
-        "last_easy": Formula(_last_easy, _CARD),
-        "again_before_last": Formula(_again_before_last, _CARD),
-        "reviews": Formula(_reviews, _CARD),
-        "later_reviews": Formula(_later_reviews, _CARD),
-        "same_day_reviews": Formula(_same_day_reviews, _CARD),
-        "same_day_fails": Formula(_same_day_fails, _CARD),
-    }
+    _formulas(
+        *("last_time", "mean_time", "change_of_time"),
+        *("last_again", "last_hard", "last_easy", "again_before_last"),
+        *("reviews", "later_reviews", "same_day_reviews", "same_day_fails"),
+    )
 )
-_INTERVAL = {
-    "interval": Formula(_interval, "interval"),
-    "growth_of_interval": Formula(_growth_of_interval, "interval"),
-}
 SETS: Mapping[str, Mapping[str, Feature]] = MappingProxyType(
     {
-        "full": MappingProxyType({**_LEVEL, **SESSION, **CARD, **_INTERVAL}),
+        "full": MappingProxyType(
+            {
+                **_formulas("bias", "slope"),
+                **SESSION,
+                **CARD,
+                **_formulas("interval", "growth_of_interval"),
+            }
+        ),
         "small": MappingProxyType(
             {
-                **_LEVEL,
+                **_formulas("bias", "slope"),
                 "recent": Recent(7, prior=0.3),
-                "passes": SESSION["passes"],
+                **_formulas("passes"),
                 "deck_30": SESSION["deck_30"],
                 "deck_today": SESSION["deck_today"],
-                "neighbours": SESSION["neighbours"],
-                "mean_time": CARD["mean_time"],
-                "successes": Formula(_successes, _CARD),
-                "reviews": CARD["reviews"],
-                "interval": _INTERVAL["interval"],
-                "pause": SESSION["pause"],
+                **_formulas("neighbours", "mean_time", "successes", "reviews", "interval", "pause"),
             }
         ),
     }

@@ -11,6 +11,8 @@ from scipy.special import expit
 from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.combined.stages import Stages, fitted_in_stages
 from srs_eval.algorithms.combined.wrapping import (
+    Asked,
+    Combination,
     Wrapper,
     as_part,
     learned_by,
@@ -21,15 +23,13 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero
 from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
-from srs_eval.algorithms.sessions.walk import Prior, Walk, walk
+from srs_eval.algorithms.sessions.walk import Prior, walk
 from srs_eval.engine.probability import uncertain
 from srs_eval.nouns import (
     Algorithm,
-    CurveModel,
-    FloatArray,
     IntArray,
     Learned,
-    Matrix,
+    MemoryModel,
     Part,
     Reviews,
     Vector,
@@ -55,7 +55,7 @@ def mixture() -> Algorithm:
 
 
 @dataclass(frozen=True, slots=True)
-class ForecastModel:
+class ForecastModel(Combination):
     """Fits of the base algorithm and the prior of the correction."""
 
     stages: Stages  # Fits of the base algorithm
@@ -64,45 +64,32 @@ class ForecastModel:
     # Record of the last fit, and standard errors of the weights
     learned: Learned = field(default_factory=Learned)
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict each of `rows` from what was known at the end of the card's previous review.
+    def made_of(self) -> tuple[MemoryModel, ...]:
+        return self.stages.models
+
+    def answer(self, asked: Asked) -> Vector:
+        """Correct the base by what was known at the end of the previous review of each card.
 
         Less than half a day after it, predictions are those of the base model.
         """
+        reviews, rows = asked.reviews, asked.rows
         if not len(rows):
-            return np.empty(0)
-        walked = self._walk(reviews, rows)
-        elapsed, z = reviews.elapsed[rows, None], walked.answers.z[rows, None]
-        return self._corrected(walked, rows, elapsed, z)[:, 0]
-
-    def _walk(self, reviews: Reviews, rows: IntArray) -> Walk:
-        return walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
-
-    def _corrected(self, walked: Walk, rows: IntArray, elapsed: FloatArray, z: Matrix) -> Vector:
-        """Move log-odds [rows, k] by what the weights made of the card until its last review."""
+            return asked.unanswered()
+        walked = walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
+        if asked.elapsed is None:
+            elapsed, z = reviews.elapsed[rows], walked.answers.z[rows]
+        else:
+            elapsed, z = asked.elapsed.T, self.stages.log_odds_of(asked).T
         # Training reviews before it have taught the base as well.
         until = np.minimum(self.stages.begins[-1], rows)
         known = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
         weights = walked.weights.path[np.maximum(known - walked.first, 0)]
-        bias, slope = weights[:, 0], weights[:, 1]
-        moved = bias.copy()
+        moved, slope = weights[:, 0].copy(), weights[:, 1]
         for number, feature in enumerate(CARD.values(), start=len(LEVEL_OF_CARD)):
             moved += weights[:, number] * feature(walked.answers)[rows]
         # A curve that falls goes on falling.
-        corrected = z + np.maximum(slope, -1.0)[:, None] * (z - 2) + moved[:, None]
-        return uncertain(expit(np.where(elapsed < _SAME_DAY, z, corrected)))
-
-
-@dataclass(frozen=True, slots=True)
-class ForecastCurves(ForecastModel):
-    """The same of a base with a forgetting curve."""
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times, the history staying as it is."""
-        if not len(rows):
-            return np.empty(np.shape(elapsed))
-        z = self.stages.log_odds_at(reviews, rows, elapsed)
-        return self._corrected(self._walk(reviews, rows), rows, elapsed, z)
+        corrected = z + np.maximum(slope, -1.0) * (z - 2) + moved
+        return uncertain(expit(np.where(elapsed < _SAME_DAY, z, corrected))).T
 
 
 @dataclass(frozen=True)
@@ -167,6 +154,4 @@ class Forecast(Wrapper):
             standard_errors=weights.standard_errors,
             parts=as_part(last, Part("base", "base", n_train=len(rows))),
         )
-        curves = all(isinstance(model, CurveModel) for model in stages.models)
-        kind = ForecastCurves if curves else ForecastModel
-        return kind(stages, prior, weights.mean, learned)
+        return ForecastModel(stages, prior, weights.mean, learned)
