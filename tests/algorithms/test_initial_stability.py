@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis_settings import few
+from random_logs import few
 from scipy.optimize import minimize_scalar
 
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities

@@ -1,18 +1,18 @@
 """Kernels against the equations on plain numbers, and their derivatives against PyTorch."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, reject
-from hypothesis_settings import SEEDS, few
-from plain_walk import plain_walk
 from published import PUBLISHED, random_parameters
-from random_logs import further_rows, log_of, logs, random_log
-from random_models import random_models
-from small_models import SmallEquations, small_model, space_of
-from torch_maths import oracle
+from random_logs import SEEDS, few, further_rows, log_of, logs, random_log
+from small_models import SmallEquations, random_models, small_model, space_of
+from torch_maths import oracle, plain_walk
 
 from srs_eval.engine.compiled import CompiledModel, compiled
 from srs_eval.engine.equations import NumpyMaths
+from srs_eval.engine.expressions import Graph, TracingMaths
 from srs_eval.engine.packing import pack
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
 
@@ -86,7 +86,7 @@ def test_published_models_are_those_of_numpy_and_pytorch(name):
 @few(8)
 @given(random_models(), logs(reviews=40), SEEDS)
 def test_random_models_are_those_of_numpy_and_pytorch(equations, log, seed):
-    w = np.random.default_rng(seed).uniform(-2, 2, equations.size)
+    w = np.random.default_rng(seed).uniform(-2, 2, len(equations.parameters))
     model = CompiledModel(equations)
     assert_walk_is_numpys(model, w, log.reviews())
     assert_derivatives_are_pytorchs(model, w, log.reviews(), seed, DTYPES[seed % 2])
@@ -161,3 +161,46 @@ def test_equal_equations_share_their_functions():
     given = HONEST["a constant"]
     assert compiled(SmallEquations(**given)) is compiled(SmallEquations(**given))
     assert compiled(SmallEquations(**given)) is not compiled(SmallEquations())
+
+
+GRAPH = Graph()
+M = TracingMaths(GRAPH)
+X, W = GRAPH.leaf("state", 0), GRAPH.leaf("parameter", 0)
+ENDLESS = M.exp(GRAPH.constant(1000.0))
+
+
+def test_plain_numbers_are_folded():
+    two = GRAPH.constant(2.0)
+    folded = (
+        *(two * 3 + 1, 2**two - 1 / two, M.exp(M.log(two)), M.log(1.0), two**0.5),
+        *(M.clip(7.0, 1, 3), M.minimum(2, 1), *(M.rint(x) for x in (0.5, 1.5, 2.4, -0.6))),
+    )
+    assert {expression.operation for expression in folded} == {"number"}
+    assert [expression.value for expression in folded] == [
+        *(7.0, 3.5, 2.0, 0.0, math.sqrt(2), 3.0, 1.0),
+        *(0.0, 2.0, 2.0, -1.0),
+    ]
+
+
+def test_what_changes_nothing_is_left_out():
+    same = (X + 0, 0 + X, X - 0, X * 1, 1 * X, X / 1, 0 - (-X), X * -1 * -1, X**1)
+    assert all(each is X for each in (*same, M.exp(M.log(X)), M.log(M.exp(X))))
+
+
+def test_a_number_that_cannot_be_folded_is_not_taken_for_zero():
+    made = (ENDLESS, ENDLESS + X, X * ENDLESS, ENDLESS + 1, X / M.log(GRAPH.constant(0.0)))
+    assert [each.operation for each in made] == ["exp", "add", "multiply", "add", "divide"]
+
+
+@pytest.mark.parametrize(
+    "misplaced",
+    [
+        *(lambda: X > 1 and 1, lambda: not X > 1, lambda: 1 if X > 1 else 2),
+        *(lambda: (X > 1) * 2, lambda: 1 - (X == 1), lambda: M.exp(X <= 1)),
+        *(lambda: M.where(X > 1, X < 3, 0.0), lambda: M.where(X - 1, X, 0.0)),
+        lambda: M.minimum(X, X > 2),
+    ],
+)
+def test_branches_on_values_and_conditions_as_values_are_refused(misplaced):
+    with pytest.raises(TypeError, match=r"m\.where"):
+        misplaced()

@@ -1,18 +1,30 @@
-"""Numbers do not depend on the processor that kernels and libraries are compiled for."""
+"""Kernels of each processor: equal numbers, the widest registers, exact functions."""
 
+import math
 import os
 import platform
+import re
 import subprocess
 import sys
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from published import PUBLISHED
 
 from srs_eval import cpu
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.cpu import common_level
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine import machine
+from srs_eval.engine.elementary import exp_function, log_function
+from srs_eval.engine.fisher_kernel import fisher_kernel
+from srs_eval.engine.gradient_kernel import gradient_kernel
+from srs_eval.engine.kernel_writer import KernelCode
+from srs_eval.engine.machine import CompiledKernel
+from srs_eval.engine.packing import LANES, Packed, aligned
+from srs_eval.engine.tracing import trace
+from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.description import config_hash
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -93,3 +105,140 @@ def test_runs_of_different_levels_are_not_resumed_by_each_other(monkeypatch):
         )
         hashes.add(config_hash({"seed": 0}))
     assert len(hashes) == 2
+
+
+_ARITHMETIC = re.compile(r"^\s*v?(?:mul|add|sub|div|fn?m(?:add|sub)\d*)([ps])[sd]\b(.*)$", re.M)
+_MEMORY_ONLY = re.compile(r"memset|memcpy|memmove")
+_KERNELS = {
+    "gradient": gradient_kernel,
+    "fisher": lambda traced, precision: fisher_kernel(traced, precision, tile=3).kernel,
+    "walk": walk_kernel,
+}
+
+
+def registers():
+    """Prefix of the names of the widest registers."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        pytest.skip(f"the listing of {platform.machine()} is another language than that of x86")
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f") and common_level() != "x86-64-v3":
+        return "zmm"
+    if features.get("avx2") or features.get("avx"):
+        return "ymm"
+    pytest.skip("this processor has no vector registers beyond those of SSE")
+
+
+@pytest.mark.parametrize("precision", ["float", "double"])
+@pytest.mark.parametrize("name", _KERNELS)
+def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(name, precision):
+    widest = registers()
+    kernel = _KERNELS[name](trace(PUBLISHED["FSRS-6"]), precision)
+    listing = str(machine._machine().emit_assembly(machine._optimised(kernel.text)))
+    packed = [operands for kind, operands in _ARITHMETIC.findall(listing) if kind == "p"]
+    assert len(packed) > 100
+    # The last sums over lanes, once per call, are on shorter and shorter ones.
+    assert sum(widest in operands for operands in packed) > 0.8 * len(packed)
+    # By name, or by an address that was put into a register before.
+    called = re.findall(r"^\s*callq?\s+([^*\s]\S*)", listing, re.M)
+    called += re.findall(r"^\s*movabsq\s+\$([A-Za-z_]\w*)", listing, re.M)
+    assert [name for name in called if not _MEMORY_ONLY.match(name)] == []
+
+
+TYPES = {"float": np.float32, "double": np.float64}
+LONG = np.finfo(np.longdouble).precision > np.finfo(np.float64).precision
+FUNCTIONS = {
+    "exp": lambda precision: exp_function(LANES, precision),
+    "log": lambda precision: log_function(LANES, precision, saturating=False),
+    "saturating": lambda precision: log_function(LANES, precision, saturating=True),
+}
+
+
+def function(name, precision):
+    """Compile a kernel that does nothing but call a function; return it on arrays."""
+    vector = f"<{LANES} x {precision}>"
+    called = "exp" if name == "exp" else "log"
+    text = f"""{FUNCTIONS[name](precision)}
+define void @kernel(ptr %w, ptr %x, i64 %blocks, ptr %s, ptr %l, ptr %scratch, ptr %out) {{
+  %n = load i64, ptr %l
+  br label %head
+head:
+  %i = phi i64 [0, %0], [%next, %body]
+  %within = icmp slt i64 %i, %n
+  br i1 %within, label %body, label %end
+body:
+  %from = getelementptr {vector}, ptr %x, i64 %i
+  %to = getelementptr {vector}, ptr %out, i64 %i
+  %value = load {vector}, ptr %from
+  %result = call {vector} @{called}.{LANES}({vector} %value)
+  store {vector} %result, ptr %to
+  %next = add i64 %i, 1
+  br label %head
+end:
+  ret void
+}}
+"""
+    kernel = CompiledKernel(KernelCode(text, precision, outputs=1))
+
+    def call(x):
+        vectors = -(-len(x) // LANES)
+        given, out = (aligned(vectors * LANES, TYPES[precision]) for _ in range(2))
+        given[: len(x)] = x
+        counts = np.array([vectors])
+        kernel(np.zeros(1), Packed(given, counts - vectors, counts, counts), out)
+        return out[: len(x)].copy()
+
+    return call
+
+
+def ulps(name, x):
+    """Errors in units of the last place of what is exact."""
+    found = function(name, "float" if x.dtype == np.float32 else "double")(x)
+    exact = (np.exp if name == "exp" else np.log)(x.astype(np.longdouble))
+    return np.abs(found.astype(np.longdouble) - exact) / np.spacing(np.abs(exact).astype(x.dtype))
+
+
+def arguments(name, real, rng):
+    """Numbers from everywhere in the range of a function, and more where it is delicate."""
+    finite = np.finfo(real)
+    if name == "exp":
+        most = 87.0 if real == np.float32 else 708.0
+        return [rng.uniform(-a, a, 20_000) for a in (most, 10.0, 1.0, 1e-3, 1e-12)]
+    bits = rng.integers(0, finite.maxexp - finite.minexp, 40_000) + finite.minexp
+    near_1 = [1 + rng.uniform(-a, a, 20_000) for a in (0.5, 1e-2, 1e-5)]
+    return [np.ldexp(rng.uniform(1, 2, 40_000), bits), *near_1]
+
+
+@pytest.mark.skipif(not LONG, reason="numpy has no numbers longer than 64 bits here")
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("precision", TYPES)
+def test_functions_are_right_to_2_units_in_the_last_place(precision, name):
+    real = TYPES[precision]
+    x = np.concatenate(arguments(name, real, np.random.default_rng(0))).astype(real)
+    if name != "exp":
+        x = x[(x != 1) & (x >= np.finfo(real).tiny) & (x < np.inf)]
+    assert ulps(name, x).max() <= 2
+
+
+@pytest.mark.parametrize("precision", TYPES)
+def test_exp_and_log_at_the_ends_of_their_range(precision):
+    limits = np.finfo(TYPES[precision])
+    tiny, subnormal = limits.tiny, limits.smallest_subnormal
+    exp, log, saturating = (function(name, precision) for name in FUNCTIONS)
+    one, other, low, lower, high, higher, nothing = exp(
+        [0.0, -0.0, -2000.0, -np.inf, 2000.0, np.inf, np.nan]
+    )
+    assert one == other == 1.0
+    assert tiny <= low == lower < 10 * tiny
+    assert limits.max / 10 < high == higher < np.inf
+    assert np.isnan(nothing)
+    assert log([1.0, 0.0, -0.0, np.inf]).tolist() == [0.0, -np.inf, -np.inf, np.inf]
+    assert np.isnan(log([-1e-3, -np.inf, np.nan])).all()
+    small = log([subnormal, tiny / 2, tiny])
+    assert (np.abs(small - math.log(tiny)) < 1).all()
+    assert (np.diff(small) >= 0).all()
+    found = saturating([0.0, -0.0, -1.0, -np.inf, subnormal, tiny])
+    np.testing.assert_allclose(found, math.log(tiny), rtol=1e-6)
+    exact, most, nothing = saturating([1.0, np.inf, np.nan])
+    assert exact == 0.0
+    assert math.log(limits.max) <= most < 1.01 * math.log(limits.max)
+    assert np.isnan(nothing)

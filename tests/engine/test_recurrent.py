@@ -1,14 +1,23 @@
-"""A model of equations, asked about rows of a log, against a plain loop over its reviews."""
+"""Models of equations: packed histories, predictions and states, and absurd parameters."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from random_logs import random_log
+from hypothesis import given
+from hypothesis import strategies as st
+from published import PUBLISHED, ordinary_bounds
+from random_logs import LONGEST_ELAPSED, SEEDS, few, further_rows, log_of, logs, random_log
 from small_models import SmallEquations, space_of
 
+from srs_eval import cards
+from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
+from srs_eval.engine.newton import newton
+from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.packing import FACTS, LANES, pack
 from srs_eval.engine.probability import uncertain
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitError
@@ -80,3 +89,170 @@ class WithSlots:
 def test_equations_that_cannot_be_told_apart_are_refused(equations):
     with pytest.raises(TypeError, match="frozen dataclass"):
         compiled(equations)
+
+
+def lanes_of(packed):
+    """For each lane of each block that has any, the rows that lie in it, in order."""
+    row_at = np.full((len(packed.reviews), LANES), -1)
+    rows = np.flatnonzero(packed.where >= 0)
+    row_at.ravel()[packed.where[rows]] = rows
+    lanes = [
+        column[column >= 0].tolist()
+        for start, length in zip(packed.starts, packed.lengths, strict=True)
+        for column in row_at[start : start + length].T
+    ]
+    return sorted(lane for lane in lanes if lane)
+
+
+@few(50)
+@given(logs(), SEEDS, st.sampled_from([np.float32, np.float64]))
+def test_every_review_lands_once_with_its_facts_and_weight_in_blocks_that_waste_little(
+    log, seed, dtype
+):
+    reviews = log.reviews()
+    rng = np.random.default_rng(seed)
+    last = np.unique(reviews.card[::-1], return_index=True)[1]
+    rows = np.union1d(np.flatnonzero(rng.random(len(reviews)) < 0.5), len(reviews) - 1 - last)
+    weight = np.zeros(len(reviews))
+    weight[rows] = rng.uniform(0.1, 2.0, len(rows))
+    packed = pack(reviews, rows, weight=weight[rows], dtype=dtype)
+    assert packed.reviews.dtype == dtype
+    assert packed.reviews.ctypes.data % 64 == 0  # where the widest loads want them
+    assert packed.reviews.flags.c_contiguous
+    assert len(np.unique(packed.where)) == len(packed.where) == len(reviews)
+    place, lane = np.divmod(packed.where, LANES)
+    for fact, expected in enumerate((reviews.elapsed, reviews.rating, weight)):
+        found = packed.reviews[place, fact, lane]
+        np.testing.assert_array_equal(found, expected.astype(dtype))
+    assert np.count_nonzero(packed.reviews[:, 2]) == len(rows)  # fillers weigh nothing
+    cards, counts = np.unique(reviews.card, return_counts=True)
+    ends = packed.starts + packed.lengths
+    assert packed.starts.tolist() == [0, *ends[:-1]]
+    assert packed.reviews.shape == (ends[-1], FACTS, LANES)
+    assert packed.longest == counts.max()
+    assert len(packed.starts) == -(-len(cards) // LANES)
+    assert (np.diff(packed.lengths) >= 0).all()
+    begins = np.flatnonzero(np.isin(packed.where // LANES, packed.starts))
+    assert begins.tolist() == sorted(np.unique(reviews.card, return_index=True)[1])
+
+
+@few(50)
+@given(logs(), st.sampled_from([None, 0.0, 0.02, 0.3, 1.0]), SEEDS)
+def test_a_lane_is_a_card_from_its_first_review_to_its_last_wanted_one(log, share, seed):
+    reviews = log.reviews()
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(rng.random(len(reviews)) < (1 if share is None else share))
+    expected = []
+    for card in np.unique(reviews.card[rows]):
+        last = rows[reviews.card[rows] == card].max()
+        expected.append(np.flatnonzero(reviews.card[: last + 1] == card).tolist())
+    packed = pack(reviews, until=None if share is None else rng.permutation(rows))
+    assert lanes_of(packed) == sorted(expected)
+
+
+@few(50)
+@given(logs(), SEEDS, st.integers(1, 30))
+def test_a_beginning_is_packed_alike_whether_the_whole_log_is_known_or_not(log, seed, until):
+    reviews = log.reviews()
+    beginning = reviews.take(slice(0, min(until, len(reviews))))
+    rows = np.flatnonzero(np.random.default_rng(seed).random(len(beginning)) < 0.5)
+    cards._recent[0] = None
+    alone = pack(beginning, rows)
+    cards._recent[0] = None
+    rows_by_card(reviews.card)
+    known = pack(beginning, rows)
+    for field in ("reviews", "where", "starts"):
+        np.testing.assert_array_equal(getattr(known, field), getattr(alone, field))
+
+
+@pytest.mark.parametrize("until", [[-1], [3], [0, 2, 9]])
+def test_rows_outside_the_log_are_refused(until):
+    log = log_of([1, 1, 2, 2], [3, 3, 3, 3], [0, 1, 1, 2])
+    rows_by_card(log.card)
+    with pytest.raises(IndexError):
+        pack(log.take(slice(0, 3)), np.array(until))
+
+
+@pytest.mark.parametrize(("card", "until"), [([], None), ([], []), ([1], [])])
+def test_of_nothing_nothing_is_packed(card, until):
+    log = log_of(card, [3] * len(card), [0] * len(card))
+    packed = pack(log, until if until is None else np.array(until, np.int64))
+    assert packed.reviews.shape == (0, FACTS, LANES)
+    assert len(packed.starts) == len(packed.lengths) == packed.longest == 0
+    assert (packed.where == -1).all()
+
+
+DTYPES = [np.float32, np.float64]
+
+
+def corners(equations, count):
+    """Defaults, and parameters at their bounds: all at one end, and random choices of ends."""
+    rng = np.random.default_rng(0)
+    lower, upper = ordinary_bounds(equations)
+    ends = [np.zeros(len(lower), bool), np.ones(len(lower), bool)]
+    ends += [rng.random(len(lower)) < 0.5 for _ in range(count)]
+    corners = [feasible(np.where(end, upper, lower), equations.parameters) for end in ends]
+    return [np.array(equations.parameters.defaults), *corners]
+
+
+def long_card(rating, elapsed, n=5000):
+    """One card of so many reviews, its ratings and elapsed times taken in turns."""
+    rows = np.arange(n)
+    return log_of(np.ones(n), np.resize(rating, n), np.where(rows, np.resize(elapsed, n), 0.0))
+
+
+def packed_of(reviews, dtype):
+    rows = further_rows(reviews)
+    return pack(reviews, rows, weight=np.ones(len(rows)), dtype=dtype)
+
+
+HISTORIES = {
+    "all sorts": random_log(np.random.default_rng(1), 25, 30, exponent=4.6),
+    "nothing but same-day reviews": long_card([3, 1, 4, 2], [0.0], n=100),
+    "5000 passes at once": long_card([4], [0.0]),
+    "5000 failures after a century": long_card([1], [LONGEST_ELAPSED]),
+    "5000 of everything": long_card([3, 1, 4, 2, 3], [0.0, 1.0, LONGEST_ELAPSED, 0.2, 30, 7, 0]),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("name", ["FSRS-6", "FSRS-7"])
+def test_all_that_is_computed_is_finite_at_the_bounds(name, history):
+    reviews, equations = HISTORIES[history], PUBLISHED[name]
+    model, rows = compiled(equations), further_rows(reviews)
+    for w in corners(equations, 2 if len(reviews) >= 5000 else 40):
+        recurrent = RecurrentModel(equations, tuple(w))
+        p = recurrent.predict(reviews, rows)
+        assert ((p > 0) & (p < 1)).all(), w
+        assert all(np.isfinite(column).all() for column in recurrent.states(reviews).values())
+        for dtype in DTYPES:
+            packed = packed_of(reviews, dtype)
+            found = (*model.gradient(w, packed), *model.fisher(w, packed))
+            assert np.isfinite([found[0], found[2]]).all()
+            if all(np.isfinite(part).all() for part in found):
+                continue
+            # Elapsed time over stability leaves the range of single precision: a fit says so.
+            assert dtype is np.float32
+            assert LONGEST_ELAPSED in reviews.elapsed
+            objective = Objective(model, packed, w, np.zeros((model.size, model.size)))
+            with pytest.raises(FitError):
+                newton(objective, w, equations.parameters)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameters_that_are_no_numbers_or_out_of_all_bounds_do_not_crash(name, dtype):
+    reviews, model = HISTORIES["all sorts"], compiled(PUBLISHED[name])
+    packed, space = packed_of(reviews, dtype), PUBLISHED[name].parameters
+    w, default = np.full(model.size, np.nan), np.array(space.defaults)
+    assert np.isnan(model.gradient(w, packed).loss)
+    assert np.isnan(model.fisher(w, packed).loss)
+    with pytest.raises(FitError):
+        newton(Objective(model, packed, default, np.zeros((model.size, model.size))), w, space)
+    for index, value in itertools.product(range(model.size), (np.inf, -np.inf, 0.0, -1e30, 1e30)):
+        w = default.copy()
+        w[index] = value
+        gradient, fisher = model.gradient(w, packed), model.fisher(w, packed)
+        assert not gradient.loss < 0
+        assert np.isnan(gradient.loss) == np.isnan(fisher.loss)
+        model.walk(w, pack(reviews))

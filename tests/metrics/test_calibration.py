@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import rest_nightly
 from hypothesis import given
-from metric_functions import brier, log_loss, smece_exact
+from metric_functions import METRIC, brier, log_loss, rmse_bins, smece_exact
 from pairs import columns, counted, quick, reviews
 from scipy.special import expit, logit
 
-from srs_eval.metrics.calibration_tests import SpiegelhalterZ, cumulative_of
-from srs_eval.metrics.corp import CorpPart, corp, corp_consistency_band
-from srs_eval.metrics.ici import Ici, IciQuantile
-from srs_eval.metrics.slope import CalibrationInTheLarge, line_of
+from srs_eval.metrics.bins import WIKI_2024
+from srs_eval.metrics.corp import corp, corp_consistency_band
+from srs_eval.metrics.reliability import reliability_of
+from srs_eval.metrics.slope import line_of
 from srs_eval.metrics.smece import residual_field
+from srs_eval.metrics.smece_floor import floor_of
 from srs_eval.metrics.tally import Tally, tally
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
-in_the_large = CalibrationInTheLarge().of_outcomes
-z_of = SpiegelhalterZ().of_outcomes
-
-
-@quick
-@given(reviews)
-def test_seeing_recalls_as_lapses_changes_none_but_the_order(pairs):
-    p, recalled = columns(pairs)
-    p = (p * 64).round() / 64
-    here, there = cumulative_of(counted(p, recalled)), cumulative_of(counted(1 - p, ~recalled))
-    assert there.kuiper == pytest.approx(here.kuiper, abs=1e-12)
-    assert math.isnan(z_of([0.0, 0.5, 0.5, 1.0], [0, 1, 0, 1]))  # a certain Brier score
-    assert z_of(1 - p, ~recalled) == pytest.approx(z_of(p, recalled), abs=1e-9, nan_ok=True)
+in_the_large = METRIC["calibration_in_the_large"].of_outcomes
 
 
 def by_mirror_images(p, recalled, sigma):
@@ -64,11 +55,10 @@ def test_calibrated_predictions_have_a_small_distance_however_many_are_equal(sha
     for seed in range(20):
         rng = np.random.default_rng(seed)
         p = np.where(rng.random(1000) < share, 0.9, rng.beta(8, 2, 1000))
-        found.append(Ici().of_outcomes(p, rng.random(1000) < p))
+        found.append(METRIC["ici"].of_outcomes(p, rng.random(1000) < p))
     # Statsmodels' lowess has means of 0.02 to 0.09 from 0.61 on, and up to 0.65
     assert np.mean(found) < 0.018
     assert np.max(found) < 0.04
-    assert [IciQuantile(of).name for of in (0.5, 0.9, 0.975)] == ["e50", "e90", "e97_5"]
 
 
 @quick
@@ -98,17 +88,12 @@ def test_separated_outcomes_have_no_finite_slope(p, recalled):
     assert in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
 
 
-def test_lines_of_certain_predictions_are_clipped_and_weights_count_as_reviews():
+def test_lines_of_certain_predictions_are_clipped():
     p, recalled = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1, 0, 0, 1, 1, 0]
     line = line_of(counted(p, recalled))
     assert line.slope == pytest.approx(math.log(2) / math.log(2**52 - 1), rel=1e-9)
     assert abs(line.intercept) < 1e-9
     assert in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
-    rng = np.random.default_rng(0)
-    p = rng.random(300).round(2)
-    once = tally(p, rng.random(300) < p)
-    halved = Tally(once.p, once.forgotten / 2, once.recalled / 2)
-    assert line_of(halved) == pytest.approx(line_of(once), abs=1e-9)
 
 
 @quick
@@ -127,10 +112,8 @@ def test_parts_make_up_both_scores_and_bending_predictions_changes_one_of_them(p
         assert other.discrimination == pytest.approx(one.discrimination, abs=1e-12)
         assert other.uncertainty == pytest.approx(one.uncertainty, abs=1e-12)
         for part in PARTS:
-            metric = CorpPart(part, name)
-            assert metric.name == f"corp_{part}_{name}"
-            assert metric.of_outcomes(p, recalled) == pytest.approx(getattr(one, part), abs=1e-12)
-    assert [CorpPart(part).better for part in PARTS] == ["lower", "higher", "neither"]
+            found = METRIC[f"corp_{part}_{name}"].of_outcomes(p, recalled)
+            assert found == pytest.approx(getattr(one, part), abs=1e-12)
 
 
 def test_the_band_of_a_curve_holds_that_of_true_predictions_and_not_of_others():
@@ -151,3 +134,143 @@ def test_the_band_of_a_curve_holds_that_of_true_predictions_and_not_of_others():
     assert (one.lo != other.lo).any()
     assert (one.lo <= one.hi).all()
     assert len(corp_consistency_band(tally(np.empty(0), np.empty(0, bool))).p) == 0
+
+
+def by_loop(p, recalled, elapsed_days, nth_review, lapses, bases):
+    """Group the reviews in a dictionary, with the published formulas written out."""
+    (a, interval), (b, reviews), (c, failed) = bases
+    groups = {}
+    for row, (days, nth, again) in enumerate(zip(elapsed_days, nth_review, lapses, strict=True)):
+        days = max(days, 1e-6)
+        key = (
+            round(a * interval ** math.floor(math.log(days, interval)), 2),
+            round(b * reviews ** math.floor(math.log(nth, reviews))),
+            round(c * failed ** math.floor(math.log(again, failed))) if again else 0,
+        )
+        groups.setdefault(key, []).append(row)
+    total = sum(
+        len(rows) * (p[rows].mean() - recalled[rows].mean()) ** 2 for rows in groups.values()
+    )
+    return math.sqrt(total / len(p))
+
+
+PUBLISHED = (
+    (((2.48, 3.62), (1.99, 1.89), (1.65, 1.73)), {}),
+    (((2.48, 2.57), (1.52, 1.58), (1.4, 1.48)), {"scales": WIKI_2024}),
+)
+
+
+@pytest.mark.parametrize(("bases", "options"), PUBLISHED)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint32])
+@pytest.mark.parametrize("largest", [100, 2**16, 9.9e8])
+def test_it_equals_the_formulas_in_a_loop(bases, options, dtype, largest):
+    """Facts just below what is refused have bins, too."""
+    rng = np.random.default_rng(1)
+    n = 2000
+    p = rng.beta(9, 1.2, n)
+    recalled = rng.random(n) < 0.85
+    facts = [np.floor(largest ** rng.random(n)).astype(dtype) for _ in range(3)]
+    facts[0][:9] = facts[2][:800] = 0
+    for number, column in enumerate(facts):
+        for other in facts:
+            other[1000 + 40 * number :][:40] = 1
+        column[1000 + 40 * number :][:40] = np.tile([largest / 2, largest], 20)
+    if np.dtype(dtype).kind == "f":
+        facts[0][9:99] *= rng.random(90)
+    got = rmse_bins(p, recalled, *facts, **options)
+    assert got == pytest.approx(by_loop(p, recalled, *facts, bases), abs=1e-13)
+
+
+def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user):
+    predictions = one_user(n=2000)
+    rng = np.random.default_rng(0)
+    error, floor, debiased = (METRIC[f"rmse_bins{of}"] for of in ("", "_floor", "_debiased"))
+    drawn = [
+        error(replace(predictions, recalled=rng.random(2000) < predictions.p)) ** 2
+        for _ in range(300)
+    ]
+    assert floor(predictions) == pytest.approx(math.sqrt(np.mean(drawn)), rel=0.03)
+    biased = replace(predictions, p=predictions.p / 2)
+    excess = error(biased) ** 2 - floor(biased) ** 2
+    assert debiased(biased) == pytest.approx(math.sqrt(excess))
+    for fact in ("elapsed_days", "nth_review", "lapses"):
+        assert math.isnan(debiased(replace(biased, **{fact: None})))
+
+
+def smece_floor(p):
+    return METRIC["smece_floor"].of_outcomes(p, np.ones(len(p), bool))
+
+
+@pytest.mark.parametrize("shape", [(9, 1.2), (1, 1), (30, 0.5)])
+@pytest.mark.parametrize("decimals", [16, 1])
+@pytest.mark.parametrize("n", rest_nightly([1000, 50, 20_000]))
+def test_the_floor_is_the_mean_over_simulated_outcomes(shape, decimals, n):
+    rng = np.random.default_rng(n)
+    p = rng.beta(*shape, n).round(decimals)
+    levels = [smece_exact(p, rng.random(n) < p) for _ in range(60)]
+    error = np.std(levels) / math.sqrt(60)
+    assert smece_floor(p) == pytest.approx(np.mean(levels), abs=3 * error, rel=0.05)
+
+
+@pytest.mark.parametrize("p", [0.9, 0.5, 5e-324, 2.2e-308, 1e-160])
+@pytest.mark.parametrize("n", [1, 3, 100])
+def test_equal_predictions_leave_the_noise_of_their_mean(p, n):
+    """Also those near the smallest number; one review of 0.9 is too near to the end."""
+    expected = math.sqrt(2 / math.pi) * math.sqrt(p) * math.sqrt(1 - p) / math.sqrt(n)
+    if p < 0.1 or n == 100:
+        assert smece_floor([p] * n) == pytest.approx(expected, rel=1e-9 if p < 0.1 else 1e-3, abs=0)
+
+
+def test_cells_of_predictions_do_as_well_as_each():
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1.2, 30_000)
+    counted = tally(p, rng.random(len(p)) < p)
+    assert floor_of(counted.at_most(1000)) == pytest.approx(floor_of(counted), rel=2e-3)
+    halved = Tally(counted.p, counted.forgotten / 2, counted.recalled / 2)
+    assert floor_of(halved) == pytest.approx(2 ** (1 / 3) * floor_of(counted), rel=0.05)
+
+
+def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(weyl):
+    """Without mirror images: at 0.8 none of them are near."""
+    p, recalled = weyl(3000, 0.1)
+    curve = reliability_of(counted(p, recalled), resamples=40, points=1001)
+    assert (curve.smece, curve.n) == (pytest.approx(smece_exact(p, recalled)), 3000)
+    assert (curve.sigma, curve.smece_floor) == (curve.smece, pytest.approx(smece_floor(p)))
+    at = np.searchsorted(curve.p_grid, 0.8)
+    kernel = np.exp(-0.5 * ((p - curve.p_grid[at]) / curve.sigma) ** 2)
+    assert curve.observed[at] == pytest.approx((kernel @ recalled) / kernel.sum(), abs=1e-3)
+    height = kernel.sum() / len(p) / (curve.sigma * math.sqrt(2 * math.pi))
+    assert curve.density[at] == pytest.approx(height, rel=1e-3)
+    defined = ~np.isnan(curve.observed)
+    nearby = np.exp(-0.5 * ((p[:, None] - curve.p_grid) / curve.sigma) ** 2).sum(axis=0)
+    assert (defined == (nearby >= 0.5)).all()
+    for low, high in ((curve.lo, curve.hi), (curve.null_lo, curve.null_hi)):
+        assert (np.isnan(low) == ~defined).all()
+        assert (low[defined] <= high[defined]).all()
+        assert low[defined].min() >= 0
+        assert high[defined].max() <= 1
+    assert curve.lo[at] < curve.observed[at] < curve.hi[at]
+    assert 0.1 * curve.smece < curve.half_width < curve.smece
+    assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
+    assert math.isnan(reliability_of(counted([], [])).smece)
+
+
+@pytest.mark.slow
+def test_bands_and_the_error_have_the_widths_that_theory_and_resampling_give():
+    rng = np.random.default_rng(3)
+    p = rng.beta(9, 1.2, 20_000)
+    recalled = rng.random(20_000) < p - 0.05
+    curve = reliability_of(counted(p, recalled), resamples=300)
+    at = np.searchsorted(curve.p_grid, 0.8)
+    kernel = np.exp(-0.5 * ((p - curve.p_grid[at]) / curve.sigma) ** 2)
+    kernel += np.exp(-0.5 * ((2 - p - curve.p_grid[at]) / curve.sigma) ** 2)
+    mean = (kernel * p).sum() / kernel.sum()
+    spread = math.sqrt((kernel**2 * p * (1 - p)).sum()) / kernel.sum()
+    assert (curve.null_lo[at] + curve.null_hi[at]) / 2 == pytest.approx(mean, abs=0.15 * spread)
+    assert curve.null_hi[at] - curve.null_lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
+    spread = math.sqrt((kernel**2 * (recalled - curve.observed[at]) ** 2).sum()) / kernel.sum()
+    assert curve.hi[at] - curve.lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
+    rows = rng.integers(0, 20_000, (150, 20_000))
+    errors = np.array([smece_exact(p[drawn], recalled[drawn]) for drawn in rows])
+    expected = np.abs(np.quantile(errors, [0.025, 0.975]) - smece_exact(p, recalled)).max()
+    assert curve.half_width == pytest.approx(expected, rel=0.25)

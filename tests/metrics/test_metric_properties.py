@@ -1,4 +1,4 @@
-"""What must hold for any predictions and outcomes, for every metric that follows from a sketch."""
+"""What must hold for any predictions and outcomes, and forgetting curves, for every metric."""
 
 from __future__ import annotations
 
@@ -10,24 +10,18 @@ import pairs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metric_functions import (
-    auc,
-    brier,
-    brier_skill,
-    ece,
-    log_loss,
-    mbe,
-    normalized_entropy,
-    rmse_bins_by_p,
-    smece_exact,
-)
+from hypothesis.extra.numpy import arrays
+from metric_functions import METRIC
 from pairs import columns, probabilities, reviews
+from scipy.optimize import isotonic_regression
 
+from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.pooled import pool
-from srs_eval.metrics.proper import BrierSkill, LogLoss, NormalizedEntropy, NormalizedEntropyTrain
-from srs_eval.metrics.sketch import SketchMetric
-from srs_eval.nouns.predictions import concatenate
+from srs_eval.metrics.sketch import SketchMetric, bare_predictions
+from srs_eval.metrics.temporal import TemporalCollapsed, sample_elapsed, temporal_rates
+from srs_eval.nouns import Curves
+from srs_eval.nouns.predictions import concatenate, select
 
 # All there is, at one threshold: the others are the same code.
 WHOLE = full_panel(thresholds=[0.9])
@@ -153,11 +147,13 @@ def test_users_of_spread_predictions_pool_to_the_panel_of_all_rows(dtype):
 def test_seeing_recalls_as_lapses_changes_no_score_and_no_error_is_below_the_bias(pairs):
     p, recalled = columns(pairs)
     p = p.round(3)
-    for metric in (log_loss, brier, normalized_entropy, brier_skill, smece_exact, auc):
-        turned = (1 - p).round(3), ~recalled
-        assert same(metric(p, recalled), metric(*turned), 1e-8)
-    for metric in (smece_exact, ece, rmse_bins_by_p):
-        assert metric(p, recalled) >= abs(mbe(p, recalled)) - 1e-9
+    either_way = ("log_loss", "brier", "normalized_entropy", "brier_skill", "smece_exact", "auc")
+    for name in (*either_way, "ecce_kuiper", "spiegelhalter_z"):
+        of = METRIC[name].of_outcomes
+        assert same(of(p, recalled), of((1 - p).round(3), ~recalled), 1e-8), name
+    bias = abs(METRIC["mbe"].of_outcomes(p, recalled))
+    for name in ("smece_exact", "ece", "rmse_bins_by_p"):
+        assert METRIC[name].of_outcomes(p, recalled) >= bias - 1e-9
 
 
 @quick
@@ -170,10 +166,124 @@ def test_proper_scores_of_a_panel_are_best_for_the_truth(truths, seed):
     honest = predictions_of(p, recalled, ones, ones, ones)
     beliefs = np.repeat(np.random.default_rng(seed).uniform(0.01, 0.99, len(truths)), 20)
     other = replace(honest, p=beliefs)
-    for metric in PANEL:
-        if isinstance(metric, LogLoss | NormalizedEntropy | NormalizedEntropyTrain):
-            assert metric(honest) <= metric(other) + 1e-12
-        elif isinstance(metric, BrierSkill) or metric.name == "corp_discrimination_log":
-            assert metric(honest) >= metric(other) - 1e-12
-        elif metric.name in {"brier", "corp_miscalibration_log", "corp_miscalibration_brier"}:
-            assert metric(honest) <= metric(other) + 1e-12
+    lower = ("log_loss", "normalized_entropy", "normalized_entropy_train", "brier")
+    for name in (*lower, "corp_miscalibration_log", "corp_miscalibration_brier"):
+        assert METRIC[name](honest) <= METRIC[name](other) + 1e-12
+    for name in ("brier_skill", "corp_discrimination_log"):
+        assert METRIC[name](honest) >= METRIC[name](other) - 1e-12
+
+
+CURVE_METRICS = [metric for name, metric in METRIC.items() if name.startswith("temporal_")]
+
+
+def curves(p, times=None, weight=None):
+    p = np.atleast_2d(p)
+    n, k = p.shape
+    times = np.arange(1.0, k + 1) if times is None else np.asarray(times)
+    weight = np.full(k, 1 / k) if weight is None else np.asarray(weight)
+    each = np.arange(n)
+    rows = (np.broadcast_to(column, p.shape) for column in (times, weight))
+    return Curves(each * 0, each * 0, each, *rows, p)
+
+
+def by_loop(times, weight, p, own, recalled):
+    """Score one curve pair by pair; `own` is the prediction of its review."""
+    k = range(len(times))
+    pairs = [(weight[i] * weight[j], p[j] - p[i], times[i]) for i in k for j in k if i < j]
+    total = sum(mass for mass, _, _ in pairs)
+
+    def share(is_one):
+        return sum(mass for mass, rise, earlier in pairs if is_one(rise, earlier)) / total
+
+    def loss(q):
+        return -math.log(min(max(q if recalled else 1 - q, 2.0**-52), 1 - 2.0**-52))
+
+    short, long = (np.argmax(np.cumsum(weight) >= at - 1e-12) for at in (0.05, 0.95))
+    fitted = isotonic_regression(p, weights=weight, increasing=False).x
+    return {
+        "violation": share(lambda rise, _: rise >= -1e-9),
+        "strict": share(lambda rise, _: rise > 1e-9),
+        "flat": share(lambda rise, _: abs(rise) <= 1e-9),
+        "tolerant": share(lambda rise, earlier: rise > 0.02 * math.exp(-earlier) + 1e-9),
+        "rise": sum(mass * max(rise, 0) for mass, rise, _ in pairs) / total,
+        "max_rise": max(0, *(rise for _, rise, _ in pairs)),
+        "isotonic": weight @ np.abs(p - fitted),
+        "drop": p[short] - p[long],
+        "collapsed": float(p[short] - p[long] < 0.01),
+        "permutation": sum(w * loss(q) for w, q in zip(weight, p, strict=True)) - loss(own),
+    }
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(arrays(np.float64, 7, elements=st.floats(0, 1, width=32)), min_size=1, max_size=3),
+    st.lists(st.integers(1, 50), min_size=7, max_size=7).map(np.array),
+    st.lists(st.sampled_from([0.0, 0.3, 1.0, 40.0]), min_size=7, max_size=7),
+    st.integers(0, 5),
+    st.booleans(),
+)
+def test_every_score_of_a_curve_is_that_of_a_plain_loop(some, counts, gaps, missing, recalled):
+    """Times that are missing, at the end, do not count."""
+    times = np.cumsum(np.array(gaps) + 0.01)
+    last = len(times) - missing
+    weight = np.where(np.arange(7) < last, counts, 0) / counts[:last].sum()
+    p = np.where(weight > 0, some, np.nan)
+    given_curves = curves(p, np.where(weight > 0, times, np.nan), weight)
+    reviews = bare_predictions(np.linspace(0, 1, len(p)), np.full(len(p), recalled))
+    for row, own in enumerate(reviews.p):
+        known = times[:last], weight[:last], p[row, :last]
+        for name, expected in by_loop(*known, own, recalled).items():
+            found = METRIC[f"temporal_{name}"].per_curve(given_curves, reviews)[row]
+            assert found == pytest.approx(expected, abs=1e-12), name
+
+
+def test_single_precision_noise_counts_as_flat():
+    noisy = np.array([0.9, 0.9000003, 0.8999999], np.float32)
+    assert temporal_rates(curves(noisy), "flat")[0] == 1
+    assert temporal_rates(curves(noisy.astype(np.float64)), "flat")[0] == 0
+    assert temporal_rates(curves(noisy.astype(np.float64)), "flat", atol=1e-5)[0] == 1
+    falls = curves([[1.0, 0.75], [0.75, 0.75]])
+    assert TemporalCollapsed(0.25).per_curve(falls, None).tolist() == [0, 1]
+
+
+def test_curves_at_one_time_and_models_without_curves_have_no_number(one_user):
+    single = curves([[0.9, np.nan], [0.8, np.nan]], [1, np.nan], [1, 0])
+    reviews = select(replace(one_user(), curves=None), np.arange(2))
+    for metric in CURVE_METRICS:
+        assert np.isnan(metric.per_curve(single, reviews)).all()
+        for some in (single, None, curves(np.empty((0, 4)))):
+            assert math.isnan(metric(replace(one_user(), curves=some)))
+
+
+@pytest.mark.parametrize(
+    ("given_days", "days", "shares"),
+    [
+        ([5, 1, 1, 1, 30], [1, 5, 30], [0.6, 0.2, 0.2]),
+        ([-1, np.nan, 4, 0], [0, 4], [0.5, 0.5]),
+        ([], [], []),
+        ([1, 1, 1, 2, 3, 4, 5, 9], [1, 3, 5], [1 / 3, 1 / 3, 1 / 3]),
+    ],
+)
+def test_times_are_intervals_that_occur_with_the_shares_they_stand_for(given_days, days, shares):
+    times, weights = sample_elapsed(given_days, k=3)
+    assert times.tolist() == days
+    assert weights == pytest.approx(shares)
+
+
+def test_a_curve_is_scored_with_its_own_review_known_by_user_fold_and_row(one_user):
+    predictions = one_user(n=300, curves=30)
+    shuffled = select(predictions, np.random.default_rng(2).permutation(300))
+    rows = reviews_of_curves(shuffled)
+    assert np.array_equal(shuffled.row[rows], shuffled.curves.row)
+    for metric in CURVE_METRICS:
+        assert metric(shuffled) == pytest.approx(metric(predictions), abs=1e-12)
+    one = one_user(n=8, curves=4)
+    names = {
+        "user": np.array([0, 0, 0, 0, 1, 1, 1, 1]),
+        "fold": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+        "row": np.array([3, 7, 3, 7, 3, 7, 3, 7]),
+    }
+    wanted = np.array([5, 2, 7, 2])
+    keys = {name: column[wanted] for name, column in names.items()}
+    predictions = replace(one, **names, curves=replace(one.curves, **keys))
+    assert reviews_of_curves(predictions).tolist() == wanted.tolist()

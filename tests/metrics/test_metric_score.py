@@ -1,4 +1,4 @@
-"""Scores of predictions in any container, by labels of any kind, and the result as a value."""
+"""Scores of predictions in any container, what cannot be scored, and panels of metrics."""
 
 from __future__ import annotations
 
@@ -6,20 +6,36 @@ import copy
 import json
 import math
 import pickle
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars
 import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from metric_functions import log_loss
+from pairs import predicted
 
-from srs_eval.errors import ScoreError
-from srs_eval.metrics.calibration import MeanBias
-from srs_eval.metrics.headline import HEADLINE
-from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.proper import Brier
+from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.metrics.bins import RmseBins
+from srs_eval.metrics.calibration import Ece, MeanBias
+from srs_eval.metrics.corp import CorpPart
+from srs_eval.metrics.ici import IciQuantile
+from srs_eval.metrics.intervals import single_user_intervals
+from srs_eval.metrics.panel import Panel, default_panel, full_panel
+from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.score import score
-from srs_eval.metrics.threshold import ConfusionCounts
+from srs_eval.metrics.summary import summarise
+from srs_eval.metrics.temporal import Temporal
+from srs_eval.metrics.threshold import Confusion, ConfusionCounts, confusion_statistics
+from srs_eval.nouns.predictions import select
+from srs_eval.stats.estimate import mean_of_users
+from srs_eval.stats.paired import user_weights
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]
@@ -68,47 +84,39 @@ def test_tensors_half_precision_and_whole_numbers_are_taken():
         score(torch.tensor(P, requires_grad=True), RECALLED)
 
 
-LABELS = {
-    "other numbers": lambda user: user + 7,
-    "masked": np.ma.array,
-    "dates": lambda user: user.astype("M8[D]"),
-    "names": lambda user: np.array([f"user {code:02d}" for code in user]),
-    "objects": lambda user: user.astype(str).astype(object),
-    "numbers and names": lambda user: [code // 2 if code % 2 else str(code // 2) for code in user],
-    "strings": lambda user: pd.Series(user.astype(str), dtype="string"),
-    "categories": lambda user: pd.Series(user.astype(str)).astype("category"),
-    "polars": lambda user: polars.Series(user.astype(str)),
-}
+LABELS = (
+    *(np.ma.array, lambda user: user.astype("M8[D]"), lambda user: user.astype(str)),
+    lambda user: [code // 2 if code % 2 else str(code // 2) for code in user],
+    lambda user: pd.Series(user.astype(str)).astype("category"),
+    lambda user: polars.Series(user.astype(str)),
+)
 
 
 def test_users_may_be_called_anything(of_users):
     p, recalled, user = of_users
     options = {"panel": BRIER, "resamples": 20}
     expected = score(p, recalled, user=user, **options)
-    for called, names in LABELS.items():
+    for names in LABELS:
         got = score(p, recalled, user=names(user), card=np.arange(400) // 2, **options)
         interval = pytest.approx(expected.intervals["brier"])
-        assert (got.intervals["brier"], got.interval_over) == (interval, "users"), called
+        assert (got.intervals["brier"], got.interval_over) == (interval, "users")
 
 
 def masked(values):
     return np.ma.array(values, mask=[False, True, False, False])
 
 
-NAMELESS = {
-    "None": ["a", None, "b", "b"],
-    "NaN among numbers": [1.0, math.nan, 2.0, 2.0],
-    "categories": pd.Series(["a", None, "b", "b"], dtype="category"),
-    "masked numbers": masked([1, 2, 3, 3]),
-    "no date": pd.to_datetime(["2020-01-01", None, "2020-01-02", "2020-01-02"]),
-    "no day": np.array(["2020-01-01", "NaT", "2020-01-02", "2020-01-02"], "M8[D]"),
-}
+NAMELESS = (
+    *(["a", None, "b", "b"], [1.0, math.nan, 2.0, 2.0], masked([1, 2, 3, 3])),
+    pd.Series(["a", None, "b", "b"], dtype="category"),
+    pd.to_datetime(["2020-01-01", None, "2020-01-02", "2020-01-02"]),
+)
 
 
 @pytest.mark.parametrize("labels", NAMELESS)
 def test_nameless_users_cards_and_days_are_refused_or_left_out(labels):
     for column in ("user", "card", "day"):
-        given = {column: NAMELESS[labels], "panel": BRIER}
+        given = {column: labels, "panel": BRIER}
         with pytest.raises(ScoreError, match=f"{column} has missing values; see nan_policy"):
             score(P, RECALLED, **given)
         scores = score(P, RECALLED, **given, nan_policy="omit")
@@ -138,13 +146,9 @@ def test_cards_and_days_are_resampled_where_there_is_one_user(of_users):
 
 def test_thresholds_are_told_with_intervals_of_the_level_asked_for(of_users):
     p, recalled, _ = of_users
-    wide, narrow = (
-        score(p, recalled, thresholds=np.array([0.8]), level=level).thresholds[0]
-        for level in (0.99, 0.9)
-    )
-    counts = ConfusionCounts(*(narrow[name] for name in ("tp", "fp", "fn", "tn")))
-    assert (narrow["ppv_low"], narrow["ppv_high"]) == counts.interval("ppv", level=0.9)
-    assert wide["ppv_low"] < narrow["ppv_low"] < narrow["ppv_high"] < wide["ppv_high"]
+    (row,) = score(p, recalled, thresholds=np.array([0.8]), level=0.9).thresholds
+    counts = ConfusionCounts(*(row[name] for name in ("tp", "fp", "fn", "tn")))
+    assert (row["ppv_low"], row["ppv_high"]) == counts.interval("ppv", level=0.9)
     without = score(P, RECALLED, thresholds=())
     assert without.thresholds == ()
     assert not any("confusion" in name for name in without)
@@ -162,16 +166,12 @@ def test_it_prints_the_metrics_of_a_run_and_names_the_undefined(result, golden_t
     other = score([0.9, 0.8], [1, 0], panel=Panel([Brier(), MeanBias()]))
     golden_text("scores_printed", "\n\n".join(map(str, (result, few, other))))
     assert repr(result) == str(result)
-    assert set(result.shown) == {*HEADLINE, "threshold_bias_at_0_9"}
-    assert PanelResult({"n": 2, "log_loss": 0.3}).shown == ("log_loss",)
 
 
 def test_it_is_a_dictionary_of_numbers_and_a_frame_with_a_row_for_each(result):
     assert tuple(result) == ("n", "n_dropped", *default_panel().names)
     assert type(result.to_dict()) is dict
     np.testing.assert_equal(json.loads(json.dumps(result.to_dict())), dict(result))
-    assert json.loads(json.dumps(result.thresholds))[0]["threshold"] == 0.7
-    assert set(json.loads(json.dumps(result.intervals))) == set(default_panel().names)
     for again in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
         assert type(again) is PanelResult
         for name in ("better", "thresholds", "intervals", "interval_over", "level", "shown"):
@@ -183,3 +183,150 @@ def test_it_is_a_dictionary_of_numbers_and_a_frame_with_a_row_for_each(result):
     assert tuple(frame.loc["auc"]) == (result["auc"], *result.intervals["auc"], "higher")
     assert frame.loc["n", "better"] == ""
     assert math.isnan(frame.loc["n", "lo"])
+
+
+DAYS = np.array([1, 2, 3, 4], "m8[D]")
+FACTS = {"elapsed_days": [1, 2, 3, 9], "nth_review": [2] * 4, "lapses": [0] * 4}
+
+
+def scoring(p=P, recalled=RECALLED, **options):
+    return lambda: score(p, recalled, **options)
+
+
+def strayed(one_user, rows, stranger):
+    """Curves of which one, or all, belong to a review that was not scored."""
+    whole = one_user(n=600, curves=20)
+    curves = replace(whole.curves, row=np.where(np.arange(20) < rows, stranger, whole.curves.row))
+    return single_user_intervals(default_panel(), replace(whole, curves=curves), resamples=2)
+
+
+SCORES = {
+    "empty": scoring([], []),
+    "all NaN": scoring([math.nan] * 2, [1, 0], nan_policy="omit"),
+    "all nameless": scoring(user=[None] * 4, nan_policy="omit"),
+    "one NaN": scoring([math.nan, 0.5], [1, 0]),
+    "pandas NA": scoring(pd.Series([0.9, pd.NA, 0.3, 0.6], dtype="Float64")),
+    "several": lambda: log_loss([math.nan, 1.5, -0.5], [1, 0, 7]),
+    "policy": scoring(nan_policy="ignore"),
+    "lengths": scoring(recalled=RECALLED[:2]),
+    "lengths, omitted": scoring(recalled=RECALLED[:2], nan_policy="omit"),
+    "numbers": scoring(0.5, 1),
+    "words": scoring(recalled=["a", "b", "c", "d"]),
+    "length of days": scoring(day=[0, 0, 0]),
+    "level 0": scoring(level=0),
+    "list for a panel": scoring(panel=[Brier()]),
+    "panel and thresholds": scoring(panel=Panel([Brier()]), thresholds=[0.9]),
+    "two options": scoring(level=2, resamples=-1),
+    "days for p": scoring(DAYS),
+    "days as fact": scoring(**FACTS | {"elapsed_days": DAYS}),
+    "pandas days": scoring(**FACTS | {"lapses": pd.to_timedelta([1, 2, 3, 4], "D").as_unit("s")}),
+    "complex": scoring(**FACTS | {"lapses": np.array(P, complex)}),
+    "digits": scoring(**FACTS | {"lapses": np.array(["1", "2", "3", "4"])}),
+    # Casting what does not fit in 32 bits warns, and warnings are errors here.
+    "infinite days": scoring(**FACTS | {"elapsed_days": [1, math.inf, 1, 1]}),
+    "negative days": scoring(**FACTS | {"elapsed_days": [1, -1, 1, 1]}),
+    "0th review": scoring(**FACTS | {"nth_review": [1, 0, 1, 1]}),
+    "too many lapses": scoring(**FACTS | {"lapses": [1, 10**9, 1, 1]}),
+    "pooled": lambda: pool(default_panel(), lambda: [predicted([1.5], [True])]),
+    "shape of scores": lambda: summarise(["brier"], np.zeros((3, 1)), np.array([1, 2]), {}),
+}
+OPTIONS = {
+    "no bins": lambda: Ece(0),
+    "part": lambda: CorpPart("resolution"),
+    "score": lambda: CorpPart("miscalibration", "spherical"),
+    "quantile": lambda: IciQuantile(90),
+    "statistic": lambda: Confusion("recall", 0.9),
+    "threshold": lambda: Confusion("tpr", 90),
+    "kind": lambda: Temporal("weak"),
+    "names": lambda: Panel([Brier(), Brier(), Named()]),
+    "no metric": lambda: Panel([]),
+    "weighting": lambda: user_weights([1, 2], "log"),
+}
+
+
+class Named(RmseBins):
+    name = "RMSE(bins)"
+
+
+def told(calls, error):
+    """Return the message of each call, which raises an error."""
+    lines = []
+    for name, call in calls.items():
+        with pytest.raises(error) as refused:
+            call()
+        lines.append(f"{name}: {refused.value}\n")
+    return "".join(lines)
+
+
+def test_what_cannot_be_scored_is_refused(one_user, golden_text):
+    strays = {"1 stray": (1, 600), "20 stray": (20, 600), "before the first": (1, -1)}
+    curves = {name: partial(strayed, one_user, *stray) for name, stray in strays.items()}
+    golden_text("scores_refused", told(SCORES | curves, ScoreError))
+
+
+def test_options_that_make_no_metric_are_refused(golden_text):
+    golden_text("metrics_refused", told(OPTIONS, ConfigError))
+
+
+CONF = Path(__file__).parents[2] / "conf"
+
+
+def build(option, *overrides):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose(overrides=[f"+panel={option}", *overrides])
+    return instantiate(config.panel, _convert_="all")
+
+
+class Infinite:
+    """A metric as a plug-in would write it, without any of ours."""
+
+    name, better, section = "infinite", "neither", "test"
+
+    def __call__(self, predictions):
+        return math.inf
+
+
+def test_options_are_the_panels_of_the_library_and_can_be_changed(one_user):
+    for option, panel in (("default", default_panel()), ("full", full_panel())):
+        assert list(build(option)) == list(panel)
+        assert panel.names[: len(default_panel().names)] == default_panel().names
+    overrides = "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
+    names = build("default", *overrides).names
+    assert "confusion_tpr_at_0_85" in names
+    assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
+    for panel in (build("quick"), full_panel()):
+        scores = panel.score(one_user())
+        assert tuple(scores) == panel.names
+        assert all(math.isfinite(value) for value in scores.values())
+
+
+def test_families_are_opened_up_and_what_is_infinite_or_of_no_predictions_is_undefined(one_user):
+    panel = Panel([LogLoss(), confusion_statistics([0.9])])
+    assert len(panel.names) == 9
+    assert Panel({"any": LogLoss(), "key": confusion_statistics([0.9])}).names == panel.names
+    assert math.isnan(Panel([Infinite()]).score(one_user())["infinite"])
+    empty = select(replace(one_user(), curves=None), slice(0, 0))
+    assert all(math.isnan(value) for value in default_panel().score(empty).values())
+
+
+def test_users_reviews_and_all_together_are_told_apart():
+    scores = np.array([[0.3, 0.7], [0.5, np.nan], [0.4, 0.6], [0.1, 0.9]])
+    names, sizes = ["log_loss", "auc"], np.array([300, 100, 50, 0])
+    found = summarise(names, scores, sizes, {"log_loss": 0.36}, bounds={"log_loss": (0.0, 0.4)})
+    row = found["log_loss"]
+    assert (row.mean_users, row.pooled, row.n_users) == (pytest.approx(0.325), 0.36, 4)
+    assert row.mean_reviews == pytest.approx((0.3 * 300 + 0.5 * 100 + 0.4 * 50) / 450)
+    assert row.n_effective == pytest.approx(450**2 / (300**2 + 100**2 + 50**2))
+    lo, hi = mean_of_users(scores[:, 0]).interval()
+    assert lo < 0 < 0.4 < hi
+    assert (row.lo, row.hi) == (0, 0.4)  # cut off at the bounds
+    row = found["auc"]
+    assert (row.mean_users, row.n_users) == (pytest.approx(2.2 / 3), 3)
+    assert (row.lo, row.hi) == pytest.approx(mean_of_users(scores[:, 1]).interval())
+    assert row.mean_reviews == pytest.approx((0.7 * 300 + 0.6 * 50) / 350)
+    assert row.n_effective == pytest.approx(350**2 / (300**2 + 50**2))
+    assert math.isnan(row.pooled)
+    one = (names, scores[:1], sizes[:1], {"log_loss": 0.3})  # takes the interval of the cards
+    row = summarise(*one, single_user={"log_loss": (0.05, 0.15)})["log_loss"]
+    assert (row.mean_users, row.mean_reviews, row.lo, row.hi) == (0.3, 0.3, 0.05, 0.15)
+    assert math.isnan(summarise(*one)["log_loss"].lo)

@@ -1,29 +1,35 @@
-"""Predictions in order with their outcomes counted: all of them, or in cells that add up."""
+"""Predictions and outcomes counted in order, and added up in cells, against plain loops."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pairs import columns
+from pairs import columns, predicted
 
+from srs_eval.metrics import prediction_cells as cells
 from srs_eval.metrics import tally as tally_module
-from srs_eval.metrics.prediction_cells import (
-    EQUAL_SHARES,
-    FINE,
-    FineCells,
-    PredictionCells,
-    fine_cell,
-    tally_of_cells,
-)
-from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions
-from srs_eval.metrics.sums import add_up
+from srs_eval.metrics.bins import FactSums, LogBinSums
+from srs_eval.metrics.calibration import EqualBinSums
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
+from srs_eval.metrics.proper import ScoreSums, TrainRateSums
+from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
+from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, exact_sketch
+from srs_eval.metrics.sums import add_up, codes_of
 from srs_eval.metrics.tally import from_sums, tally
+from srs_eval.metrics.threshold import (
+    DEFAULT_THRESHOLDS,
+    NEARBY,
+    ThresholdSums,
+    threshold_biases,
+    threshold_rows,
+)
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
@@ -46,8 +52,6 @@ def test_it_is_what_unique_says(pairs, dtype):
     assert counted.forgotten.tolist() == np.bincount(code, ~recalled, len(known)).tolist()
     assert counted.has_both_outcomes == (0 < recalled.sum() < len(p))
     assert (counted.n, counted.precision) == (len(p), dtype)
-    arrays = (counted.p, counted.recalled, counted.forgotten)
-    assert {array.dtype for array in arrays} == {np.dtype(np.float64)}
 
 
 @quick
@@ -101,7 +105,7 @@ def test_edges_are_chosen_so_that_few_predictions_are_told_apart(pairs, dtype):
     assert (np.diff(made.edges) > 0).all()
     assert set(p.astype(np.float64)) <= set(made.edges)
     (total,) = add_up([made], bare_predictions(p, recalled))
-    counted, exact = tally_of_cells(total.values[0]), tally(p, recalled)
+    counted, exact = cells.tally_of_cells(total.values[0]), tally(p, recalled)
     assert counted.p == pytest.approx(exact.p, abs=1e-15)
     assert counted.recalled.tolist() == exact.recalled.tolist()
 
@@ -111,7 +115,7 @@ def test_cells_hold_equal_shares_however_close_predictions_are(width):
     p = 0.9 + width * np.random.default_rng(0).random(20_000)
     made = PredictionCells.for_predictions(tally(p, p > 0))
     held = np.bincount(made.cell(bare_predictions(p, p > 0)), minlength=made.cells)
-    assert held.max() <= 2 * len(p) / EQUAL_SHARES
+    assert held.max() <= 2 * len(p) / cells.EQUAL_SHARES
 
 
 @pytest.mark.parametrize("distance", [0.5, 0.1, 1e-3, 1e-6, 1e-9])
@@ -120,22 +124,20 @@ def test_fine_cells_are_in_order_and_narrower_towards_0_and_1_as_logarithms_need
     step = min(2e-6, 2e-4 * distance)
     apart = distance + step * np.arange(-3, 4)
     for p in (apart, 1 - apart[::-1]):
-        assert (np.diff(fine_cell(p)) > 0).all()
-    for width in (8, FINE):
-        assert fine_cell(np.array([0.0, 1.0]), width).tolist() == [0, width]
+        assert (np.diff(cells.fine_cell(p)) > 0).all()
+    for width in (8, cells.FINE):
+        assert cells.fine_cell(np.array([0.0, 1.0]), width).tolist() == [0, width]
 
 
 def counted_in(width, *parts):
     """Count users one after the other; the second one as arrays from another process."""
-    cells = FineCells(width)
+    here = FineCells(width)
     for number, (p, recalled) in enumerate(parts):
-        if number == 1:
-            elsewhere = FineCells(width)
-            elsewhere.add(tally(p, recalled))
-            cells.extend(elsewhere.arrays())
-        else:
-            cells.add(tally(p, recalled))
-    return cells.tally()
+        there = FineCells(width) if number == 1 else here
+        there.add(tally(p, recalled))
+        if there is not here:
+            here.extend(there.arrays())
+    return here.tally()
 
 
 @quick
@@ -152,7 +154,7 @@ def test_users_one_after_the_other_are_as_all_together(users, width):
 def test_a_thousand_users_on_the_threshold_stay_on_it(dtype):
     """Adding up rounds a thousand times, which must not push the mean over the edge."""
     user = np.full(37, 0.9, dtype), np.arange(37) > 3
-    counted = counted_in(FINE, *[user] * 1000)
+    counted = counted_in(cells.FINE, *[user] * 1000)
     assert (counted.first_at_least(0.9), counted.precision) == (0, dtype)
     half = np.array([0.5], np.float16), np.array([True])
     assert counted_in(8, half).precision == np.float16
@@ -163,9 +165,7 @@ def test_a_thousand_users_on_the_threshold_stay_on_it(dtype):
 class Recalls(SketchMetric):
     """As short as a metric of one's own can be."""
 
-    name: ClassVar[str] = "recalls"
-    better: ClassVar[str] = "neither"
-    section: ClassVar[str] = "test"
+    name, better, section = "recalls", "neither", "test"
 
     def of(self, sketch):
         return sketch.tally.n_recalled
@@ -181,3 +181,160 @@ def test_a_metric_of_ones_own_needs_a_name_and_one_method_and_shares_what_is_der
     assert [sketch.derived(asked.append), sketch.derived(asked.append)] == [None, None]
     assert asked == [sketch.tally]
     assert sketch.derived(len) == 2
+
+
+@dataclass(frozen=True)
+class ByCard:
+    """A sum of an outsider: how many, how many recalled, and the predictions, by card."""
+
+    cells: int = 50
+
+    def cell(self, predictions):
+        return predictions.card if self.cells > 1 else None
+
+    def values(self, predictions):
+        return np.ones(len(predictions), np.bool_), predictions.recalled, predictions.p
+
+
+SUMS = (
+    *(ScoreSums(), TrainRateSums(), ThresholdSums(0.9), FactSums(), LogBinSums()),
+    *(EqualBinSums(10), PredictionCells(np.arange(64) / 64), ELAPSED, ByCard(), ByCard(1)),
+)
+
+
+def invented(n, seed, dtype="float64"):
+    """Predictions in sixty-fourths, which add up without rounding in any order."""
+    rng = np.random.default_rng(seed)
+    return predicted(
+        (rng.integers(0, 65, n) / 64).astype(dtype),
+        rng.random(n) < 0.8,
+        card=rng.choice([0, 3, 49], n),
+        elapsed_days=rng.integers(0, 300, n).astype(float),
+        nth_review=rng.integers(1, 20, n),
+        lapses=rng.integers(0, 5, n),
+        train_rate=np.full(n, 0.85),
+    )
+
+
+def by_loop(sums, predictions, group):
+    """Add up one review after the other, by group and cell."""
+    columns = [np.asarray(column, np.float64) for column in sums.values(predictions)]
+    cell = sums.cell(predictions)
+    added = {}
+    for row, values in enumerate(zip(*columns, strict=True)):
+        key = int(group[row]), 0 if cell is None else int(cell[row])
+        added[key] = added.get(key, 0) + np.array(values)
+    return added
+
+
+@pytest.mark.parametrize("sums", SUMS, ids=lambda sums: type(sums).__name__)
+@settings(max_examples=6, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 9), min_size=1, max_size=12),
+    chunk=st.sampled_from([1, 7, 2**14]),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from(["float32", "float64"]),
+)
+def test_groups_and_chunks_of_any_size_equal_a_plain_loop(sums, sizes, chunk, seed, dtype):
+    """Groups may be empty, in the middle and at either end, and be cut by chunks."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    predictions = invented(len(group), seed, dtype)
+    (total,) = add_up([sums], predictions, group, len(sizes), chunk=chunk)
+    (whole,) = add_up([sums], predictions, chunk=chunk)
+    expected = by_loop(sums, predictions, group)
+    assert total.values.shape[0] == len(sizes)
+    for number, of_group in enumerate(total.values):
+        for cell, values in zip(total.cell.tolist(), of_group, strict=True):
+            added = expected.pop((number, cell), np.zeros(len(values)))
+            assert values == pytest.approx(added, abs=1e-6, rel=1e-6)
+    assert not expected
+    assert np.isin(whole.cell, total.cell).all()
+    assert whole.values[0] == pytest.approx(
+        total.values.sum(axis=0)[np.isin(total.cell, whole.cell)], abs=1e-6, rel=1e-6
+    )
+    for each in (total, whole):
+        assert (np.diff(each.cell) > 0).all()
+        assert each.values.dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("sums", [ByCard(), ThresholdSums(0.9), ByCard(1)])
+def test_one_group_is_added_up_as_precisely_as_several(sums, dtype):
+    rng = np.random.default_rng(0)
+    near = rng.uniform(0.885, 0.915, 3000).astype(dtype)
+    predictions = replace(invented(3000, 0), p=near, recalled=rng.random(3000) < 0.9)
+    (alone,) = add_up([sums], predictions)
+    (grouped,) = add_up([sums], predictions, np.zeros(3000, np.int64), 1)
+    assert alone.values == pytest.approx(grouped.values, rel=1e-12)
+
+
+whole_numbers = st.lists(st.integers(-50, 50) | st.integers(-(2**60), 2**60), min_size=1)
+typed = [np.array([1, 0, 1, 3, 0], dtype) for dtype in ("int8", "uint64", "float64", "U3", "?")]
+
+
+@settings(max_examples=25, deadline=None)
+@given(whole_numbers.map(np.array) | st.sampled_from([*typed, np.empty(0, np.int64)]))
+@example(np.array([-128, 127, 0] * 12, np.int8))
+def test_labels_are_numbered_in_their_order(labels):
+    known, expected = np.unique(labels, return_inverse=True)
+    code, count = codes_of(labels)
+    assert (code.tolist(), count) == (expected.tolist(), len(known))
+
+
+def recall(days, p=0.9, recalled=1, **options):
+    """Compute recall over time, and the cells of the reviews."""
+    n = len(days)
+    elapsed = None if days[0] is None else np.asarray(days, np.float64)
+    some = predicted(np.zeros(n) + p, np.zeros(n, bool) | (recalled > 0), elapsed_days=elapsed)
+    (totals,) = add_up([ELAPSED], some)
+    return recall_of(totals.values[0], **options), ELAPSED.cell(some)
+
+
+def test_cells_are_narrow_for_short_whole_days_and_exist_for_all():
+    _, cell = recall([0, -1, 1e-9, 1e-5, 0.5, *range(1, 24), 1000, 1010, 36_500, 1e12])
+    assert (cell[:2] == 0).all()
+    assert cell[2] == 1
+    assert (np.diff(cell[2:29]) > 0).all()
+    assert cell[28] == cell[29]
+    assert cell.max() == ELAPSED.cells - 1
+
+
+def test_recall_over_time_is_that_of_a_plain_loop_in_about_equally_large_bins():
+    rng = np.random.default_rng(0)
+    days = rng.choice([0, 1, 2, 5, 9], 400).astype(float)
+    p, recalled = rng.uniform(size=400), rng.uniform(size=400) < 0.8
+    found, _ = recall(days, p, recalled)
+    np.testing.assert_allclose(found.days, [1, 2, 5, 9])
+    for place, day in enumerate((1, 2, 5, 9)):
+        here = days == day
+        assert found.n[place] == here.sum()
+        assert found.observed[place] == pytest.approx(recalled[here].mean())
+        assert found.predicted[place] == pytest.approx(p[here].mean())
+    assert found.same_day == (days == 0).sum()
+    found, _ = recall(np.exp(rng.normal(3, 1, 10_000)))
+    assert len(found.n) == 14
+    assert found.n.max() < 1.4 * found.n.min()
+    assert [len(recall(np.arange(1.0, 1 + n))[0].n) for n in (1, 39, 40)] == [1, 1, 2]
+    found, _ = recall(np.repeat([1.0, 2.0], [60, 40]), recalled=np.repeat([0, 1], [60, 40]), bins=2)
+    assert (found.n.tolist(), found.recalled.tolist()) == ([60, 40], [0, 40])
+    unknown, _ = recall([None, None])
+    assert (len(unknown.n), unknown.same_day) == (0, 2)
+
+
+def rows(p, recalled, thresholds=(0.9,)):
+    panel = Panel([threshold_biases(thresholds)])
+    return threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("threshold", DEFAULT_THRESHOLDS)
+def test_predictions_at_a_threshold_and_next_to_the_edge_of_what_is_nearby(dtype, threshold):
+    (row,) = rows(np.full(7, threshold, dtype), np.arange(7) > 0, (threshold,))
+    assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
+    assert row["bias"] == pytest.approx(threshold - 6 / 7, abs=1e-3)
+    edges = [dtype(str(Decimal(str(threshold)) + way)) for way in (-NEARBY, NEARBY)]
+    inside = [np.nextafter(edge, dtype(threshold)) for edge in edges]
+    outside = [np.nextafter(edge, 2 * edge - dtype(threshold)) for edge in edges]
+    for p, expected in ((edges, 0), (outside, 0), (inside, 2)):
+        (row,) = rows(np.array(p, dtype), np.array([True, False]), (threshold,))
+        assert row["nearby"] == expected

@@ -1,22 +1,36 @@
-"""The public protocols on a clock of fractional days, against loops over their description."""
+"""The public protocols on a clock of fractional days, and the pauses that they leave out."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import plain_protocol
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metric_functions import rmse_bins
-from timed import timed
+from invented import Logs
+from metric_functions import METRIC, rmse_bins
+from public_logs import JOSH
+from timed import log_of, timed
 
+from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.cards import rows_by_card
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped, ReviewLogError
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
+from srs_eval.protocol.pauses import (
+    answer_times,
+    pause_table,
+    pause_warning,
+    until_previous_answer,
+)
 
 PROTOCOLS = [SrsBenchmarkSecs, SrsBenchmarkEqualised]
-BOTH = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 
 def assert_plain(task, protocol, log):
@@ -59,7 +73,7 @@ def test_any_log_becomes_what_the_loops_make_of_it(
         assert others + len(rows) == len(log)
 
 
-@BOTH
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_log_needs_seconds_but_no_answer_times(make_log, protocol):
     with pytest.raises(ReviewLogError):
         protocol()(make_log(), same_day=True)
@@ -73,23 +87,15 @@ def test_a_log_needs_seconds_but_no_answer_times(make_log, protocol):
 # Published: training rows of each fold, rows of a test block, the log rows these begin at, the
 # mean outcome of all scored reviews; and log loss and RMSE(bins) of FSRS-7 with its default
 # parameters.
+SECS = [1900, 3795, 5690, 7585, 9480], 1895, [2176, 4214, 6325, 8457, 10534]
+EQUALISED = [2985, 4704, 6545, 8246, 9842], 1004, [3330, 5233, 7282, 9153, 10928]
 PUBLISHED = {
-    SrsBenchmarkSecs: (
-        [1900, 3795, 5690, 7585, 9480],
-        1895,
-        [2176, 4214, 6325, 8457, 10534],
-        (0.780158, 0.478666, 0.081175),
-    ),
-    SrsBenchmarkEqualised: (
-        [2985, 4704, 6545, 8246, 9842],
-        1004,
-        [3330, 5233, 7282, 9153, 10928],
-        (0.820319, 0.442071, 0.069578),
-    ),
+    SrsBenchmarkSecs: (*SECS, (0.780158, 0.478666, 0.081175)),
+    SrsBenchmarkEqualised: (*EQUALISED, (0.820319, 0.442071, 0.069578)),
 }
 
 
-@BOTH
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_real_log_has_the_published_counts_and_scores(josh_log, protocol):
     train, test, begins, scores = PUBLISHED[protocol]
     for answer_time in (False, True):
@@ -101,13 +107,8 @@ def test_a_real_log_has_the_published_counts_and_scores(josh_log, protocol):
     tested = np.concatenate([fold.test for fold in task.folds])
     model = RecurrentModel(Fsrs7Equations(), Fsrs7Equations.parameters.defaults)
     p, recalled = model.predict(task.reviews, tested), task.reviews.recalled[tested]
-    binned = rmse_bins(
-        p,
-        recalled,
-        elapsed_days=np.maximum(task.reviews.elapsed_days[tested], 0),
-        nth_review=task.nth_review[tested],
-        lapses=task.lapses[tested],
-    )
+    days = np.maximum(task.reviews.elapsed_days[tested], 0)
+    binned = rmse_bins(p, recalled, days, task.nth_review[tested], task.lapses[tested])
     log_loss = -np.mean(np.log(np.where(recalled, p, 1 - p)))
     assert (recalled.mean(), log_loss, binned) == pytest.approx(scores, abs=1e-6)
 
@@ -120,3 +121,130 @@ def test_refits_on_equalised_rows_score_the_same_reviews_in_more_blocks(make_log
     np.testing.assert_array_equal(*tested)
     assert (few.warm_start, many.warm_start) == (False, True)
     assert (len(few.folds), len(many.folds)) == (5, 20), "there are enough rows"
+
+
+def sittings(*, told: bool, days=20, cards=60, seed=0):
+    """A log of daily sittings, in which a card is shown late before a lapse where `told`.
+
+    Recall has nothing to do with the interval.
+    """
+    rng = np.random.default_rng(seed)
+    n = days * cards
+    day, card = np.repeat(np.arange(days), cards), np.tile(np.arange(cards), days)
+    recalled = rng.random(n) < 0.8
+    late = np.where(recalled, 0.1, 0.5) if told else 0.2
+    new = day == 0
+    pause = np.where((rng.random(n) < late) & ~new, rng.uniform(5, 60, n), 0.0)
+    took = rng.uniform(2, 20, n)
+    answered = 86_400 * day + np.cumsum(pause + took)
+    before = rows_by_card(card).previous()
+    return log_of(
+        card,
+        day,
+        rating=np.where(recalled, 3, 1),
+        elapsed_seconds=np.where(new, -1.0, answered - answered[before]),
+        duration_ms=took * 1000,
+    )
+
+
+class ReadsThePause(Algorithm):
+    """Adds intervals and answer times up to a clock, and takes the pause off it."""
+
+    def fit(self, reviews, rows, rng):
+        late = self.late(reviews)[rows]
+        p = [reviews.recalled[rows[late == which]].mean() for which in (0, 1)]
+        return SimpleNamespace(
+            predict=lambda log, rows: np.array(p)[self.late(log)[rows]], parameters=()
+        )
+
+    def late(self, log):
+        columns = (log.card, 86_400 * log.elapsed, log.duration_ms / 1000)
+        now, answered, pause = 0.0, {}, []
+        for card, elapsed, took in zip(*(column.tolist() for column in columns), strict=True):
+            shown = answered[card] + elapsed if card in answered else now
+            pause.append(shown - now)
+            now = answered[card] = shown + took
+        return (np.array(pause) > 2).astype(int)
+
+
+def log_loss_of(log, algorithm, protocol):
+    result = EvaluateUser(Logs({log.user: log}), algorithm, protocol, seed=0, curves=0)(log.user)
+    assert {fit.status for fit in result.fits} == {"ok"}
+    return METRIC["log_loss"](result.predictions), result.log.notes
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_offender_that_reads_the_pause_gains_until_it_is_left_out(protocol):
+    log = sittings(told=True)
+    honest, notes = log_loss_of(log, Average(), protocol())
+    assert len(notes) == 1
+    assert "previous_answer=true" in notes[0]
+    assert log_loss_of(log, ReadsThePause(), protocol())[0] < honest - 0.03
+    closed, notes = log_loss_of(log, ReadsThePause(), protocol(previous_answer=True))
+    assert closed > honest - 0.005
+    assert not notes
+
+
+def test_an_interval_ends_with_the_previous_answer_or_a_new_session():
+    log = log_of(
+        [1, 2, 1, 2, 1, 2, 1, 2],
+        [0, 0, 0, 0, 1, 1, 1, 1],
+        elapsed_seconds=[-1, -1, 100, 100, 86_400, 86_400, 60, 60],
+        duration_ms=[1000.0, 20_000.0, 5000.0, 5000.0, 10_000.0, 4000.0, 4000.0, 4000.0],
+    )
+    expected = [1, 21, 101, 121, 86_501, 86_521, 86_561, 86_581]
+    np.testing.assert_allclose(answer_times(log), expected)
+    elapsed = SrsBenchmarkSecs(previous_answer=True)(log, same_day=True).reviews.elapsed
+    np.testing.assert_allclose(elapsed * 86_400, [0, 0, 20, 80, 86_390, 86_380, 20, 40])
+
+
+@pytest.mark.parametrize("took", [1, 90, 3000])
+def test_a_session_ends_after_half_an_hour_without_a_question_however_long_answers_take(took):
+    for pause, goes_on in ((1799, True), (1800, False), (1801, False)):
+        log = log_of(
+            [1, 2, 1, 2],
+            [0, 0, 1, 1],
+            elapsed_seconds=[-1, -1, 90_000, 90_000 + pause + took - 10],
+            duration_ms=[1000.0, 10_000.0, 5000.0, 1000.0 * took],
+        )
+        # The second card is answered 10 seconds after the first; here pause + took seconds after.
+        # What follows a new card has no known pause.
+        assert np.diff(answer_times(log))[-1] == pause + took
+        assert until_previous_answer(log)[1].tolist()[-1] == goes_on
+        assert [row.reviews for row in pause_table(log)] == [0, 0, int(goes_on), int(not goes_on)]
+
+
+def test_a_card_that_is_asked_for_again_at_once_is_not_new():
+    log = log_of([1, 2, 1, 1], [0] * 4, elapsed_seconds=[-1, -1, 50, 0], duration_ms=[0.0] * 4)
+    assert [row.reviews for row in pause_table(log)] == [1, 0, 0, 0]
+
+
+def test_logs_without_answer_times_have_no_table_but_the_protocol():
+    log = sittings(told=True)
+    log = replace(log, duration_ms=None)
+    assert not pause_table(log)
+    assert not pause_warning(log)
+    task = SrsBenchmarkSecs(previous_answer=True)(log, same_day=True)
+    assert (task.reviews.elapsed[task.folds[0].test] > 0).all()
+
+
+def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs, josh_log):
+    log = josh_log
+    exact = pd.to_datetime(pd.read_csv(real_logs / JOSH)["review_time"], format="ISO8601")
+    since = exact.diff().dt.total_seconds().to_numpy()
+    within = (log.elapsed_seconds > 0) & (since < 1800)
+    error = np.abs(np.diff(answer_times(log), prepend=0.0) - since)[within]
+    assert np.mean(error <= 1) == pytest.approx(0.98, abs=0.005)
+    table = pause_table(log)
+    assert [row.reviews for row in table] == [9989, 101, 29, 60]
+    assert [row.failed for row in table] == [2478, 32, 8, 10]
+    expected = [row.expected for row in table]
+    assert expected == pytest.approx([2482.392201, 24.279655, 7.374775, 13.953369])
+    assert sum(expected) == pytest.approx(2528)
+    assert not pause_warning(log)
+
+
+def test_few_simulated_users_whose_pauses_tell_nothing_are_warned_of():
+    source = SyntheticUsers(users=30, size_scale=0.3)
+    warned = [user for user in source.users() if pause_warning(source.read(user))]
+    assert len(warned) <= 4

@@ -55,15 +55,6 @@ def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **sh
     assert counted(task) + len(rows) == len(log)
 
 
-def test_a_card_is_heard_128_times():
-    with pytest.raises(FitSkipped):  # one card alone is an outlier; thirty like it are not
-        PROTOCOL(log_of([5] * 200, np.arange(200)), same_day=True)
-    log = log_of(np.tile(np.arange(30), 200), np.repeat(np.arange(200), 30))
-    task = PROTOCOL(log, same_day=True)
-    assert len(task.reviews) == 30 * 128
-    assert task.nth_review.max() == 128
-
-
 def test_a_skipped_user_is_told_which_rule_left_out_how_many():
     # Fourteen cards: no interval is common enough. One review on the first day, 130 on one card.
     card = [*range(14), 0, *range(14), *([99] * 130)]
@@ -99,15 +90,11 @@ def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, c
 
 def test_six_scored_reviews_are_enough_and_five_are_not():
     # 30 cards learned on one day; those that are seen again come next day: no outliers but few.
-    for again, sizes in ((26, [4] * 5), (19, None)):
-        card = [*range(30), *range(again)]
-        log = log_of(card, [*[0] * 30, *[1] * again])
-        if sizes is None:
-            with pytest.raises(FitSkipped, match="0 of 49"):
-                PROTOCOL(log, same_day=False)
-        else:
-            task = PROTOCOL(log, same_day=False)
-            assert [len(fold.test) for fold in task.folds] == sizes
+    logs = (log_of([*range(30), *range(again)], [*[0] * 30, *[1] * again]) for again in (26, 19))
+    task = PROTOCOL(next(logs), same_day=False)
+    assert [len(fold.test) for fold in task.folds] == [4] * 5
+    with pytest.raises(FitSkipped, match="0 of 49"):
+        PROTOCOL(next(logs), same_day=False)
     days = [0, *range(1, 7)]
     for last, scored in ((7, 6), (6, 5)):
         log = log_of([1] * last, days[:last], elapsed_seconds=[-1, *[86_400] * (last - 1)])

@@ -1,0 +1,266 @@
+"""What a fit minimises, both fitters against scipy, and what is told of the result."""
+
+import math
+
+import numpy as np
+import pytest
+from published import PUBLISHED
+from random_logs import further_rows, log_of, random_log
+from scipy.optimize import LinearConstraint, minimize
+from small_models import small_model, space_of
+from torch_maths import torch
+
+from srs_eval.cards import rows_by_card
+from srs_eval.engine.compiled import compiled
+from srs_eval.engine.lbfgs import lbfgs
+from srs_eval.engine.newton import newton
+from srs_eval.engine.objective import Objective, feasible, penalty_matrix, standard_errors
+from srs_eval.engine.packing import pack
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.engine.recency import RECENCIES, recency_weights
+from srs_eval.engine.reference import Recipe, shuffles
+from srs_eval.errors import ConfigError, FitError
+
+
+def logistic_curve(m, w, state, elapsed):
+    """Logistic regression, which is convex, on three things about a review."""
+    score = w[0] + w[1] * m.log(1 + elapsed) + w[2] * state[0] + w[3] * state[1]
+    return 1 / (1 + m.exp(-score))
+
+
+LOGISTIC = small_model(
+    curve_of=logistic_curve,
+    state_names=("last", "count"),
+    init_of=lambda m, w, r: (r - 2.5, 0.0),
+    step_of=lambda m, w, s, t, r, p: (r - 2.5, s[1] + 0.1),
+    space=space_of((0.0,) * 4),
+)
+SPACES = {
+    "free": space_of((0.0,) * 4),
+    "within narrow bounds": space_of((0.0,) * 4, -0.2, 0.2),
+    "within lopsided bounds": space_of((0.0,) * 4, -0.05, 3.0),
+    "in order": space_of((0.0,) * 4, ordered=((0, 1), (1, 2))),
+    "in order and within bounds": space_of((0.0,) * 4, -0.3, 0.3, ordered=((3, 2), (2, 0))),
+}
+
+
+def logistic_objective(seed, *, pull=0.5, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    reviews = random_log(rng, 60, 12, exponent=1.5)
+    rows = further_rows(reviews)
+    packed = pack(reviews, rows, weight=rng.uniform(0.5, 1.5, len(rows)), dtype=dtype)
+    return Objective(LOGISTIC, packed, rng.normal(0, 0.3, 4), pull * np.eye(4))
+
+
+def by_scipy(objective, space, start):
+    order = np.zeros((len(space.ordered), len(space)))
+    for number, (low, high) in enumerate(space.ordered):
+        order[number, low], order[number, high] = -1.0, 1.0
+    return minimize(
+        lambda w: tuple(objective.gradient(np.clip(w, space.lower, space.upper))),
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=list(zip(space.lower, space.upper, strict=True)),
+        constraints=[LinearConstraint(order, 0, np.inf)] if space.ordered else [],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_newton_finds_the_minimum_that_scipy_finds(space, seed):
+    objective = logistic_objective(seed)
+    expected = by_scipy(objective, space, np.zeros(4))
+    found = newton(objective, np.full(4, 0.1), space, tolerance=1e-10)
+    assert found.converged
+    assert not newton(objective, np.zeros(4), space, most_steps=1).converged
+    assert found.value <= expected.fun * (1 + 1e-6)
+    np.testing.assert_allclose(found.parameters, expected.x, atol=1e-3)
+    assert found.value == objective.fisher(found.parameters).loss
+    assert (found.parameters >= space.lower).all()
+    assert (found.parameters <= space.upper).all()
+    assert all(found.parameters[low] <= found.parameters[high] for low, high in space.ordered)
+
+
+@pytest.mark.parametrize("name", ["free", "within narrow bounds"])
+def test_lbfgs_and_newton_in_single_precision_find_the_same(name):
+    space = SPACES[name]
+    fast = newton(logistic_objective(2), np.full(4, 0.1), space, tolerance=1e-10)
+    slow = lbfgs(logistic_objective(2), np.full(4, 0.1), space)
+    single = newton(logistic_objective(2, dtype=np.float32), np.zeros(4), space)
+    assert slow.converged
+    assert slow.value == pytest.approx(fast.value, rel=1e-6)
+    assert single.value == pytest.approx(fast.value, rel=1e-5)
+    np.testing.assert_allclose(slow.parameters, fast.parameters, atol=2e-3)
+    np.testing.assert_allclose(single.parameters, fast.parameters, atol=1e-2)
+
+
+@pytest.mark.parametrize("fitter", [newton, lbfgs])
+def test_a_start_outside_of_the_bounds_is_moved_inside_and_one_without_a_loss_refused(fitter):
+    space = SPACES["within narrow bounds"]
+    objective = logistic_objective(0)
+    inside, outside = (fitter(objective, np.full(4, at), space) for at in (0.1, 99.0))
+    assert outside.value == pytest.approx(inside.value, rel=1e-4)
+    start = np.array([0.1, np.nan, 0.2, 0.3])
+    with pytest.raises(FitError, match=r"(?s)loss.* nan .*parameters \[0\.1, nan"):
+        fitter(logistic_objective(0), start, SPACES["free"])
+
+
+@pytest.mark.parametrize("name", ["FSRS-6", "FSRS-7", "SBD", "HLR"])
+def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
+    equations = PUBLISHED[name]
+    space = equations.parameters
+    reviews = random_log(np.random.default_rng(4), 150, 8)
+    rows = further_rows(reviews)
+    centre = np.array(space.defaults)
+    packed = pack(reviews, rows, weight=np.ones(len(rows)))
+    objective = Objective(compiled(equations), packed, centre, penalty_matrix(space, 1.0))
+    found = newton(objective, centre, space, tolerance=1e-7, most_steps=200)
+    assert found.value < objective.gradient(centre).loss
+    # Objectives of several local minima: either may end in the better one, but not far above.
+    assert found.value <= by_scipy(objective, space, centre).fun * 1.001
+
+
+MODEL = small_model(
+    curve_of=lambda m, w, s, t: m.exp(-m.exp(w[0]) * t / 30) * (0.5 + 0.5 / (1 + w[1] ** 2)),
+    space=space_of((0.2, 0.3)),
+)
+REVIEWS = random_log(np.random.default_rng(0), 30, 10, exponent=1.5)
+ROWS = further_rows(REVIEWS)
+PACKED = pack(REVIEWS, ROWS, weight=np.ones(len(ROWS)))
+CENTRE, STIFFNESS = np.array([0.1, -0.2]), np.diag([2.0, 0.0])
+OBJECTIVE = Objective(MODEL, PACKED, CENTRE, STIFFNESS)
+
+
+def test_the_pull_towards_the_centre_is_added_everywhere():
+    w = np.array([0.6, 0.5])
+    bare, pulled = MODEL.fisher(w, PACKED), OBJECTIVE.fisher(w)
+    assert pulled.loss == pytest.approx(bare.loss + 2.0 * 0.5**2)
+    np.testing.assert_allclose(pulled.gradient, bare.gradient + np.array([2 * 2.0 * 0.5, 0]))
+    np.testing.assert_allclose(pulled.information, bare.information + np.diag([4.0, 0.0]))
+    np.testing.assert_allclose(OBJECTIVE.gradient(w).gradient, pulled.gradient)
+    assert OBJECTIVE.penalty(CENTRE)[0] == 0.0
+
+
+def test_feasible_keeps_what_is_and_moves_what_is_not():
+    space = space_of((0.0,) * 3, 0.0, 1.0, ordered=((0, 1), (1, 2)))
+    for w, expected in (
+        ([0.1, 0.2, 0.3], [0.1, 0.2, 0.3]),
+        ([-5.0, 0.2, 9.0], [0.0, 0.2, 1.0]),
+        ([0.5, 0.2, 0.1], [0.5, 0.5, 0.5]),
+        ([2.0, 0.2, 0.1], [1.0, 1.0, 1.0]),
+    ):
+        given = np.array(w)
+        assert feasible(given, space).tolist() == expected
+        assert given.tolist() == w  # not changed in place
+
+
+def test_standard_errors_are_those_of_a_numeric_hessian():
+    # At a logistic curve the expected curvature is the one there is.
+    model = small_model(
+        curve_of=lambda m, w, s, t: 1 / (1 + m.exp(-w[0] - w[1] * m.log(1 + t))),
+        space=space_of((0.0, 0.0)),
+    )
+    w, step = np.array([0.7, -0.2]), 1e-5
+    slopes = [
+        (model.gradient(w + d, PACKED).gradient - model.gradient(w - d, PACKED).gradient)
+        / (2 * step)
+        for d in step * np.eye(2)
+    ]
+    expected = np.sqrt(np.diag(np.linalg.inv(np.array(slopes))))
+    found = standard_errors(model.fisher(w, PACKED).information, w, space_of((0.0, 0.0)))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_standard_errors_do_not_depend_on_units():
+    information, units = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([1e-6, 1e5])
+    space = space_of((0.0, 0.0), -math.inf, math.inf)
+    scaled = standard_errors(information * np.outer(units, units), np.zeros(2), space)
+    np.testing.assert_allclose(scaled * units, np.sqrt(np.diag(np.linalg.inv(information))))
+
+
+def test_there_is_no_standard_error_at_a_bound_or_without_information():
+    space = space_of((0.0,) * 4, 0.0, 1.0)
+    information = np.diag([4.0, 1.0, 0.0, 25.0])
+    w = np.array([0.5, 1.0, 0.5, 0.0])
+    found = standard_errors(information, w, space)
+    assert found[0] == 0.5
+    assert np.isnan(found[1:]).all()
+    assert np.isnan(standard_errors(np.eye(4), np.ones(4), space)).all()
+
+
+def test_parameters_that_only_their_sum_tells_apart_have_no_standard_error():
+    together = small_model(
+        curve_of=lambda m, w, s, t: m.exp(-(w[0] + w[1]) * t / 30), space=space_of((0.3, 0.4))
+    )
+    w = np.array([0.3, 0.4])
+    found = standard_errors(together.fisher(w, PACKED).information, w, space_of((0.3, 0.4)))
+    assert np.all(np.isnan(found) | (found > 1e3))
+
+
+SPACE = ParameterSpace((1.0, 2.0), (0.0, 1.0), (5.0, 5.0), ordered=((0, 1),))
+GIVEN = ([math.nan, 0.5, 3.0], [5.1, -math.inf], [3, 2], [1.0, "2"], [True, 2], "1 2", 3.0, {1: 1})
+USUAL = {"defaults": (1.0,), "lower": (0.0,), "upper": (2.0,), "spread": (1.0,)}
+WRONG = (
+    *({"defaults": (5.0,)}, {"lower": (3.0,)}, {"spread": (0.0,)}, {"upper": (1.0, 2.0)}),
+    {"spread": (math.nan,)},
+)
+
+
+def test_parameters_and_spaces_that_make_no_sense_are_refused_with_all_problems(golden_text):
+    said = []
+    for given in ([0.0, 5.0], [2.0, 2.0]):  # bounds, and equal ones in order
+        assert SPACE.checked(given, "example") == tuple(given)
+    for given in GIVEN:
+        with pytest.raises(ConfigError) as refused:
+            SPACE.checked(given, "example")
+        said.append(f"{given}: {refused.value}")
+    for columns in WRONG:
+        with pytest.raises(ValueError, match=r".") as wrong:
+            ParameterSpace(**(USUAL | columns))
+        said.append(f"{columns}: {wrong.value}")
+    golden_text("parameter_refusals", "\n".join(said) + "\n")
+
+
+@pytest.mark.parametrize("recency", RECENCIES)
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_weights_rise_towards_the_present_and_are_at_most_1(recency, count):
+    weight = recency_weights(count, recency, 0.5)
+    assert weight.shape == (count,)
+    assert (np.diff(weight) >= 0).all()
+    assert ((weight > 0) & (weight <= 1)).all()
+
+
+def test_curves_pass_through_their_points():
+    assert recency_weights(101, "mild", 0.5)[[0, 50, 100]].tolist() == [0.25, 0.25 + 0.75 / 8, 1.0]
+    steep = recency_weights(100, "steep", 0.5)
+    assert steep[0] == 0.0667
+    assert steep[50] == pytest.approx(0.0667 + 0.9333 / 2**11.25)
+    assert steep[-1] < 1  # the newest review is not quite the present
+    for half_life in (0.1, 0.5, 2.0):
+        weight = recency_weights(1001, "exponential", half_life)
+        assert weight[-1] == 1.0
+        np.testing.assert_allclose(weight[1:] / weight[:-1], 0.5 ** (-0.001 / half_life))
+
+
+@pytest.mark.parametrize("seed", [(), (42,)])
+@pytest.mark.parametrize("count", [1, 2, 17, 625, 3000])
+def test_batches_are_shuffled_as_by_pytorch(count, seed):
+    generator = torch.Generator().manual_seed(*(seed or (2023,)))
+    found = shuffles(count, *seed)
+    for _ in range(4):
+        assert next(found) == torch.randperm(count, generator=generator).tolist()
+
+
+def test_a_recipe_says_what_is_trained_on():
+    n = 70
+    reviews = log_of(np.ones(n), np.full(n, 3), np.r_[0, 0, np.full(n - 2, 2)])
+    rows = np.arange(1, n)
+    cards = rows_by_card(reviews.card)
+    assert rows[Recipe(longest_history=64).trains_on(reviews, rows, cards)].tolist() == [
+        *range(1, 65)
+    ]
+    later = Recipe(longest_history=None, later_only=True).trains_on(reviews, rows, cards)
+    assert rows[later][0] == 3
+    assert Recipe(longest_history=None).trains_on(reviews, rows, cards).all()

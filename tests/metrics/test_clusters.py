@@ -1,0 +1,347 @@
+"""Sums of clusters, the users of a run pooled, and intervals from clusters that are resampled."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from metric_functions import METRIC
+from pairs import predicted
+from scipy import stats
+from scipy.special import expit
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics import pooled as pooled_module
+from srs_eval.metrics import sums as sums_module
+from srs_eval.metrics.cluster_sums import ClusterSums
+from srs_eval.metrics.intervals import intervals_around, joint_half_widths, single_user_intervals
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.prediction_cells import PredictionCells
+from srs_eval.metrics.score import score
+from srs_eval.metrics.sketch import bare_predictions
+from srs_eval.metrics.tally import tally
+from srs_eval.nouns.predictions import concatenate, select
+from srs_eval.stats import resample
+from srs_eval.stats.resample import RESAMPLES, cluster_counts
+
+PANEL = default_panel()
+LOG_LOSS, BRIER, AUC = (METRIC[name] for name in ("log_loss", "brier", "auc"))
+EXACT = {"log_loss", "brier", "mbe", "ece", "rmse_bins", "rmse_bins_by_p", "confusion_ppv_at_0_9"}
+
+
+def clustered(panel, predictions, cluster, clusters, cells=None, **options):
+    counted = tally(predictions.p, predictions.recalled)
+    cells = cells or PredictionCells.for_predictions(counted)
+    return ClusterSums.of(panel, predictions, cluster, clusters, cells, **options)
+
+
+class Mean:
+    """A plug-in that is a mean over reviews, and says so by having `per_review`."""
+
+    name, better, section = "mean", "neither", "test"
+
+    def per_review(self, predictions):
+        return predictions.p
+
+    def __call__(self, predictions):
+        return float(predictions.p.mean())
+
+
+class Rows:
+    """A plug-in that can only be computed from rows."""
+
+    name, better, section = "rows", "neither", "test"
+
+    def __call__(self, predictions):
+        return float(np.median(predictions.p))
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    clusters=st.integers(1, 12),
+    chunk=st.sampled_from([7, 2**14]),
+    block=st.sampled_from([1, 2, 500]),
+)
+def test_clusters_in_any_order_hold_their_reviews(one_user, seed, clusters, chunk, block):
+    """Some clusters are empty, and the last ones; their sums are those of their reviews alone."""
+    predictions = one_user(n=90, curves=8)
+    cluster = np.random.default_rng(seed).integers(0, clusters, 90)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sums_module, "CHUNK", chunk)
+        made = clustered(PANEL, predictions, cluster, clusters + 2, block=block)
+    assert made.table.shape[0] == len(made) == clusters + 2
+    assert made.reviews.tolist() == np.bincount(cluster, minlength=clusters + 2).tolist()
+    for number in range(clusters + 2):
+        rows = cluster == number
+        curves = predictions.curves
+        kept = np.isin(curves.row, predictions.row[rows])
+        taken = {
+            name: getattr(curves, name)[kept] for name in ("user", "fold", "row", "elapsed", "p")
+        }
+        alone = select(predictions, rows)
+        alone = replace(alone, curves=replace(curves, weight=curves.weight[kept], **taken))
+        one = clustered(PANEL, alone, np.zeros(rows.sum(), np.int64), 1, made.cells)
+        assert one.curves[0] == pytest.approx(made.curves[number])
+        found = made.table[[number]].toarray()
+        np.testing.assert_allclose(found, one.table.toarray(), atol=1e-12)
+
+
+@pytest.mark.parametrize("dense", [0.0, 1.0])
+def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user, monkeypatch, dense):
+    """In coarse cells: close enough for a spread. Each cluster once is the panel."""
+    monkeypatch.setattr("srs_eval.metrics.cluster_sums.DENSE", dense)
+    whole = one_user(n=2000)
+    random = np.random.default_rng(1).integers(0, 4, (2, 60))
+    for counts, predictions in ((random, replace(whole, curves=None)), (np.ones((1, 60)), whole)):
+        made = clustered(PANEL, predictions, predictions.card, 60)
+        for row, drawn in zip(counts, made.resampled([counts.astype(float)]), strict=True):
+            rows = np.repeat(np.arange(2000), row[predictions.card].astype(int))
+            scores = PANEL.score(select(predictions, rows))
+            assert set(drawn) == {m.name for m in PANEL if getattr(m, "has_interval", True)}
+            for name, value in drawn.items():
+                near = 1e-5 if name in EXACT else 1e-2
+                assert value == pytest.approx(scores[name], rel=near, abs=near, nan_ok=True)
+
+
+@pytest.fixture(scope="module")
+def users(one_user):
+    sizes = [600, 50, 300, 8, 120, 77]
+    made = [one_user(n=n, curves=min(8, n), seed=n) for n in sizes]
+    return [replace(user, users=(k,)) for k, user in enumerate(made)]
+
+
+def test_nobody_scores_as_undefined(one_user):
+    pooled = pool(PANEL, list)
+    assert (tuple(pooled.scores), pooled.thresholds) == (PANEL.names, ())
+    assert all(math.isnan(score) for score in pooled.scores.values())
+    assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
+    predictions = one_user(n=300, cards=10)  # nor does a resample of two cards without reviews
+    made = clustered(PANEL, predictions, predictions.card, 12)
+    (drawn,) = made.resampled([np.r_[np.zeros(10), 1, 1][None]])
+    assert all(math.isnan(score) for score in drawn.values())
+
+
+@pytest.mark.parametrize(("metric", "most"), [(Mean(), 2), (Rows(), 6)], ids=["sums", "rows"])
+def test_rows_are_kept_only_for_metrics_that_need_them(users, metric, most):
+    """A user is let go when the next one is made, so that memory does not grow with reviews."""
+    made, alive = [], []
+
+    def each():
+        for user in users:
+            p = user.p.copy()
+            made.append(weakref.ref(p))
+            alive.append(sum(reference() is not None for reference in made))
+            yield replace(user, p=p)
+            del p
+
+    pooled = pool(Panel([metric]), each)
+    assert max(alive) == most
+    assert pooled.scores[metric.name] == pytest.approx(metric(concatenate(users)))
+    assert np.isnan(pooled.intervals[metric.name]).all() == (metric.name == "rows")
+
+
+@pytest.mark.parametrize("groups", [10_000, 4], ids=["users", "groups"])
+def test_sums_give_equal_bits_with_any_chunk_size(users, monkeypatch, groups):
+    """Sums of chunks of users, each computed elsewhere, a chunk of nobody among them."""
+    for module in (pooled_module, resample):
+        monkeypatch.setattr(module, "GROUPS", groups)
+
+    def unread():
+        raise AssertionError("the sums are enough")
+
+    found = []
+    for size in (1, 4):
+        sums = PooledSums(PANEL)
+        for begin in range(0, len(users) + size, size):
+            sums.extend(PooledSums(PANEL, users[begin : begin + size]).arrays())
+        found.append(pool(PANEL, unread, sums, resamples=10))
+    expected = pool(PANEL, lambda: users, resamples=10)
+    assert [repr(each) for each in found] == [repr(expected)] * 2
+    assert expected.are_grouped == (groups == 4)
+    if groups == 4:
+        with pytest.raises(ScoreError):
+            PooledSums(PANEL, users).arrays()
+        return
+    whole = concatenate(users)
+    of_curves = {name: score for name, score in PANEL.score(whole).items() if "temporal" in name}
+    assert {name: expected.scores[name] for name in of_curves} == pytest.approx(of_curves)
+    assert [row["threshold"] for row in expected.thresholds] == [0.7, 0.8, 0.9, 0.95]
+    for row in expected.thresholds:
+        assert row["tp"] == ((whole.p >= row["threshold"]) & whole.recalled).sum()
+        name = f"confusion_ppv_at_{row['threshold']}".replace(".", "_")
+        assert row["ppv"] == expected.scores[name]
+
+
+def test_the_group_of_a_user_depends_on_the_name_alone():
+    assert resample.group_of(7) == resample.group_of("7") == 3230
+    sizes = np.bincount([resample.group_of(user) for user in range(20_000)], minlength=10_000)
+    assert (len(sizes), sizes.max()) == (10_000, pytest.approx(9, abs=3))
+
+
+@pytest.mark.parametrize("reviews", [[12] * 5, [12] * 40, [5, 10, 20, 40, 80, 160, 320, 640]])
+def test_intervals_are_students_t_times_the_spread_of_the_resampled_means(reviews):
+    """With the degrees of freedom of the effective number of clusters."""
+    rng = np.random.default_rng(len(reviews))
+    card = np.repeat(np.arange(len(reviews)), reviews)
+    p = rng.uniform(0.5, 0.99, len(card))
+    predictions = predicted(p, rng.random(len(p)) < p, card=card, day=None)
+    losses = LOG_LOSS.per_review(predictions)
+    (drawn,) = cluster_counts(len(reviews), RESAMPLES, 0)
+    means = (drawn @ np.bincount(card, losses)) / (drawn @ np.array(reviews))
+    effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
+    spread = means.std(ddof=1) * math.sqrt(effective / (effective - 1))
+    half = stats.t.ppf(0.995, effective - 1) * spread
+    lo, hi = single_user_intervals(Panel([LOG_LOSS]), predictions)["log_loss"]
+    assert (hi - losses.mean(), losses.mean() - lo) == pytest.approx((half, half))
+
+
+class Slow:
+    """The same number, but not known to follow from sums; it counts how often it is asked."""
+
+    name, better, section = "slow", "neither", "test"
+
+    def __init__(self, metric):
+        self.metric, self.bounds, self.calls = metric, metric.bounds, 0
+
+    def __call__(self, predictions):
+        self.calls += 1
+        return self.metric(predictions)
+
+
+@pytest.mark.parametrize("name", ["temporal_violation", "confusion_npv_at_0_9", "log_loss"])
+def test_curves_ratios_and_means_are_resampled_as_the_metrics_they_are(one_user, name):
+    """Forgetting curves are resampled with their cards."""
+    metric = METRIC[name]
+    panel = Panel([metric, Slow(metric)])
+    both = single_user_intervals(panel, one_user(curves=80), resamples=60)
+    assert both[metric.name] == pytest.approx(both["slow"], rel=1e-6)
+
+
+def test_metrics_of_many_rows_are_drawn_less_often(one_user, monkeypatch):
+    monkeypatch.setattr("srs_eval.metrics.intervals.ROWS_DRAWN", 30_000)
+    for n, expected in ((600, 50), (6000, 30)):
+        metric = Slow(LOG_LOSS)
+        single_user_intervals(Panel([metric]), one_user(n=n))
+        assert metric.calls == 1 + expected
+
+
+def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
+    free = Slow(LOG_LOSS)
+    del free.bounds  # a plug-in without them
+    panel = Panel([BRIER, LOG_LOSS, free])
+    scores = {"brier": 0.1, "log_loss": 0.3, "slow": -2.0}
+    widths = {"brier": 0.2, "log_loss": 0.1, "slow": 5.0}
+    assert intervals_around(panel, scores, widths) == {
+        "brier": (0.0, pytest.approx(0.3)),
+        "log_loss": (pytest.approx(0.2), pytest.approx(0.4)),
+        "slow": (-7.0, 3.0),
+    }
+    assert np.isnan(intervals_around(panel, scores, {})["brier"]).all()
+
+
+def width_over(reviews, **options):
+    """Compute the width of the interval of the log loss over users of so many reviews."""
+    rng = np.random.default_rng(4)
+    user = np.repeat(np.arange(len(reviews)), reviews)
+    p = rng.uniform(0.5, 0.99, len(user))
+    found = score(p, rng.random(len(user)) < p, user=user, panel=Panel([LOG_LOSS]), **options)
+    return np.ptp(found.intervals["log_loss"])
+
+
+def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
+    assert math.isnan(width_over([40] * 4))
+    assert width_over([40] * 5) > 0
+    assert math.isnan(width_over([1, 1, 1, 1, 1, 5000]))
+    assert width_over([40] * 9, seed=3) == width_over([40] * 9, seed=3)
+    assert width_over([40] * 9, seed=3) != width_over([40] * 9, seed=4)
+    ratio = width_over([40] * 9) / width_over([40] * 9, level=0.5)
+    assert ratio == pytest.approx(stats.t.ppf(0.995, 8) / stats.t.ppf(0.75, 8))
+
+
+USERS, REVIEWS = 40, 150
+USER = np.repeat(np.arange(USERS), REVIEWS)
+N = len(USER)
+
+
+def half_widths(metric, predictions):
+    """Half the width, and that of a metric recomputed on the rows of whole users."""
+    options = {"resamples": 40}
+    quick = joint_half_widths(Panel([metric]), predictions, [USER], **options)[metric.name]
+    drawn = [
+        metric(select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))
+        for block in cluster_counts(USERS, 40, 0)
+        for counts in block
+    ]
+    factor = stats.t.ppf(0.995, USERS - 1) * math.sqrt(USERS / (USERS - 1))
+    return quick, factor * np.std(drawn, ddof=1)
+
+
+def pooled(metrics, predictions):
+    users = [select(predictions, user == USER) for user in range(USERS)]
+    return pool(Panel(metrics), lambda: users, resamples=1).scores
+
+
+@pytest.mark.parametrize("span", [1e-2, 1e-5, 1e-9])
+@pytest.mark.parametrize("name", ["auc", "corp_discrimination_log"])
+def test_what_depends_on_the_order_has_its_interval_however_close_predictions_are(name, span):
+    """A model may rank reviews although all of its predictions are nearly 0.9."""
+    metric = METRIC[name]
+    rng = np.random.default_rng(0)
+    known = rng.normal(0, 1, USERS)[USER] + rng.normal(0, 1, N)  # alike within users
+    recalled = rng.random(N) < expit(2 + known / 2)
+    predictions = bare_predictions(0.9 + span * (known / np.ptp(known)), recalled)
+    half, exact = half_widths(metric, predictions)
+    assert half > 0
+    assert half == pytest.approx(exact, rel=0.1)
+    if span >= 1e-3:
+        score = pooled([metric], predictions)[metric.name]
+        assert score == pytest.approx(metric(predictions), abs=1e-3)
+
+
+def test_certain_predictions_have_the_score_and_width_of_resampled_reviews():
+    """One certain lapse costs as much as a hundred others: cells must not average that away."""
+    rng = np.random.default_rng(0)
+    p = 1 - 10 ** rng.uniform(-12, -0.3, N)
+    tails = bare_predictions(p, rng.random(N) > 0.01)
+    parts = [METRIC[f"corp_{part}_log"] for part in ("miscalibration", "discrimination")]
+    for metric in (*parts, LOG_LOSS, AUC):
+        half, exact = half_widths(metric, tails)
+        assert half == pytest.approx(exact, rel=0.1)
+    others = [METRIC["smece_exact"], METRIC["calibration_slope"]]
+    metrics = [LOG_LOSS, BRIER, AUC, *parts, *others]
+    scores = pooled(metrics, tails)
+    for metric in metrics:
+        assert scores[metric.name] == pytest.approx(metric(tails), abs=1e-5)
+
+
+def biased_users(rng, users=60, reviews=30, power=1.0):
+    """Users whose bias is their own, so that reviews of a user are alike."""
+    logits = rng.normal(1.5, 1, (users, reviews))
+    recalled = rng.random(logits.shape) < expit(logits + rng.normal(0, 0.5, (users, 1)))
+    each = zip(expit(logits) ** power, recalled, strict=True)
+    return [replace(bare_predictions(*one), users=(k,)) for k, one in enumerate(each)]
+
+
+@pytest.mark.nightly
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """100 sets of 60 users of a biased model; the truth is taken from 20,000 users."""
+    rng = np.random.default_rng(0)
+    users = biased_users(rng, users=20_000, power=0.5)
+    columns = zip(*((user.p, user.recalled) for user in users), strict=True)
+    whole = bare_predictions(*map(np.concatenate, columns))
+    metrics = [LOG_LOSS, BRIER, AUC, METRIC["smece_exact"]]
+    truth = {metric.name: metric(whole) for metric in metrics}
+    held = []
+    for _ in range(100):
+        intervals = pool(Panel(metrics), partial(biased_users, rng, power=0.5)).intervals
+        held.append([lo <= truth[name] <= hi for name, (lo, hi) in intervals.items()])
+    assert np.shape(held) == (100, 4)
+    assert (np.mean(held, axis=0) >= 0.95).all()

@@ -1,0 +1,172 @@
+"""Names, folds, and validation rows of every protocol, and the rule for unusual intervals."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_protocol import outlier_intervals
+from timed import timed
+
+from srs_eval.errors import FitSkipped, SrsEvalError
+from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
+from srs_eval.protocol.outliers import unusual_first_intervals
+from srs_eval.protocol.prequential import Prequential, prequential_folds
+from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.protocol.split import expanding_folds, expanding_refits
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.validation import Validation
+
+NAMED = (
+    *(SrsBenchmark(), SrsBenchmarkRefit(refits=20), SrsBenchmarkRefit(100, warm_start=False)),
+    *(Prequential(), Prequential(first=5, every=7, most=9, warm_start=False)),
+    *(SrsBenchmarkSecs(), SrsBenchmarkSecs(answer_time=True)),
+    *(SrsBenchmarkSecs(previous_answer=True), SrsBenchmarkEqualised(answer_time=True)),
+    SrsBenchmarkEqualised(refits=20, previous_answer=True),
+    *(Validation(), Validation(SrsBenchmarkRefit(20), share=0.75)),
+)
+COUNTS, SHARES, SWITCHES = (0, -1, 2.5, True, "many"), (0, 1, 1.5, -0.1, "most", True), ("no", 0)
+WRONG = (
+    *((Prequential, option, COUNTS) for option in ("first", "every", "most")),
+    *((SrsBenchmarkRefit, "refits", (4, 7.5, "many")), (SrsBenchmarkEqualised, "refits", (4, 7.5))),
+    *((SrsBenchmarkRefit, "warm_start", SWITCHES), (Prequential, "warm_start", ["no"])),
+    *((SrsBenchmarkSecs, option, SWITCHES) for option in ("answer_time", "previous_answer")),
+    *((Validation, "share", SHARES), (Validation, "base", [Validation()])),
+)
+REFUSED = [(kind, {option: value}) for kind, option, values in WRONG for value in values]
+REFUSED += [(SrsBenchmarkSecs, {"answer_time": True, "previous_answer": True})]
+
+
+def test_names_and_refusals(golden_text):
+    lines = [f"{each.name}: version {each.version}, {each.folds} folds" for each in NAMED]
+    for kind, options in REFUSED:
+        with pytest.raises(SrsEvalError) as refused:
+            kind(**options)
+        lines.append(f"{kind.__name__} {options}: {refused.value}")
+    golden_text("protocol_options", "\n".join(lines) + "\n")
+    assert Validation().is_validation
+    assert not hasattr(SrsBenchmark(), "is_validation")
+
+
+def assert_blocks(folds, rows, tested):
+    """Check that blocks follow each other, each trained on exactly what comes before it."""
+    assert [fold.number for fold in folds] == list(range(len(folds)))
+    np.testing.assert_array_equal(np.concatenate([fold.test for fold in folds]), tested)
+    for fold in folds:
+        assert len(fold.test)
+        np.testing.assert_array_equal(fold.train, rows[rows < fold.test[0]])
+    return [len(fold.test) for fold in folds]
+
+
+@given(st.integers(6, 400), st.integers(1, 5))
+def test_test_blocks_are_equal_in_order_and_end_with_the_last_row(n, folds):
+    rows = np.arange(1000, 1000 + 3 * n, 3)
+    size = n // (folds + 1)
+    sizes = assert_blocks(expanding_folds(rows, folds), rows, rows[-folds * size :])
+    assert sizes == [size] * folds
+
+
+@given(n=st.integers(6, 500), refits=st.integers(5, 120))
+def test_refits_share_the_test_rows_of_five_folds_and_differ_by_one_row_at_most(n, refits):
+    rows = np.arange(n) * 3 + 7
+    five = expanding_folds(rows, 5)
+    tested = np.concatenate([fold.test for fold in five])
+    sizes = assert_blocks(expanding_refits(rows, 5, refits), rows, tested)
+    assert max(sizes) - min(sizes) <= 1
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == min(refits, len(tested))
+    sizes = assert_blocks(expanding_refits(rows, 5, 5), rows, tested)
+    assert sizes == [len(fold.test) for fold in five]
+
+
+@given(
+    n=st.integers(2, 400),
+    first=st.integers(1, 60),
+    every=st.integers(1, 60),
+    most=st.integers(1, 30),
+)
+def test_everything_after_the_first_rows_is_tested_once(n, first, every, most):
+    rows = np.arange(n) * 3 + 7
+    first = min(first, n - 1)
+    sizes = assert_blocks(prequential_folds(rows, first, every, most), rows, rows[first:])
+    if -(-(n - first) // every) <= most:
+        assert set(sizes[:-1]) <= {every}
+        assert sizes[-1] <= every
+    else:
+        assert len(sizes) == most
+        assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("same_day", [False, True])
+def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, same_day):
+    log = make_log(cards=80)
+    public = SrsBenchmark()(log, same_day=same_day)
+    tested = np.concatenate([fold.test for fold in public.folds])
+    used = np.r_[public.folds[0].train, tested]
+    for protocol, scored, folds, is_warm in (
+        (SrsBenchmarkRefit(refits=5), tested, 5, False),
+        (SrsBenchmarkRefit(refits=6), tested, 6, True),
+        (SrsBenchmarkRefit(refits=10_000), tested, len(tested), True),
+        (SrsBenchmarkRefit(refits=20, warm_start=False), tested, 20, False),
+        (Prequential(first=10, every=30), used[10:], -(-(len(used) - 10) // 30), True),
+        (Prequential(first=10, warm_start=False), used[10:], -(-(len(used) - 10) // 100), False),
+    ):
+        task = protocol(log, same_day=same_day)
+        for column in ("log_row", "nth_review", "lapses", "last_rating"):
+            np.testing.assert_array_equal(getattr(task, column), getattr(public, column))
+        np.testing.assert_array_equal(task.reviews.elapsed, public.reviews.elapsed)
+        found = np.concatenate([fold.test for fold in task.folds])
+        np.testing.assert_array_equal(found, scored)
+        assert (len(task.folds), task.warm_start) == (folds, is_warm)
+    assert not public.warm_start
+    assert len(Prequential(first=len(used) - 1)(log, same_day=same_day).folds) == 1
+    with pytest.raises(FitSkipped):
+        Prequential(first=len(used))(log, same_day=same_day)
+
+
+BASES = [*(SrsBenchmark(), SrsBenchmarkRefit(20), Prequential(first=30, every=10))]
+BASES += [SrsBenchmarkSecs(), SrsBenchmarkEqualised()]
+
+
+@pytest.mark.parametrize("same_day", [False, True])
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
+def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_is_seen(
+    make_log, base, same_day
+):
+    log = timed(make_log(cards=80))
+    of_base = base(log, same_day=same_day)
+    first_scored = min(fold.test[0] for fold in of_base.folds)
+    before = of_base.folds[0].train
+    for share in (0.5, 0.8):
+        task = Validation(base, share=share)(log, same_day=same_day)
+        (fold,) = task.folds
+        np.testing.assert_array_equal([*fold.train, *fold.test], before)
+        assert len(fold.train) == round(share * len(before))
+        for column in ("log_row", "nth_review", "lapses", "last_rating"):
+            of_log = getattr(of_base, column)[:first_scored]
+            np.testing.assert_array_equal(getattr(task, column), of_log)
+        assert len(task.reviews) == first_scored
+
+
+GROUPS = st.dictionaries(
+    st.sampled_from([1, 2, 3, 4, 5, 7, 30, 100, 101, 102, 365, 366, 500]),
+    st.sampled_from([1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 19, 20, 21, 25, 30, 200, 700]),
+    max_size=9,
+)
+
+
+@given(st.fixed_dictionaries(dict.fromkeys((1, 2, 3, 4), GROUPS)), st.integers(0, 9))
+def test_any_log_loses_what_the_loop_takes_from_it(groups, seed):
+    rows = [
+        (interval, rating)
+        for rating, sizes in groups.items()
+        for interval, size in sizes.items()
+        for _ in range(size)
+    ]
+    table = np.array(rows, np.int64).reshape(-1, 2)
+    table = np.random.default_rng(seed).permutation(table)
+    gone = unusual_first_intervals(table[:, 0], table[:, 1])
+    for rating in (1, 2, 3, 4):
+        intervals = table[table[:, 1] == rating, 0]
+        expected = outlier_intervals(intervals.tolist(), rating)
+        assert set(intervals[gone[table[:, 1] == rating]].tolist()) == expected
+        assert np.isin(intervals, list(expected)).sum() == gone[table[:, 1] == rating].sum()
