@@ -194,7 +194,6 @@ OTHERS = {
     "fsrs45": 0.45217,
     "fsrs6": 0.43349,
     "fsrs7": 0.43550,
-    "fsrs7_withdrawn": 0.55561,
     "hlr": 0.47145,
     "hlr_duolingo": 0.86193,
     "leitner": 1.95271,
