@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
@@ -89,7 +90,9 @@ def _serve(connection: Connection, folder: Path, path: list[str]) -> None:
     sys.path[:] = path
     for name in _IMPORTS:
         import_module(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    own = folder / "tmp"  # what others start leaves its temporary files elsewhere
+    own.mkdir(parents=True, exist_ok=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(own)
     import_module("run_folders").prepare(folder)
     connection.send("ready")
     while True:
