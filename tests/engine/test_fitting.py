@@ -190,15 +190,6 @@ def test_there_is_no_standard_error_at_a_bound_or_without_information():
     assert np.isnan(standard_errors(np.eye(4), np.ones(4), space)).all()
 
 
-def test_parameters_that_only_their_sum_tells_apart_have_no_standard_error():
-    together = small_model(
-        curve_of=lambda m, w, s, t: m.exp(-(w[0] + w[1]) * t / 30), space=space_of((0.3, 0.4))
-    )
-    w = np.array([0.3, 0.4])
-    found = standard_errors(together.fisher(w, PACKED).information, w, space_of((0.3, 0.4)))
-    assert np.all(np.isnan(found) | (found > 1e3))
-
-
 SPACE = ParameterSpace((1.0, 2.0), (0.0, 1.0), (5.0, 5.0), ordered=((0, 1),))
 GIVEN = ([math.nan, 0.5, 3.0], [5.1, -math.inf], [3, 2], [1.0, "2"], [True, 2], "1 2", 3.0, {1: 1})
 USUAL = {"defaults": (1.0,), "lower": (0.0,), "upper": (2.0,), "spread": (1.0,)}

@@ -75,10 +75,8 @@ def test_published_models_are_those_of_numpy_and_pytorch(name):
     def check(log, seed):
         w = random_parameters(equations, np.random.default_rng(seed))
         # How a review at p near 1 moves stability is a difference of nearly equal numbers.
-        assert_walk_is_numpys(compiled(equations), w, log.reviews(), rtol=1e-10)
-        assert_derivatives_are_pytorchs(
-            compiled(equations), w, log.reviews(), seed, DTYPES[seed % 2]
-        )
+        assert_walk_is_numpys(compiled(equations), w, log, rtol=1e-10)
+        assert_derivatives_are_pytorchs(compiled(equations), w, log, seed, DTYPES[seed % 2])
 
     check()
 
@@ -88,20 +86,14 @@ def test_published_models_are_those_of_numpy_and_pytorch(name):
 def test_random_models_are_those_of_numpy_and_pytorch(equations, log, seed):
     w = np.random.default_rng(seed).uniform(-2, 2, len(equations.parameters))
     model = CompiledModel(equations)
-    assert_walk_is_numpys(model, w, log.reviews())
-    assert_derivatives_are_pytorchs(model, w, log.reviews(), seed, DTYPES[seed % 2])
+    assert_walk_is_numpys(model, w, log)
+    assert_derivatives_are_pytorchs(model, w, log, seed, DTYPES[seed % 2])
 
 
 HONEST = {
     "a choice by parameters of what varies": {
         "curve_of": lambda m, w, s, t: m.exp(-m.where(w[0] <= 1, t / 9, t / 40) * w[1]),
         "space": space_of((0.7, 0.4)),
-    },
-    "states that are plain numbers": {
-        "state_names": ("a", "b"),
-        "init_of": lambda m, w, r: (1, 2.5),
-        "step_of": lambda m, w, s, t, r, p: (0.5, s[1]),
-        "curve_of": lambda m, w, s, t: m.exp(-w[0] * t / (20 * s[0] + s[1])),
     },
     "parameters that move nothing, and a state that is never read": {
         "state_names": ("read", "unread"),

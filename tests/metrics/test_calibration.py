@@ -18,8 +18,7 @@ from srs_eval.metrics.corp import corp, corp_consistency_band
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.slope import line_of
 from srs_eval.metrics.smece import residual_field
-from srs_eval.metrics.smece_floor import floor_of
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.tally import tally
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 in_the_large = METRIC["calibration_in_the_large"].of_outcomes
@@ -219,15 +218,6 @@ def test_equal_predictions_leave_the_noise_of_their_mean(p, n):
     expected = math.sqrt(2 / math.pi) * math.sqrt(p) * math.sqrt(1 - p) / math.sqrt(n)
     if p < 0.1 or n == 100:
         assert smece_floor([p] * n) == pytest.approx(expected, rel=1e-9 if p < 0.1 else 1e-3, abs=0)
-
-
-def test_cells_of_predictions_do_as_well_as_each():
-    rng = np.random.default_rng(0)
-    p = rng.beta(9, 1.2, 30_000)
-    counted = tally(p, rng.random(len(p)) < p)
-    assert floor_of(counted.at_most(1000)) == pytest.approx(floor_of(counted), rel=2e-3)
-    halved = Tally(counted.p, counted.forgotten / 2, counted.recalled / 2)
-    assert floor_of(halved) == pytest.approx(2 ** (1 / 3) * floor_of(counted), rel=0.05)
 
 
 def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(weyl):

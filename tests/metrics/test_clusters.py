@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import weakref
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -320,28 +319,3 @@ def test_certain_predictions_have_the_score_and_width_of_resampled_reviews():
     scores = pooled(metrics, tails)
     for metric in metrics:
         assert scores[metric.name] == pytest.approx(metric(tails), abs=1e-5)
-
-
-def biased_users(rng, users=60, reviews=30, power=1.0):
-    """Users whose bias is their own, so that reviews of a user are alike."""
-    logits = rng.normal(1.5, 1, (users, reviews))
-    recalled = rng.random(logits.shape) < expit(logits + rng.normal(0, 0.5, (users, 1)))
-    each = zip(expit(logits) ** power, recalled, strict=True)
-    return [replace(bare_predictions(*one), users=(k,)) for k, one in enumerate(each)]
-
-
-@pytest.mark.nightly
-def test_intervals_hold_the_truth_about_as_often_as_they_say():
-    """100 sets of 60 users of a biased model; the truth is taken from 20,000 users."""
-    rng = np.random.default_rng(0)
-    users = biased_users(rng, users=20_000, power=0.5)
-    columns = zip(*((user.p, user.recalled) for user in users), strict=True)
-    whole = bare_predictions(*map(np.concatenate, columns))
-    metrics = [LOG_LOSS, BRIER, AUC, METRIC["smece_exact"]]
-    truth = {metric.name: metric(whole) for metric in metrics}
-    held = []
-    for _ in range(100):
-        intervals = pool(Panel(metrics), partial(biased_users, rng, power=0.5)).intervals
-        held.append([lo <= truth[name] <= hi for name, (lo, hi) in intervals.items()])
-    assert np.shape(held) == (100, 4)
-    assert (np.mean(held, axis=0) >= 0.95).all()

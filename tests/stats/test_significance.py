@@ -137,15 +137,11 @@ def test_golden_means_and_differences_of_six_users_of_very_different_sizes():
         for name in ("sizes", "A", "B", "auc_A")
     )
     expected = case["expected"]
-    for weighting in ("users", "reviews", "log_reviews"):
+    for weighting in ("users", "reviews"):
         weights = user_weights(sizes, weighting)
-        for scores, name in ((a, "model_A"), (b, "model_B"), (auc, "auc_A")):
-            if weighting in expected[name]:
-                found = mean_of_users(scores, weights)
-                assert found.mean == exactly(expected[name][weighting])
-        if weighting in expected["diff_A_minus_B"]:
-            found = paired_mean(a, b, weights)
-            assert found.mean == exactly(expected["diff_A_minus_B"][weighting])
+        assert mean_of_users(auc, weights).mean == exactly(expected["auc_A"][weighting])
+        found = paired_mean(a, b, weights).mean
+        assert found == exactly(expected["diff_A_minus_B"][weighting])
     weights = user_weights(sizes, "reviews")
     assert effective_users(weights) == exactly(expected["effective_users_reviews"])
     shares = superiority_matrix(np.column_stack([a, b]))
