@@ -62,9 +62,7 @@ class Draws(Algorithm):
     same_day = True
 
     def fit(self, reviews, rows, rng):
-        return Curve(
-            lambda elapsed: rng.random(elapsed.shape), lambda rows: rng.random(len(rows), "f4")
-        )
+        return Curve(lambda t: rng.random(t.shape), lambda rows: rng.random(len(rows), "f4"))
 
 
 class Watching(Algorithm):
@@ -148,8 +146,6 @@ def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, log
     found = evaluate(algorithm, source=logs_of(log)).predictions
     for name, column in expected.items():
         assert getattr(found, name).tolist() == pytest.approx(column, abs=1e-12), name
-    assert len(set(rates)) == 5
-    assert min(expected["lapses"]) == 0 < max(expected["lapses"])
 
 
 def test_a_base_rate_is_not_known_where_training_reviews_are_all_alike(evaluate, logs_of, make_log):

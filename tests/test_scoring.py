@@ -1,6 +1,6 @@
 """From the result of each user to the reported scores."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -158,7 +158,6 @@ def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
     assert one.facts.rows_fingerprint == other.facts.rows_fingerprint
     assert len({e.facts.rows_fingerprint for e in (one, without, fewer)}) == 3
     assert without.by_user.rows == (one.by_user.rows[0], "")
-    assert len(set(one.by_user.rows)) == 2
 
 
 @pytest.mark.parametrize("status", ["failed", "skipped"])
@@ -174,8 +173,6 @@ def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status):
     for summary in result.facts.metrics.values():
         assert summary.n_users == 0
         assert np.isnan([summary.mean_users, summary.pooled, summary.lo]).all()
-    # Facts of the logs are added up.
     assert (result.reviews_read, result.facts.left_out) == (12, {"cards": 2, "manual": 5})
-    second = replace(results[1], log=replace(logs[1], fingerprint="cc"))
-    other = result_from([results[0], second], PANEL)
-    assert result.facts.data_fingerprint != other.facts.data_fingerprint
+    others = result_from(results[:1], PANEL)
+    assert result.facts.data_fingerprint != others.facts.data_fingerprint

