@@ -20,8 +20,8 @@ from srs_eval.algorithms.fsrs.current import (
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.data.anki import AnkiCollection
-from srs_eval.data.anki.filters import ELSEWHERE
 from srs_eval.data.anki.presets import Preset, preset_in_message, read_fsrs_settings
+from srs_eval.data.anki.rules import ELSEWHERE
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment

@@ -10,8 +10,7 @@ from anki_files import DAY, START, change, collection, package, with_decks
 from anki_presets import field, number
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.anki.decks import preset_of_deck
-from srs_eval.data.anki.note_types import template_number
+from srs_eval.data.anki.groups import preset_of_deck, template_number
 from srs_eval.errors import ReviewLogError
 
 
