@@ -9,18 +9,14 @@ from typing import Any
 
 import fsrs
 import fsrs_rs_python
-import numpy as np
 import pytest
 
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.nouns import IntArray, Reviews
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.errors import FitError
 
 EXPORT = Path(__file__).parents[1] / "docs" / "export.md"
 PUBLISHED = {
@@ -98,16 +94,6 @@ def test_packages_take_as_many_parameters_as_the_table_says(
         assert found == table()[package][numbers], package
 
 
-class Outdated(Fsrs6):
-    """A plug-in that is called FSRS-6, and is handed the parameters of FSRS-5 by its package."""
-
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        return RecurrentModel(Fsrs6Equations(), PUBLISHED[19])
-
-
-def test_a_run_refuses_parameters_of_another_version() -> None:
-    source = SyntheticUsers(users=1, max_reviews=1000)
-    evaluation = EvaluateUser(source, Outdated(), SrsBenchmark(), 0, curves=0)(1)
-    assert {fit.status for fit in evaluation.fits} == {"failed"}
-    for fit in evaluation.fits:
-        assert "Fsrs6Equations has 21 parameters, and 19 were given" in fit.reason
+def test_parameters_of_another_version_are_refused() -> None:
+    with pytest.raises(FitError, match="Fsrs6Equations has 21 parameters, and 19 were given"):
+        RecurrentModel(Fsrs6Equations(), PUBLISHED[19])

@@ -153,22 +153,24 @@ def test_the_outer_learning_rate_rises_and_falls():
 LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
 
 
-def test_weights_are_written_and_nobody_they_have_seen_is_scored(tmp_path, capsys):
-    path = tmp_path / "gru.safetensors"
-    assert command(["algo=gru", *LOGS, f"weights={path}"]) == 0
-    said = capsys.readouterr().out
-    assert "39 parameters" in said
-    assert "3 users, which will not be scored" in said
-    cfg = settings.composed(
-        ["algo=gru", *LOGS, "data.users=4", f"algo.weights={path}", "tracking=none"]
-    )
-    built = build(cfg, dict.fromkeys(settings.BUILT_GROUPS, ""))
+@pytest.mark.parametrize(("algo", "parameters"), [("gru", 39), ("lstm", 498)])
+def test_the_command_repeats_itself_and_nobody_it_has_learned_from_is_scored(
+    algo, parameters, tmp_path, capsys
+):
+    paths = [tmp_path / f"{number}.safetensors" for number in (1, 2)]
+    for path in paths:
+        words = [f"algo={algo}", "algo.weights=null", *LOGS, f"weights={path}"]
+        assert command(words) == 0
+        said = capsys.readouterr().out
+        assert f"{parameters} parameters" in said
+        assert "3 users, which will not be scored" in said
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    words = [f"algo={algo}", *LOGS, "data.users=4", f"algo.weights={paths[0]}", "tracking=none"]
+    built = build(settings.composed(words), dict.fromkeys(settings.BUILT_GROUPS, ""))
     evaluate = EvaluateUser(built["data"], built["algo"], built["protocol"], seed=0, curves=0)
-    statuses = [
-        {fit.status: fit.reason for fit in evaluate(user).fits} for user in built["data"].users()
-    ]
-    assert [set(status) for status in statuses] == [{"skipped"}] * 3 + [{"ok"}]
-    assert all("was seen in pretraining" in status["skipped"] for status in statuses[:3])
+    fits = [evaluate(user).fits for user in built["data"].users()]
+    assert [{fit.status for fit in each} for each in fits] == [{"skipped"}] * 3 + [{"ok"}]
+    assert all("was seen in pretraining" in fit.reason for each in fits[:3] for fit in each)
 
 
 class Shy:
@@ -176,12 +178,10 @@ class Shy:
 
     same_day = sees_truth = False
     when = "previous_review"
+    fit = lessons = None
 
     def __init__(self, prior=0.0):
         """Accept what the option file gives."""
-
-    def fit(self, reviews, rows, rng):
-        """Never called."""
 
     def pretrain(self, users, rng):
         type(self).lessons += 1
