@@ -7,7 +7,6 @@ from contract import (
     NAMES,
     PRESETS,
     PROMISES,
-    PROMISES_OF_A_FIT,
     built,
     config_of,
     honest,
@@ -41,7 +40,7 @@ def test_an_algorithm_as_configured_keeps_its_promises(name, promise):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("promise", PROMISES_OF_A_FIT, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_algorithm_fitted_otherwise_keeps_its_promises(name, promise):
     for algorithm in other_ways_to_fit(name):

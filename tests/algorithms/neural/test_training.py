@@ -137,14 +137,3 @@ def test_groups_of_targets_hold_every_card_once_and_about_equally_many_targets()
     targets = [histories.target_count[group].sum() for group in groups]
     assert len(groups) == -(-len(histories.target) // 300)
     assert max(targets) - min(targets) <= 2 * histories.target_count.max()
-
-
-def test_one_long_card_does_not_make_a_group_of_short_ones_long():
-    cards = np.r_[np.repeat(np.arange(500), 3), np.full(4000, 1000)]
-    log = log_of(cards.tolist())
-    histories = histories_before(log, np.arange(len(log)))
-    groups = groups_of_entries(histories, per_group=600)
-    assert np.array_equal(np.sort(np.concatenate(groups)), np.arange(501))
-    padded = [len(group) * histories.length[group].max() for group in groups]
-    assert sum(padded) <= 2 * histories.length.sum()
-    assert max(padded[:-1]) <= 2 * 600
