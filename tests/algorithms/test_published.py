@@ -264,33 +264,7 @@ def test_newton_finds_a_lower_objective_than_the_public_trainer(josh_log, name):
 
 # Losses that nobody has published: what they were where this was written, with options as
 # configured. Of `lstm_published`, the public trainer has 0.4994, by an unknown seed.
-OTHERS = {
-    "avg_smoothed": 0.50507,
-    "blend": 0.43483,
-    "boosted_trees": 0.47185,
-    "boosted_trees_monotone": 0.48148,
-    "dash": 0.46029,
-    "dash_act_r": 0.46045,
-    "ensemble": 0.43463,
-    "forecast": 0.43117,
-    "fsrs1": 0.47059,
-    "fsrs4": 0.45041,
-    "fsrs45": 0.45217,
-    "fsrs6": 0.43349,
-    "fsrs7": 0.43550,
-    "hlr": 0.47145,
-    "hlr_duolingo": 0.86193,
-    "leitner": 1.95271,
-    "logistic": 0.46901,
-    "lstm": 0.43243,
-    "lstm_published": 0.49800,
-    "mixture": 0.43532,
-    "pimsleur": 5.96852,
-    "sbd": 0.43702,
-    "session_filter": 0.43030,
-    "session_filter_small": 0.43082,
-    "sm2_trainable": 0.51071,
-}
+OTHERS = json.loads(FILE.with_name("losses_josh.json").read_text())
 
 
 @pytest.mark.parametrize("name", OTHERS)
