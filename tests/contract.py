@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -48,17 +47,6 @@ def built(config: Any) -> Algorithm:
 
     algorithm: Algorithm = hydra.utils.instantiate(config, _convert_="all")
     return algorithm
-
-
-def other_ways_to_fit(name: str) -> Iterator[Algorithm]:
-    """Yield an algorithm with every value of its option `fit` but the configured one."""
-    import hydra.utils
-
-    config = config_of(name)
-    if "fit" in config and name not in PRESETS:
-        for method in hydra.utils.get_class(config["_target_"]).methods:
-            if method != config["fit"]:
-                yield built({**config, "fit": method})
 
 
 def honest(algorithm: Algorithm) -> None:

@@ -293,7 +293,6 @@ def test_same_day_reviews_are_histories_and_are_not_learned_from():
         fitted(FsrsRs(), reviews, np.setdiff1d(every, later))
 
 
-@needs_package
 def test_an_item_is_a_training_review_after_the_card_s_reviews_before_it():
     package = pytest.importorskip("fsrs_rs_python")
     reviews = REVIEWS

@@ -18,8 +18,6 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 START = Lstm().start
 MODEL = RecurrentModel(LstmEquations(8), START.parameters)
-
-
 TASK = trial_task(same_day=True)
 REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train
 
@@ -64,9 +62,7 @@ def test_only_drawn_weights_depend_on_random_numbers():
     assert [Lstm(**given).pretrained for given in options] == [True, False, False]
 
 
-def test_without_training_reviews_the_fit_is_skipped_and_pretraining_refused():
-    with pytest.raises(FitSkipped):
-        fitted(Lstm(), rows=ROWS[:0])
+def test_without_training_reviews_pretraining_is_refused():
     with pytest.raises(ConfigError):
         Lstm().pretrain([(REVIEWS, ROWS[:0])], np.random.default_rng(0))
 

@@ -193,7 +193,6 @@ def test_parts_have_whole_cards_and_an_equal_share_of_each_group():
         (np.arange(len(POOLED)), "too few reviews of different "),
         (None, "the log has no "),
     ],
-    ids=["one", "tiny", "unknown"],
 )
 @pytest.mark.parametrize("group", GROUPS)
 def test_without_two_groups_to_compare_there_is_one_fit_and_it_says_so(group, column, note):
