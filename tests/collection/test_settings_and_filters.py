@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from anki_files import DAY, START, change, collection
-from anki_presets import Written, preset_message, write
+from anki_files import DAY, START, Written, change, collection, preset_message, write
 
 from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.fsrs.current import (
