@@ -33,7 +33,6 @@ PRESETS = {
     "boosted_trees_monotone": {"monotone"},
     "fsrs45_default": {"fit"},
     "fsrs45_pretrain": {"fit"},
-    "fsrs7_withdrawn": {"fit"},
     "mixture": {"weights"},
     "session_filter_small": {"features", "width", "level_width"},
 }

@@ -21,7 +21,6 @@ from commands import run_here as run_command
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.commands.export import ENDINGS, command
 from srs_eval.engine.equations import Equations
@@ -333,11 +332,9 @@ def test_what_should_be_known_of_a_fit_is_told_and_what_no_app_reads_is_refused(
         for kind, right in zip(kinds.split(), defaults, strict=True)
         for numbers in (right, right[:-1], (*right, 1.0))
     ]
-    withdrawn = fitted(FSRS7, "fsrs.fsrs7_withdrawn.Fsrs7Withdrawn")
     odd = fitted(FSRS6, fit="default", binary=True)
     fallback = replace(odd.fit, status="fallback", reason="went astray", fold=3, n_test=0)
     given += [
-        withdrawn,
         replace(odd, fit=fallback, protocol="srs_benchmark_secs", log_loss=0.3),
         fitted((1e-4, *FSRS6[1:])),
         fitted((math.nan, *FSRS6[1:])),
@@ -362,7 +359,7 @@ def test_what_should_be_known_of_a_fit_is_told_and_what_no_app_reads_is_refused(
     [
         ("fsrs.fsrs45.Fsrs45", Fsrs45Equations()),
         ("fsrs.fsrs6.Fsrs6", Fsrs6Equations()),
-        ("fsrs.fsrs7_withdrawn.Fsrs7Withdrawn", Fsrs7WithdrawnEquations()),
+        ("fsrs.fsrs7.Fsrs7", Fsrs7Equations()),
     ],
 )
 def test_json_has_the_intervals_at_which_the_model_predicts_90_percent(

@@ -15,7 +15,6 @@ import pytest
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
@@ -26,10 +25,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 EXPORT = Path(__file__).parents[1] / "docs" / "export.md"
 PUBLISHED = {
     len(equations.parameters): equations.parameters.defaults
-    for equations in (
-        *(Fsrs45Equations(), Fsrs5Equations(), Fsrs6Equations()),
-        *(Fsrs7Equations(), Fsrs7WithdrawnEquations()),
-    )
+    for equations in (*(Fsrs45Equations(), Fsrs5Equations(), Fsrs6Equations(), Fsrs7Equations()),)
 }
 
 

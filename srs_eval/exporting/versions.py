@@ -10,7 +10,6 @@ from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4, Fsrs4Equations
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5, Fsrs5Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7, Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7Withdrawn, Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.engine.equations import Equations
@@ -72,9 +71,6 @@ _VERSIONS = {
     Fsrs6: _FSRS6,
     FsrsRs: _FSRS6,
     Fsrs7: FsrsVersion("FSRS-7", Fsrs7Equations(), read_by_apps=False, s_is_s90=False),
-    Fsrs7Withdrawn: FsrsVersion(
-        "FSRS-7 (withdrawn)", Fsrs7WithdrawnEquations(), read_by_apps=False, s_is_s90=False
-    ),
 }
 _BY_CLASS = {kind.__qualname__: known for kind, known in _VERSIONS.items()}
 

@@ -33,8 +33,8 @@ def rng():
     return np.random.default_rng(0)
 
 
-def fitted(algorithm, reviews=REVIEWS):
-    return algorithm.fit(reviews, FOLD.train, rng())
+def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
+    return algorithm.fit(reviews, rows, rng())
 
 
 def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
@@ -56,9 +56,9 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
     assert not model.learned.fallback
 
 
-def test_histories_of_a_group_are_whole():
+def test_a_group_has_the_histories_and_the_fit_it_would_have_alone():
     model = fitted(PerGroup(Hlr(), group="deck", pooling="none", fewest=50))
-    alone = Hlr().fit(REVIEWS, FOLD.train[DECK[FOLD.train] == 7], np.random.default_rng(0))
+    alone = fitted(Hlr(), rows=FOLD.train[DECK[FOLD.train] == 7])
     assert model.models[7].parameters == alone.parameters
     rows = FOLD.test[DECK[FOLD.test] == 7]
     np.testing.assert_array_equal(model.predict(REVIEWS, rows), alone.predict(REVIEWS, rows))
@@ -78,9 +78,7 @@ def test_a_log_without_groups_has_one_fit_and_says_so(group):
 @pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "at_review"])
 def test_it_is_honest_where_there_are_groups(base):
     algorithm = PerGroup(base, group="deck", pooling="none", fewest=20)
-    assert algorithm.same_day == base.same_day
-    assert algorithm.when == base.when
-    assert algorithm.sees_truth == base.sees_truth
+    assert (algorithm.same_day, algorithm.when) == (base.same_day, base.when)
     assert len(fitted(algorithm).models) > 1
     check_algorithm(algorithm, TASK)
     assert has_curve(fitted(algorithm)) == (base.when == "previous_review")
@@ -95,9 +93,8 @@ def test_refits_start_from_the_group_or_from_the_whole():
             return self.fit(reviews, rows, rng)
 
     algorithm = PerGroup(Warm(), group="deck", pooling="none", fewest=60)
-    rng = np.random.default_rng(0)
-    before = algorithm.fit(REVIEWS, FOLD.train[:130], rng)
-    after = algorithm.refit(REVIEWS, FOLD.train, rng, before)
+    before = fitted(algorithm, rows=FOLD.train[:130])
+    after = algorithm.refit(REVIEWS, FOLD.train, rng(), before)
     assert len(before.models) < len(after.models) == 2
     expected = [before.whole, *(before.models.get(deck, before.whole) for deck in after.models)]
     assert seen == expected
@@ -123,48 +120,35 @@ def two_presets(*users):
     return reviews_from_columns(user=1, source="two presets", **ordered)
 
 
-def with_random_presets(user):
-    log = two_presets(user)
-    cards, of_row = np.unique(log.card, return_inverse=True)
-    return replace(log, preset=rng().integers(0, 2, len(cards))[of_row])
-
-
-def expected_loss(model, task, rows):
-    """Compute the log loss expected under the true probabilities of recall."""
-    p, truth = model.predict(task.reviews, rows), task.reviews.truth[rows]
-    return -np.mean(truth * np.log(p) + (1 - truth) * np.log(1 - p))
-
-
 def compared(log):
-    """Fit by group and by one fit; return the model and both losses on the last fold."""
+    """Fit by group and by one fit; return the model and both losses expected on the last fold."""
     task = SrsBenchmark()(log, same_day=True)
-    fold = task.folds[-1]
-    model = PerGroup(Fsrs6()).fit(task.reviews, fold.train, rng())
-    pooled = Fsrs6().fit(task.reviews, fold.train, rng())
-    return model, *(expected_loss(m, task, fold.test) for m in (model, pooled))
+    reviews, fold = task.reviews, task.folds[-1]
+    models = [fitted(algorithm, reviews, fold.train) for algorithm in (PerGroup(Fsrs6()), Fsrs6())]
+    losses, truth = [], reviews.truth[fold.test]
+    for p in (model.predict(reviews, fold.test) for model in models):
+        losses.append(-np.mean(truth * np.log(p) + (1 - truth) * np.log(1 - p)))
+    return models[0], *losses
 
 
 @pytest.mark.parametrize("users", [(9, 10), (15, 16)])
-def test_presets_that_differ_get_their_own_parameters_and_are_predicted_better(users):
+def test_presets_get_their_own_parameters_only_where_these_predict_better(users):
     model, grouped, pooled = compared(two_presets(*users))
     assert model.learned.note.startswith("presets differ: own parameters for 2 of 2 presets")
     assert sorted(model.models) == [0, 1]
     assert grouped < pooled - 0.005
-    assert not model.learned.fallback
-
-
-@pytest.mark.parametrize("user", [9, 15])
-def test_presets_that_do_not_differ_share_one_set_of_parameters(user):
-    model, grouped, pooled = compared(with_random_presets(user))
-    assert model.learned.note.startswith("one set of parameters predicts as well: ")
+    log = two_presets(users[0])
+    cards, of_row = np.unique(log.card, return_inverse=True)
+    alike, grouped, pooled = compared(replace(log, preset=rng().integers(0, 2, len(cards))[of_row]))
+    assert alike.learned.note.startswith("one set of parameters predicts as well: ")
     assert grouped == pooled
-    assert (model.models, model.learned.fallback) == ({}, False)
-    assert [part.title for part in model.learned.parts] == ["every preset"]
+    assert (alike.models, alike.learned.fallback, model.learned.fallback) == ({}, False, False)
+    assert [part.title for part in alike.learned.parts] == ["every preset"]
 
 
 @pytest.mark.parametrize("base", [Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
 def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
-    whole = base.fit(POOLED, ROWS, rng())
+    whole = fitted(base, POOLED, ROWS)
     group = ROWS[POOLED.preset[ROWS] == 0]
     moved = []
     for weight in (1e9, 64.0, 1.0):
@@ -172,62 +156,50 @@ def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
         moved.append(np.linalg.norm(np.subtract(near.parameters, whole.parameters)))
     assert moved[0] < 1e-4 < moved[1] < moved[2]
     # Near the published parameters it is the usual fit.
-    start = type(base)(fit="default").fit(POOLED, ROWS, rng())
+    unfitted = type(base)(fit="default")
+    start = fitted(unfitted, POOLED, ROWS)
     near = base.fit_near(POOLED, ROWS, rng(), start, 1.0)
     np.testing.assert_allclose(near.parameters, whole.parameters)
+    with pytest.raises(ConfigError):
+        unfitted.fit_near(POOLED, ROWS, rng(), whole, 1.0)
 
 
 def test_the_gain_and_its_error_are_those_of_held_out_cards(monkeypatch):
     monkeypatch.setattr(pooling, "WEIGHTS", (1.0,))
-    drawn = rng()
-    found = choose_pooling(Hlr(), POOLED, ROWS, POOLED.preset[ROWS], [0, 1], drawn)
+    found = choose_pooling(Hlr(), POOLED, ROWS, POOLED.preset[ROWS], [0, 1], rng())
     part = pooling._parts(POOLED.card[ROWS], POOLED.preset[ROWS], rng())
     gains = np.empty(len(ROWS))
     for number in range(4):
         train = ROWS[part != number]
-        whole = Hlr().fit(POOLED, train, rng())
+        whole = fitted(Hlr(), POOLED, train)
         for preset in (0, 1):
             own = train[POOLED.preset[train] == preset]
             near = Hlr().fit_near(POOLED, own, rng(), whole, 1.0)
             test = (part == number) & (POOLED.preset[ROWS] == preset)
             recalled = POOLED.recalled[ROWS[test]]
-            p, q = (
-                np.where(recalled, each, 1 - each)
-                for each in (m.predict(POOLED, ROWS[test]) for m in (near, whole))
-            )
-            gains[test] = np.log(p / q)
+            p, q = (model.predict(POOLED, ROWS[test]) for model in (near, whole))
+            gains[test] = np.log(np.where(recalled, p / q, (1 - p) / (1 - q)))
     cards = [gains[POOLED.card[ROWS] == card] for card in np.unique(POOLED.card[ROWS])]
     error = np.sqrt(sum((card - gains.mean()).sum() ** 2 for card in cards)) / len(ROWS)
     assert found == Pooling(1.0, pytest.approx(gains.mean()), pytest.approx(error))
+    few = ROWS[POOLED.card[ROWS] < 3]
+    assert choose_pooling(Hlr(), POOLED, few, POOLED.preset[few], [0, 1], rng()) is None
 
 
 def test_parts_have_whole_cards_and_an_equal_share_of_each_group():
-    groups = POOLED.deck[ROWS]
-    part = pooling._parts(POOLED.card[ROWS], groups, rng())
-    for card in np.unique(POOLED.card[ROWS]):
-        assert len(np.unique(part[POOLED.card[ROWS] == card])) == 1
+    groups, card = POOLED.deck[ROWS], POOLED.card[ROWS]
+    part = pooling._parts(card, groups, rng())
+    pairs = np.unique(np.stack([groups, part, card]), axis=1)
+    assert pairs.shape[1] == len(np.unique(card))  # each card is in one part
     for deck in np.unique(groups):
-        shares = [
-            len(np.unique(POOLED.card[ROWS][(groups == deck) & (part == n)])) for n in range(4)
-        ]
-        assert max(shares) - min(shares) <= 1
+        shares = np.bincount(pairs[1, pairs[0] == deck], minlength=4)
+        assert shares.max() - shares.min() <= 1
 
 
 @pytest.mark.parametrize(
     "preset", [np.zeros(len(POOLED), np.int64), np.arange(len(POOLED))], ids=["one", "tiny"]
 )
 def test_without_two_groups_to_compare_there_is_one_fit(preset):
-    model = PerGroup(Hlr()).fit(replace(POOLED, preset=preset), ROWS, rng())
+    model = fitted(PerGroup(Hlr()), replace(POOLED, preset=preset), ROWS)
     assert (model.models, model.learned.fallback) == ({}, True)
     assert model.learned.note.startswith("too few reviews of different presets")
-
-
-def test_too_few_cards_are_not_compared():
-    few = ROWS[POOLED.card[ROWS] < 3]
-    assert choose_pooling(Hlr(), POOLED, few, POOLED.preset[few], [0, 1], rng()) is None
-
-
-def test_a_fit_without_a_prior_refuses_to_be_pulled():
-    whole = Hlr().fit(POOLED, ROWS, rng())
-    with pytest.raises(ConfigError):
-        Hlr(fit="default").fit_near(POOLED, ROWS, rng(), whole, 1.0)

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import fsrs
 import numpy as np
 import pytest
-from anki_files import DAY, START, change, collection
-from anki_presets import Written, preset_message, write
+from anki_files import DAY, START, Written, change, collection, preset_message, write
 
 import srs_eval as se
 from srs_eval.algorithms.combined.ensemble import Ensemble
@@ -33,8 +32,8 @@ from srs_eval.collection.truth import _judged
 from srs_eval.collection.words import Change, between_or_not
 from srs_eval.commands.fit import command
 from srs_eval.data.anki import AnkiCollection
-from srs_eval.data.anki.filters import ELSEWHERE
 from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_in_message, read_fsrs_settings
+from srs_eval.data.anki.rules import ELSEWHERE
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment

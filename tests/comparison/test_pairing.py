@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from saved import load_predictions
 
 from srs_eval.comparison.baseline import first_alike, in_percent
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.inputs import read_runs
+from srs_eval.comparison.selection import sweeps_settings
 from srs_eval.experiment.jobs import JobOutcome, forget_outcomes, write_outcome
 from srs_eval.experiment.report import percent_text
 from srs_eval.metrics.proper import LogLoss
@@ -239,3 +241,19 @@ def test_the_first_finished_job_that_scored_the_same_is_the_baseline(make_run, t
     for own, failed, expected in (("10_mine", [], "avg"), ("12_fewer", [3], "lacks")):
         found = first_alike(job(own, failed=failed), tmp_path)
         assert found.name == expected
+
+
+def test_a_grid_over_settings_is_known_by_its_words(tmp_path):
+    for word, expected in {
+        "algo.fit=newton,reference": True,
+        "seed=range(5)": True,
+        "+algo.x=choice(1,2)": True,
+        "algo=fsrs6,hlr": False,
+        "algo.hidden=[4,8]": False,
+        "algo.hidden=[4,8],[2]": True,
+        "algo.name='a,b'": False,
+        "data.users=1,2": False,
+    }.items():
+        words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
+        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
+        assert sweeps_settings(tmp_path) is expected, word

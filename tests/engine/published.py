@@ -12,7 +12,6 @@ from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import HlrEquations
 from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2Equations
@@ -43,7 +42,6 @@ EQUATIONS: dict[tuple[str, str], Equations] = {
     ("FSRS-6-floor3", "days"): Fsrs6Equations(lowest_floored_rating=3),
     ("FSRS-7", "days"): Fsrs7Equations(),
     ("FSRS-7", "secs"): Fsrs7Equations(),
-    ("FSRS-7-35", "secs"): Fsrs7WithdrawnEquations(),
     ("SBD", "days"): SbdEquations(),
     ("SBD", "secs"): SbdEquations(),
 }

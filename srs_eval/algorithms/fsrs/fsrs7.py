@@ -39,8 +39,7 @@ class Fsrs7Equations:
 
     Ye, *The Algorithm*, wiki of fsrs4anki, and srs-benchmark, August 2026. Reads elapsed time
     in fractional days and ratings, those of same-day reviews included and by the same rules;
-    34 parameters. The version of January 2026 with 35 parameters, since withdrawn, is another
-    model.
+    34 parameters. The version of January to July 2026 with 35 parameters was another model.
 
     The mixture of both curves, which is what is predicted, moves the long stability and the
     difficulty; the short stability is moved by what its own curve says.

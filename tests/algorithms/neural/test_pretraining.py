@@ -1,14 +1,17 @@
 """Learning from other users: it helps, it is remembered, and no user it has seen is scored."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from srs_eval.algorithms import baselines
+from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.neural.gru import Gru
 from srs_eval.algorithms.neural.gru_curves import GruCurves
 from srs_eval.algorithms.neural.gru_p import GruP
@@ -18,9 +21,13 @@ from srs_eval.algorithms.neural.pretraining import warmed_cosine
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.neural.transformer import Transformer
 from srs_eval.algorithms.recurrent.pooled_logs import pooled
-from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
+from srs_eval.algorithms.recurrent.weights import Weights, card_of
 from srs_eval.checks.toy_log import trial_task
+from srs_eval.commands.pretrain import command
+from srs_eval.config import settings
+from srs_eval.config.building import build
 from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.evaluation.evaluate import EvaluateUser
 
 
 class BriefGru(Gru):
@@ -74,8 +81,7 @@ def test_weights_are_repeated_saved_and_read_back_and_nobody_they_have_seen_is_s
 def test_reptile_leads_towards_users():
     users = lessons(same_day=True, seeds=range(4))
     task = trial_task(same_day=True, seed=9)
-    nothing = np.zeros(0, np.int64)
-    test = task.folds[0].test
+    nothing, test = np.zeros(0, np.int64), task.folds[0].test
     recalled = task.reviews.recalled[test]
     loss = []
     for steps in (1, 25):
@@ -96,9 +102,6 @@ def test_the_other_networks_can_be_pretrained_too(algorithm):
     assert len(learned.weights.seen) == 4
 
 
-Spoil = Callable[[Path], object]
-
-
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -116,9 +119,10 @@ Spoil = Callable[[Path], object]
 )
 def test_weights_that_cannot_be_trusted_are_refused(tmp_path, spoil, reason):
     path = tmp_path / "w.safetensors"
-    weights = Weights("gru", (2,), (0.0,) * 39, (), ())
-    weights.save(path)
-    assert Gru(weights=str(path)).learned() == weights
+    for value in (1.0, 0.0):  # a file that changes is read again
+        weights = Weights("gru", (2,), (value,) * 39, (), ())
+        weights.save(path)
+        assert Gru(weights=str(path)).learned() == weights
     spoil(path)
     with pytest.raises(ConfigError, match=reason):
         Gru(weights=str(path))
@@ -126,11 +130,9 @@ def test_weights_that_cannot_be_trusted_are_refused(tmp_path, spoil, reason):
 
 def test_nothing_to_learn_from_is_refused():
     reviews, _ = lessons(same_day=False)[0]
-    nothing = [(reviews, np.zeros(0, np.int64))]
-    algorithms = [BriefGru(), GruCurves(outer_steps=2)]
-    for algorithm in algorithms:
+    for algorithm in (BriefGru(), GruCurves(outer_steps=2)):
         with pytest.raises(ConfigError, match="no reviews"):
-            algorithm.pretrain(nothing, np.random.default_rng(0))
+            algorithm.pretrain([(reviews, np.zeros(0, np.int64))], np.random.default_rng(0))
     with pytest.raises(ConfigError, match="needs users"):
         BriefGru().pretrain([], np.random.default_rng(0))
 
@@ -148,8 +150,80 @@ def test_the_outer_learning_rate_rises_and_falls():
     assert rates == pytest.approx([1e-4, 0.50005, 1.0, 0.5, 0.0])
 
 
-def test_a_file_that_changes_is_read_again(tmp_path):
-    path = tmp_path / "w.safetensors"
-    for value in (0.0, 1.0):
-        Weights("gru", (2,), (value,) * 39, (), ()).save(path)
-        assert read_weights(path).parameters == (value,) * 39
+LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
+
+
+def test_weights_are_written_and_nobody_they_have_seen_is_scored(tmp_path, capsys):
+    path = tmp_path / "gru.safetensors"
+    assert command(["algo=gru", *LOGS, f"weights={path}"]) == 0
+    said = capsys.readouterr().out
+    assert "39 parameters" in said
+    assert "3 users, which will not be scored" in said
+    cfg = settings.composed(
+        ["algo=gru", *LOGS, "data.users=4", f"algo.weights={path}", "tracking=none"]
+    )
+    built = build(cfg, dict.fromkeys(settings.BUILT_GROUPS, ""))
+    evaluate = EvaluateUser(built["data"], built["algo"], built["protocol"], seed=0, curves=0)
+    statuses = [
+        {fit.status: fit.reason for fit in evaluate(user).fits} for user in built["data"].users()
+    ]
+    assert [set(status) for status in statuses] == [{"skipped"}] * 3 + [{"ok"}]
+    assert all("was seen in pretraining" in status["skipped"] for status in statuses[:3])
+
+
+class Shy:
+    """Can be pretrained, and does not say where what it has learned is."""
+
+    same_day = sees_truth = False
+    when = "previous_review"
+
+    def __init__(self, prior=0.0):
+        """Accept what the option file gives."""
+
+    def fit(self, reviews, rows, rng):
+        """Never called."""
+
+    def pretrain(self, users, rng):
+        type(self).lessons += 1
+        return self
+
+
+class Forgetful(Shy):
+    """Has a place for what it learns, and leaves it empty."""
+
+    weights = None
+
+
+class Levelled(Forgetful):
+    """Learns how much others recall, into everything the protocol asks for, of nothing of ours."""
+
+    def pretrain(self, users, rng):
+        recalled = np.concatenate([reviews.recalled[rows] for reviews, rows in users])
+        seen, level = [SimpleNamespace(reviews=len(recalled))], float(recalled.mean())
+        save = partial(Path.write_text, data=str(level), encoding="utf-8")
+        self.weights = SimpleNamespace(parameters=(level,), seen=seen, save=save)
+        return self
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "lessons"),
+    [
+        (Average, "cannot be pretrained", 0),
+        (Shy, "no weights for the result", 0),
+        (Forgetful, "weights are None", 1),
+        (Levelled, "", 0),
+    ],
+)
+def test_an_algorithm_of_a_stranger_is_pretrained_if_it_has_what_the_command_needs(
+    kind, told, lessons, tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "level.safetensors"
+    monkeypatch.setattr(baselines, "Average", kind)
+    monkeypatch.setattr(kind, "lessons", 0, raising=False)
+    assert command(["algo=avg", *LOGS, f"weights={path}"]) == (2 if told else 0)
+    said = capsys.readouterr()
+    assert told in said.err
+    assert kind.lessons == lessons
+    if not told:
+        assert "1 parameters" in said.out
+        assert 0.3 < float(path.read_text(encoding="utf-8")) < 1
