@@ -14,8 +14,9 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from srs_eval.compute import stopping
+from srs_eval.tracking.mlflow_store import process_is_gone
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.process import StopSignal, process_is_gone
 from srs_eval.tracking.tracker import RunInfo
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -102,18 +103,17 @@ def test_the_stop_signal_is_heard_by_all_and_given_back(before: object) -> None:
     handler = before if isinstance(before, int) else lambda number, _frame: called.append(number)
     outside = signal.signal(signal.SIGTERM, handler)
     try:
-        stop = StopSignal()
-        stop.install()
+        undo = stopping.hear_sigterm()
         if before == signal.SIG_DFL:
             with pytest.raises(SystemExit) as told:
                 signal.raise_signal(signal.SIGTERM)
             assert told.value.code == 143
         else:
             signal.raise_signal(signal.SIGTERM)
-        assert stop.received == (before != signal.SIG_IGN)
+        assert stopping.is_requested() == (before != signal.SIG_IGN)
         assert called == ([] if isinstance(before, int) else [signal.SIGTERM])
-        stop.restore()
-        assert signal.getsignal(signal.SIGTERM) == handler
+        undo()
+        assert (signal.getsignal(signal.SIGTERM), stopping.is_requested()) == (handler, False)
     finally:
         signal.signal(signal.SIGTERM, outside)
 

@@ -24,6 +24,7 @@ RUN = RunInfo("run")
 TABLES_OF_ANOTHER_MLFLOW = {
     "older": "UPDATE alembic_version SET version_num = '451aebb31d03'",
     "newer": "UPDATE alembic_version SET version_num = 'fedcba987654'",
+    "half made": "UPDATE alembic_version SET version_num = '451aebb31d03'; DROP TABLE runs",
     "half upgraded": "DELETE FROM alembic_version; DROP TABLE webhooks",
 }
 
@@ -81,7 +82,9 @@ def test_a_store_of_another_program_or_another_mlflow_is_not_touched(
         said += refused_untouched(name, database)
     with closing(sqlite3.connect(tmp_path / "anki.db")) as connection, connection:
         connection.execute("CREATE TABLE revlog (id INTEGER)")
-    said += refused_untouched("another program", tmp_path / "anki.db")
+    (tmp_path / "empty.db").touch()
+    for name in ("anki.db", "empty.db"):
+        said += refused_untouched(name, tmp_path / name)
     newest = mlflow_tables._get_latest_schema_revision()
     golden_text("tracking_stores", said.replace(str(tmp_path), "FOLDER").replace(newest, "NEWEST"))
 

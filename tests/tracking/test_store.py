@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,11 +39,6 @@ def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> No
     assert len({run.data.tags["mlflow.runColor"] for run in runs}) == 1
     assert experiment.artifact_location == (tmp_path / "mlartifacts" / "srs_eval").as_uri()
     assert not (tmp_path / "mlruns").exists()
-
-
-def test_a_sqlite_store_lets_the_ui_read_while_runs_write(store: Path) -> None:
-    with closing(sqlite3.connect(store)) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(
