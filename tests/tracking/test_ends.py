@@ -50,15 +50,6 @@ def left(uri: str, experiment: str) -> Run:
     return run
 
 
-def test_a_run_that_is_asked_to_stop_ends_as_killed_though_it_is_finished(uri: str) -> None:
-    tracker = MlflowTracker(uri=uri, experiment="stopped")
-    tracker.start(RunInfo("run"))
-    with pytest.raises(SystemExit):
-        signal.raise_signal(signal.SIGTERM)
-    tracker.finish("failed")
-    assert left(uri, "stopped").info.status == "KILLED"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "program", "sent", "status"),
@@ -98,12 +89,13 @@ def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resum
 
 
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, "of somebody else"])
-def test_the_stop_signal_is_heard_by_all_and_given_back(before: object) -> None:
+def test_the_stop_signal_is_heard_by_all_and_given_back(uri: str, before: object) -> None:
     called: list[int] = []
     handler = before if isinstance(before, int) else lambda number, _frame: called.append(number)
     outside = signal.signal(signal.SIGTERM, handler)
     try:
-        undo = stopping.hear_sigterm()
+        tracker = MlflowTracker(uri=uri, experiment=f"stopped {before}")
+        tracker.start(RunInfo("run"))
         if before == signal.SIG_DFL:
             with pytest.raises(SystemExit) as told:
                 signal.raise_signal(signal.SIGTERM)
@@ -112,7 +104,9 @@ def test_the_stop_signal_is_heard_by_all_and_given_back(before: object) -> None:
             signal.raise_signal(signal.SIGTERM)
         assert stopping.is_requested() == (before != signal.SIG_IGN)
         assert called == ([] if isinstance(before, int) else [signal.SIGTERM])
-        undo()
+        tracker.finish("finished")
+        status = "FINISHED" if before == signal.SIG_IGN else "KILLED"
+        assert left(uri, f"stopped {before}").info.status == status
         assert (signal.getsignal(signal.SIGTERM), stopping.is_requested()) == (handler, False)
     finally:
         signal.signal(signal.SIGTERM, outside)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 from mlflow.store.db import utils as mlflow_tables
+from mlflow_store import RUN, keep
 from sqlalchemy import Engine
 
 from srs_eval.errors import TrackingError
@@ -20,14 +21,10 @@ from srs_eval.tracking import locked as waits
 from srs_eval.tracking import sqlite_file
 from srs_eval.tracking.items import Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.tracker import RunInfo
 
 
 def run_once(database: Path, **options: float) -> str:
-    tracker = MlflowTracker(uri=f"sqlite:///{database}", **options)  # type: ignore[arg-type]
-    tracker.start(RunInfo("run"))
-    tracker.log([Value("test/log_loss", 0.5)])
-    return tracker.finish("finished").run_id
+    return keep(f"sqlite:///{database}", Value("test/log_loss", 0.5), **options).run_id
 
 
 def assert_one_run(database: Path) -> None:
@@ -141,7 +138,7 @@ def test_a_locked_database_is_waited_for_and_told_in_two_lines_if_it_stays_locke
 ) -> None:
     used = copied(store, tmp_path / "mlflow.db")
     patient = MlflowTracker(uri=f"sqlite:///{used}", timeout=60)
-    patient.start(RunInfo("run"))
+    patient.start(RUN)
     with locked(used) as other:
         free = threading.Timer(0.5, other.execute, ("ROLLBACK",))
         free.start()
@@ -151,7 +148,7 @@ def test_a_locked_database_is_waited_for_and_told_in_two_lines_if_it_stays_locke
     patient.finish("finished")
     capfd.readouterr()
     tracker = MlflowTracker(uri=f"sqlite:///{used}", timeout=0.3)
-    tracker.start(RunInfo("run"))
+    tracker.start(RUN)
     with locked(used):
         with pytest.raises(TrackingError, match=r"locked by another process for 0\.3 s") as told:
             tracker.log([Value("test/log_loss", 0.5)])
