@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from srs_eval.data.selection import KnownUsers
 from srs_eval.data.table import ReviewTable, is_pattern, table_files
 from srs_eval.data.table_options import Columns
 from srs_eval.data.table_rows import HINT, columns_needed
-from srs_eval.data.temporary import temporary_folder
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import IntArray, User
 from srs_eval.place import Entry, Place, patiently
@@ -67,8 +67,8 @@ def prepare(
     _check_empty(out)
     files = _files(source)
     names = _nouns(source.columns)
-    with temporary_folder() as folder:
-        connection = _connected(folder, memory)
+    with TemporaryDirectory(prefix="srs_eval_prepare_") as folder:
+        connection = _connected(Path(folder), memory)
         try:
             _stage(connection, files, source.columns, names)
             users = _choose(connection, source, renamed)

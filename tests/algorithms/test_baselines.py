@@ -20,18 +20,13 @@ RNG = np.random.default_rng(0)
 
 @pytest.mark.parametrize("prior", [0, 0.5, 3.5])
 def test_the_average_is_that_of_training_rows_and_counts_reviews_that_never_were(prior):
-    recalled, n = prior, 2 * prior
-    for row in FOLD.train:
-        recalled += bool(REVIEWS.recalled[row])
-        n += 1
+    recalled, n = REVIEWS.recalled[FOLD.train].sum(), len(FOLD.train)
+    expected = (recalled + prior) / (n + 2 * prior)
     model = Average(prior).fit(REVIEWS, FOLD.train, RNG)
-    np.testing.assert_allclose(model.predict(REVIEWS, FOLD.test), recalled / n, rtol=1e-15)
-    assert model.parameters == pytest.approx((recalled / n,))
-
-
-def test_a_constant_has_a_flat_curve():
-    model = Constant(p=0.8).fit(REVIEWS, FOLD.train, RNG)
-    curve = model.predict_at(REVIEWS, FOLD.test[:2], np.array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_allclose(model.predict(REVIEWS, FOLD.test), expected, rtol=1e-15)
+    assert model.parameters == pytest.approx((expected,))
+    flat = Constant(p=0.8).fit(REVIEWS, FOLD.train, RNG)
+    curve = flat.predict_at(REVIEWS, FOLD.test[:2], np.array([[1.0, 2.0], [3.0, 4.0]]))
     np.testing.assert_array_equal(curve, np.full((2, 2), 0.8))
 
 
@@ -63,22 +58,15 @@ def same_groups(one, other):
     return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
 
 
-def bins_of_the_metric(days, nth_review, lapses):
-    scales = FSRS_OPTIMIZER
-    failed = np.where(lapses > 0, 1 + scales.lapses.codes(np.maximum(lapses, 1)), 0)
-    days = np.maximum(days, SHORTEST_INTERVAL)
-    return scales.interval.codes(days) * 10_000 + scales.reviews.codes(nth_review) * 100 + failed
-
-
 def test_every_number_of_days_reviews_and_lapses_has_the_bin_of_the_metric():
     # One card per number of days, reviewed over and over, always failed.
     days = [1, 3, 4, 13, 14, 47, 48, 171, 172, 621, 622, 2250, 2251, 8151]
-    n = 128
-    card = np.repeat(np.arange(len(days)), n)
-    elapsed = np.repeat(days, n)
-    first = np.arange(len(card)) % n == 0
-    nth = np.arange(len(card)) % n + 1
-    reviews = log_of(card, np.ones(len(card)), np.where(first, 0.0, elapsed))
-    rows = np.flatnonzero(~first)
-    metric = bins_of_the_metric(elapsed[rows], nth[rows], nth[rows] - 2)
-    assert same_groups(bins_of(reviews, rows), metric)
+    card, elapsed = (np.repeat(each, 128) for each in (np.arange(len(days)), days))
+    nth = np.arange(len(card)) % 128 + 1
+    reviews = log_of(card, np.ones(len(card)), np.where(nth == 1, 0.0, elapsed))
+    rows = np.flatnonzero(nth > 1)
+    elapsed, lapses = np.maximum(elapsed[rows], SHORTEST_INTERVAL), nth[rows] - 2
+    scales = FSRS_OPTIMIZER
+    failed = np.where(lapses > 0, 1 + scales.lapses.codes(np.maximum(lapses, 1)), 0)
+    codes = 100 * scales.interval.codes(elapsed) + scales.reviews.codes(nth[rows])
+    assert same_groups(bins_of(reviews, rows), 100 * codes + failed)

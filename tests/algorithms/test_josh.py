@@ -10,28 +10,6 @@ from contract import built, config_of
 from metric_functions import log_loss as clipped_log_loss
 from metric_functions import rmse_bins
 
-from srs_eval.algorithms.baselines import Average, Constant
-from srs_eval.algorithms.features.act_r import ActR
-from srs_eval.algorithms.features.dash import Dash, DashMcm
-from srs_eval.algorithms.features.dash_act_r import DashActR
-from srs_eval.algorithms.features.logistic import Logistic
-from srs_eval.algorithms.fsrs.fsrs1 import Fsrs1
-from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2
-from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
-from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
-from srs_eval.algorithms.half_life.ebisu import Ebisu
-from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.algorithms.rmse_bins_exploit import RmseBinsExploit
-from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
-from srs_eval.algorithms.schedulers.sbd import Sbd
-from srs_eval.algorithms.schedulers.sm2 import Sm2
-from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -55,63 +33,76 @@ def pooled(folds):
 
 def fitted(algorithm, task):
     """Models of all folds, and their predictions with the outcomes."""
-    models = [
-        algorithm.fit(task.reviews, fold.train, np.random.default_rng(0)) for fold in task.folds
-    ]
-    folds = [
-        (model.predict(task.reviews, fold.test), task.reviews.recalled[fold.test])
-        for model, fold in zip(models, task.folds, strict=True)
-    ]
+    models, folds, log = [], [], task.reviews
+    for fold in task.folds:
+        models.append(algorithm.fit(log, fold.train, np.random.default_rng(0)))
+        folds.append((models[-1].predict(log, fold.test), log.recalled[fold.test]))
     return models, folds
 
 
+def configured(algo, **options):
+    return built({**config_of(algo), **options})
+
+
 UNTRAINED = {
-    "AVG": (Average(), DAYS),
-    "90%": (Constant(), DAYS),
-    "MOVING-AVG": (MovingAverage(), DAYS),
-    "SM-2": (Sm2(), DAYS),
-    "Anki-SM-2 default": (AnkiSm2(fit="default"), DAYS),
-    "Ebisu-v2": (Ebisu(), DAYS),
-    "FSRS-5 default": (Fsrs5(fit="default"), DAYS),
-    "FSRS-6 default": (Fsrs6(fit="default"), DAYS),
-    "FSRS-7 default (equalised rows)": (Fsrs7(fit="default"), EQUALISED),
-    "FSRS-7 default (same-day included)": (Fsrs7(fit="default"), SECONDS),
-    "SBD default (equalised rows)": (Sbd(fit="default"), EQUALISED),
-    "LogisticRegression default (equalised rows)": (Logistic(fit="default"), EQUALISED),
+    "AVG": (configured("avg"), DAYS),
+    "90%": (configured("constant"), DAYS),
+    "MOVING-AVG": (configured("moving_avg"), DAYS),
+    "SM-2": (configured("sm2"), DAYS),
+    "Anki-SM-2 default": (configured("anki_sm2", fit="default"), DAYS),
+    "Ebisu-v2": (configured("ebisu"), DAYS),
+    "FSRS-5 default": (configured("fsrs5", fit="default"), DAYS),
+    "FSRS-6 default": (configured("fsrs6", fit="default"), DAYS),
+    "FSRS-7 default (equalised rows)": (configured("fsrs7", fit="default"), EQUALISED),
+    "FSRS-7 default (same-day included)": (configured("fsrs7", fit="default"), SECONDS),
+    "SBD default (equalised rows)": (configured("sbd", fit="default"), EQUALISED),
+    "LogisticRegression default (equalised rows)": (
+        configured("logistic", fit="default"),
+        EQUALISED,
+    ),
 }
 # Equations that the public trainer fits as `newton` does but for recency: by the same loss.
 LIKE_NEWTON = {
-    "FSRSv1": (Fsrs1, DAYS),
-    "FSRSv2": (Fsrs2, DAYS),
-    "FSRSv3": (Fsrs3, DAYS),
-    "FSRSv4": (Fsrs4, DAYS),
-    "FSRS-4.5": (Fsrs45, DAYS),
-    "FSRS-5": (Fsrs5, DAYS),
-    "FSRS-6": (Fsrs6, DAYS),
-    "FSRS-7 (equalised rows)": (Fsrs7, EQUALISED),
-    "SM2-trainable": (Sm2Trainable, DAYS),
-    "Anki-SM-2 trainable": (AnkiSm2, DAYS),
-    "HLR": (Hlr, DAYS),
+    "FSRSv1": ("fsrs1", DAYS),
+    "FSRSv2": ("fsrs2", DAYS),
+    "FSRSv3": ("fsrs3", DAYS),
+    "FSRSv4": ("fsrs4", DAYS),
+    "FSRS-4.5": ("fsrs45", DAYS),
+    "FSRS-5": ("fsrs5", DAYS),
+    "FSRS-6": ("fsrs6", DAYS),
+    "FSRS-7 (equalised rows)": ("fsrs7", EQUALISED),
+    "SM2-trainable": ("sm2_trainable", DAYS),
+    "Anki-SM-2 trainable": ("anki_sm2_trainable", DAYS),
+    "HLR": ("hlr", DAYS),
 }
 TRAINED = {
-    **{name: (kind(fit="reference"), clock) for name, (kind, clock) in LIKE_NEWTON.items()},
-    "FSRS-5 recency": (Fsrs5(fit="reference", recency="mild"), DAYS),
-    "FSRS-6 recency": (Fsrs6(fit="reference", recency="mild"), DAYS),
-    "FSRS-7 recency (equalised rows)": (Fsrs7(fit="reference", recency="steep"), EQUALISED),
-    "FSRS-7 recency (same-day included)": (Fsrs7(fit="reference", recency="steep"), SECONDS),
-    "FSRS-6 two buttons": (Fsrs6(fit="reference", binary=True), DAYS),
-    "FSRS-6-one-step": (Fsrs6(fit="one_step"), DAYS),
-    "FSRS-6 S0": (Fsrs6(fit="s0"), DAYS),
-    "DASH": (Dash(fit="reference"), DAYS),
-    "DASH[MCM]": (DashMcm(fit="reference"), DAYS),
-    "DASH[ACT-R]": (DashActR(fit="reference"), DAYS),
-    "ACT-R": (ActR(fit="reference"), DAYS),
-    "LogisticRegression (equalised rows)": (Logistic(fit="reference"), EQUALISED),
+    **{
+        name: (configured(algo, fit="reference"), clock)
+        for name, (algo, clock) in LIKE_NEWTON.items()
+    },
+    "FSRS-5 recency": (configured("fsrs5", fit="reference", recency="mild"), DAYS),
+    "FSRS-6 recency": (configured("fsrs6", fit="reference", recency="mild"), DAYS),
+    "FSRS-7 recency (equalised rows)": (
+        configured("fsrs7", fit="reference", recency="steep"),
+        EQUALISED,
+    ),
+    "FSRS-7 recency (same-day included)": (
+        configured("fsrs7", fit="reference", recency="steep"),
+        SECONDS,
+    ),
+    "FSRS-6 two buttons": (configured("fsrs6", fit="reference", binary=True), DAYS),
+    "FSRS-6-one-step": (configured("fsrs6", fit="one_step"), DAYS),
+    "FSRS-6 S0": (configured("fsrs6", fit="s0"), DAYS),
+    "DASH": (configured("dash", fit="reference"), DAYS),
+    "DASH[MCM]": (configured("dash_mcm", fit="reference"), DAYS),
+    "DASH[ACT-R]": (configured("dash_act_r", fit="reference"), DAYS),
+    "ACT-R": (configured("act_r", fit="reference"), DAYS),
+    "LogisticRegression (equalised rows)": (configured("logistic", fit="reference"), EQUALISED),
 }
 
 
 if find_spec("fsrs_rs_python") is not None:
-    TRAINED["FSRS-rs"] = (FsrsRs(), DAYS)
+    TRAINED["FSRS-rs"] = (configured("fsrs_rs"), DAYS)
 
 
 @pytest.mark.parametrize("name", UNTRAINED | TRAINED)
@@ -138,7 +129,7 @@ def test_fits_and_predictions_are_the_published_ones(josh_log, name):
 def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
     golden = GOLDEN["RMSE-BINS-EXPLOIT"]
     task = DAYS(josh_log, same_day=False)
-    attack = RmseBinsExploit(skip=golden["folds"][0]["n_train"])
+    attack = configured("rmse_bins_exploit", skip=golden["folds"][0]["n_train"])
     _, folds = fitted(attack, task)
     for (p, recalled), expected in zip(folds, golden["folds"], strict=True):
         assert clipped_log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=1e-6)
@@ -153,7 +144,7 @@ def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
 def test_sbd_is_fitted_as_well_as_by_its_authors(josh_log):
     # Theirs is another L-BFGS, which ends elsewhere in the same flat valley.
     golden = GOLDEN["SBD (equalised rows)"]
-    _, folds = fitted(Sbd(), EQUALISED(josh_log, same_day=True))
+    _, folds = fitted(configured("sbd"), EQUALISED(josh_log, same_day=True))
     for (p, recalled), expected in zip(folds, golden["folds"], strict=True):
         assert log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=1e-4)
     assert pooled(folds) == pytest.approx(golden["pooled"]["LogLoss"], abs=5e-5)
@@ -161,8 +152,8 @@ def test_sbd_is_fitted_as_well_as_by_its_authors(josh_log):
 
 @pytest.mark.parametrize("name", LIKE_NEWTON)
 def test_newton_finds_a_lower_objective_than_the_public_trainer(josh_log, name):
-    kind, protocol = LIKE_NEWTON[name]
-    algorithm, golden = kind(recency="none"), GOLDEN[name]
+    algo, protocol = LIKE_NEWTON[name]
+    algorithm, golden = configured(algo, recency="none"), GOLDEN[name]
     task = protocol(josh_log, same_day=algorithm.same_day)
     models, folds = fitted(algorithm, task)
     equations = algorithm.equations(whole_days=task.reviews.whole_days)
@@ -211,7 +202,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_losses_of_algorithms_as_configured_are_what_they_were(josh_log, name):
-    algorithm = built(config_of(name))
+    algorithm = configured(name)
     _, folds = fitted(algorithm, DAYS(josh_log, same_day=algorithm.same_day))
     # Single precision; another minimum of a network may be as good.
     near = 0.01 if name == "lstm_published" else 3e-4

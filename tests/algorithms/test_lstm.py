@@ -1,4 +1,4 @@
-"""The LSTM: its equations against PyTorch, its fit around a start, and where the start is from."""
+"""The LSTM: its equations against PyTorch, its fit around a start, and whom that has seen."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ import pytest
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
+from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.commands.cli import parse
 from srs_eval.commands.overrides import Configured
@@ -14,15 +15,19 @@ from srs_eval.commands.pretrain import lessons, pretrained
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 START = Lstm().start
 MODEL = RecurrentModel(LstmEquations(8), START.parameters)
 
 
-def trial():
-    task = trial_task(same_day=True)
-    return task.reviews, task.folds[0].train, task.folds[0].test
+TASK = trial_task(same_day=True)
+REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train
+
+
+def fitted(algorithm, reviews=REVIEWS, rows=ROWS, seed=0):
+    return algorithm.fit(reviews, rows, np.random.default_rng(seed))
 
 
 def by_pytorch(reviews, row):
@@ -48,41 +53,31 @@ def by_pytorch(reviews, row):
 
 
 def test_predictions_are_those_of_pytorchs_lstm():
-    reviews, _, rows = trial()
-    some = rows[:: max(1, len(rows) // 20)]
-    expected = [by_pytorch(reviews, row) for row in some]
-    assert MODEL.predict(reviews, some) == pytest.approx(expected, rel=1e-10)
+    some = TASK.folds[0].test[:: max(1, len(TASK.folds[0].test) // 20)]
+    expected = [by_pytorch(REVIEWS, row) for row in some]
+    assert MODEL.predict(REVIEWS, some) == pytest.approx(expected, rel=1e-10)
 
 
 def test_only_drawn_weights_depend_on_random_numbers():
-    reviews, rows, _ = trial()
-    seeds = (np.random.default_rng(seed) for seed in (0, 1, 0, 1))
-    a, b = (Lstm(steps=3).fit(reviews, rows, next(seeds)).parameters for _ in range(2))
-    assert a == b
-    a, b = (
-        Lstm(steps=3, weights=None).fit(reviews, rows, next(seeds)).parameters for _ in range(2)
-    )
-    assert a != b
+    for options, alike in (({}, True), ({"weights": None}, False)):
+        one, other = (fitted(Lstm(steps=3, **options), seed=seed).parameters for seed in (0, 1))
+        assert (one == other) == alike
     options = ({}, {"hidden": 4}, {"weights": None})
     assert [Lstm(**given).pretrained for given in options] == [True, False, False]
 
 
 def test_without_training_reviews_the_fit_is_skipped_and_pretraining_refused():
-    reviews, rows, _ = trial()
     with pytest.raises(FitSkipped):
-        Lstm().fit(reviews, rows[:0], np.random.default_rng(0))
+        fitted(Lstm(), rows=ROWS[:0])
     with pytest.raises(ConfigError):
-        Lstm().pretrain([(reviews, rows[:0])], np.random.default_rng(0))
+        Lstm().pretrain([(REVIEWS, ROWS[:0])], np.random.default_rng(0))
 
 
 def test_the_users_the_start_was_learned_from_are_refused():
     source = SyntheticUsers(users=2, seed=777, max_reviews=5000, version=1)
     task = SrsBenchmark()(source.read(2), same_day=True)
     with pytest.raises(FitSkipped):
-        Lstm().fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
-    other = SyntheticUsers(users=1, seed=2026, size_scale=0.2, max_reviews=600)
-    task = SrsBenchmark()(other.read(1), same_day=True)
-    assert Lstm(steps=1).fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
+        fitted(Lstm(), task.reviews, task.folds[0].train)
 
 
 def test_pretraining_can_be_repeated_and_read_back(tmp_path):
@@ -104,3 +99,43 @@ def test_the_shipped_start_is_made_again_by_its_command():
     # Rounding differs between processors.
     assert again.parameters == pytest.approx(START.parameters, abs=1e-3)
     assert [user.digests for user in again.seen] == [user.digests for user in START.seen]
+
+
+DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews
+SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
+LATER = np.flatnonzero(DAYS.elapsed_days != 0)
+
+
+def first(count, log=DAYS, **changed):
+    return replace(log.take(np.arange(count)), **changed)
+
+
+def with_another_rating_at(row):
+    rating = DAYS.rating.copy()
+    rating[row] = 4 - rating[row]
+    return replace(DAYS, rating=rating)
+
+
+@pytest.mark.parametrize(
+    ("learned_from", "log", "known"),
+    [
+        (DAYS, DAYS, True),
+        (DAYS, SECONDS, True),
+        (SECONDS, DAYS, True),
+        (DAYS, replace(SECONDS, user="somebody", card=SECONDS.card * 3 + 5), True),
+        (DAYS, first(LATER[40]), True),
+        (first(300), SECONDS, True),
+        (DAYS, with_another_rating_at(LATER[-1]), True),
+        (DAYS, with_another_rating_at(0), False),
+        (DAYS, trial_task(same_day=False, seed=5).reviews, False),
+        # The first day of new cards, all known, is the same for many.
+        (first(256), first(256, user="somebody"), True),
+        (first(255), first(255, user="somebody"), False),
+        (first(1), first(1), True),
+        (first(0), first(0), False),
+    ],
+)
+def test_a_seen_user_is_recognised(learned_from, log, known):
+    seen = SeenUser(learned_from.user, len(learned_from), digests_of(learned_from))
+    found = Weights("gru", (), (), (), (seen,)).seen_in(log)
+    assert found == (seen if known else None)

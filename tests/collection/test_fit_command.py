@@ -9,7 +9,7 @@ from typing import Any
 import fsrs
 import numpy as np
 import pytest
-from anki_presets import Written, write
+from anki_files import Written, write
 
 import srs_eval as se
 from srs_eval.commands.fit import command

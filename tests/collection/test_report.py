@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from anki_presets import Written, write
+from anki_files import Written, write
 from commands import QUIET, run_here
 
 import srs_eval as se

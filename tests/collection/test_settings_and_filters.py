@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from anki_files import DAY, START, change, collection
-from anki_presets import Written, preset_message, write
+from anki_files import DAY, START, Written, change, collection, preset_message, write
 
 from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.fsrs.current import (
@@ -20,8 +19,8 @@ from srs_eval.algorithms.fsrs.current import (
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.data.anki import AnkiCollection
-from srs_eval.data.anki.filters import ELSEWHERE
 from srs_eval.data.anki.presets import Preset, preset_in_message, read_fsrs_settings
+from srs_eval.data.anki.rules import ELSEWHERE
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment

@@ -13,9 +13,14 @@ import numpy as np
 
 from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, DayStart, day_start
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
-from srs_eval.data.anki.due import scheduled_days
-from srs_eval.data.anki.filters import matching, of_cards, patterns_of
-from srs_eval.data.anki.rules import Selection, select_reviews
+from srs_eval.data.anki.rules import (
+    Selection,
+    matching,
+    of_cards,
+    patterns_of,
+    scheduled_days,
+    select_reviews,
+)
 from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
 from srs_eval.data.intervals import previous_review, since_previous
 from srs_eval.data.schema import reviews_from_columns

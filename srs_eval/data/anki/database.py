@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from srs_eval.data.anki.decks import preset_of_deck
-from srs_eval.data.anki.note_types import (
+from srs_eval.data.anki.groups import (
     number_in,
+    preset_of_deck,
     template_names,
     template_number,
     template_of_card,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import lzma
 import shutil
 import stat
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,7 +21,6 @@ from typing import IO
 import zstandard
 
 from srs_eval.data.files import existing_path
-from srs_eval.data.temporary import temporary_folder
 from srs_eval.errors import ReviewLogError
 
 _SUFFIXES = (".colpkg", ".apkg", ".anki21b", ".anki21", ".anki2")
@@ -60,9 +60,9 @@ def collection_copy(path: Path) -> Iterator[CollectionCopy]:
     `path` is a collection (``.anki2``, ``.anki21``, ``.anki21b``) or package (``.apkg``,
     ``.colpkg``). What counts is what is in the file, not how its name ends.
     """
-    with temporary_folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="srs_eval_copy_") as folder:
         try:
-            copy = _take_out(path, folder / "collection.anki2")
+            copy = _take_out(path, Path(folder, "collection.anki2"))
         except OSError as error:
             raise _cannot_copy(path, error) from error
         yield copy

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from srs_eval.data.anki.database import Collection, open_collection
-from srs_eval.data.anki.decks import message_field
-from srs_eval.data.anki.note_types import number_in
+from srs_eval.data.anki.groups import message_field, number_in
 
 _DEFAULT_RETENTION = 0.9
 # Keys of a message of protocol buffers: 8 * number of the field + kind of value.

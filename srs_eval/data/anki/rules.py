@@ -1,13 +1,16 @@
-"""Which rows of Anki's review table are reviews, each other row with its reason."""
+"""Which rows of Anki's review table are reviews, why others are not, and when each was due."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 import numpy as np
 
-from srs_eval.data.anki.database import Revlog
+from srs_eval.data.anki.database import DAY_SECONDS, Revlog
+from srs_eval.data.intervals import previous_review
+from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import BoolArray, IntArray
 
 LEARNING, FILTERED, MANUAL, RESCHEDULED = 0, 3, 4, 5
@@ -19,6 +22,9 @@ CRAMMING = "filtered deck without rescheduling"
 BEFORE_START = "before the card was last learnt from the start"
 NO_START = "card without a learning step"
 INVALID = "invalid values"
+ELSEWHERE = "card of another deck or preset"
+_SUBDECK = "::"
+_NAMED_AT_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +103,72 @@ def _position(revlog: Revlog, counted: BoolArray, reset: BoolArray) -> IntArray:
     position = np.full(len(revlog), _NEVER)
     position[events] = np.where(counted[events], since, _NEVER)
     return position
+
+
+def patterns_of(wanted: object) -> tuple[str, ...]:
+    """Return the patterns of an option that takes one name or several; none for None.
+
+    Raise `TypeError` if it is anything else.
+    """
+    found: list[object] = [] if wanted is None else [wanted]
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        found = list(wanted)
+    # A name such as 2024 is read as a number.
+    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found):
+        raise TypeError(f"{wanted!r} is no name or list of names")
+    return tuple(map(str, found))
+
+
+def matching(
+    source: str, option: str, patterns: Sequence[str], names: Mapping[int, str]
+) -> set[int]:
+    """Return the numbers of the groups whose names match one of the patterns.
+
+    As in Anki's search, upper and lower case are the same, ``*`` and ``?`` stand for any letters
+    and any letter, and a deck includes its subdecks. Raise `ReviewLogError` with the names that
+    exist if a pattern matches none of them.
+    """
+    found: set[int] = set()
+    unmatched = []
+    for pattern in patterns:
+        matched = {number for number, name in names.items() if _matches(name, pattern)}
+        found |= matched
+        if not matched:
+            unmatched.append(f"{option}={pattern}: no such name in the collection")
+    if unmatched:
+        known = sorted(names.values(), key=str.casefold)
+        more = len(known) - _NAMED_AT_MOST
+        listed = ", ".join(known[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
+        raise ReviewLogError(source, unmatched, f"There are: {listed or 'no names'}.")
+    return found
+
+
+def _matches(name: str, pattern: str) -> bool:
+    name, pattern = name.casefold(), pattern.casefold()
+    parts = name.split(_SUBDECK)
+    upper = [_SUBDECK.join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+    # Brackets are letters of names, as in Anki.
+    glob = pattern.replace("[", "[[]")
+    return any(deck == pattern or fnmatchcase(deck, glob) for deck in upper)
+
+
+def of_cards(selection: Selection, cards: BoolArray) -> Selection:
+    """Keep the rows whose cards are marked, bool [len(selection.rows)], and count the others."""
+    dropped = int(np.count_nonzero(~cards))
+    left_out = dict(selection.left_out) | ({ELSEWHERE: dropped} if dropped else {})
+    return replace(
+        selection, rows=selection.rows[cards], state=selection.state[cards], left_out=left_out
+    )
+
+
+def scheduled_days(revlog: Revlog) -> IntArray:
+    """Return the whole days after its last answer at which each row was due, int64 [n].
+
+    Takes the whole table in time order. A value is 0 for steps of less than a day, and -1 for the
+    first row of a card and where the due date was set by hand.
+    """
+    previous = previous_review(revlog.cid)
+    given = revlog.ivl[previous]  # of the last answer, or of a rescheduling since then
+    days: IntArray = np.where(given >= 0, given, -given // DAY_SECONDS)
+    days[(previous < 0) | (revlog.type[previous] == MANUAL)] = -1
+    return days

@@ -1,0 +1,145 @@
+"""Half-life regression as its paper has it, the rules it was compared with, and Ebisu."""
+
+import math
+
+import numpy as np
+import pytest
+from random_logs import log_of
+from scipy.integrate import quad
+from scipy.optimize import check_grad
+
+from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
+from srs_eval.algorithms.half_life.hlr_duolingo import HlrDuolingo
+from srs_eval.algorithms.half_life.leitner import Leitner
+from srs_eval.algorithms.half_life.pimsleur import Pimsleur
+from srs_eval.checks.toy_log import trial_task
+
+TASK = trial_task(same_day=False)
+REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train
+
+
+def fitted(algorithm, reviews=REVIEWS, rows=ROWS):
+    return algorithm.fit(reviews, rows, np.random.default_rng(0))
+
+
+def history_of(row):
+    """Right and wrong answers of a card before a row, counted one by one."""
+    earlier = [r for r in range(row) if REVIEWS.card[r] == REVIEWS.card[row]]
+    right = sum(REVIEWS.rating[r] > 1 for r in earlier)
+    return right, len(earlier) - right
+
+
+def within(days):
+    return min(max(days, 15 / (24 * 60)), 274.0)
+
+
+def plain_recall(row, exponent):
+    p = 2.0 ** (-REVIEWS.elapsed[row] / within(2.0**exponent))
+    return min(max(p, 0.0001), 0.9999)
+
+
+@pytest.mark.parametrize(
+    ("rule", "exponent"),
+    [
+        (Leitner(), lambda right, wrong: right - wrong),
+        (Pimsleur(), lambda right, wrong: 2.35 * (right + wrong) - 16.46),
+    ],
+)
+def test_rules_say_what_their_definition_says(rule, exponent):
+    model = fitted(rule)
+    rows = TASK.folds[0].test
+    expected = [plain_recall(row, exponent(*history_of(row))) for row in rows]
+    np.testing.assert_allclose(model.predict(REVIEWS, rows), expected, rtol=1e-12)
+    assert model.parameters == ()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_the_descent_is_that_of_the_definition_step_by_step(alpha):
+    model = fitted(HlrDuolingo(fit="sgd", alpha=alpha))
+    loss = HlrDuolingo(alpha=alpha).loss(REVIEWS, ROWS)
+    weights = [0.0, 0.0, 0.0]
+    for n, review in enumerate(np.random.default_rng(0).permutation(len(ROWS))):
+        right, wrong = history_of(ROWS[review])
+        x, t = (math.sqrt(1 + right), math.sqrt(1 + wrong), 1.0), REVIEWS.elapsed[ROWS[review]]
+        p, h = loss.outcome[review], loss.days[review]
+        found_h = within(2.0 ** sum(w * f for w, f in zip(weights, x, strict=True)))
+        found_p = min(max(2.0 ** (-t / found_h), 0.0001), 0.9999)
+        for k in range(3):
+            rate = 1 / (1 + p) * 0.001 / math.sqrt(1 + n)
+            weights[k] -= rate * 2 * (found_p - p) * math.log(2) ** 2 * found_p * t / found_h * x[k]
+            weights[k] -= rate * alpha * 2 * (found_h - h) * math.log(2) * found_h * x[k]
+            weights[k] -= rate * 0.1 * weights[k]
+    np.testing.assert_allclose(model.parameters, weights, rtol=1e-9)
+
+
+def test_the_loss_is_of_clipped_observations_and_its_gradient_is_right():
+    loss = HlrDuolingo().loss(REVIEWS, ROWS)
+    expected = np.where(REVIEWS.recalled[ROWS], 0.9999, 0.0001)
+    np.testing.assert_array_equal(loss.outcome, expected)
+    days = np.clip(-loss.elapsed / np.log2(loss.outcome), 15 / 1440, 274)
+    np.testing.assert_array_equal(loss.days, days)
+    for weights in ([0.3, -0.2, 1.0], [0.0, 0.0, 0.0], [1.0, -0.5, 0.5]):
+        error = check_grad(lambda w: loss(w)[0], lambda w: loss(w)[1], np.array(weights))
+        assert error < 1e-4 * max(1.0, np.abs(loss(np.array(weights))[1]).max())
+    p = fitted(HlrDuolingo(fit="default")).predict(REVIEWS, ROWS)
+    np.testing.assert_allclose(p, np.clip(0.5 ** REVIEWS.elapsed[ROWS], 0.0001, 0.9999))
+
+
+def moment(belief, power, when, recalled):
+    """Integral of p**power over prior and likelihood, number by number."""
+    alpha, beta, _ = belief
+
+    def weighted(p):
+        return p ** (power + alpha - 1) * (p**when if recalled else 1 - p**when)
+
+    # The end at 1 is as steep as (1 - p)**(beta - 1): that factor is left to quad.
+    return quad(weighted, 0, 1, weight="alg", wvar=(0, beta - 1), epsabs=0, epsrel=1e-10)[0]
+
+
+@pytest.mark.parametrize("recalled", [True, False])
+@pytest.mark.parametrize("elapsed", [0.4, 3.0, 30.0])
+@pytest.mark.parametrize("belief", [(1.8, 1.8, 10.0), (3.0, 2.0, 4.0), (1.2, 4.0, 50.0)])
+def test_the_new_belief_has_the_moments_of_the_posterior(belief, elapsed, recalled):
+    new, possible = updated(np.array(belief)[:, None], np.array([elapsed]), np.array([recalled]))
+    assert possible.all()
+    alpha, beta, half_life = new[:, 0]
+    when, power = elapsed / belief[2], half_life / belief[2]
+    whole = moment(belief, 0.0, when, recalled)
+    mean = moment(belief, power, when, recalled) / whole
+    square = moment(belief, 2 * power, when, recalled) / whole
+    assert mean == pytest.approx(0.5, abs=1e-7)
+    assert alpha / (alpha + beta) == pytest.approx(mean, abs=1e-7)
+    variance = alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1))
+    assert variance == pytest.approx(square - mean**2, rel=1e-6)
+
+
+# Computed with 60 digits: alpha, which is beta, and the half-life after a failure.
+@pytest.mark.parametrize(
+    ("belief", "elapsed", "alpha", "half_life"),
+    [
+        ((0.14942580060505528, 4448.286561003005), 0.0, 1.8570225375746185, 284.910865190365),
+        ((0.02, 1e8), 0.0, 2.0375775650880477, 829284.5699396128),
+        ((0.2, 512.0), 1e5, 0.35505483451345404, 261.41277770045065),
+    ],
+)
+def test_a_failure_is_computed_to_rounding_however_soon_it_is(belief, elapsed, alpha, half_life):
+    before = np.array([[belief[0]], [belief[0]], [belief[1]]])
+    found, possible = updated(before, np.array([elapsed]), np.array([False]))
+    assert possible.all()
+    # 6e-13 where this was written: differences of logarithms of integrals lose three digits.
+    np.testing.assert_allclose(found[:, 0], [alpha, alpha, half_life], rtol=1e-11)
+
+
+def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was_and_is_counted():
+    # A review at once is not later than now, in 64 bits, of such a half-life.
+    almost_certain = np.array([[0.02], [0.02], [1e20]])
+    belief, possible = updated(almost_certain, np.zeros(1), np.array([False]))
+    assert not possible.any()
+    np.testing.assert_array_equal(belief, almost_certain)
+    ages = [0, *(10.0 ** np.arange(4, 17, 3))]
+    last = len(ages) + 1
+    reviews = log_of([0] * (last + 1), [*[3] * len(ages), 1, 3], [*ages, 0, 1])
+    model = fitted(Ebisu(), reviews, np.array([last]))
+    assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"
+    assert not model.learned.fallback
+    assert 0 < model.predict(reviews, np.array([last]))[0] < 1
