@@ -1,18 +1,25 @@
-"""Small Anki collections and packages, written without Anki: see `collection` and `package`."""
+"""Small Anki collections and packages, written without Anki: `collection`, `package`, `write`."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from srs_eval.nouns import IntArray, Reviews
 
 DAY = 86_400
 # 2021-03-01, 02:00 UTC
 START = 1_614_564_000
+DAY_MS = 1000 * DAY
+MORNING = 1000 * START + 4 * 3_600_000
+SETTINGS = {"schedVer": 2, "rollover": 4, "localOffset": 0}
 # id, cid, ease, factor, time, type: a card learnt, reviewed after 30 hours and 10 days later
 ROWS = [
     (START * 1000, 5, 3, 0, 4000, 0),
@@ -42,14 +49,8 @@ def collection(
 ) -> Path:
     """Write a collection with the tables a review log needs.
 
-    Parameters
-    ----------
-    rows : iterable of sequences
-        id, cid, ease, factor, time, type and, if wanted, ivl.
-    settings : mapping
-        Written to ``col.conf``, or to the table ``config`` with `table`.
-    key : str
-        How the column ``id`` of the review table is declared.
+    Rows are id, cid, ease, factor, time, type and, if wanted, ivl. Settings go to ``col.conf``,
+    or to the table ``config`` with `table`; `key` declares the column ``id`` of the reviews.
     """
     settings = settings or {}
     with opened(path) as database:
@@ -78,17 +79,13 @@ def change(path: Path, *statements: str) -> Path:
     return path
 
 
-def with_decks(path: Path, *, texts: str | None = None, kinds: Sequence[Any] = ()) -> Path:
-    """Add cards and decks to a collection, the decks as text or as a table."""
+def with_decks(path: Path, kinds: Sequence[Any]) -> Path:
+    """Add cards and decks to a collection."""
     with opened(path) as database:
         database.execute("create table cards (id, did, odid)")
         database.executemany("insert into cards values (?, ?, ?)", [(5, 30, 0), (6, 1, 40)])
-        if texts is not None:
-            database.execute("alter table col add column decks")
-            database.execute("update col set decks = ?", (texts,))
-        if kinds:
-            database.execute("create table decks (id, kind)")
-            database.executemany("insert into decks values (?, ?)", kinds)
+        database.execute("create table decks (id, kind)")
+        database.executemany("insert into decks values (?, ?)", kinds)
     return path
 
 
@@ -97,4 +94,81 @@ def package(path: Path, **members: bytes) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
         for name, content in members.items():
             zipped.writestr(name.replace("__", "."), content)
+    return path
+
+
+@dataclass(frozen=True)
+class Written:
+    """A preset and its only deck."""
+
+    number: int
+    name: str
+    deck: str
+    parameters: tuple[float, ...] = ()
+    retention: float = 0.9
+
+
+def number(value: int) -> bytes:
+    """Write a number as protocol buffers do."""
+    found = bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def field(key: int, content: bytes) -> bytes:
+    return number(8 * key + 2) + number(len(content)) + content
+
+
+def preset_message(parameters: Sequence[float], retention: float, key: int = 6) -> bytes:
+    packed = struct.pack(f"<{len(parameters)}f", *parameters)
+    return (
+        (field(key, packed) if packed else b"") + number(8 * 37 + 5) + struct.pack("<f", retention)
+    )
+
+
+def write(
+    path: Path,
+    logs: Sequence[tuple[Reviews, IntArray]],
+    presets: Sequence[Written],
+    *,
+    fsrs: bool = True,
+    late: int = 0,
+    kind: int = 1,
+) -> Path:
+    """Write a collection of reviews, each with the place of its preset in `presets`.
+
+    Every later review was made `late` days after it was due; `kind` is its type.
+    """
+    rows: list[tuple[int, ...]] = []
+    cards: dict[int, int] = {}
+    for place, (log, of_preset) in enumerate(logs):
+        known = (10_000_000 * (place + 1) + log.card).tolist()
+        cards |= dict(zip(known, of_preset.tolist(), strict=True))
+        seen: dict[int, int] = {}
+        for row in range(len(log) - 1, -1, -1):
+            card, gap = known[row], int(log.elapsed_days[row])
+            state, given = 0 if gap < 0 else kind, max(seen.get(card, 1) - late, 1)
+            rows.append((int(log.day[row]), place, row, card, int(log.rating[row]), state, given))
+            seen[card] = gap
+    revlog = [
+        (MORNING + day * DAY_MS + 1000 * n, card, rating, 2500, 4000, state, given)
+        for n, (day, _, _, card, rating, state, given) in enumerate(sorted(rows))
+    ]
+    collection(path, revlog, settings={**SETTINGS, "fsrs": fsrs})
+    with opened(path) as database:
+        database.execute("create table cards (id, did, odid)")
+        database.execute("create table decks (id, name, kind)")
+        database.execute("create table deck_config (id, name, config)")
+        of_card = [(card, presets[place].number + 1, 0) for card, place in cards.items()]
+        database.executemany("insert into cards values (?, ?, ?)", of_card)
+        for each in presets:
+            deck = field(1, b"\x08" + number(each.number))
+            message = preset_message(each.parameters, each.retention)
+            name = each.deck.replace("::", "\x1f")
+            database.execute("insert into decks values (?, ?, ?)", (each.number + 1, name, deck))
+            database.execute(
+                "insert into deck_config values (?, ?, ?)", (each.number, each.name, message)
+            )
     return path

@@ -5,6 +5,7 @@ It is a module of its own so that other packages can be tried with it where no c
 
 import os
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +52,7 @@ class Honest(Algorithm):
         return forgetting(reviews.elapsed[rows])
 
     def curve(self, reviews, rows, elapsed):
-        return forgetting(elapsed)
+        return forgetting(elapsed) * (reviews.rating[rows, None] > 0)
 
 
 def made(name, fit, **declared):
@@ -310,12 +311,6 @@ class HasAnotherCurve(Honest):
         return forgetting(elapsed + 1)
 
 
-@caught_by(CURVE, "shape")
-class HasACurveOfTheWrongShape(Honest):
-    def curve(self, reviews, rows, elapsed):
-        return forgetting(elapsed).T
-
-
 @caught_by(TIME, "previous_review")
 class ItsCurveFollowsTheSession(Honest):
     """Predictions are those of a curve fixed at the previous review; other times are not."""
@@ -332,11 +327,6 @@ class HasATableOfParameters(Honest):
         return Model(self.predicted, parameters=np.ones((2, 2)))
 
 
-@dataclass(frozen=True)
-class MisspeltCurve(Model):
-    predict_att: object = None
-
-
 @caught_by(checks.check_capability_names, "did you mean predict_at")
 @caught_by(checks.check_capability_names, "did you mean refit")
 class MisspellsCapabilities(Honest):
@@ -345,7 +335,7 @@ class MisspellsCapabilities(Honest):
     re_fit = Honest.fit
 
     def fit(self, reviews, rows, rng):
-        return MisspeltCurve(self.predicted, predict_att=self.curve)
+        return SimpleNamespace(predict=self.predicted, parameters=(), predict_att=self.curve)
 
 
 class Learns(Honest):
@@ -496,7 +486,7 @@ class RefusesItsOwnParameters(Learns):
 
 
 _ANSWERS: dict = {}
-_LAPSES: dict = {}
+_EASINESS: dict = {}
 
 
 @caught_by(WORKER, "in a worker process")
@@ -508,27 +498,18 @@ class KeepsAnswersByLength(Honest):
         return np.where(kept[rows], 0.9, 0.6)
 
 
-class KeepsATableOfCards(Honest):
-    """Difficulties of cards in the module: an accident, which a second job gains by."""
-
-    def fit(self, reviews, rows, rng):
-        for card, recalled in zip(reviews.card[rows], reviews.recalled[rows], strict=True):
-            _LAPSES.setdefault(card, [0, 0])[int(recalled)] += 1
-        return Model(self.predicted)
-
-    def predicted(self, reviews, rows):
-        wrong, right = np.array([_LAPSES.get(card, (0, 0)) for card in reviews.card[rows]]).T
-        return (9 + right) / (10 + right + wrong)
-
-
 @caught_by(checks.check_nothing_outlives_a_fit, "more of the same log")
-class KeepsTheLatestTable(KeepsATableOfCards):
+class KeepsTheLatestTable(Honest):
     """Each fit counts its cards anew, but forgets none of them: two fits alike are the same."""
 
     def fit(self, reviews, rows, rng):
         for card in np.unique(reviews.card[rows]):
-            _LAPSES.pop(card, None)
-        return super().fit(reviews, rows, rng)
+            right = reviews.recalled[rows][reviews.card[rows] == card]
+            _EASINESS[card] = (9 + right.sum()) / (10 + len(right))
+        return Model(self.predicted)
+
+    def predicted(self, reviews, rows):
+        return np.array([_EASINESS.get(card, 0.9) for card in reviews.card[rows]])
 
 
 @caught_by(WORKER, "no lambdas")
@@ -590,16 +571,11 @@ class HasPredictionsInSinglePrecision(Honest):
         return np.nextafter(p, np.float32(len(rows) % 2))
 
 
-@dataclass(frozen=True)
-class Silent:
-    predict: object
-
-
 class HasStepsAndNoParameters(Honest):
     """Honest: evaluations ask for no parameters."""
 
     def fit(self, reviews, rows, rng):
-        return Silent(self.predicted)
+        return SimpleNamespace(predict=self.predicted)
 
     def fit_in_steps(self, reviews, rows, rng):
         yield self.fit(reviews, rows, rng)

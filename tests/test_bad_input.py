@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_nightly
 from commands import QUIET, SMALL, Done, Here, columns_of, outcome_of, summary_of
 
 from srs_eval.errors import TrackingError
@@ -53,57 +52,50 @@ def evaluated(here: Here, text: str, *words: str) -> Done:
 
 
 def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here: Here) -> None:
-    for rows, status in {
-        "": "failed",
-        "1,3,0\n": "skipped",
-        "".join(f"1,3,{day}\n" for day in range(5)): "skipped",
-        "".join(f"{card},3,0\n" for card in range(100)): "skipped",
-        "".join(f"1,{1 if day % 5 == 0 else 3},{day}\n" for day in range(300)): "skipped",
-    }.items():
+    for rows in (
+        "1,3,0\n",
+        "".join(f"{card},3,0\n" for card in range(100)),
+        "".join(f"1,{1 if day % 5 == 0 else 3},{day}\n" for day in range(300)),
+    ):
         done = evaluated(here, HEAD + rows)
-        assert outcome_of(here.folder / "out")["status"] == status
-        assert done.status == int(status == "failed")
-        if status == "skipped":
-            assert "reviews can be scored, 6 are needed for 5 folds" in done.out
-            assert "Rests on 0 of 1 user and 0 of " in done.out
-            summary = summary_of(here.folder / "out")
-            assert (summary["users"], summary["failed"], summary["skipped"]) == (0, 0, 1)
-    assert "log.csv: there are no reviews in it" in evaluated(here, HEAD).text
+        assert (done.status, outcome_of(here.folder / "out")["status"]) == (0, "skipped")
+        assert "reviews can be scored, 6 are needed for 5 folds" in done.out
+        assert "Rests on 0 of 1 user and 0 of " in done.out
+        summary = summary_of(here.folder / "out")
+        assert (summary["users"], summary["failed"], summary["skipped"]) == (0, 0, 1)
+    done = evaluated(here, HEAD)
+    assert (done.status, outcome_of(here.folder / "out")["status"]) == (1, "failed")
+    assert "log.csv: there are no reviews in it" in done.text
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rating", rest_nightly([3, 1]))
-def test_outcomes_that_are_all_the_same_leave_some_metrics_undefined(
-    here: Here, rating: int
+def test_one_bad_log_of_many_takes_no_other_with_it_and_equal_outcomes_leave_metrics_undefined(
+    here: Here,
 ) -> None:
-    done = evaluated(here, invented(lambda _: rating, cards=20), "panel=default")
-    assert done.status == 0, done.text
-    metrics = summary_of(here.folder / "out")["metrics"]
-    assert metrics["auc"]["mean_users"] is None
-    assert metrics["normalized_entropy"]["n_users"] == 0
-    assert 0 <= metrics["log_loss"]["mean_users"] < 0.1
-    row = next(line for line in done.out.splitlines() if line.startswith("auc "))
-    assert row.split()[2:] == ["-", "-"]
-    assert "nan" not in done.out
-
-
-@pytest.mark.slow
-def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
     folder = here.folder / "logs"
     folder.mkdir()
     good = invented(lambda rng: 3 if rng.random() < 0.8 else 1)
-    for name, text in (("ann", good), ("ben", HEAD + "1,9,0\n"), ("cat", HEAD + "1,3,0\n")):
+    logs = {"ann": good, "ben": HEAD + "1,9,0\n", "cat": HEAD + "1,3,0\n"}
+    logs |= {"dan": invented(lambda _: 3, cards=20), "eve": invented(lambda _: 1, cards=20)}
+    for name, text in logs.items():
         (folder / f"{name}.csv").write_text(text, encoding="utf-8")
-    done = here("algo=avg", "panel=quick", *CSV, "data.path=logs", *TO_OUT)
+    done = here("algo=avg", *CSV, "data.path=logs", *TO_OUT)
     assert done.status == 1
-    assert "Rests on 1 of 3 users and " in done.out
-    assert "fits: 5 ok, 1 skipped" in done.out
+    assert "Rests on 3 of 5 users and " in done.out
+    assert "fits: 15 ok, 1 skipped" in done.out
     assert f"not evaluated: {Path('logs', 'ben.csv')}: " in done.out
     assert "Skipped: 1 user with 1 review: user cat: " in done.out
+    assert "nan" not in done.out
     scores = columns_of(here.folder / "out" / "scores.parquet")
-    assert scores["user"] == ["ann", "ben"]
-    assert math.isnan(scores["log_loss"][1])
-    assert summary_of(here.folder / "out")["users"] == 1
+    assert scores["user"] == ["ann", "ben", "dan", "eve"]
+    for name, defined in (("log_loss", "ade"), ("auc", "a"), ("normalized_entropy", "a")):
+        found = [
+            user[0]
+            for user, value in zip(scores["user"], scores[name], strict=True)
+            if not math.isnan(value)
+        ]
+        assert "".join(found) == defined
+    assert summary_of(here.folder / "out")["users"] == 3
 
 
 def test_an_output_folder_that_cannot_be_written_is_told(
@@ -129,30 +121,54 @@ def test_an_output_folder_that_cannot_be_written_is_told(
     assert "cannot write the output folder: No space left on device" in done.err
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("file", ["predictions.parquet", "scores.parquet"])
-def test_a_disk_that_fills_up_loses_no_finished_user(
-    here: Here, monkeypatch: pytest.MonkeyPatch, file: str
-) -> None:
+def interrupted_by(patched: pytest.MonkeyPatch, what: str) -> str:
+    """Let the disk fill up at a file, or the store fail after its first call; return the error."""
+    if what == "tracking":
+        log, calls = MlflowTracker.log, []
+
+        def fails(self: MlflowTracker, items: object) -> None:
+            calls.append(items)
+            if len(calls) > 1:
+                raise TrackingError("MLflow could not keep the results")
+            log(self, items)  # type: ignore[arg-type]
+
+        patched.setattr(MlflowTracker, "log", fails)
+        return "MLflow could not keep the results"
+
     def full(write: Callable[..., object]) -> Callable[..., object]:
         def until_full(*args: object, **options: object) -> object:
             for where in (Path(arg) for arg in args if isinstance(arg, str | Path)):
-                if where.name.startswith(file) and where.parent.name == "out":
+                if where.name.startswith(what) and where.parent.name == "out":
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
             return write(*args, **options)
 
         return until_full
 
-    words = ["algo=avg", "panel=quick", *SMALL, *TO_OUT]
+    for name in ("write_table", "ParquetWriter"):
+        patched.setattr(pq, name, full(getattr(pq, name)))
+    return "No space left on device"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["predictions.parquet", "scores.parquet", "tracking"])
+def test_a_full_disk_or_a_store_that_fails_half_way_loses_no_finished_user(
+    here: Here, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    quiet = ["figures=false"] if what == "tracking" else ["panel=quick", *QUIET]
+    words, out = ["algo=avg", *SMALL, *quiet, "hydra.run.dir=out"], here.folder / "out"
     with monkeypatch.context() as patched:
-        for name in ("write_table", "ParquetWriter"):
-            patched.setattr(pq, name, full(getattr(pq, name)))
+        told = interrupted_by(patched, what)
         done = here(*words)
     assert done.status == 1
-    assert "No space left on device" in done.err
+    assert told in done.err
     assert "resume=true hydra.run.dir=" in done.err
     assert "Traceback" not in done.text
-    assert outcome_of(here.folder / "out")["status"] == "failed"
+    assert outcome_of(out)["status"] == "failed"
+    if what == "tracking":
+        assert f"The results are in {out}." in done.err
+        assert "log_loss" in done.out
+        for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
+            assert (out / name).is_file()
     done = here(*words, "resume=true")
     assert done.status == 0, done.err
     assert "2 of 2 users were done before" in done.out
@@ -173,35 +189,3 @@ def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fi
     assert "Start that server or correct tracking.uri" in done.err
     assert "Traceback" not in done.text
     assert not (here.folder / "out" / "parts").exists()
-
-
-@pytest.mark.slow
-def test_a_tracking_store_that_fails_half_way_loses_nothing(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log, calls = MlflowTracker.log, []
-
-    def fails(self: MlflowTracker, items: object) -> None:
-        calls.append(items)
-        if len(calls) > 1:
-            raise TrackingError("MLflow could not keep the results")
-        log(self, items)  # type: ignore[arg-type]
-
-    words = ["algo=avg", *SMALL, "figures=false", "hydra.run.dir=out"]
-    with monkeypatch.context() as patched:
-        patched.setattr(MlflowTracker, "log", fails)
-        done = here(*words)
-    out = here.folder / "out"
-    assert done.status == 1
-    assert f"The results are in {out}." in done.err
-    assert "resume=true hydra.run.dir=" in done.err
-    assert "Traceback" not in done.text
-    assert "log_loss" in done.out
-    assert outcome_of(out)["status"] == "failed"
-    for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
-        assert (out / name).is_file()
-    assert "MLflow could not keep the results" in done.err
-    done = here(*words, "resume=true")
-    assert done.status == 0, done.err
-    assert "2 of 2 users were done before" in done.out
-    assert "mlflow ui" in done.out

@@ -30,7 +30,6 @@ from srs_eval.checks import (
 from srs_eval.checks.assertions import SignTest
 from srs_eval.checks.perturb import columns_of, other_future, twice
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.checks.training import opposite_pasts
 from srs_eval.checks.worker import NotImportable, call_elsewhere
 from srs_eval.nouns import GROUPS, when_of
 from srs_eval.nouns.capabilities import undeclared
@@ -192,18 +191,6 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     assert again[::2].all() if hard else not again.any()
     np.testing.assert_array_equal(future.state[row + 1 :], 3 if hard else 2)
     assert future.user != reviews.user
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_two_opposite_pasts_differ_in_all_that_follows_the_training_rows(seed):
-    task = trial_task(same_day=True, seed=seed)
-    known = int(task.folds[0].train[-1]) + 1
-    one, other = opposite_pasts(task.reviews, task.folds[0])
-    for log in (one, other):
-        np.testing.assert_array_equal(log.recalled[:known], task.reviews.recalled[:known])
-    np.testing.assert_array_equal(one.recalled[known:], ~other.recalled[known:])
-    assert 0.3 < one.recalled[known:].mean() < 0.7
-    assert one.recalled.mean() != other.recalled.mean()
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
-"""The names of users, as any source may give them."""
+"""Names of users, as any source may give them; and counts along cards, against plain loops."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from srs_eval import cards as cards_module
+from srs_eval.cards import earlier_on_card, rows_by_card, stable_order
 from srs_eval.errors import ReviewLogError
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.watching import RunningMeans
@@ -45,3 +49,53 @@ def test_a_search_is_told_of_the_first_users_in_order_whoever_ends_first():
     for user, value in {"b": 3.0, "c": math.nan, "a": 1.0, "d": 8.0}.items():
         means.add([user], [value])
     assert told == [(1, 1.0), (2, 2.0), (3, 2.0), (4, 4.0)]
+
+
+REVIEWS = st.lists(st.tuples(st.integers(-3, 6), st.booleans()), max_size=60)
+
+
+def test_cards_that_changed_in_place_are_not_taken_for_those_asked_for_before():
+    card = np.array([7, 9, 7])
+    before = rows_by_card(card)
+    card[2] = 9
+    assert rows_by_card(card).order.tolist() == [0, 1, 2]
+    assert before.order.tolist() == [0, 2, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        before.order[0] = 5
+
+
+@given(REVIEWS, st.integers(0, 60))
+def test_counts_along_cards_are_those_of_loops(reviews, until):
+    card = np.array([card for card, _ in reviews], np.int64)
+    event = np.array([event for _, event in reviews], bool)
+    earlier = [[row for row in range(here) if card[row] == card[here]] for here in range(len(card))]
+    same = [np.flatnonzero(card == which) for which in card]
+    rows = rows_by_card(card)
+    counts = earlier_on_card(card, event)
+    assert counts.tolist() == [int(event[before].sum()) for before in earlier]
+    assert rows.nth.tolist() == [len(before) for before in earlier]
+    assert rows.previous().tolist() == [before[-1] if before else -1 for before in earlier]
+    values = np.arange(1, len(card) + 1)
+    assert rows.last(values).tolist() == [1 + before[-1] if before else 0 for before in earlier]
+    assert rows.any(event).tolist() == [bool(event[others].any()) for others in same]
+    assert rows.first().tolist() == [([*before, row])[0] for row, before in enumerate(earlier)]
+    assert rows.any(event).dtype == bool
+    of_numbers = (counts, rows.nth, rows.previous(), rows.lengths, rows.first())
+    assert {each.dtype for each in of_numbers} == {np.dtype(np.int64)}
+    # The rows of a beginning are the same after the whole log.
+    after = rows_by_card(card[:until])
+    cards_module._recent[0] = None
+    alone = rows_by_card(card[:until])
+    for name in ("order", "begins", "lengths", "number", "nth"):
+        assert getattr(after, name).tolist() == getattr(alone, name).tolist()
+        assert getattr(after, name).dtype == np.int64
+
+
+EDGES = st.sampled_from([-(2**63), -(2**16), -1, 0, 2**16 - 1, 2**16, 2**53 + 1, 2**63 - 1])
+
+
+@given(st.lists(EDGES | st.integers(0, 3) | st.integers(65_530, 65_540), max_size=40))
+def test_cards_are_sorted_alike_whatever_their_numbers(cards):
+    order = stable_order(np.array(cards, np.int64))
+    assert order.tolist() == sorted(range(len(cards)), key=lambda row: cards[row])
+    assert order.dtype == np.int64

@@ -2,7 +2,6 @@
 
 import random
 import sqlite3
-import zipfile
 from collections import Counter
 from contextlib import closing
 from datetime import datetime
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from srs_eval.data.anki import rules
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.database import Revlog
-from srs_eval.errors import ReviewLogError
 
 DAY_MS = 86_400_000
 BUTTONS = {1, 2, 3, 4}
@@ -178,14 +176,9 @@ def local_minutes():
 
 def test_every_row_of_the_review_table_is_kept_or_counted(student, revlog):
     kinds = Counter((kind, ease > 0, factor == 0) for _, _, ease, factor, _, kind in revlog)
-    assert kinds[0, True, True] > 50, "learning steps"
-    assert kinds[1, True, False] > 50, "reviews"
-    assert kinds[2, True, False] > 3, "relearning"
-    assert kinds[3, True, True] >= 3, "cramming"
-    assert kinds[3, True, False] >= 3, "reviews before they were due, in a filtered deck"
-    assert kinds[4, False, True] == 4, "resets"
-    assert kinds[4, False, False] == 3, "due dates set by hand"
-    assert kinds[5, False, False] == 1, "rescheduled"
+    # Learning, reviews, relearning, cramming, and filtered decks that reschedule.
+    for state, is_zero in ((0, True), (1, False), (2, False), (3, True), (3, False)):
+        assert kinds[state, True, is_zero] >= 3, state
     reviews = AnkiCollection(student.path).read("Ann")
     assert_matches(reviews, revlog)
     assert reviews.left_out.pop("before the card was last learnt from the start") > 0
@@ -292,17 +285,6 @@ def test_an_open_transaction_neither_blocks_nor_shows(anki_library, tmp_path):
             other.execute("create table filler as select zeroblob(100000) as content")
             assert_matches(AnkiCollection(student.path).read("b"), rows)
             other.execute("rollback")
-
-
-def test_packages_without_reviews_say_what_to_do(student, tmp_path):
-    student.export(tmp_path / "c.apkg", legacy=False, scheduling=False)
-    with pytest.raises(ReviewLogError, match="Include scheduling information"):
-        AnkiCollection(tmp_path / "c.apkg").read("c")
-    whole, stub = student.export_all(tmp_path / "a.colpkg", legacy=False), tmp_path / "stub.colpkg"
-    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(stub, "w") as new:
-        new.writestr("collection.anki2", old.read("collection.anki2"))
-    with pytest.raises(ReviewLogError, match="placeholder for old Anki versions"):
-        AnkiCollection(stub).read("stub")
 
 
 def made_of_groups(student):

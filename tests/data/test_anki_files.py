@@ -6,8 +6,7 @@ from contextlib import closing
 
 import pytest
 import zstandard
-from anki_files import DAY, START, change, collection, package, with_decks
-from anki_presets import field, number
+from anki_files import DAY, START, change, collection, field, number, package
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import preset_of_deck, template_number
@@ -89,21 +88,6 @@ def test_the_newest_collection_of_a_package_is_read_whatever_its_name(tmp_path):
     bare = tmp_path / "collection.anki21b"
     bare.write_bytes(compressed)
     assert len(read(bare)) == 4
-
-
-def test_decks_of_a_collection_are_read_from_text_or_table(tmp_path):
-    text = json.dumps({"30": {"conf": 2}, "40": {"conf": 1_500_000_000_000}, "1": {"dyn": 1}})
-    old = with_decks(collection(tmp_path / "old.anki2"), texts=text)
-    kinds = [(30, b"\x0a\x02\x08\x02"), (1, b"\x12\x00")]
-    new = with_decks(collection(tmp_path / "new.anki2"), kinds=kinds)
-    for path, presets in ((old, {5: 2, 6: 1_500_000_000_000}), (new, {5: 2, 6: -1})):
-        log = read(path)
-        known = {5: 30, 6: 40}
-        assert log.deck.tolist() == [known.get(card, -1) for card in log.card.tolist()]
-        assert log.preset.tolist() == [presets.get(card, -1) for card in log.card.tolist()]
-    log = read(with_decks(collection(tmp_path / "b.anki2")))
-    assert log.deck is not None
-    assert log.preset is None
 
 
 def crafted(path, *, note=(1, 70), place=0, models=None, templates=()):

@@ -52,7 +52,7 @@ def in_our_words(error):
 
 
 def sound(path):
-    with_decks(collection(path, table=True), kinds=[(30, b"\x0a\x02\x08\x02")])
+    with_decks(collection(path, table=True), [(30, b"\x0a\x02\x08\x02")])
     return path
 
 

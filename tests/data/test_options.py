@@ -1,4 +1,4 @@
-"""Options of data that cannot be meant are refused before anything is read."""
+"""Options of data: what cannot be meant, and which users are read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from omegaconf import MissingMandatoryValue, OmegaConf
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.data.selection import Choice, wanted_users
+from srs_eval.data.selection import Choice, KnownUsers, listed, wanted_users
 from srs_eval.data.sql import SqlQuery
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, ReviewLogError
 
 CONF = Path(__file__).parents[2] / "conf" / "data"
 table = partial(ReviewTable, "log.csv")
@@ -80,3 +80,72 @@ def test_the_options_of_a_source_are_its_arguments_with_their_defaults(
             instantiate(described, _convert_="all")
         described = OmegaConf.merge(described, {"path": "log"})
     assert instantiate(described, _convert_="all") == source
+
+
+SPELLINGS = [
+    (None, None),
+    (8, (8,)),
+    ("8", (8,)),
+    ("1-3", (1, 2, 3)),
+    ("1-3,250", (1, 2, 3, 250)),
+    ([8, 36], (8, 36)),
+    (["1 - 2", 250], (1, 2, 250)),
+    ([8, "7-9"], (8, 7, 9)),
+    ("anna, ben", ("anna", "ben")),
+    ("anna-maria", ("anna-maria",)),
+    ("9" * 5000, ("9" * 5000,)),
+    (f"1-{'9' * 5000}", (f"1-{'9' * 5000}",)),
+]
+
+
+def test_lists_and_ranges_are_spelled_out():
+    for users, expected in SPELLINGS:
+        assert wanted_users(users) == expected
+    assert listed(range(0, 16, 2)) == "0, 2, 4, 6, 8, 10, 12, 14"
+    assert listed(range(0, 18, 2)) == "0, 2, 4, 6, 8, 10, 12, 14 and more"
+    assert listed([8, "anna", 5, 6, 7]) == "5-8, anna"
+
+
+def test_users_come_in_the_order_they_were_asked_for():
+    known = KnownUsers("d", ("u3", 1, "36"))
+    assert Choice([36, "1"]).among(known) == ("36", 1)
+    assert Choice().among(known) == known.users
+    assert Choice(first=2).among(known) == ("u3", 1)
+    assert Choice([1, "u3"], first=1).among(known) == (1,)
+    assert Choice(first=9).among(known) == known.users
+    assert known.find(36) == "36"
+    assert Choice(first=2).remarks(known) == ("the first 2 of 3 users",)
+    assert Choice([1, "u3"], first=9).remarks(known) == ("the first 2 of 2 users",)
+    assert Choice([1, "u3"], sample=1).remarks(known)[0].startswith("a sample of 1 of 2 users")
+    assert Choice([1, "u3"], sample=9).among(known) == (1, "u3")
+    assert Choice(["36"]).remarks(known) == ()
+
+
+def test_users_who_are_not_there_are_named_beside_those_who_are(golden_text):
+    said = []
+    for choice, users in (
+        (Choice("7-36"), (8, 36)),
+        (Choice("ana"), ("anna", "ben")),
+        (Choice(["x", "anna"]), ("anna",)),
+        (Choice(3), ("anna", "ben")),
+        (Choice([3, 4]), ("anna", "ben")),
+    ):
+        with pytest.raises(ReviewLogError) as caught:
+            choice.among(KnownUsers("data", users))
+        assert [found.kind for found in caught.value.violations] == ["unknown"]
+        said.append(str(caught.value))
+    golden_text("unknown_users", "\n\n".join(said) + "\n")
+
+
+def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
+    users = tuple(range(1000))
+    choice = Choice(sample=100)
+    sample = choice.among(KnownUsers("d", users))
+    assert len(sample) == 100
+    assert sample == tuple(sorted(sample))
+    assert choice.among(KnownUsers("d", users[::-1])) == sample[::-1]
+    more = choice.among(KnownUsers("d", (*users, *range(1000, 1100))))
+    assert len(set(more) & set(sample)) > 80
+    assert set(more) <= set(sample) | set(range(1000, 1100))
+    # spread evenly: hypergeometric, standard deviation 4.7
+    assert abs(sum(user < 500 for user in sample) - 50) < 20

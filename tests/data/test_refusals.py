@@ -9,12 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.partitioned import PartitionedLogs
 from srs_eval.data.preparing import prepare
+from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.sql import SqlQuery
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
@@ -137,3 +141,100 @@ def test_rows_with_impossible_times_can_be_left_out(tmp_path: Path, form: str) -
             source.read(user)  # of b nothing would be left
         assert {each.kind for each in caught.value.violations} == {"out_of_range"}
         assert ("data.invalid_times=drop" in caught.value.hint) == is_advised
+
+
+ONE = {"card": [1], "rating": [3], "day": [0]}
+THREE = {"card": [7, 9, 7], "rating": [3, 1, 4]}
+
+
+def build(**columns):
+    return reviews_from_columns(user=1, source="log.csv", **columns)
+
+
+def refused(**columns):
+    """Return kind, column and rows of all that is wrong."""
+    with pytest.raises(ReviewLogError) as caught:
+        build(**columns)
+    return [(each.kind, each.column, each.rows) for each in caught.value.violations]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1))
+def test_derived_intervals_equal_a_plain_loop(steps):
+    card = [card for card, _ in steps]
+    day = np.cumsum([gap for _, gap in steps])
+    last = {}
+    expected = []
+    for one_card, one_day in zip(card, day, strict=True):
+        expected.append(one_day - last[one_card] if one_card in last else -1)
+        last[one_card] = one_day
+    log = build(card=card, rating=[3] * len(card), day=day)
+    assert log.elapsed_days.tolist() == expected
+    assert log.elapsed.tolist() == [max(0, gap) for gap in expected]
+    assert log.row.tolist() == list(range(len(card)))
+    same = build(card=card, rating=[3] * len(card), day=day, elapsed_days=expected)
+    assert same.elapsed_days.tolist() == expected
+
+
+def test_every_kind_of_whole_number_is_taken():
+    for column in (
+        [1, 2, 2],
+        (1, 2, 2),
+        np.array([1, 2, 2], np.uint8),
+        np.array([1.0, 2.0, 2.0], np.float32),
+        np.array([1, 2, 2], object),
+        pd.Series([1, 2, 2], index=[7, 8, 9]),
+        *(pd.Series([1, 2, 2], dtype=kind) for kind in ("Int64", "UInt16", "int64[pyarrow]")),
+        pd.Series(["1", "2", "2"]),
+    ):
+        log = build(card=column, rating=column, day=column, deck=column, preset=column)
+        for values in (log.card, log.rating, log.day, log.deck, log.preset):
+            assert values.dtype == np.int64
+            assert values.tolist() == [1, 2, 2]
+    assert log.take(np.array([1])).deck.tolist() == [2]
+    for card in (2**62 + 1, -1):
+        assert build(**{**ONE, "card": [card]}).card.tolist() == [card]
+
+
+def test_a_step_back_by_one_day_is_not_taken_for_a_first_review():
+    found = refused(card=[1, 1], rating=[1, 2], day=[5, 4], elapsed_days=[-1, -1])
+    assert [each[:2] for each in found] == [("order", "day"), ("out_of_range", "elapsed_days")]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "kind"),
+    [
+        ("truth", [float("nan")], "missing"),
+        ("truth", [2], "out_of_range"),
+        ("elapsed_seconds", [float("nan")], "missing"),
+        ("card", np.array([2**63], np.uint64), "wrong_type"),
+        ("card", [2.0**53], "wrong_type"),
+        ("rating", [True], "wrong_type"),
+        ("rating", [[3]], "wrong_type"),
+        ("deck", [1.5], "wrong_type"),
+        ("state", [2**62], "out_of_range"),
+        ("state", [-1], "out_of_range"),
+        ("duration_ms", [1e308], "out_of_range"),
+        ("truth", [-0.001], "out_of_range"),
+    ],
+)
+def test_a_value_that_is_none_of_its_column_is_refused(column, value, kind):
+    assert refused(**{**ONE, column: value}) == [(kind, column, ("row 1",))]
+
+
+def test_columns_of_other_lengths_and_rows_under_other_names_are_told():
+    assert refused(card=[1], rating=[1, 2], day=[0]) == [("length", "", ())]
+    names = {"row_name": lambda row: f"line {row + 2}", "column_names": {"rating": "grade"}}
+    assert refused(**{**ONE, "rating": [9]}, **names) == [("out_of_range", "grade", ("line 2",))]
+
+
+def test_day_numbers_may_be_of_any_calendar_and_span_a_century():
+    for first in (0, -5, 19_000, 738_000, 2_460_000, -3_000_000, 3_000_000 - 36_525):
+        log = build(**THREE, day=[first, first + 1, first + 36_525])
+        assert log.elapsed_days.tolist() == [-1, -1, 36_525]
+    for days in (
+        [-3_000_001, 0, 0],
+        [3_000_001] * 3,
+        [-(2**63), 0, 2**63 - 1],
+    ):
+        assert [found[:2] for found in refused(**THREE, day=days)] == [("out_of_range", "day")]

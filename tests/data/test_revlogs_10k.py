@@ -1,14 +1,19 @@
-"""The layout of the data set of 10,000 users."""
+"""The layout of the data set of 10,000 users, its download, and the public logs in it."""
 
+import sys
 from functools import partial
+from hashlib import sha256
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
+from public_logs import JOSH, JOSH_AS_BENCHMARK, LOGS
 
 from srs_eval.data import files, hub
 from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.errors import ReviewLogError
+from srs_eval.errors import ConfigError, ReviewLogError
 
 LOG = pd.DataFrame(
     {
@@ -165,3 +170,63 @@ def test_decks_and_presets_are_looked_up_where_they_are_told(folder):
     log = RevlogsFolder(folder).read(10)
     assert log.preset.tolist() == [2, 2, -1, 2, 2]
     assert RevlogsFolder(folder).read(2).deck is None
+
+
+NAME = "revlogs/user_id=8/data.parquet"
+
+
+def failure(kind, status=None):
+    """Return an error, its answer in whichever of two forms the installed version has."""
+    error = kind.__new__(kind)
+    Exception.__init__(error, "something happened\nthe telling line")
+    error.response = SimpleNamespace(status_code=status, headers={}, request=None)
+    return error
+
+
+def test_each_file_is_fetched_into_the_folder_and_what_goes_wrong_is_explained(
+    tmp_path, monkeypatch, golden_text
+):
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    errors = pytest.importorskip("huggingface_hub.errors")
+    told = [
+        failure(errors.GatedRepoError, 403),
+        failure(errors.RepositoryNotFoundError, 401),
+        failure(errors.HfHubHTTPError, 403),
+        failure(errors.HfHubHTTPError, 500),
+        failure(errors.EntryNotFoundError),
+        failure(errors.LocalEntryNotFoundError),
+        failure(errors.OfflineModeIsEnabled),
+        OSError(28, "No space left on device"),
+    ]
+    fetch = Mock(side_effect=[None, *told])
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    hub.download_files("some/set", [NAME], tmp_path)
+    fetch.assert_called_once_with("some/set", NAME, repo_type="dataset", local_dir=tmp_path)
+    said = []
+    for error in told:
+        with pytest.raises(ReviewLogError) as caught:
+            hub.download_files("some/set", [NAME], tmp_path)
+        said.append(f"# {type(error).__name__}\n{caught.value}\n")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ConfigError) as missing:
+        hub.download_files("some/set", [NAME], tmp_path)
+    golden_text("hub_errors", "\n".join([*said, f"# no package\n{missing.value}\n"]))
+
+
+@pytest.mark.parametrize(
+    ("file", "digest"),
+    [
+        (JOSH, "1cebb655825974579538877d018b5ffc8cc324bb6bb6fda9cbd5da85cfe9e445"),
+        (JOSH_AS_BENCHMARK, "e78a1b7eeb00314f467dbecc3dace209c3d3720330a54e48400e8c0f35c8b085"),
+    ],
+)
+def test_the_files_are_those_that_were_published(real_logs, file, digest):
+    assert sha256((real_logs / file).read_bytes()).hexdigest() == digest
+
+
+def test_each_log_has_its_owners_licence_beside_it():
+    folders = [folder for folder in LOGS.iterdir() if folder.is_dir()]
+    assert len(folders) == 2
+    for folder in folders:
+        text = (folder / "LICENSE").read_text(encoding="utf-8")
+        assert text.startswith("MIT License\n\nCopyright (c) 20")
