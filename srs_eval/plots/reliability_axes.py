@@ -129,9 +129,7 @@ def _draw_outcome_strip(axes: Axes, reviews: Tally) -> None:
         (0.36, f"▼ forgotten {round(reviews.n_forgotten):,}", "#A34700"),
     )
     for at, word, colour in words:
-        strip.text(
-            at, 1, word, transform=strip.transAxes, va="top", color=colour, fontsize=style.SMALL
-        )
+        strip.text(at, 1, word, va="top", color=colour, **shared)
 
 
 def _shares(p: FloatArray, count: FloatArray, edges: FloatArray) -> FloatArray:
