@@ -1,38 +1,15 @@
-"""Code that puts reviews in their places: loops that numpy would need a dozen passes for.
-
-``cut`` finds how many reviews of each card are needed, and ``fill`` writes those down, block by
-block.
-"""
+"""Code that puts reviews in their places: a loop that numpy would need a dozen passes for."""
 
 from __future__ import annotations
 
 from srs_eval.engine.assembly import Assembly, Precision
 from srs_eval.engine.layout import FACTS, LANES
 
-CUT, FILL = "cut", "fill"
+FILL = "fill"
 
 
 def arranging_code(precision: Precision) -> str:
-    """Write the module for facts of a precision."""
-    return _cut() + _fill(precision)
-
-
-def _cut() -> str:
-    """``needed[card]`` = reviews of the card up to its last wanted one."""
-    code = Assembly(1, "double")
-    with code.loop("wanted", "0", "%count") as index:
-        row = code.load("%until", index, kind="i64")
-        card = code.load("%number", row, kind="i64")
-        upto = code.value(f"add nsw i64 {code.load('%nth', row, kind='i64')}, 1")
-        before = code.load("%needed", card, kind="i64")
-        more = code.value(f"icmp sgt i64 {upto}, {before}")
-        needed = code.value(f"select i1 {more}, i64 {upto}, i64 {before}")
-        code.store(needed, "%needed", card, kind="i64")
-    return _function(CUT, "ptr %until, i64 %count, ptr %number, ptr %nth, ptr %needed", code)
-
-
-def _fill(precision: Precision) -> str:
-    """Write the facts of the needed reviews, and where they are."""
+    """Write the module that writes down the facts of the needed reviews, and where they are."""
     code = Assembly(1, precision)
     with code.loop("lane", "0", "%cards") as index:
         lane = code.value(f"urem i64 {index}, {LANES}")
@@ -52,8 +29,8 @@ def _fill(precision: Precision) -> str:
     arguments = (
         "ptr %by_length, i64 %cards, ptr %starts, ptr %begins, ptr %needed, ptr %order, "
         "ptr %elapsed, ptr %rating, ptr %weight, ptr %facts, ptr %where"
-    )
-    return _function(FILL, arguments, code)
+    ).replace("ptr ", "ptr noalias ")
+    return f"define void @{FILL}({arguments}) {{\n{code.body.text()}\n  ret void\n}}\n"
 
 
 def _facts(code: Assembly, row: str) -> list[str]:
@@ -65,8 +42,3 @@ def _facts(code: Assembly, row: str) -> list[str]:
         else wide
     )
     return [elapsed, code.value(f"sitofp i64 {rating} to {code.precision}"), weight]
-
-
-def _function(name: str, arguments: str, code: Assembly) -> str:
-    arguments = arguments.replace("ptr ", "ptr noalias ")
-    return f"define void @{name}({arguments}) {{\n{code.body.text()}\n  ret void\n}}\n"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card, rows_of_whole_log, stable_order
-from srs_eval.engine.arranging import CUT, FILL, arranging_code
+from srs_eval.engine.arranging import FILL, arranging_code
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
 from srs_eval.engine.machine import Compiled
@@ -35,7 +35,6 @@ def pack(
     of them; by default everything is packed. `weight` is what the loss of each review in `until`
     counts; all other reviews count nothing.
     """
-    cut, fill = _functions("float" if dtype is np.float32 else "double")
     if until is None:
         cards = rows_by_card(reviews.card) if cards is None else cards
         needed = cards.lengths
@@ -45,7 +44,8 @@ def pack(
             raise IndexError(
                 f"rows from {until.min()} to {until.max()}, in a log of {len(reviews)} reviews"
             )
-        needed = _needed(cut, cards, until)
+        needed = np.zeros(len(cards.lengths), np.int64)
+        np.maximum.at(needed, cards.number[until], cards.nth[until] + 1)
     by_length, starts, lengths = _blocks(needed)
     weights = np.zeros(len(reviews))
     if weight is not None and until is not None:
@@ -60,25 +60,13 @@ def pack(
         np.ascontiguousarray(reviews.rating, np.int64),
         weights,
     )
-    fill(
+    _fill("float" if dtype is np.float32 else "double")(
         _address(by_length),
         len(by_length),
         *(_address(array) for array in (starts, cards.begins, needed, cards.order)),
         *(_address(array) for array in (*columns, facts, where)),
     )
     return Packed(packed, starts, lengths, where)
-
-
-def _needed(cut: Callable[..., None], cards: CardRows, until: IntArray) -> IntArray:
-    """Count the reviews of each card up to its last wanted one."""
-    needed = np.zeros(len(cards.lengths), np.int64)
-    wanted = np.ascontiguousarray(until, np.int64)
-    cut(
-        _address(wanted),
-        len(wanted),
-        *(_address(array) for array in (cards.number, cards.nth, needed)),
-    )
-    return needed
 
 
 def _blocks(needed: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -100,8 +88,6 @@ def _address(array: NDArray[Any]) -> int:
 
 
 @cache
-def _functions(precision: Precision) -> tuple[Callable[..., None], Callable[..., None]]:
+def _fill(precision: Precision) -> Callable[..., None]:
     code = Compiled(arranging_code(precision))
-    cut = code.function(CUT, _ADDRESS, _COUNT, *[_ADDRESS] * 3)
-    fill = code.function(FILL, _ADDRESS, _COUNT, *[_ADDRESS] * 9)
-    return cut, fill
+    return code.function(FILL, _ADDRESS, _COUNT, *[_ADDRESS] * 9)
