@@ -81,15 +81,11 @@ def test_the_wider_of_students_and_halls_interval_is_taken_on_each_side(skewness
     assert Estimate(0.0, 1.0, skewness, 9).interval() == pytest.approx(expected, rel=1e-9)
 
 
+ALONE = [([math.nan], None, math.nan), ([0.5], None, 0.5), ([1, 2], [0, 0], math.nan)]
+
+
 @pytest.mark.parametrize(
-    ("values", "weights", "mean"),
-    [
-        ([], None, math.nan),
-        ([math.nan], None, math.nan),
-        ([0.5], None, 0.5),
-        ([1, 2, 3], [1e6, 1, 1], 1.000003),
-        ([1, 2, 3], [0, 0, 0], math.nan),
-    ],
+    ("values", "weights", "mean"), [*ALONE, ([1, 2, 3], [1e6, 1, 1], 1.000003)]
 )
 def test_without_two_users_of_similar_weight_there_is_no_interval(values, weights, mean):
     found = estimated(values, weights)
