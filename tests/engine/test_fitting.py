@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 from published import PUBLISHED
-from random_logs import further_rows, log_of, random_log
+from random_logs import further_rows, random_log
 from scipy.optimize import LinearConstraint, minimize
 from small_models import small_model, space_of
 from torch_maths import torch
 
-from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import newton
@@ -18,7 +17,7 @@ from srs_eval.engine.objective import Objective, feasible, penalty_matrix, stand
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, recency_weights
-from srs_eval.engine.reference import Recipe, shuffles
+from srs_eval.engine.reference import shuffles
 from srs_eval.errors import ConfigError, FitError
 
 
@@ -233,16 +232,3 @@ def test_batches_are_shuffled_as_by_pytorch(count, seed):
     found = shuffles(count, *seed)
     for _ in range(4):
         assert next(found) == torch.randperm(count, generator=generator).tolist()
-
-
-def test_a_recipe_says_what_is_trained_on():
-    n = 70
-    reviews = log_of(np.ones(n), np.full(n, 3), np.r_[0, 0, np.full(n - 2, 2)])
-    rows = np.arange(1, n)
-    cards = rows_by_card(reviews.card)
-    assert rows[Recipe(longest_history=64).trains_on(reviews, rows, cards)].tolist() == [
-        *range(1, 65)
-    ]
-    later = Recipe(longest_history=None, later_only=True).trains_on(reviews, rows, cards)
-    assert rows[later][0] == 3
-    assert Recipe(longest_history=None).trains_on(reviews, rows, cards).all()
