@@ -41,16 +41,11 @@ def about(**values: Any) -> Change:
 
 
 def table(change: Callable[[dict[str, Any]], object]) -> Change:
-    """Change the columns of ``results.parquet``, which are lists of values or Arrow arrays."""
+    """Change the columns of ``results.parquet``, which are lists of values."""
 
     def changed(folder: Path) -> None:
         saved = pq.read_table(folder / RESULTS)
-        columns = {
-            name: saved.column(name).combine_chunks()
-            if name.startswith("sums.")
-            else saved.column(name).to_pylist()
-            for name in saved.column_names
-        }
+        columns = {name: saved.column(name).to_pylist() for name in saved.column_names}
         change(columns)
         pq.write_table(pa.table(columns), folder / RESULTS)
 
@@ -70,15 +65,6 @@ def cell(name: str, value: Any) -> Change:
         columns[name][0] = value(old) if callable(value) else value
 
     return table(change)
-
-
-def resum(columns: dict[str, Any], begin: str, change: Callable[[Any], object]) -> None:
-    """Change sums [users, numbers] of which the name begins so."""
-    (name,) = (name for name in columns if name.startswith(f"sums.{begin}"))
-    size = columns[name].type.list_size
-    wide = columns[name].flatten().to_numpy().copy().reshape(-1, size)
-    change(wide)
-    columns[name] = pa.FixedSizeListArray.from_arrays(wide.ravel(), size)
 
 
 def without_a_user(folder: Path) -> None:

@@ -54,12 +54,12 @@ BLANKS = "\u3164\u2800\u034f\ufe0f\uffa0\u200b"
 def test_addresses_and_titles_are_what_they_seem(board: Path) -> None:
     for url in (*GOOD_ADDRESSES, *BAD_ADDRESSES):
         about(code={"url": url, "commit": "a1"})(board / "constant")
-        kinds = [] if url in GOOD_ADDRESSES else ["type"]
+        kinds = [] if url in GOOD_ADDRESSES else ["form"]
         assert [kind for kind, _ in found_in(board / "constant", logs=False)] == kinds, url
     about(code=None)(board / "constant")
     for title in (*BLANKS, *(f"av{blank}g" for blank in BLANKS)):
         about(model=title)(board / "constant")
-        assert "text" in dict(found_in(board / "constant", logs=False)), title
+        assert "form" in dict(found_in(board / "constant", logs=False)), title
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_an_error_of_one_submission_hides_no_others(
 
     monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", fails)
     cell("auc", math.inf)(board / "constant")
-    assert set(found_in(board)) == {("unreadable", board.name), ("range", "constant")}
+    assert set(found_in(board)) == {("file", board.name), ("range", "constant")}
 
 
 def test_a_folder_has_a_plain_name(board: Path, tmp_path: Path) -> None:
     for name in ("-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"):
         (board / "avg").rename(tmp_path / name)
-        assert "name" in dict(found_in(tmp_path / name)), name
+        assert "file" in dict(found_in(tmp_path / name)), name
         (tmp_path / name).rename(board / "avg")
 
 

@@ -30,7 +30,7 @@ def test_users_and_reviews_of_the_source_are_stated_and_shown(board: Path) -> No
     notes = notes_with(board, {"users": 30, "reviews": there["reviews"]})
     assert "Caution: 90 % of the users (27 of 30) are left out" in notes
     (problem,) = verify(board / "constant").problems
-    assert (problem.kind, problem.where) == ("rerun", "data.read")
+    assert (problem.kind, problem.where) == ("scores", "data.read")
 
     notes = notes_with(board, None)  # as earlier releases wrote them
     assert not any(note.startswith("Rests on") for note in notes)
