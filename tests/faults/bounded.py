@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import traceback
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
@@ -65,6 +66,8 @@ def _serve(connection: Connection, path: list[str]) -> None:
     sys.path[:] = path
     for name in _IMPORTS:
         import_module(name)
+    # what other processes start leaves its temporary files elsewhere
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="cases_")
     with suppress(EOFError):
         while True:
             function, case, place, seconds = connection.recv()
