@@ -15,11 +15,10 @@ import pytest
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.nouns import FloatArray
 from srs_eval.site import scripts
 from srs_eval.site.standings import Differences, histogram, of_model, standings
 from srs_eval.site.view import View, view
-from srs_eval.stats.estimate import Estimate, mean_of_users
+from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
 from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.submit.submission import Board
@@ -134,30 +133,6 @@ def test_two_models_are_compared_as_compare_does(shown: View, metric: str, weigh
         assert same(one["difference"], (difference.mean, *difference.interval()))
         assert same([one["p"]], [difference.p_value])
         check_strata(one["strata"], verdict, weighting)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_two_models_are_compared_once(
-    shown: View, metric: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    verdict = shown.verdicts[metric]
-    models = range(len(verdict.runs))
-    first = {(a, b): Differences(verdict).of(a, b) for a in models for b in models}
-    differences, compared = Differences(verdict), list[int]()
-
-    def counted(values: FloatArray, *others: Any, **size: float) -> Estimate:
-        compared.append(len(values))
-        return mean_of_users(values, *others, **size)
-
-    monkeypatch.setattr("srs_eval.site.standings.mean_of_users", counted)
-    every = {}
-    for a in models:
-        for b in models:
-            before = len(compared)
-            every[a, b] = differences.of(a, b)
-            assert (len(compared) > before) == (a <= b)
-    as_written = (json.dumps(scripts._plain([*each.values()])) for each in (every, first))
-    assert len({*as_written}) == 1
 
 
 def check_strata(found: list[Any], verdict: Verdict, weighting: str) -> None:

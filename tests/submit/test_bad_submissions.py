@@ -6,7 +6,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -224,37 +224,32 @@ def test_every_problem_is_reported_at_once(board: Path) -> None:
     assert sorted(each.kind for each in error.value.found) == ["form", "form", "range"]
 
 
-def p_of(shape: str, rng: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
-    """Draw predictions."""
-    shapes: dict[str, Any] = {
-        "of any size": rng.random(n),
-        "nearly certain": 1 - 10.0 ** rng.uniform(-18, 0, n),
-        "nearly 0": 10.0 ** rng.uniform(-18, -1, n),
-        "0 and 1": rng.integers(0, 2, n).astype(float),
-        "of 32 bits": rng.beta(8, 2, n).astype(np.float32),
-        "one number": np.full(n, rng.choice([0.0, 0.3, 0.715332, 0.9, 1.0])),
-    }
-    found: np.ndarray[Any, Any] = shapes[shape]
-    return found
-
-
 METRICS = (LogLoss(), Brier(), MeanBias(), Ece(), RmseBinsByP())
-SHAPES = ("of any size", "nearly certain", "nearly 0", "0 and 1", "of 32 bits", "one number")
+SHAPES: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "of any size": lambda rng, n: rng.random(n),
+    "nearly certain": lambda rng, n: 1 - 10.0 ** rng.uniform(-18, 0, n),
+    "nearly 0": lambda rng, n: 10.0 ** rng.uniform(-18, -1, n),
+    "of 32 bits": lambda rng, n: rng.beta(8, 2, n).astype(np.float32),
+    "one number": lambda rng, n: np.full(n, rng.choice([0.0, 0.3, 0.715332, 0.9, 1.0])),
+}
+
+
+def problems_of(names: Sequence[str], rows: Sequence[Sequence[float]]) -> list[Problem]:
+    """Check the scores of users, a row of each, by what they say of each other."""
+    who, digests = tuple(range(len(rows))), ("0" * 16,) * len(rows)
+    scores = Scores(who, np.ones(len(rows), np.int64), digests, tuple(names), np.array(rows))
+    return [*bound_problems(Path("x"), scores)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_predictions_pass_the_bounds_of_scores(shape: str) -> None:
     rng, panel = np.random.default_rng(len(shape)), Panel(METRICS, pooled=False)
-    users: list[dict[str, float]] = []
+    users = []
     for n in (1, 2, 7, 50, 3_000):
-        p = p_of(shape, rng, n)
+        p = SHAPES[shape](rng, n)
         for recalled in (rng.random(n) < p, rng.random(n) < rng.random(), np.zeros(n, np.bool_)):
-            users.append(dict(panel.score(bare_predictions(p, recalled))))
-    names = tuple(users[0])
-    values = np.array([[each[name] for name in names] for each in users])
-    who, rows = tuple(range(len(users))), ("0" * 16,) * len(users)
-    scores = Scores(who, np.ones(len(users), np.int64), rows, names, values)
-    assert [*bound_problems(Path("x"), scores)] == []
+            users.append(panel.score(bare_predictions(p, recalled)))
+    assert problems_of([*users[0]], [[*each.values()] for each in users]) == []
 
 
 def test_bounds_of_scores_are_reached() -> None:
@@ -264,9 +259,7 @@ def test_bounds_of_scores_are_reached() -> None:
     names, least = ("log_loss", "brier", "mbe", "ece", "rmse_bins"), [loss, 0.09, -bias, bias, bias]
     for number, name in enumerate(names):
         for step, refused in ((-1e-5, {name} - {"mbe"}), (1e-8, set()), (-1e-8, set())):
-            row = np.array([least])
-            row[0, number] += step
-            scores = Scores((1,), np.array([9]), ("0" * 16,), names, row)
-            found = [*bound_problems(Path("x"), scores)]
+            row = [value + step * (number == at) for at, value in enumerate(least)]
+            found = problems_of(names, [row])
             assert refused <= {each.where.split()[1].strip(",") for each in found}
             assert refused or name == "mbe" or not found
