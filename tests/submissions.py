@@ -40,6 +40,11 @@ def about(**values: Any) -> Change:
     return change
 
 
+def text(file: str, content: str) -> Change:
+    """Write a file."""
+    return lambda folder: (folder / file).write_text(content, "utf-8")
+
+
 def table(change: Callable[[dict[str, Any]], object]) -> Change:
     """Change the columns of ``results.parquet``, which are lists of values."""
 

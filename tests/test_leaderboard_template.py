@@ -59,11 +59,8 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "-q", "-m", "x")
 
 
-def workflow(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(
-        new.files("board", new.LEADERBOARD)[str(WORKFLOWS / name)]
-    )
-    return content
+def workflow(name: str) -> Any:
+    return yaml.safe_load(new.files("board", new.LEADERBOARD)[str(WORKFLOWS / name)])
 
 
 def run_step(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
@@ -78,6 +75,12 @@ def run_step(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def passes(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    done = run_step(folder, name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 def test_the_workflows_ask_for_no_more_than_they_need() -> None:
@@ -153,8 +156,7 @@ def test_a_registration_is_a_pull_request_of_its_own(repository: Path) -> None:
     )
     put(repository, {"leaderboard/prereg/mine.yaml": registered})
     for name in ("files", "check"):
-        done = run_step(repository, name)
-        assert done.returncode == 0, done.stdout + done.stderr
+        passes(repository, name)
     put(repository, {"leaderboard/prereg/mine.yaml": "{hypothesis: x}"})
     done = run_step(repository, "check")
     assert (done.returncode, "model: is missing" in done.stderr) == (1, True)
@@ -168,16 +170,14 @@ def test_submissions_of_others_are_checked_accepted_and_published(
     shutil.copytree(submission, mine)
     commit(repository)
     for name in ("files", "check"):
-        done = run_step(repository, name)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = passes(repository, name)
     assert "mine: no problems" in done.stdout
 
     def accepted_on_a_branch_of_a_maintainer(author: str) -> None:
         git(repository, "checkout", "-q", "-B", "maintainer", author)
         assert submit(["accept", str(mine), "mark=reported"]) == 0
         commit(repository)
-        done = run_step(repository, "check")
-        assert done.returncode == 0, done.stdout + done.stderr
+        passes(repository, "check")
         assert run_step(repository, "files").returncode == 1  # not run for maintainers
         git(repository, "checkout", "-q", "main")
         git(repository, "merge", "-q", "--no-ff", "-m", "x", "maintainer")

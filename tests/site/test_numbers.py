@@ -54,16 +54,11 @@ def same(found: Any, expected: Any) -> bool:
     return values == pytest.approx([*expected], rel=1e-9, abs=1e-12, nan_ok=True)
 
 
-def row_of(standing: Standing) -> list[Any]:
+def is_row(found: list[Any], standing: Standing) -> bool:
     answer, counts = standing.average, standing.counts
     numbers = standing.difference.mean, answer.lo, answer.hi, answer.p_value
-    return [*numbers, answer.verdict, counts.better, counts.worse]
-
-
-def is_row(found: list[Any], standing: Standing) -> bool:
-    expected = row_of(standing)
-    verdict = found[4] == expected.pop(4)
-    return verdict and same(found[:4] + found[5:], expected)
+    expected = [*numbers, counts.better, counts.worse]
+    return found[4] == answer.verdict and same(found[:4] + found[5:], expected)
 
 
 @pytest.mark.parametrize(("metric", "weighting"), CASES)

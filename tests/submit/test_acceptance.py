@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
-from submissions import PREDICTIONS, Change, about, cell, column, registered, without_a_user
+from submissions import PREDICTIONS, Change, about, cell, column, registered, text, without_a_user
 
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.data.synthetic import SyntheticUsers
@@ -119,10 +119,7 @@ def test_reading_stops_when_many_users_differ(monkeypatch: pytest.MonkeyPatch) -
 def test_an_error_of_one_submission_hides_no_others(
     board: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(folder: Path, results: object) -> Any:
-        raise KeyError(folder)
-
-    monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", fails)
+    monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", {}.__getitem__)
     cell("auc", math.inf)(board / "constant")
     assert set(found_in(board)) == {("file", board.name), ("range", "constant")}
 
@@ -139,20 +136,8 @@ def copied(to: str, title: str) -> Change:
     return lambda folder: about(model=title)(Path(shutil.copytree(folder, folder.parent / to)))
 
 
-def by_hand(board: Path) -> None:
-    (board / "accepted.yaml").write_text("submissions: {avg: [{mark: best}]}\n")
-
-
-def elsewhere(target: str) -> Change:
-    return about(algorithm={"_target_": target})
-
-
 def of_data(**options: str) -> Change:
     return about(data__options=options, data__name="x", data__version="1")
-
-
-def linked(board: Path) -> None:
-    (board / "again").symlink_to(board / "avg")
 
 
 OTHERS = about(protocol={"name": "mine", "version": "1", "options": {"_target_": "a.B"}})
@@ -194,8 +179,17 @@ ACCEPTING: Flows = {
     "what an algorithm declares now": [
         *("accept avg", ("constant", about(algorithm=ORACLE)), "accept constant", "check avg"),
     ],
-    "no leaderboard": ["check ..", (".", by_hand), "check ."],
-    "a link beside": [(".", linked), "check .", "check again", "check avg"],
+    "no leaderboard": [
+        "check ..",
+        (".", text("accepted.yaml", "submissions: {avg: [{mark: best}]}\n")),
+        "check .",
+    ],
+    "a link beside": [
+        (".", lambda board: (board / "again").symlink_to(board / "avg")),
+        "check .",
+        "check again",
+        "check avg",
+    ],
 }
 VERIFYING: Flows = {
     "equal scores, and others": [
@@ -208,10 +202,14 @@ VERIFYING: Flows = {
         *(("constant", about(algorithm__p=0.8001)), "verify constant"),
         *("verify constant tolerance=0.001", "accept constant mark=verified tolerance=0.001"),
     ],
-    "a program": [("avg", elsewhere("os.system")), "check .", "verify avg"],
-    "code of others": [("avg", elsewhere("submissions.about")), "check .", "verify avg"],
+    "a program": [("avg", about(algorithm={"_target_": "os.system"})), "check .", "verify avg"],
+    "code of others": [
+        ("avg", about(algorithm={"_target_": "submissions.about"})),
+        "check .",
+        "verify avg",
+    ],
     "what is no algorithm": [
-        ("avg", elsewhere("srs_eval.commands.new.command")),
+        ("avg", about(algorithm={"_target_": "srs_eval.commands.new.command"})),
         "check .",
         "verify avg",
     ],

@@ -24,6 +24,7 @@ from submissions import (
     cell,
     column,
     table,
+    text,
     without_a_user,
 )
 
@@ -45,10 +46,6 @@ from srs_eval.submit.writing import fingerprint_of
 def added(content: str) -> Change:
     """Add lines to ``submission.yaml``."""
     return lambda folder: text(ABOUT, (folder / ABOUT).read_text("utf-8") + content)(folder)
-
-
-def text(file: str, content: str) -> Change:
-    return lambda folder: (folder / file).write_text(content, "utf-8")
 
 
 def predictions(change: Callable[[pa.Table], pa.Table]) -> Change:

@@ -50,7 +50,9 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     read = submission.run
     assert (read.rows, read.reviews, read.fits) == (run.rows, run.reviews, run.fits)
     assert read.scores.keys() == run.scores.keys()
-    assert all(np.array_equal(read.scores[name], run.scores[name], equal_nan=True) for name in run.scores)
+    assert all(
+        np.array_equal(read.scores[name], run.scores[name], equal_nan=True) for name in run.scores
+    )
     for name in ("data", "protocol", "when", "sees_truth", "pretrained", "users", "reviews"):
         assert read.summary[name] == run.summary[name]
     assert submission.mark == "reported"
