@@ -23,11 +23,6 @@ from srs_eval.submit.declared import DECLARED, _unstarted
 from srs_eval.submit.logs_check import scored_rows, source_of
 from srs_eval.submit.problems import SubmissionError
 
-SECRET = {
-    "_target_": "srs_eval.data.sql.SqlQuery",
-    "query": "SELECT CAST(content AS INT) AS card FROM read_text('/etc/hostname')",
-}
-
 
 def found_in(*folders: Path, **asked: Any) -> list[tuple[str, str]]:
     """Kinds of the problems, and the folders they are in."""
@@ -51,7 +46,7 @@ BAD_ADDRESSES = (
 BLANKS = "\u3164\u2800\u034f\ufe0f\uffa0\u200b"
 
 
-def test_addresses_and_titles_are_what_they_seem(board: Path) -> None:
+def test_addresses_titles_and_folders_are_what_they_seem(board: Path, tmp_path: Path) -> None:
     for url in (*GOOD_ADDRESSES, *BAD_ADDRESSES):
         about(code={"url": url, "commit": "a1"})(board / "constant")
         kinds = [] if url in GOOD_ADDRESSES else ["form"]
@@ -60,6 +55,10 @@ def test_addresses_and_titles_are_what_they_seem(board: Path) -> None:
     for title in (*BLANKS, *(f"av{blank}g" for blank in BLANKS)):
         about(model=title)(board / "constant")
         assert "form" in dict(found_in(board / "constant", logs=False)), title
+    for name in ("-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"):
+        (board / "constant").rename(tmp_path / name)
+        assert "file" in dict(found_in(tmp_path / name)), name
+        (tmp_path / name).rename(board / "constant")
 
 
 @pytest.mark.parametrize(
@@ -122,13 +121,6 @@ def test_an_error_of_one_submission_hides_no_others(
     monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", {}.__getitem__)
     cell("auc", math.inf)(board / "constant")
     assert set(found_in(board)) == {("file", board.name), ("range", "constant")}
-
-
-def test_a_folder_has_a_plain_name(board: Path, tmp_path: Path) -> None:
-    for name in ("-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"):
-        (board / "avg").rename(tmp_path / name)
-        assert "file" in dict(found_in(tmp_path / name)), name
-        (tmp_path / name).rename(board / "avg")
 
 
 def copied(to: str, title: str) -> Change:
@@ -209,12 +201,15 @@ VERIFYING: Flows = {
         "verify avg",
     ],
     "what is no algorithm": [
-        ("avg", about(algorithm={"_target_": "srs_eval.commands.new.command"})),
-        "check .",
-        "verify avg",
+        *(("avg", about(algorithm={"_target_": "srs_eval.commands.new.command"})),),
+        *("check .", "verify avg"),
     ],
     "a query": [
-        *(("avg", of_data(**SECRET)), "check avg data.path=avg", "verify avg data.path=avg"),
+        *(
+            ("avg", of_data(_target_="srs_eval.data.sql.SqlQuery", query="SELECT 1")),
+            "check avg data.path=avg",
+            "verify avg data.path=avg",
+        ),
     ],
     "a source of others": [
         *(("avg", of_data(_target_="submissions.Source", path="x")), "check avg data.path=avg"),

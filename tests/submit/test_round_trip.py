@@ -126,10 +126,9 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
         assert command([*words, *further]) == 0
         assert {problem.kind for problem in check([folder]).problems} == kinds
     submission = read_submission(folder)
-    # what was given before stays
-    found = [submission.about[name] for name in ("authors", "licence", "code", "description")]
-    code = {"url": "https://example.org/x", "commit": "a1"}
-    assert found == [["A. Author", "B"], "MIT", code, "theirs"]
+    stays = {"authors": ["A. Author", "B"], "licence": "MIT", "description": "theirs"}
+    stays["code"] = {"url": "https://example.org/x", "commit": "a1"}
+    assert {name: submission.about[name] for name in stays} == stays
     assert submission.mark == "published"
     assert submission.run.reviews == {1: 10, 2: 20}
     assert not submission.run.has_digests
