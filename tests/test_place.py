@@ -3,6 +3,7 @@ import os
 import pickle
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from cases import rest_nightly
@@ -95,10 +96,8 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, dur
 
 
 def test_a_folder_of_a_file_system_that_cannot_put_it_on_the_disk_is_left(tmp_path, monkeypatch):
-    def refuses(descriptor):
-        raise OSError(errno.EINVAL, "Invalid argument")
-
-    monkeypatch.setattr(os, "fsync", refuses)
+    refused = Mock(side_effect=OSError(errno.EINVAL, "Invalid argument"))
+    monkeypatch.setattr(os, "fsync", refused)
     put_on_disk(tmp_path)
     (tmp_path / "file").write_bytes(b"whole")
     with pytest.raises(OSError, match="Invalid"):
@@ -184,9 +183,9 @@ def test_errors_of_a_store_are_explained(store, failure, what, monkeypatch):
 
 @pytest.mark.slow
 def test_what_does_not_exist_is_named(store):
-    for place in (Place.of("s3://bucket/none"), Place.of("s3://nobody/none")):
+    for address in ("s3://bucket/none", "s3://nobody/none"):
         with pytest.raises(PlaceError) as caught:
-            place.read()
-        assert caught.value.address == place.address
+            Place.of(address).read()
+        assert caught.value.address == address
     with pytest.raises(PlaceError, match="no such bucket"):
         Place.of("s3://nobody/none").write(b"")
