@@ -30,10 +30,11 @@ def keep(uri: str, *items: Item, run: RunInfo = RUN, **options: Any) -> RunLinks
 def started(folder: Path, *words: str, status: int = 0) -> str:
     """Run Python in a folder, without settings of MLflow; return what it prints."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+    path = os.pathsep.join([str(folder), *filter(None, [env.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, *words],
         cwd=folder,
-        env={**env, "PYTHONPATH": str(folder), "MLFLOW_DISABLE_TELEMETRY": "true"},
+        env={**env, "PYTHONPATH": path, "MLFLOW_DISABLE_TELEMETRY": "true"},
         capture_output=True,
         text=True,
         check=False,
