@@ -1,4 +1,4 @@
-"""The record of a leaderboard: one writer at a time, and no limit that its writer passes."""
+"""Files of a leaderboard: its record, and pre-registrations that are judged by its scores alone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from submissions import about, registered
 
 from srs_eval.errors import ConfigError
 from srs_eval.submit import record as module
 from srs_eval.submit import verifying
 from srs_eval.submit.problems import SubmissionError
+from srs_eval.submit.reading import read_leaderboard
 from srs_eval.submit.record import FrozenBoard, Record, read_record, write_record
+from srs_eval.submit.registrations import Registration, registrations
 from srs_eval.submit.submission import ACCEPTED, Accepted
 from srs_eval.submit.verifying import accept
 
@@ -82,3 +85,48 @@ def test_two_that_accept_at_once_keep_both_entries(
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda name: accept(board / name, None, ""), ("avg", "constant")))
     assert read_again(board).submissions.keys() == {"avg", "constant"}
+
+
+def registered_in(board: Path, **changed: object) -> Registration:
+    """Register a hypothesis in the leaderboard, and judge it."""
+    registered("one", **changed)(board)
+    (one,) = registrations(board, read_leaderboard(board))
+    return one
+
+
+def test_a_registration_is_judged_by_the_board_it_is_about(board: Path) -> None:
+    for changed in (
+        {},
+        {"users": 4},
+        {"options": {"data.seed": 6}},
+        {"options": {"protocol.folds": 2}},
+        {"fingerprint": "0000"},
+    ):
+        found = registered_in(board, **changed)
+        assert (found.file, found.model, found.reason) == ("one.yaml", "avg", "")
+        assert found.judgement is not None
+        decision = "no verdict" if changed else "undecided"
+        assert (found.judgement.decision, found.judgement.users) == (decision, 3)
+        # without a statement, and shows that
+        assert [line for line in found.judgement.deviations if "without" in line]
+
+
+def test_registrations_without_a_submission_are_listed(board: Path) -> None:
+    for changed, reason in (
+        ({"model": "mine"}, "mine: no run has this label"),
+        ({"data": "anki"}, "no board of anki"),
+        ({"level": 0.5}, "one.yaml: level"),
+    ):
+        found = registered_in(board, **changed)
+        assert (found.judgement, reason in found.reason) == (None, True), found.reason
+
+
+def test_several_hypotheses_about_a_model_are_judged(board: Path) -> None:
+    first = registered_in(board).judgement
+    assert first is not None
+    registered("other", metric="brier")(board)
+    stated = {"digest": first.prereg.digest, "decision": None, "content": {}, "verdict": []}
+    about(prereg=stated)(board / "avg")
+    found = [each.judgement for each in registrations(board, read_leaderboard(board))]
+    assert [len(each.deviations) for each in found if each] == [0, 1]
+    assert not [each for each in found if each and each.decision == "no verdict"]
