@@ -119,12 +119,16 @@ def test_raw_scores_are_exact(site: Path, boards: list[Board]) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "address", ["javascript:alert(1)", " JaVaScript:x", "data:text/html,x", "//x.org", "http:x"]
-)
-def test_addresses_of_strangers_lead_to_the_web_alone(address: str) -> None:
+def test_addresses_of_strangers_lead_to_the_web_alone() -> None:
     web_link = TEMPLATES.get_template("site/parts.html").module.web_link
-    assert "<a" not in web_link(address)
+    for address in (
+        "javascript:alert(1)",
+        " JaVaScript:x",
+        "data:text/html,x",
+        "//x.org",
+        "http:x",
+    ):
+        assert "<a" not in web_link(address)
     assert 'href="https://[&#34;onclick' in web_link('https://["onclick=x')
 
 

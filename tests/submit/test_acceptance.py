@@ -86,9 +86,7 @@ def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(board: Pa
 def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(name: str) -> None:
     options = OmegaConf.to_container(config_of(name))
     started, unstarted = built(config_of(name)), _unstarted(options)
-    assert [getattr(unstarted, key) for key in DECLARED] == [
-        getattr(started, key) for key in DECLARED
-    ]
+    assert all(getattr(unstarted, key) == getattr(started, key) for key in DECLARED)
 
 
 def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:

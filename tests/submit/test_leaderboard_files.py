@@ -94,7 +94,7 @@ def registered_in(board: Path, **changed: object) -> Registration:
     return one
 
 
-def test_a_registration_is_judged_by_the_board_it_is_about(board: Path) -> None:
+def test_a_registration_is_judged_by_the_board_it_is_about_or_says_why_not(board: Path) -> None:
     for changed in (
         {},
         {"users": 4},
@@ -109,9 +109,6 @@ def test_a_registration_is_judged_by_the_board_it_is_about(board: Path) -> None:
         assert (found.judgement.decision, found.judgement.users) == (decision, 3)
         # without a statement, and shows that
         assert [line for line in found.judgement.deviations if "without" in line]
-
-
-def test_registrations_without_a_submission_are_listed(board: Path) -> None:
     for changed, reason in (
         ({"model": "mine"}, "mine: no run has this label"),
         ({"data": "anki"}, "no board of anki"),

@@ -66,7 +66,9 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     assert not (board / "avg/predictions.parquet").exists()
 
 
-def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(board: Path) -> None:
+def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (only,) = read_leaderboard(board)
     assert [each.name for each in only.submissions] == ["avg", "constant"]
     assert only.name == f"srs_benchmark-1_synthetic-2_{only.fingerprint[:8]}"
@@ -74,8 +76,10 @@ def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(board: P
     assert second.run.rows is first.run.rows
     sums = pa.FixedSizeListArray.from_arrays(pa.array([np.nan] * 6), 2)  # of earlier releases
     table(lambda columns: columns.update({"sums.ScoreSums()": sums}))(board / "avg")
+    users, read = list[int](), SyntheticUsers.read
+    monkeypatch.setattr(SyntheticUsers, "read", lambda *of: users.append(of[1]) or read(*of))
     checked = check([board])
-    assert checked.problems == []
+    assert (checked.problems, users) == ([], [1, 2, 3])  # logs are read once for all
     assert checked.done["avg"] == ["predictions", "review logs"]
 
 
@@ -102,18 +106,6 @@ def test_files_that_change_during_the_rerun_are_not_accepted(
     accept(board / "constant", None, "")
     monkeypatch.undo()
     assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
-
-
-def test_logs_are_read_once_for_all_submissions_of_a_command(
-    board: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    users = []
-    read = SyntheticUsers.read
-    monkeypatch.setattr(
-        SyntheticUsers, "read", lambda self, user: users.append(user) or read(self, user)
-    )
-    assert command(["accept", str(board)]) == 0
-    assert users == [1, 2, 3]
 
 
 def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
