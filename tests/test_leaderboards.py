@@ -17,8 +17,6 @@ from cases import rest_nightly
 from commands import QUIET, SMALL, run_here
 
 from srs_eval.commands import new
-from srs_eval.commands.compare import command as compare
-from srs_eval.results.files import read_json
 from srs_eval.submit.command import command as submit
 from srs_eval.submit.reading import read_leaderboard
 from srs_eval.submit.record import read_record
@@ -201,7 +199,7 @@ def test_submissions_of_others_are_checked_accepted_and_published(
 
 
 @pytest.mark.slow
-def test_five_algorithms_become_a_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_five_algorithms_become_a_site(tmp_path: Path) -> None:
     words = ["out=arena", f"algo={','.join(ALGORITHMS)}", "users=3", "max_reviews=400"]
     seed = [sys.executable, str(SEED), *words]
     subprocess.run(seed, cwd=tmp_path, check=True)
@@ -209,12 +207,6 @@ def test_five_algorithms_become_a_site(tmp_path: Path, monkeypatch: pytest.Monke
     (board,) = read_leaderboard(leaderboard)
     assert [one.name for one in board.submissions] == ALGORITHMS
     assert {one.mark for one in board.submissions} == {"reported"}
-    monkeypatch.chdir(tmp_path)
-    assert compare(["arena/runs", "tracking=none", "out=compared"]) == 0
-    compared = read_json(tmp_path / "compared" / "comparison.json")
-    means = {row["run"]: row["mean"] for row in compared["leaderboard"][: len(ALGORITHMS)]}
-    for one in board.submissions:
-        assert one.run.scores["log_loss"].mean() == pytest.approx(means[one.run.name], abs=1e-12)
     assert len(list((tmp_path / "arena" / "site").rglob("*.html"))) > 5
     record = read_record(leaderboard)
     again = subprocess.run(seed, cwd=tmp_path, check=True, capture_output=True, text=True)
