@@ -26,6 +26,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -130,22 +131,17 @@ class EvaluateUser:
 
     def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
         """Evaluate one user, calling `tick` after each fold."""
-        facts = ReviewLog()
-        try:
+        facts, task = ReviewLog(), None
+        with _Attempt(Fit(user, -1, "ok")) as reading:
             log = self.source.read(user)
             facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
             task = self.protocol(log, same_day=self.algorithm.same_day)
             facts = _with_what_is_scored(facts, task)
-        except FitSkipped as skipped:
-            facts = replace(
-                facts,
-                dropped=skipped.dropped,
-                unscored=skipped.unscored,
-                could_score=skipped.could_score,
-            )
-            return UserEvaluation(user, (Fit(user, -1, "skipped", str(skipped)),), None, facts)
-        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
-            return UserEvaluation(user, (_failed(Fit(user, -1, "ok"), error),), None, facts)
+        if reading.skipped is not None:
+            names = ("dropped", "unscored", "could_score")
+            facts = replace(facts, **{name: getattr(reading.skipped, name) for name in names})
+        if task is None or reading.fit.status != "ok":
+            return UserEvaluation(user, (reading.fit,), None, facts)
         fits, parts = [], []
         cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
         previous: MemoryModel | None = None
@@ -166,27 +162,23 @@ class EvaluateUser:
 
     def fit_to_everything(self, user: User) -> FittedUser:
         """Fit one user once, to every review that the protocol scores or learns from."""
-        try:
+        task, model = None, None
+        with _Attempt(Fit(user, -1, "ok")) as attempt:
             task = self.protocol(self.source.read(user), same_day=self.algorithm.same_day)
-        except FitSkipped as skipped:
-            return FittedUser(Fit(user, -1, "skipped", str(skipped)))
-        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
-            return FittedUser(_failed(Fit(user, -1, "ok"), error))
+        if task is None:
+            return FittedUser(attempt.fit)
         last = task.folds[-1]
         rows = np.concatenate([last.train, last.test])
         fold = Fold(last.number + 1, rows, rows[:0])
         cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
-        fit = Fit(user, fold.number, "ok", n_train=len(rows))
-        began = time.process_time()
-        try:
+        with _Attempt(Fit(user, fold.number, "ok", n_train=len(rows))) as attempt:
             with _thread_pools(len(sys.modules)).limit(limits=1):
                 model = self._model(task, fold, cuts, None)
-            fit = replace(fit, seconds=time.process_time() - began)
-            return FittedUser(_with_what_was_learned(fit, model), model, task.reviews)
-        except FitSkipped as skipped:
-            return FittedUser(replace(fit, status="skipped", reason=str(skipped)))
-        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
-            return FittedUser(_failed(fit, error))
+            attempt.took_until_now()
+            attempt.fit = _with_what_was_learned(attempt.fit, model)
+        if model is None or not attempt.fit.predicts:
+            return FittedUser(attempt.fit)
+        return FittedUser(attempt.fit, model, task.reviews)
 
     def _fold(
         self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
@@ -194,21 +186,14 @@ class EvaluateUser:
         """Fit and predict one fold; what did not work leaves nothing but its status."""
         user = task.reviews.user
         fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
-        began = time.process_time()
-        try:
-            with self.limits.applied(user, fold.number):
-                model = self._model(task, fold, cuts, previous)
-                fit = replace(fit, seconds=time.process_time() - began)
-                predictions = self._predict(model, task, fold, cuts)
-                curves = self._curves(model, cuts.after(fold.test), task, fold)
-                fit = _with_what_was_learned(fit, model)
-        except Pruned:
-            raise
-        except FitSkipped as skipped:
-            return replace(fit, status="skipped", reason=str(skipped)), None, None
-        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
-            return _failed(fit, error), None, None
-        return fit, replace(predictions, curves=curves), model
+        with _Attempt(fit) as attempt, self.limits.applied(user, fold.number):
+            model = self._model(task, fold, cuts, previous)
+            attempt.took_until_now()
+            predictions = self._predict(model, task, fold, cuts)
+            curves = self._curves(model, cuts.after(fold.test), task, fold)
+            attempt.fit = _with_what_was_learned(attempt.fit, model)
+            return attempt.fit, replace(predictions, curves=curves), model
+        return attempt.fit, None, None
 
     def _model(
         self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
@@ -268,6 +253,32 @@ class EvaluateUser:
             weight=weight,
             p=p,
         )
+
+
+class _Attempt:
+    """Work for one fit: what a plug-in raises is recorded in the fit's status, unless `Pruned`."""
+
+    def __init__(self, fit: Fit) -> None:
+        self.fit = fit
+        self.skipped: FitSkipped | None = None
+        self._began = time.process_time()
+
+    def took_until_now(self) -> None:
+        """Record the CPU time since the beginning."""
+        self.fit = replace(self.fit, seconds=time.process_time() - self._began)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, FitSkipped):
+            self.skipped = error
+            self.fit = replace(self.fit, status="skipped", reason=str(error))
+        elif isinstance(error, Exception) and not isinstance(error, Pruned):
+            self.fit = _failed(self.fit, error)
+        else:
+            return False
+        return True
 
 
 class _Cuts:

@@ -1,5 +1,6 @@
 """Kernels of each processor: equal numbers, the widest registers, exact functions."""
 
+import ctypes
 import math
 import os
 import platform
@@ -20,9 +21,7 @@ from srs_eval.engine import machine
 from srs_eval.engine.elementary import exp_function, log_function
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
-from srs_eval.engine.kernel_writer import KernelCode
-from srs_eval.engine.machine import CompiledKernel
-from srs_eval.engine.packing import LANES, Packed, aligned
+from srs_eval.engine.packing import LANES, aligned
 from srs_eval.engine.tracing import trace
 from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.errors import ConfigError
@@ -154,38 +153,26 @@ FUNCTIONS = {
 
 
 def function(name, precision):
-    """Compile a kernel that does nothing but call a function; return it on arrays."""
+    """Compile a call of a function on one vector; return it on arrays."""
     vector = f"<{LANES} x {precision}>"
     called = "exp" if name == "exp" else "log"
     text = f"""{FUNCTIONS[name](precision)}
-define void @kernel(ptr %w, ptr %x, i64 %blocks, ptr %s, ptr %l, ptr %scratch, ptr %out) {{
-  %n = load i64, ptr %l
-  br label %head
-head:
-  %i = phi i64 [0, %0], [%next, %body]
-  %within = icmp slt i64 %i, %n
-  br i1 %within, label %body, label %end
-body:
-  %from = getelementptr {vector}, ptr %x, i64 %i
-  %to = getelementptr {vector}, ptr %out, i64 %i
-  %value = load {vector}, ptr %from
+define void @call(ptr %x, ptr %out) {{
+  %value = load {vector}, ptr %x
   %result = call {vector} @{called}.{LANES}({vector} %value)
-  store {vector} %result, ptr %to
-  %next = add i64 %i, 1
-  br label %head
-end:
+  store {vector} %result, ptr %out
   ret void
 }}
 """
-    kernel = CompiledKernel(KernelCode(text, precision, outputs=1))
+    on_vector = machine.Compiled(text).function("call", *[ctypes.c_void_p] * 2)
 
     def call(x):
-        vectors = -(-len(x) // LANES)
-        given, out = (aligned(vectors * LANES, TYPES[precision]) for _ in range(2))
+        given = aligned(-(-len(x) // LANES) * LANES, TYPES[precision])
         given[: len(x)] = x
-        counts = np.array([vectors])
-        kernel(np.zeros(1), Packed(given, counts - vectors, counts, counts), out)
-        return out[: len(x)].copy()
+        for place in range(0, len(given), LANES):
+            address = given[place:].ctypes.data
+            on_vector(address, address)
+        return given[: len(x)]
 
     return call
 

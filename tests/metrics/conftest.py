@@ -41,11 +41,12 @@ def one_user() -> Callable[..., Predictions]:
     def build(n: int = 600, cards: int = 60, curves: int = 20, seed: int = 0) -> Predictions:
         rng = np.random.default_rng(seed)
         p = rng.beta(9, 1.2, n)
-        zeros = np.zeros(n, np.int64)
+        zeros = np.zeros(curves, np.int64)
         times = np.tile([1.0, 3.0, 10.0, 40.0], (curves, 1))
         sampled = np.sort(rng.choice(n, curves, replace=False))
         strength = rng.exponential(30, curves)[:, None]
         card = rng.integers(0, cards, n)
+        curve = 0.9 ** (times / strength)
         return predicted(
             p,
             rng.random(n) < p,
@@ -54,14 +55,7 @@ def one_user() -> Callable[..., Predictions]:
             nth_review=rng.integers(2, 20, n),
             lapses=rng.integers(0, 5, n),
             train_rate=np.full(n, 0.85),
-            curves=Curves(
-                user=zeros[:curves],
-                fold=zeros[:curves],
-                row=sampled,
-                elapsed=times,
-                weight=np.full(times.shape, 0.25),
-                p=0.9 ** (times / strength),
-            ),
+            curves=Curves(zeros, zeros, sampled, times, np.full(times.shape, 0.25), curve),
         )
 
     return build

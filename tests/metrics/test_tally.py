@@ -110,14 +110,6 @@ def test_edges_are_chosen_so_that_few_predictions_are_told_apart(pairs, dtype):
     assert counted.recalled.tolist() == exact.recalled.tolist()
 
 
-@pytest.mark.parametrize("width", [1e-5, 1e-9])
-def test_cells_hold_equal_shares_however_close_predictions_are(width):
-    p = 0.9 + width * np.random.default_rng(0).random(20_000)
-    made = PredictionCells.for_predictions(tally(p, p > 0))
-    held = np.bincount(made.cell(bare_predictions(p, p > 0)), minlength=made.cells)
-    assert held.max() <= 2 * len(p) / cells.EQUAL_SHARES
-
-
 @pytest.mark.parametrize("distance", [0.5, 0.1, 1e-3, 1e-6, 1e-9])
 def test_fine_cells_are_in_order_and_narrower_towards_0_and_1_as_logarithms_need(distance):
     """No wider than two millionths, nor than 0.0002 of the distance from the nearer end."""

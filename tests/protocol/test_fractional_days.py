@@ -17,7 +17,6 @@ from timed import log_of, timed
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.cards import rows_by_card
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser
@@ -180,6 +179,10 @@ def test_an_offender_that_reads_the_pause_gains_until_it_is_left_out(protocol):
     assert len(notes) == 1
     assert "previous_answer=true" in notes[0]
     assert log_loss_of(log, ReadsThePause(), protocol())[0] < honest - 0.03
+    assert pause_warning(log)
+    assert not pause_warning(sittings(told=False))
+    unknown = replace(log, duration_ms=None)
+    assert (pause_warning(unknown), pause_table(unknown)) == ("", ())
     closed, notes = log_loss_of(log, ReadsThePause(), protocol(previous_answer=True))
     assert closed > honest - 0.005
     assert not notes
@@ -214,20 +217,6 @@ def test_a_session_ends_after_half_an_hour_without_a_question_however_long_answe
         assert [row.reviews for row in pause_table(log)] == [0, 0, int(goes_on), int(not goes_on)]
 
 
-def test_a_card_that_is_asked_for_again_at_once_is_not_new():
-    log = log_of([1, 2, 1, 1], [0] * 4, elapsed_seconds=[-1, -1, 50, 0], duration_ms=[0.0] * 4)
-    assert [row.reviews for row in pause_table(log)] == [1, 0, 0, 0]
-
-
-def test_logs_without_answer_times_have_no_table_but_the_protocol():
-    log = sittings(told=True)
-    log = replace(log, duration_ms=None)
-    assert not pause_table(log)
-    assert not pause_warning(log)
-    task = SrsBenchmarkSecs(previous_answer=True)(log, same_day=True)
-    assert (task.reviews.elapsed[task.folds[0].test] > 0).all()
-
-
 def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs, josh_log):
     log = josh_log
     exact = pd.to_datetime(pd.read_csv(real_logs / JOSH)["review_time"], format="ISO8601")
@@ -242,9 +231,3 @@ def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs, josh_log):
     assert expected == pytest.approx([2482.392201, 24.279655, 7.374775, 13.953369])
     assert sum(expected) == pytest.approx(2528)
     assert not pause_warning(log)
-
-
-def test_few_simulated_users_whose_pauses_tell_nothing_are_warned_of():
-    source = SyntheticUsers(users=30, size_scale=0.3)
-    warned = [user for user in source.users() if pause_warning(source.read(user))]
-    assert len(warned) <= 4
