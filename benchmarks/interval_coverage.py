@@ -1,8 +1,7 @@
-"""Count how often 99 % intervals hold the true mean, and write the table into docs/intervals.md.
+"""Count how often 99 % intervals hold the true mean, and print the table of docs/intervals.md.
 
-    python benchmarks/interval_coverage.py                        simulated users, printed
-    python benchmarks/interval_coverage.py RESULTS.parquet        published users as well, printed
-    python benchmarks/interval_coverage.py RESULTS.parquet --write
+    python benchmarks/interval_coverage.py                        simulated users
+    python benchmarks/interval_coverage.py RESULTS.parquet        published users as well
 
 RESULTS.parquet has a row for each model and user: the columns model, user, size and metrics.
 Users are drawn with replacement from a population; the true mean is that of all of it.
@@ -11,7 +10,6 @@ Users are drawn with replacement from a population; the true mean is that of all
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +20,6 @@ import pandas as pd
 
 from srs_eval.stats.paired import paired_mean
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "intervals.md"
 SIZES = (3, 5, 10, 20, 30, 100, 300, 1_000)
 # Model, metric: differences to FSRS-5.
 PUBLISHED = (
@@ -164,20 +161,13 @@ def _both(above: float, below: float) -> str:
 
 
 def main() -> None:
-    """Print the table, or put it into the page."""
+    """Print the table."""
     words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     words.add_argument("results", nargs="?", type=Path, help="per-user results, as parquet")
     words.add_argument("--samples", type=int, default=5_000)
-    words.add_argument("--write", action="store_true", help=f"write into {PAGE.name}")
     given = words.parse_args()
     quantities = simulated() + (published(given.results) if given.results else [])
-    text = markdown(list(rows(quantities, SIZES, given.samples)), SIZES, given.samples)
-    if not given.write:
-        sys.stdout.write(text + "\n")
-        return
-    page = PAGE.read_text(encoding="utf-8")
-    between = re.compile(r"(<!-- coverage -->\n).*?(<!-- /coverage -->)", re.S)
-    PAGE.write_text(between.sub(lambda at: f"{at[1]}{text}\n{at[2]}", page), encoding="utf-8")
+    print(markdown(list(rows(quantities, SIZES, given.samples)), SIZES, given.samples))
 
 
 if __name__ == "__main__":

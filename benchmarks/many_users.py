@@ -24,13 +24,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from parent import FOLDS, MadeUp
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.commands.compare import command as compare_command
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.evaluation.scoring import Scores
+from srs_eval.evaluation.evaluate import ReviewLog
+from srs_eval.evaluation.scoring import ScoredUser, Scores
 from srs_eval.experiment.evaluate import gathered
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.cluster_sums import ClusterSums
@@ -41,7 +40,7 @@ from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.smece import Smece
-from srs_eval.nouns import Predictions
+from srs_eval.nouns import Fit, Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import save
 from srs_eval.results.files import FITS, SCORES, SUMMARY, write_json, write_table
@@ -51,9 +50,22 @@ from srs_eval.results.summary import Summary
 from srs_eval.results.tables import scores_table
 from srs_eval.stats.resample import GROUPS, group_of
 
+FOLDS = 5
 PART = 200  # users in a part
 _FILES = (SCORES, f"{PARTS}/users/*", f"{PARTS}/fits/*")
 _QUICK = ("log_loss", "brier", "auc", "rmse_bins", "mbe", "brier_skill", "normalized_entropy")
+
+
+def made_up(user: int, panel: Panel) -> ScoredUser:
+    """Make up the result of a user who has no log."""
+    rng = np.random.default_rng(user)
+    fits = [
+        Fit(user, fold, "ok", "", 0.01, 900, 900, tuple(rng.random(21).tolist()))
+        for fold in range(FOLDS)
+    ]
+    values = tuple(rng.random(len(panel.names)).tolist())
+    log = ReviewLog(35_000, {"manual": 3}, f"{user:016x}")
+    return ScoredUser(user, tuple(fits), log, 4500, f"{user:016x}", values, None, 600)
 
 
 def widths(users: int = 50_000, resamples: int = 2_000, repeats: int = 10) -> None:
@@ -120,9 +132,7 @@ def fed(users: int) -> None:
 
 def _write_parts(kept: KeptParts, chunks: Sequence[Chunk], panel: Panel) -> None:
     """Write a part for each chunk; scores and digests differ, all else is the first chunk's."""
-    evaluate = EvaluateUser(SyntheticUsers(users=1), Average(), SrsBenchmark(), seed=1, curves=0)
-    made_up = MadeUp(evaluate, panel)
-    first = part_of([made_up(int(user), lambda: None) for user in chunks[0].users], panel)
+    first = part_of([made_up(int(user), panel) for user in chunks[0].users], panel)
     rng = np.random.default_rng(0)
     for chunk in chunks:
         size = len(chunk.users)

@@ -22,7 +22,8 @@ from tabulate import tabulate
 REPEATS = 3
 USERS = 10_000
 RESAMPLES = 1_000
-SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+# With 10,000 the panel takes less than what starting a process varies by.
+SIZES = (100_000, 1_000_000, 10_000_000)
 THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 
 

@@ -2,7 +2,8 @@
 
     python benchmarks/verdict_power.py                      simulated differences, printed
     python benchmarks/verdict_power.py RESULTS.parquet      differences of published models as well
-    python benchmarks/verdict_power.py RESULTS.parquet --write    into docs/arena/preregistration.md
+
+`publish.py power docs/arena/preregistration.md` writes what it prints into that page.
 
 RESULTS.parquet has a row for each model and user, with the columns model, user and log_loss. A
 pilot is a random sample of the population. The study has as many users as the pilot says are needed
@@ -13,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +22,6 @@ import pandas as pd
 
 from srs_eval.stats.power import Study, upper_deviation, users_needed
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "arena" / "preregistration.md"
 PILOTS = (12, 50, 200)
 WANTED = 0.8
 # True mean, in standard deviations, of simulated differences.
@@ -92,19 +90,12 @@ def markdown(results: Path | None, pilots: int) -> str:
 
 
 def main() -> None:
-    """Print the table, or put it into the page."""
+    """Print the table."""
     words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     words.add_argument("results", nargs="?", type=Path, help="per-user results, as parquet")
     words.add_argument("--pilots", type=int, default=100)
-    words.add_argument("--write", action="store_true", help=f"write into {PAGE.name}")
     given = words.parse_args()
-    text = markdown(given.results, given.pilots)
-    if not given.write:
-        sys.stdout.write(text + "\n")
-        return
-    page = PAGE.read_text(encoding="utf-8")
-    between = re.compile(r"(<!-- power -->\n).*?(<!-- /power -->)", re.S)
-    PAGE.write_text(between.sub(lambda at: f"{at[1]}{text}\n{at[2]}", page), encoding="utf-8")
+    print(markdown(given.results, given.pilots))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srs_eval.checks import (
-    check_algorithm,
-    check_deterministic,
-    check_fit_ignores_test_rows,
-    check_inputs_not_mutated,
-    check_nothing_outlives_a_fit,
-)
+from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Algorithm, Fold, MemoryModel, Reviews
@@ -56,17 +49,6 @@ def built(config: Any) -> Algorithm:
     return algorithm
 
 
-def other_ways_to_fit(name: str) -> Iterator[Algorithm]:
-    """Yield an algorithm with every value of its option `fit` but the configured one."""
-    import hydra.utils
-
-    config = config_of(name)
-    if "fit" in config and name not in PRESETS:
-        for method in hydra.utils.get_class(config["_target_"]).methods:
-            if method != config["fit"]:
-                yield built({**config, "fit": method})
-
-
 def honest(algorithm: Algorithm) -> None:
     """Expect that an algorithm passes the honesty checks, a network after two epochs.
 
@@ -77,14 +59,6 @@ def honest(algorithm: Algorithm) -> None:
         dataclasses.replace(algorithm, epochs=2) if hasattr(algorithm, "epochs") else algorithm,
         trial_task(same_day=algorithm.same_day, cards=30),
     )
-
-
-def learns_honestly(algorithm: Algorithm) -> None:
-    """Expect that a fit passes the honesty checks of fits, whatever its model is used for."""
-    check_fit_ignores_test_rows(algorithm)
-    check_deterministic(algorithm)
-    check_nothing_outlives_a_fit(algorithm)
-    check_inputs_not_mutated(algorithm)
 
 
 def fitted(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> MemoryModel:
@@ -122,10 +96,9 @@ def predicts_without_training_or_explains(algorithm: Algorithm) -> None:
             raise
 
 
-_OF_ANY_FIT = (
+PROMISES = (
+    honest,
     runs_under_public_protocols,
     survives_equal_outcomes,
     predicts_without_training_or_explains,
 )
-PROMISES = (honest, *_OF_ANY_FIT)
-PROMISES_OF_A_FIT = (learns_honestly, *_OF_ANY_FIT)

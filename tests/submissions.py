@@ -40,17 +40,17 @@ def about(**values: Any) -> Change:
     return change
 
 
+def text(file: str, content: str) -> Change:
+    """Write a file."""
+    return lambda folder: (folder / file).write_text(content, "utf-8")
+
+
 def table(change: Callable[[dict[str, Any]], object]) -> Change:
-    """Change the columns of ``results.parquet``, which are lists of values or Arrow arrays."""
+    """Change the columns of ``results.parquet``, which are lists of values."""
 
     def changed(folder: Path) -> None:
         saved = pq.read_table(folder / RESULTS)
-        columns = {
-            name: saved.column(name).combine_chunks()
-            if name.startswith("sums.")
-            else saved.column(name).to_pylist()
-            for name in saved.column_names
-        }
+        columns = {name: saved.column(name).to_pylist() for name in saved.column_names}
         change(columns)
         pq.write_table(pa.table(columns), folder / RESULTS)
 
@@ -72,15 +72,6 @@ def cell(name: str, value: Any) -> Change:
     return table(change)
 
 
-def resum(columns: dict[str, Any], begin: str, change: Callable[[Any], object]) -> None:
-    """Change sums [users, numbers] of which the name begins so."""
-    (name,) = (name for name in columns if name.startswith(f"sums.{begin}"))
-    size = columns[name].type.list_size
-    wide = columns[name].flatten().to_numpy().copy().reshape(-1, size)
-    change(wide)
-    columns[name] = pa.FixedSizeListArray.from_arrays(wide.ravel(), size)
-
-
 def without_a_user(folder: Path) -> None:
     """Leave the first user out everywhere."""
     reviews = pq.read_table(folder / RESULTS).column("reviews").to_pylist()[1:]
@@ -89,16 +80,10 @@ def without_a_user(folder: Path) -> None:
 
 
 REGISTERED = {
-    "hypothesis": "The mean beats a constant.",
-    "model": "avg",
-    "baseline": "constant",
-    "metric": "log_loss",
-    "smallest_difference": 0.00001,
-    "users": 3,
-    "data": "synthetic",
-    "protocol": "srs_benchmark",
-    "stopping_rule": "three users",
-    "direction": "not_worse",
+    **{"hypothesis": "The mean beats a constant.", "model": "avg", "baseline": "constant"},
+    **{"metric": "log_loss", "smallest_difference": 0.00001, "users": 3},
+    **{"data": "synthetic", "protocol": "srs_benchmark"},
+    **{"stopping_rule": "three users", "direction": "not_worse"},
     "options": {"data.seed": 5, "seed": 1},
 }
 

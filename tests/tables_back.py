@@ -4,39 +4,21 @@ from __future__ import annotations
 
 import html as entities
 import re
-from html.parser import HTMLParser
 
 
 def tables_of_html(page):
     """Tables by their ids."""
+    tables = {}
+    for key, section in re.findall(r'<h3 id="(\w+)"(.*?)</table>', page, re.DOTALL):
+        rows = re.findall(r"<tr.*?</tr>", section, re.DOTALL)
+        tables[key] = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
+    return {
+        key: [[from_html(cell) for cell in row] for row in rows] for key, rows in tables.items()
+    }
 
-    class Reader(HTMLParser):
-        def __init__(self):
-            super().__init__()
-            self.tables, self.cell = {}, None
 
-        def handle_starttag(self, tag, attributes):
-            if tag == "h3" and dict(attributes).get("id"):
-                self.rows = self.tables[dict(attributes)["id"]] = []
-            elif tag == "tr":
-                self.rows.append([])
-            elif tag in ("td", "th"):
-                self.cell = ""
-            elif tag == "small":
-                self.cell += " "
-
-        def handle_data(self, data):
-            if self.cell is not None:
-                self.cell += data
-
-        def handle_endtag(self, tag):
-            if tag in ("td", "th"):
-                self.rows[-1].append(self.cell)
-                self.cell = None
-
-    reader = Reader()
-    reader.feed(page)
-    return reader.tables
+def from_html(cell):
+    return entities.unescape(re.sub(r"<[^>]+>", "", cell.replace("<small>", " ")))
 
 
 def tables_of_markdown(text):

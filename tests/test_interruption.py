@@ -1,17 +1,126 @@
-"""A run that is stopped: what is said, what is kept, and going on as if nothing had happened."""
+"""Commands that share a folder, are stopped or lose it, and go on as if nothing had been."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from commands import QUIET, Done, Here, outcome_of
+from commands import QUIET, Done, Here, outcome_of, summary_of
+from filelock import FileLock
+
+from srs_eval.errors import ConfigError, TrackingError
+from srs_eval.results.kept import KeptParts
+from srs_eval.tracking.nothing import NoTracker
+
+SMALL = ("panel=quick", "data.size_scale=0.02", *QUIET)
+RUN = ["algo=avg", "data.users=2", "data.max_reviews=600", *SMALL]
+ON_POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+def used(folder: Path) -> FileLock:
+    """Return what another command holds while it uses a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / ".lock")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+SWEEP = pytest.param("sweep", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("kind", ["run", SWEEP])
+def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here: Here, kind: str) -> None:
+    words = [f"hydra.{kind}.dir=out", *(["-m"] if kind == "sweep" else [])]
+    assert here(*RUN, *words).status == 0
+    with used(here.folder / "out"):
+        before = contents(here.folder)
+        refused = here(*RUN, *words, "name=another")
+        assert refused.status == 1
+        assert "out is in use by another command" in refused.err
+        assert contents(here.folder) == before
+
+
+@pytest.mark.slow
+def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None:
+    job = here.folder / "out" / "1_avg"
+    with used(job):
+        assert here(*RUN, "-m", "hydra.sweep.dir=out", "seed=1,2,3").status == 1
+        assert {path.name for path in job.iterdir()} <= {".lock", ".hydra"}
+    assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
+
+
+@pytest.mark.parametrize("kind", ["run", SWEEP])
+def test_commands_begun_in_the_same_second_get_folders_of_their_own(here: Here, kind: str) -> None:
+    job = "0_avg" if kind == "sweep" else ""
+    words = [*RUN, f"hydra.{kind}.dir=same_${{now:%Y}}", *(["-m"] if job else [])]
+    assert here(*words).status == 0
+    (folder,) = here.folder.iterdir()
+    with used(folder):
+        before = contents(folder)
+        assert here(*words).status == 0
+        assert contents(folder) == before
+    assert summary_of(folder.with_name(f"{folder.name}_2") / job)["users"] == 2
+
+
+@pytest.mark.parametrize("moment", ["keep", "end"])
+def test_a_folder_that_goes_during_the_run_is_a_failure(
+    here: Here, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setattr(KeptParts, moment, lambda *_: shutil.rmtree(here.folder / "out"))
+    done = here(*RUN, "hydra.run.dir=out")
+    assert done.status == 1
+    assert "out: it was removed or renamed during the run" in done.err
+
+
+def test_figures_of_an_earlier_run_go_those_of_users_stay_and_a_failed_tracker_costs_no_result(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TrackingError("gone")
+
+    def results() -> dict[str, bytes]:
+        found = contents(here.folder / "out").items()
+        return {name: text for name, text in found if "job.json" not in name and "/." not in name}
+
+    theirs = here.folder / "out" / "figures" / "precious.png"
+    theirs.parent.mkdir(parents=True)
+    for file in (theirs, theirs.with_name("roc.png")):
+        file.write_bytes(b"of an earlier run or of somebody's")
+    with monkeypatch.context() as patch:
+        patch.setattr(NoTracker, "finish", fail)
+        failed = here(*RUN, "hydra.run.dir=out")
+    assert failed.status == 1
+    assert "gone\nThe results are in" in failed.err
+    assert [file.name for file in theirs.parent.iterdir()] == ["precious.png"]
+    before = results()
+    assert here(*RUN, "hydra.run.dir=out", "resume=true", "seed=7").status == 2
+    assert before == results()
+    done = here(*RUN, "hydra.run.dir=out", "resume=true")
+    assert (done.status, "2 of 2 users were done before" in done.out) == (0, True)
+    assert results() == {name: text for name, text in before.items() if "/parts/" not in name}
+
+
+def test_files_that_are_not_of_a_run_are_refused_and_stay(tmp_path: Path) -> None:
+    kept = KeptParts(tmp_path / "parts", "stamp")
+    kept.folder.mkdir()
+    (kept.folder / "mine.txt").write_text("mine", encoding="utf-8")
+    for resume in (True, False):
+        with pytest.raises(ConfigError):
+            kept.open(resume=resume, chunk=1)
+    kept.remove()
+    assert (kept.folder / "mine.txt").read_text(encoding="utf-8") == "mine"
+
 
 USERS = 5
-WORDS = [f"data.users={USERS}", "panel=quick", "data.size_scale=0.02", *QUIET, "--config-dir=own"]
+WORDS = [f"data.users={USERS}", *SMALL, "--config-dir=own"]
 # Sends the signal named in a file, if there is one, to the whole command at its fourth user.
 STOPPING = """
 import os
@@ -35,7 +144,7 @@ class Stopping:
 """
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _prepared(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     (here.folder / "stopping.py").write_text(STOPPING, encoding="utf-8")
     (here.folder / "own" / "algo").mkdir(parents=True)
@@ -44,11 +153,9 @@ def _prepared(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(here.folder)
 
 
-def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
-    """Run a command that gets a signal when some users are finished and one is under way."""
-    (folder / "stop").write_text(str(int(number)), encoding="utf-8")
+def ended(words: list[str], folder: Path | None = None) -> Done:
     done = subprocess.run(
-        [sys.executable, "-m", "srs_eval", *WORDS, *words],
+        [sys.executable, *words],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -56,11 +163,19 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
         timeout=120,
         check=False,
     )
-    (folder / "stop").unlink()
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
+    """Run a command that gets a signal when some users are finished and one is under way."""
+    (folder / "stop").write_text(str(int(number)), encoding="utf-8")
+    done = ended(["-m", "srs_eval", *WORDS, *words], folder)
+    (folder / "stop").unlink()
+    return done
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_was_stopped_can_be_continued(here: Here, number: signal.Signals) -> None:
     words = ["algo=stopping", "compute=processes", "hydra.run.dir=out"]
@@ -85,6 +200,7 @@ def test_a_run_that_was_stopped_can_be_continued(here: Here, number: signal.Sign
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_prepared")
 def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here: Here) -> None:
     words = ["-m", "algo=avg,stopping,sm2", "hydra.sweep.dir=out"]
     done = stopped(here.folder, signal.SIGINT, *words)
@@ -97,3 +213,87 @@ def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here: He
     assert done.status == 0, done.err
     assert "avg was finished before" in done.out
     assert f"3 of {USERS} users were done before" in done.out
+
+
+INTERRUPTED = "srs_eval: interrupted\n"
+BEGIN = """
+import atexit, os, signal, time, weakref
+from srs_eval.compute import stopping
+def interrupt(number=signal.SIGINT):
+    os.kill(os.getpid(), number)
+    for _ in range(10): pass
+def go_on():
+    for _ in range(1000):
+        time.sleep(0.02)
+    return 0
+class Dropping:
+    def __del__(self):
+        interrupt()
+def command():
+"""
+END = "\nstopping.run(command)\n"
+# What a command does, its exit status, and whether it is said to be interrupted.
+PROGRAMS = {
+    "in a library that is then astray": (
+        "try: interrupt()\n    except BaseException: pass\n    return None.missing",
+        130,
+    ),
+    "in a finaliser": ("Dropping(); return go_on()", 130),
+    "in a weak reference": (
+        "thing = type('Thing', (), {})()\n"
+        "    seen = weakref.ref(thing, lambda _: interrupt(signal.SIGTERM))\n"
+        "    del thing; return go_on()",
+        143,
+    ),
+    "twice at once": (
+        "Dropping()\n    try: go_on()\n    except KeyboardInterrupt:\n"
+        "        Dropping(); raise",  # at the same time: the same request
+        130,
+    ),
+    "caught": (
+        "try: interrupt(); time.sleep(1)\n    except: pass\n    stopping.check(); return 0",
+        130,
+    ),
+    "at exit": ("atexit.register(interrupt, signal.SIGTERM); return 7", 7),
+}
+STUBBORN = """
+    try:
+        print("ready", flush=True)
+        go_on()
+    finally:
+        print("cleaning", flush=True)
+        go_on()
+"""
+
+
+@ON_POSIX
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_signal_is_heard(program: str) -> None:
+    body, status = PROGRAMS[program]
+    done = ended(["-c", f"{BEGIN}    {body}{END}"])
+    assert (done.status, done.err) == (status, "" if status == 7 else INTERRUPTED)
+
+
+@ON_POSIX
+@pytest.mark.slow
+def test_a_second_signal_ends_at_once() -> None:
+    words = [sys.executable, "-c", BEGIN + STUBBORN + END]
+    with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "cleaning\n"
+        time.sleep(0.6)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert "stopped at once" in process.stderr.read()
+
+
+@ON_POSIX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_imports_is_heard(tmp_path: Path, number: signal.Signals) -> None:
+    stub = f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(60)\n"
+    (tmp_path / "hydra.py").write_text(stub, encoding="utf-8")
+    done = ended(["-m", "srs_eval", "algo=avg"], tmp_path)
+    assert (done.status, done.err) == (128 + number, INTERRUPTED)

@@ -144,17 +144,19 @@ def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("entry", "words", "more", "trials"),
+    ("entry", "words", "more", "jobs"),
     [
-        ("sweep", "algos=avg,sm2", "", ["0", "1"]),
+        ("sweep", "algos=avg,sm2", "", ["avg", "sm2"]),
         # whose first trial joins the run that was begun
-        ("search", "algo=hlr", "hydra.sweeper.n_trials=2", ["0", "1", "search"]),
+        ("search", "algo=lstm", "hydra.sweeper.n_trials=2", ["0", "1", "search"]),
     ],
 )
 def test_jobs_of_a_sweep_are_runs(
-    tmp_path: Path, entry: str, words: str, more: str, trials: list[str]
+    tmp_path: Path, entry: str, words: str, more: str, jobs: list[str]
 ) -> None:
     overrides = f"overrides={SMALL} hydra.sweep.dir={tmp_path / 'out'} {more}".strip()
     runs = mlflow_run(tmp_path, "-e", entry, "-P", words, "-P", overrides)
-    assert sorted(run.data.tags.get("trial", "search") for run in runs) == trials
+    tags = [run.data.tags for run in runs]
+    found = [tag.get("trial", tag.get("algo", "search")) for tag in tags]
+    assert sorted(found) == jobs
     assert {run.info.status for run in runs} == {"FINISHED"}

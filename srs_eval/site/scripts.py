@@ -18,7 +18,6 @@ from srs_eval.comparison.verdict import BESIDE
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.site.standings import Differences, boards_of, of_model, standings
 from srs_eval.site.view import MEANINGS, Model, View
-from srs_eval.submit.scores_check import follow_from_sums
 from srs_eval.text.plain import one_line
 
 
@@ -59,7 +58,6 @@ def _plain(content: Any) -> Any:
 
 
 def _board(shown: View) -> dict[str, Any]:
-    recomputed = follow_from_sums([*shown.verdicts])
     return {
         "n_users": shown.users,
         "times": [[when, IN_WORDS[when]] for when in shown.times],
@@ -69,7 +67,6 @@ def _board(shown: View) -> dict[str, Any]:
                 "name": name,
                 "better": verdict.better,
                 "default": name in BESIDE,
-                "recomputed": name in recomputed,
                 "means": {name: each.mean.tolist() for name, each in boards_of(verdict).items()},
             }
             for name, verdict in shown.verdicts.items()

@@ -75,15 +75,15 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
             empty = value is None and bool(gap)
             found = _Words("is empty") if empty else value
             advice = gap or "write text"
-            yield "gap" if empty else "type", key, found, advice + ", in quotes" * (not empty)
+            yield "gap" if empty else "form", key, found, advice + ", in quotes" * (not empty)
         elif not visible(value).strip():
-            yield "gap" if gap else "missing", key, _Words("is empty"), gap or "write it"
+            yield "gap" if gap else "form", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
-            yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
+            yield "form", key, value, f"at most {longest:,} characters, not {len(value):,}"
         elif value != (printable(value) if lines else cleaned(value)):
-            yield "text", key, value, "remove line breaks and control characters"
+            yield "form", key, value, "remove line breaks and control characters"
         elif TAG.search(value):
-            yield "text", key, value, "remove HTML; a space after < makes it a sign"
+            yield "form", key, value, "remove HTML; a space after < makes it a sign"
 
     return check
 
@@ -92,7 +92,7 @@ def _number(kind: type, lowest: float = 0, most: float = _LARGEST) -> Check:
     def check(key: str, value: Any) -> Iterator[Found]:
         whole = kind is int
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-            yield "type", key, value, f"write a {'whole ' * whole}number"
+            yield "form", key, value, f"write a {'whole ' * whole}number"
         elif not lowest <= value <= most:  # NaN is not
             yield "range", key, value, f"from {lowest:g} to {most:g}"
 
@@ -111,7 +111,7 @@ def _one_of(*known: str) -> Check:
     def check(key: str, value: Any) -> Iterator[Found]:
         if value not in known:
             otherwise = f"; write {', '.join(known)}"
-            yield "type", key, value, suggestion(str(value), known, otherwise=otherwise)[2:]
+            yield "form", key, value, suggestion(str(value), known, otherwise=otherwise)[2:]
 
     return check
 
@@ -119,14 +119,14 @@ def _one_of(*known: str) -> Check:
 def _matching(pattern: re.Pattern[str], advice: str) -> Check:
     def check(key: str, value: Any) -> Iterator[Found]:
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            yield "type", key, value, advice
+            yield "form", key, value, advice
 
     return check
 
 
 def _boolean(key: str, value: Any) -> Iterator[Found]:
     if not isinstance(value, bool):
-        yield "type", key, value, "write true or false"
+        yield "form", key, value, "write true or false"
 
 
 def _listed(check: Check, most: int, gap: str = "") -> Check:
@@ -134,9 +134,9 @@ def _listed(check: Check, most: int, gap: str = "") -> Check:
         if gap and not value:
             yield "gap", key, _Words("is empty"), gap
         elif not isinstance(value, list):
-            yield "type", key, value, "write a list in brackets"
+            yield "form", key, value, "write a list in brackets"
         elif len(value) > most:
-            yield "text", key, _Words(f"{len(value):,} entries"), f"at most {most:,}"
+            yield "form", key, _Words(f"{len(value):,} entries"), f"at most {most:,}"
         else:
             for number, item in enumerate(value):
                 yield from check(f"{key}[{number}]", item)
@@ -147,10 +147,10 @@ def _listed(check: Check, most: int, gap: str = "") -> Check:
 def _options(key: str, value: Any) -> Iterator[Found]:
     """Check options: a mapping of plain values, kept and shown as data."""
     if not isinstance(value, Mapping):
-        yield "type", key, value, "write KEY: VALUE"
+        yield "form", key, value, "write KEY: VALUE"
         return
     if value and not isinstance(value.get(TARGET), str):
-        yield "missing", f"{key}.{TARGET}", value.get(TARGET), "name the class, as the run has it"
+        yield "form", f"{key}.{TARGET}", value.get(TARGET), "name the class, as the run has it"
     yield from _plain(key, value)
 
 
@@ -168,7 +168,7 @@ def _plain(key: str, value: Any) -> Iterator[Found]:
         if not abs(value) <= _LARGEST:
             yield "range", key, value, f"write a number up to {_LARGEST:g}, or null"
     elif value is not None and not isinstance(value, str):
-        yield "type", key, value, "write text, numbers, true, false, null, lists and mappings"
+        yield "form", key, value, "write text, numbers, true, false, null, lists and mappings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +179,13 @@ class _Keys:
 
     def __call__(self, key: str, value: Any) -> Iterator[Found]:
         if not isinstance(value, Mapping):
-            yield "type", key, value, f"write {', '.join(f'{name}: …' for name in self.keys)}"
+            yield "form", key, value, f"write {', '.join(f'{name}: …' for name in self.keys)}"
             return
         for name in value:
             if name not in self.keys:
                 listed = f"; there are {', '.join(self.keys)}"
                 meant = suggestion(str(name), self.keys, otherwise=listed)
-                yield "unknown", _inside(key, name), _Words("no such key"), meant[2:]
+                yield "form", _inside(key, name), _Words("no such key"), meant[2:]
         for name, check in self.keys.items():
             if name in value:
                 yield from check(_inside(key, name), value[name])
@@ -194,7 +194,7 @@ class _Keys:
             elif name in GAPS:
                 yield "gap", _inside(key, name), _Words("is missing"), GAPS[name]
             else:
-                yield "missing", _inside(key, name), _Words("is missing"), "write it"
+                yield "form", _inside(key, name), _Words("is missing"), "write it"
 
 
 def _inside(key: str, name: object) -> str:
@@ -204,7 +204,7 @@ def _inside(key: str, name: object) -> str:
 def _title(key: str, value: Any) -> Iterator[Found]:
     yield from _text(_TITLE)(key, value)
     if isinstance(value, str) and value != visible(value):
-        yield "text", key, value, "remove characters that are not visible"
+        yield "form", key, value, "remove characters that are not visible"
 
 
 _NAMED = {"name": _title, "version": _text(_TITLE), "options": _options}

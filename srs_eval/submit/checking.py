@@ -26,7 +26,8 @@ from srs_eval.submit.logs_check import (
     source_of,
     version_problems,
 )
-from srs_eval.submit.problems import Kind, Problem, SubmissionError, caught, shown
+from srs_eval.submit.predictions_check import prediction_problems
+from srs_eval.submit.problems import Problem, SubmissionError, caught, shown
 from srs_eval.submit.reading import (
     Read,
     board_name,
@@ -44,7 +45,7 @@ from srs_eval.submit.record import (
     read_record,
 )
 from srs_eval.submit.registrations import registration_problems
-from srs_eval.submit.scores_check import follow_from_sums, prediction_problems, sums_problems
+from srs_eval.submit.results_table import bound_problems
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Board, Submission
 
 
@@ -92,7 +93,7 @@ def check(folders: Iterable[Path], asked: Asked | None = None) -> Checked:
             checked.problems += _withdrawn(folder, record, each)
         submissions = []
         for path in each:
-            read = opened(path, record, sums=True)
+            read = opened(path, record)
             checked.problems += read.problems
             if read.submission is not None:
                 done = checked.done.setdefault(read.submission.name, [])
@@ -124,9 +125,7 @@ def _of_one(read: Read, asked: Asked, done: list[str]) -> Iterator[Problem]:
         return
     file = submission.folder / RESULTS
     if submission.run.has_digests:
-        yield from sums_problems(file, results)
-        metrics = results.scores.names
-        done.append(f"{len(follow_from_sums(metrics))} of {len(metrics)} metrics by sums")
+        yield from bound_problems(file, results.scores)
     if (submission.folder / PREDICTIONS).exists():
         yield from prediction_problems(submission.folder, results)
         done.append("predictions")
@@ -166,9 +165,7 @@ def _honesty(submission: Submission) -> Iterator[Problem]:
     try:
         check_algorithm(algorithm)
     except CheckFailed as failed:
-        yield Problem(
-            "honesty", file, "algorithm", str(failed), "mend the algorithm, and run again"
-        )
+        yield Problem("facts", file, "algorithm", str(failed), "mend the algorithm, and run again")
 
 
 def _changed(submission: Submission) -> Iterator[Problem]:
@@ -182,7 +179,7 @@ def _changed(submission: Submission) -> Iterator[Problem]:
             was = f"{expected[:16]}…" if expected else "none"
             advice = f"{was} was accepted on {accepted.date}; restore it, or have it accepted"
             found = f"SHA-256 {digest[:16]}…" if digest else "no such file"
-            yield Problem("changed", file, "", found, advice)
+            yield Problem("facts", file, "", found, advice)
 
 
 def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[Problem]:
@@ -191,7 +188,7 @@ def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[
     for name in record.submissions:
         if name not in names:
             advice = f"restore {name}: accepted submissions stay"
-            yield Problem("missing", folder / ACCEPTED, shown(name), "no such folder", advice)
+            yield Problem("form", folder / ACCEPTED, shown(name), "no such folder", advice)
 
 
 def _of_board(board: Board, record: Record, bad: Collection[Path]) -> Iterator[Problem]:
@@ -203,7 +200,7 @@ def _of_board(board: Board, record: Record, bad: Collection[Path]) -> Iterator[P
         if submission.history and board.name != submission.history[-1].board:
             advice = f"it stays on {submission.history[-1].board}; submit under another name"
             file = submission.folder / ABOUT
-            yield Problem("changed", file, "protocol, data", shown(board.name), advice)
+            yield Problem("facts", file, "protocol, data", shown(board.name), advice)
     with_rows = [each for each in board.submissions if each.run.has_digests]
     with_rows = with_rows or list(board.submissions)  # of other projects alone, without digests
     frozen = record.boards.get(board.name)
@@ -223,9 +220,7 @@ def _of_board(board: Board, record: Record, bad: Collection[Path]) -> Iterator[P
         users, reviews = len(submission.run.rows), sum(submission.run.reviews.values())
         found = f"{users:,} users with {reviews:,} reviews"
         advice = f"the board {board.name} has {frozen.users:,} with {frozen.reviews:,}"
-        kind: Kind = "reviews" if reviews != frozen.reviews else "rows"
-        kind = "users" if users != frozen.users else kind
-        yield Problem(kind, file, "", found, f"{advice}, of digest {frozen.digest[:16]}…")
+        yield Problem("rows", file, "", found, f"{advice}, of digest {frozen.digest[:16]}…")
 
 
 def _beside(submissions: Sequence[Submission], record: Record, asked: Asked) -> Iterator[Problem]:
@@ -277,7 +272,7 @@ def _duplicates(submissions: Sequence[Submission]) -> Iterator[Problem]:
         if first is not submission:
             advice = f"{first.name} has this title: write another"
             file = submission.folder / ABOUT
-            yield Problem("repeated", file, "model", shown(submission.run.name), advice)
+            yield Problem("form", file, "model", shown(submission.run.name), advice)
         twin = files.setdefault(digest_of_file(submission.folder / RESULTS), submission)
         if twin is not submission:
             twins[submission.name] = twin
@@ -289,4 +284,4 @@ def _duplicates(submissions: Sequence[Submission]) -> Iterator[Problem]:
     for submission in submissions:
         if submission.name in twins:
             value, advice = f"the scores of {twins[submission.name].name}", "submit a model once"
-            yield Problem("duplicate", submission.folder / RESULTS, "", value, advice)
+            yield Problem("scores", submission.folder / RESULTS, "", value, advice)

@@ -42,7 +42,7 @@ def contradicted(submission: Submission, algorithm: Any) -> Iterator[Problem]:
         stated, found = submission.about[key], getattr(algorithm, key)
         if stated != found:
             advice = f"the algorithm says {found}"
-            yield Problem("honesty", submission.folder / ABOUT, key, shown(stated), advice)
+            yield Problem("facts", submission.folder / ABOUT, key, shown(stated), advice)
 
 
 def _unstarted(value: Any) -> Any:

@@ -15,14 +15,16 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
 from srs_eval.experiment.description import targets
-from srs_eval.metrics.proper import SCORES
+from srs_eval.metrics.intervals import bounds_of
+from srs_eval.metrics.proper import TrainRateSums
+from srs_eval.metrics.sketch import SketchMetric
+from srs_eval.metrics.threshold import ThresholdSums
 from srs_eval.nouns import EvaluationProtocol, Predictions, Reviews, Source, Task, User
 from srs_eval.nouns.predictions import reviews_fingerprint, rows_fingerprint
 from srs_eval.results.run import Run
-from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown, some
-from srs_eval.submit.results_table import SUMS, Results
+from srs_eval.submit.problems import Problem, SubmissionError, shown, some
+from srs_eval.submit.results_table import Results, metrics_named, problem_of_users
 from srs_eval.submit.submission import ABOUT, RESULTS, Submission
-from srs_eval.submit.sums import name_of
 from srs_eval.submit.writing import PLACES, fingerprint_of
 
 _OWN = "srs_eval"
@@ -47,6 +49,9 @@ _OPTIONS = frozenset(
 )
 # Users that differ from a submission before no more logs are read.
 _MOST_UNLIKE = 100
+# Of which metrics may be undefined though reviews were recalled and others forgotten: no prediction
+# is above a threshold, or the rate of recall in the training rows is not known.
+_MAY_BE_EMPTY = (ThresholdSums, TrainRateSums)
 # Of an option of a protocol, such as fits per user.
 _LARGEST = 10_000
 
@@ -189,7 +194,7 @@ def logs_of(
     if users > 2 * len(scored) + _MOST_UNLIKE:
         place, found = submission.folder / ABOUT, f"{users:,} users"
         advice = f"{RESULTS} has {len(scored):,}"
-        raise SubmissionError([Problem("users", place, "data.options", found, advice)])
+        raise SubmissionError([Problem("rows", place, "data.options", found, advice)])
     logs = scored_rows(source, protocol, scored)
     if not logs.fingerprint:
         place, advice = submission.folder / RESULTS, "submit a run on these logs"
@@ -206,7 +211,7 @@ def logs_problems(submission: Submission, results: Results, logs: ScoredRows) ->
         advice = f"these logs have {logs.fingerprint}; submit a run on them, or name the others"
         yield Problem("rows", about, "data.fingerprint", fingerprint, advice)
     yield from rows_problems(submission.folder / RESULTS, run, logs.rows, "the protocol scores")
-    yield from _recalled_problems(submission.folder / RESULTS, results, logs)
+    yield from _undefined_problems(submission.folder / RESULTS, results, logs)
     learned = submission.about["pretrained_on"]
     if learned is None:
         return
@@ -215,22 +220,25 @@ def logs_problems(submission: Submission, results: Results, logs: ScoredRows) ->
     if both:
         advice = "learn from other users than are scored"
         found = f"{len(both):,} of {len(run.rows):,} scored users were learned from: {some(both)}"
-        yield Problem("overlap", about, "pretrained_on.users", found, advice)
+        yield Problem("rows", about, "pretrained_on.users", found, advice)
 
 
-def _recalled_problems(file: Path, results: Results, logs: ScoredRows) -> Iterator[Problem]:
-    """Yield sums that count other recalled reviews than there are."""
-    name = name_of(SCORES)
-    if name not in results.sums:
-        return
-    given = dict(zip(results.scores.users, results.sums[name][:, 1].tolist(), strict=True))
-    wrong = [
-        user for user, recalled in logs.recalled.items() if given.get(user, recalled) != recalled
+def _undefined_problems(file: Path, results: Results, logs: ScoredRows) -> Iterator[Problem]:
+    """Yield scores that are NaN although reviews were recalled and others forgotten."""
+    scores = results.scores
+    counts = [
+        (logs.recalled.get(user, 0), logs.rows.get(user, (0, ""))[0]) for user in scores.users
     ]
-    if wrong:
-        where = f"column {SUMS}{name}, user{'s' * (len(wrong) > 1)} {some(wrong)}"
-        advice = f"the logs have {logs.recalled[wrong[0]]:,} recalled reviews"
-        yield Problem("sums", file, where, f"{given[wrong[0]]:g}", advice)
+    both = np.array([0 < recalled < reviews for recalled, reviews in counts], np.bool_)
+    known = metrics_named(scores.names)
+    for name, column in zip(scores.names, scores.values.T, strict=True):
+        metric = known.get(name)
+        if not isinstance(metric, SketchMetric) or not np.isfinite(bounds_of(metric)).any():
+            continue
+        wrong = both & np.isnan(column)
+        if wrong.any() and not any(isinstance(each, _MAY_BE_EMPTY) for each in metric.needs):
+            advice = "it is defined where reviews were recalled and forgotten"
+            yield problem_of_users("range", file, name, scores.users, wrong, column, advice)
 
 
 def rows_problems(
@@ -243,22 +251,19 @@ def rows_problems(
     missing = [user for user in rows if user not in run.rows]
     if missing:
         found = f"{len(missing):,} of {len(rows):,} users have no scores: {some(missing)}"
-        yield Problem("users", file, "column user", found, "score every user, without failed fits")
+        yield Problem("rows", file, "column user", found, "score every user, without failed fits")
     further = [user for user in run.rows if user not in rows]
     if further:
         found = f"{len(further):,} further users: {some(further)}"
-        yield Problem("users", file, "column user", found, f"{whose} {len(rows):,} users")
+        yield Problem("rows", file, "column user", found, f"{whose} {len(rows):,} users")
     both = [user for user in run.rows if user in rows]
-    kinds: tuple[tuple[Kind, Mapping[User, object]], ...] = (
-        ("reviews", run.reviews),
-        ("rows", run.rows),
-    )
-    for number, (kind, given) in enumerate(kinds):
+    columns: Mapping[str, Mapping[User, object]] = {"reviews": run.reviews, "rows": run.rows}
+    for number, (column, given) in enumerate(columns.items()):
         wrong = [user for user in both if given[user] != rows[user][number]]
         if wrong:
-            place = f"column {kind}, user{'s' * (len(wrong) > 1)} {some(wrong)}"
+            place = f"column {column}, user{'s' * (len(wrong) > 1)} {some(wrong)}"
             advice = f"{whose} {rows[wrong[0]][number]} of user {shown(wrong[0])}"
-            yield Problem(kind, file, place, shown(given[wrong[0]]), advice)
+            yield Problem("rows", file, place, shown(given[wrong[0]]), advice)
             break
 
 
@@ -275,18 +280,18 @@ def version_problems(
         facts += [("protocol", "name", protocol.name), ("protocol", "version", protocol.version)]
     elif about["protocol"]["name"].startswith(_PROTOCOLS):
         advice = f"{', '.join(_PROTOCOLS)} are protocols of srs_eval: write another"
-        yield Problem("version", place, "protocol.name", shown(about["protocol"]["name"]), advice)
+        yield Problem("facts", place, "protocol.name", shown(about["protocol"]["name"]), advice)
     simulated = SyntheticUsers(users=1).name
     if _is_simulated(options):
         facts.append(("data", "name", simulated))
     elif about["data"]["name"] == simulated:
         advice = "these users are not simulated: write another"
-        yield Problem("version", place, "data.name", simulated, advice)
+        yield Problem("facts", place, "data.name", simulated, advice)
     for group, key, found in facts:
         stated = about[group][key]
         if stated != found:
             advice = f"it is {found} in this srs_eval: run it again"
-            yield Problem("version", place, f"{group}.{key}", shown(stated), advice)
+            yield Problem("facts", place, f"{group}.{key}", shown(stated), advice)
 
 
 def build_problem(submission: Submission, error: ConfigError) -> Problem:

@@ -12,30 +12,14 @@ from srs_eval.text.console import listed
 from srs_eval.text.plain import one_line
 
 Kind = Literal[
-    "name",  # a folder or file that must not be there or not be called so
-    "link",  # a symbolic link
-    "size",  # a file that is too large to be read
-    "missing",  # a file, key, column or user
-    "unreadable",  # a damaged file
-    "unknown",  # a key or column
-    "type",  # a value of another type
+    "file",  # a file or folder that must not be there, is missing, too large or damaged
+    "form",  # a key, column or value that is missing, unknown, repeated or of another type
     "gap",  # a value that its author has to write
-    "text",  # markup, control characters, or too much text
     "range",  # a number out of bounds, NaN or infinite
-    "repeated",  # a user, a key or a run that occurs twice
-    "users",  # users that differ from those of the board
-    "reviews",  # another number of reviews
-    "rows",  # other reviews
-    "sums",  # scores that do not follow from the sums, or sums that contradict each other
-    "predictions",  # scores or sums that do not follow from the predictions
-    "version",  # another name or version of the protocol or of the data
-    "changed",  # other files than were accepted
-    "duplicate",  # the scores of another submission
-    "overlap",  # scored users that were learned from
-    "honesty",  # an algorithm that fails its checks
+    "rows",  # other users or reviews than those of the protocol, or that were learned from
+    "scores",  # scores of no predictions, of other predictions or of another submission
+    "facts",  # what contradicts the algorithm, the protocol, the scores or the record
     "code",  # code that is not run
-    "prereg",  # a verdict that does not follow from the scores
-    "rerun",  # scores that differ when run again
 ]
 _LONGEST = 80
 
@@ -83,7 +67,7 @@ def caught(file: Path, problems: Iterable[Problem]) -> Iterator[Problem]:
         yield from error.found
     except ERRORS as error:
         found = f"{type(error).__name__}: {shown(str(error))}"
-        yield Problem("unreadable", file, "", found, "write it again with srs_eval.submit")
+        yield Problem("file", file, "", found, "write it again with srs_eval.submit")
 
 
 def shown(value: object) -> str:

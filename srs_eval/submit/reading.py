@@ -15,7 +15,7 @@ from srs_eval.results.coverage import Coverage
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
 from srs_eval.submit.about import GAPS, about_problems
-from srs_eval.submit.problems import ERRORS, Kind, Problem, SubmissionError, caught, shown
+from srs_eval.submit.problems import ERRORS, Problem, SubmissionError, caught, shown
 from srs_eval.submit.record import Record, read_record
 from srs_eval.submit.results_table import LARGEST, Results, read_results
 from srs_eval.submit.submission import (
@@ -105,7 +105,7 @@ def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
     for path in folders:
         if alike[path.name.casefold()] > 1:
             found = "the name of another folder, but for upper and lower case"
-            problems.append(Problem("name", path, "", found, "rename it"))
+            problems.append(Problem("file", path, "", found, "rename it"))
     if not any(map(is_submission, folders)):
         raise ConfigError(f"{folder}: no submissions; each is a folder with {ABOUT} and {RESULTS}")
     return folders, problems
@@ -116,8 +116,8 @@ def record_beside(folder: Path) -> Record:
     return read_record(folder.resolve().parent)
 
 
-def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool = False) -> Read:
-    """Read a submission as far as its files can be read; the sums only if asked for.
+def opened(folder: Path, record: Record, like: Run | None = None) -> Read:
+    """Read a submission as far as its files can be read.
 
     If another run, `like`, scored the same reviews, both share the list of them in memory.
     """
@@ -125,13 +125,13 @@ def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool 
     if problems:
         return Read(folder, None, None, tuple(problems))
     try:
-        return _read(folder, record, like, sums=sums)
+        return _read(folder, record, like)
     except ERRORS as error:
         found, advice = f"{type(error).__name__}: {shown(str(error))}", "write it again"
-        return Read(folder, None, None, (Problem("unreadable", folder, "", found, advice),))
+        return Read(folder, None, None, (Problem("file", folder, "", found, advice),))
 
 
-def _read(folder: Path, record: Record, like: Run | None, *, sums: bool) -> Read:
+def _read(folder: Path, record: Record, like: Run | None) -> Read:
     """Read a submission that has its files."""
     about = read_yaml(folder / ABOUT)
     problems = [about] if isinstance(about, Problem) else [*about_problems(folder / ABOUT, about)]
@@ -142,11 +142,11 @@ def _read(folder: Path, record: Record, like: Run | None, *, sums: bool) -> Read
         and about.content["data"]["fingerprint"] == ""
     )
     try:
-        results, further = read_results(folder / RESULTS, sums=sums, published=published)
+        results, further = read_results(folder / RESULTS, published=published)
         problems += further
     except ConfigError as error:
         found = str(error).removeprefix(f"{folder / RESULTS}: ")
-        problems.append(Problem("unreadable", folder / RESULTS, "", found, "write it again"))
+        problems.append(Problem("file", folder / RESULTS, "", found, "write it again"))
     broken = any(problem.kind != "gap" for problem in problems)
     if isinstance(about, Problem) or results is None or broken:
         return Read(folder, None, results, tuple(problems))
@@ -244,23 +244,23 @@ def _file_problems(folder: Path) -> Iterator[Problem]:
         yield _is_link(folder)
         return
     if not folder.is_dir():
-        yield Problem("missing", folder, "", "there is no such folder", "name that of a submission")
+        yield Problem("form", folder, "", "there is no such folder", "name that of a submission")
         return
     if not NAME.fullmatch(name) or name == PREREGISTRATIONS:
         advice = "1 to 60 letters, digits, dots, underscores and hyphens, and a letter first"
-        yield Problem("name", folder, "", shown(name), advice)
+        yield Problem("file", folder, "", shown(name), advice)
     for path in sorted(folder.iterdir()):
         if path.is_symlink():
             yield _is_link(path)
         elif path.name not in SIZES or not path.is_file():
-            yield Problem("name", path, "", "no file of a submission", "remove it")
+            yield Problem("file", path, "", "no file of a submission", "remove it")
         elif (size := path.stat().st_size) > SIZES[path.name]:
             found, advice = f"{size:,} bytes", f"{SIZES[path.name]:,} at most"
-            yield Problem("size", path, "", found, advice)
+            yield Problem("file", path, "", found, advice)
     for needed in (ABOUT, RESULTS):
         if not (folder / needed).exists():
             advice = "write it with python -m srs_eval.submit"
-            yield Problem("missing", folder / needed, "", "there is no such file", advice)
+            yield Problem("form", folder / needed, "", "there is no such file", advice)
 
 
 def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) -> Iterator[Problem]:
@@ -269,22 +269,21 @@ def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) ->
     if (length := len(board_name(about))) > _LONGEST_FOLDER:
         what = f"the name of the board has {length:,} characters"
         advice = f"names and versions of both have at most {_LONGEST_FOLDER} together"
-        yield Problem("name", folder / ABOUT, "protocol, data", what, advice)
+        yield Problem("file", folder / ABOUT, "protocol, data", what, advice)
     reviews = int(scores.reviews.sum())
     users = int((scores.reviews > 0).sum())
-    counts: tuple[tuple[Kind, int], ...] = (("users", users), ("reviews", reviews))
-    for key, found in counts:
+    for key, found in (("users", users), ("reviews", reviews)):
         if about["data"][key] != found:
             advice = f"{RESULTS} has {found:,}"
-            yield Problem(key, folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)
+            yield Problem("rows", folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)
         read = (about["data"].get("read") or {}).get(key, found)
         if read < found:
             advice = f"at least the {found:,} that have scores"
-            yield Problem(key, folder / ABOUT, f"data.read.{key}", shown(read), advice)
+            yield Problem("rows", folder / ABOUT, f"data.read.{key}", shown(read), advice)
     for group in ("protocol", "data"):
         if any(scores.rows) and not about[group]["options"]:
             advice = "write them as the run has them"
-            yield Problem("missing", folder / ABOUT, f"{group}.options", "no options", advice)
+            yield Problem("form", folder / ABOUT, f"{group}.options", "no options", advice)
     if any(scores.rows) != bool(about["data"]["fingerprint"]):
         advice = "write both with srs_eval.submit; rows of other projects have neither"
         what = "a fingerprint of the data goes with digests of rows"
@@ -292,4 +291,4 @@ def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) ->
 
 
 def _is_link(path: Path) -> Problem:
-    return Problem("link", path, "", "a symbolic link", "put the file or folder itself there")
+    return Problem("file", path, "", "a symbolic link", "put the file or folder itself there")

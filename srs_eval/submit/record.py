@@ -68,14 +68,14 @@ def read_record(folder: Path) -> Record:
     """Read the record of a leaderboard; an empty one if there is none."""
     file = folder / ACCEPTED
     if file.is_symlink():
-        raise SubmissionError([Problem("link", file, "", "a symbolic link", "copy the file")])
+        raise SubmissionError([Problem("file", file, "", "a symbolic link", "copy the file")])
     if not file.exists():
         return Record()
     if not file.is_file():
-        raise SubmissionError([Problem("type", file, "", "no file", "restore the last version")])
+        raise SubmissionError([Problem("form", file, "", "no file", "restore the last version")])
     if (size := file.stat().st_size) > _LARGEST:
         found, advice = f"{size:,} bytes", f"{_LARGEST:,} at most"
-        raise SubmissionError([Problem("size", file, "", found, advice)])
+        raise SubmissionError([Problem("file", file, "", found, advice)])
     raw = file.read_bytes()
     if folder in _last and _last[folder][0] == raw:
         return _last[folder][1]
@@ -84,7 +84,7 @@ def read_record(folder: Path) -> Record:
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         found = f"{type(error).__name__}: {error}"
         advice = "restore the last version: only submit accept writes this file"
-        raise SubmissionError([Problem("unreadable", file, "", found, advice)]) from error
+        raise SubmissionError([Problem("file", file, "", found, advice)]) from error
     _last[folder] = raw, record
     return record
 

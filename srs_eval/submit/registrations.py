@@ -52,7 +52,7 @@ def registration_problems(
     for one in registrations(leaderboard, boards_of(submissions)):
         if one.prereg is None:
             file = leaderboard / PREREGISTRATIONS / one.file
-            yield Problem("prereg", file, "", one.reason, "correct it, or remove it")
+            yield Problem("facts", file, "", one.reason, "correct it, or remove it")
         else:
             by_digest[one.prereg.digest] = one
     titles = {one.prereg.model for one in by_digest.values() if one.prereg}
@@ -64,17 +64,17 @@ def registration_problems(
         if found is None or found.prereg is None:
             if each.run.name in titles:
                 advice = f"no file in {PREREGISTRATIONS} has this digest: restore it"
-                yield Problem("prereg", file, "prereg.digest", shown(stated["digest"]), advice)
+                yield Problem("facts", file, "prereg.digest", shown(stated["digest"]), advice)
             continue
         title, decision = found.prereg.model, stated["decision"]
         if each.run.name != title:
             advice = f"{found.file} is about {title}: use its title"
-            yield Problem("prereg", file, "model", shown(each.run.name), advice)
+            yield Problem("facts", file, "model", shown(each.run.name), advice)
         elif decision and found.judgement:
             judged = found.judgement.decision
             if decision.partition(",")[0] != judged:
                 advice = f"the scores say {judged}"
-                yield Problem("prereg", file, "prereg", shown(decision), advice)
+                yield Problem("facts", file, "prereg", shown(decision), advice)
 
 
 def _read(file: Path) -> Registration:

@@ -128,7 +128,7 @@ def accept(
 
 
 def _meanwhile(file: Path) -> Problem:
-    return Problem("changed", file, "", "has changed since the check began", "accept it again")
+    return Problem("facts", file, "", "has changed since the check began", "accept it again")
 
 
 _WITH = {"reported": "with", "published": "without"}
@@ -195,24 +195,24 @@ def _claims(
     if learned and sorted(learned["users"]) != sorted(known := learned_from(algorithm)):
         found = f"{len(learned['users']):,} users"
         advice = f"the weights were learned from {len(known):,} others"
-        yield Problem("rerun", file, "pretrained_on.users", found, advice)
+        yield Problem("scores", file, "pretrained_on.users", found, advice)
     for where, stated, computed in facts:
         if stated != computed:
             advice = f"run again, it is {computed}"
-            yield Problem("rerun", file, where, shown(stated), advice)
+            yield Problem("scores", file, where, shown(stated), advice)
     ended = FitCounts.of([fit for fits in fits_by_user(result) for fit in fits])
     for name in COMPARED_FITS:
         given, number = run.summary.get(name), getattr(ended, name)
         if given != number:
             place, advice = submission.folder / RESULTS, f"run again, they are {number:,}"
-            yield Problem("rerun", place, f"column {FIT}{name}", shown(given), advice)
+            yield Problem("scores", place, f"column {FIT}{name}", shown(given), advice)
 
 
 def _differences(submission: Submission, again: Run, tolerance: float) -> Iterator[Problem]:
     """Yield users and rows that differ, and the metrics whose scores do."""
     run, file = submission.run, submission.folder / RESULTS
     for name in run.scores.keys() - again.scores.keys():
-        yield Problem("rerun", file, f"column {name}", "is not computed again", "leave it out")
+        yield Problem("scores", file, f"column {name}", "is not computed again", "leave it out")
     rows = {user: (again.reviews[user], digest) for user, digest in again.rows.items()}
     yield from rows_problems(file, run, rows, "the rerun scores")
     users = [user for user in run.rows if user in again.rows]
@@ -223,4 +223,4 @@ def _differences(submission: Submission, again: Run, tolerance: float) -> Iterat
             at = int(np.flatnonzero(wrong)[0])
             where = f"column {name}, user {users[at]}"
             advice = f"run again it is {found[at]:.9g}; {wrong.sum():,} users differ"
-            yield Problem("rerun", file, where, f"{given[at]:.9g}", advice)
+            yield Problem("scores", file, where, f"{given[at]:.9g}", advice)

@@ -20,7 +20,7 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.experiment.experiment import CURVES_PER_USER
-from srs_eval.nouns import Algorithm, Fit, FloatArray, User
+from srs_eval.nouns import Algorithm, Fit, User
 from srs_eval.results.coverage import Coverage
 from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.fit_counts import FitCounts
@@ -32,7 +32,6 @@ from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
 from srs_eval.submit.submission import ABOUT, PREDICTIONS, RESULTS
-from srs_eval.submit.sums import kept_sums, name_of, sums_of_user
 from srs_eval.submit.yaml_file import read_yaml, write_yaml
 from srs_eval.text.suggestion import suggestion
 from srs_eval.tracking.run_facts import git
@@ -123,16 +122,16 @@ def require_name(folder: Path) -> None:
     """Raise an error if a submission cannot be called like this."""
     if not NAME.fullmatch(folder.name):
         advice = "1 to 60 letters, digits, dots, underscores and hyphens, and a letter first"
-        raise SubmissionError([Problem("name", folder, "", folder.name, advice)])
+        raise SubmissionError([Problem("file", folder, "", folder.name, advice)])
 
 
 def results_of(result: Result) -> Results:
-    """Return the metrics of srs_eval in a run, with sums if it has kept its predictions."""
+    """Return the metrics of srs_eval in a run, and how its fits ended."""
     scores, fits = _of_srs_eval(result.by_user), fits_by_user(result)
     ended = [asdict(FitCounts.of(each)) for each in fits]
     counts = {name: np.array([each[name] for each in ended], np.int64) for name in FIT_COUNTS}
     seconds = np.array([sum(fit.seconds for fit in each) for each in fits], np.float64)
-    return Results(scores, counts, seconds, _sums(result, scores))
+    return Results(scores, counts, seconds)
 
 
 def fingerprint_of(digests: Sequence[str]) -> str:
@@ -146,22 +145,6 @@ def _of_srs_eval(scores: Scores) -> Scores:
     known = [number for number, name in enumerate(scores.names) if name in named]
     names = tuple(scores.names[number] for number in known)
     return replace(scores, names=names, values=scores.values[:, known])
-
-
-def _sums(result: Result, scores: Scores) -> dict[str, FloatArray]:
-    """Compute the sums of each user; none if the predictions of a user were not kept."""
-    named = metrics_named(scores.names)
-    kept = kept_sums(named[name] for name in scores.names)
-    found: list[list[FloatArray] | None] = []
-    for user, rows in zip(scores.users, scores.rows, strict=True):
-        predictions = result.predicted.read(user, curves=False) if rows else None
-        if rows and predictions is None:
-            return {}
-        found.append(None if predictions is None else sums_of_user(kept, predictions))
-    first = next((each for each in found if each is not None), [])
-    empty = [np.zeros(len(sums)) for sums in first]
-    columns = zip(*(each or empty for each in found), strict=True)
-    return {name_of(sums): np.stack(of) for sums, of in zip(kept, columns, strict=True)}
 
 
 def fits_by_user(result: Result) -> list[list[Fit]]:

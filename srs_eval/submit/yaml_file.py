@@ -34,22 +34,20 @@ def read_yaml(file: Path) -> YamlFile | Problem:
     size = file.stat().st_size
     if size > LARGEST:
         found, advice = f"{size:,} bytes", f"{LARGEST:,} at most"
-        return Problem("size", file, "", found, advice)
+        return Problem("file", file, "", found, advice)
     try:
         loader = _Loader(file.read_text(encoding="utf-8"))
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
             advice = "write one KEY: VALUE a line"
-            return Problem("type", file, "", "no keys and values", advice)
+            return Problem("form", file, "", "no keys and values", advice)
         content = loader.construct_document(node)
         return YamlFile(content, dict(_lines(node, "")))
     except _Repeated as error:
-        return Problem("repeated", file, str(error), "is there twice", "leave one of them out")
+        return Problem("form", file, str(error), "is there twice", "leave one of them out")
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        return Problem(
-            "unreadable", file, "", reason, "write plain YAML in UTF-8, without &, * and !"
-        )
+        return Problem("file", file, "", reason, "write plain YAML in UTF-8, without &, * and !")
 
 
 def parsed_own(text: str) -> Mapping[str, Any]:

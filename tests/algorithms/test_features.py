@@ -9,12 +9,12 @@ from srs_eval.algorithms import history
 from srs_eval.algorithms.baselines import FlatModel
 from srs_eval.algorithms.features import act_r
 from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
-from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel, facts
+from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel
 from srs_eval.algorithms.features.dash import Dash, DashMcm
 from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import Logistic
-from srs_eval.algorithms.features.logistic_features import counted_before, features, on_same_day
+from srs_eval.algorithms.features.logistic_features import features, on_same_day
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.engine.objective import standard_errors
@@ -227,28 +227,9 @@ def test_features_of_the_regression_are_those_of_a_plain_walk(reviews):
 def test_days_end_between_what_was_the_same_day_and_what_was_not():
     past, rows = history_of(SECONDS), np.flatnonzero(SECONDS.elapsed > 0)
     own, same_day = SECONDS.elapsed[rows], SECONDS.elapsed_days[rows] == 0
-    assert same_day.any()
     np.testing.assert_array_equal(on_same_day(past, rows, own), same_day)
     assert on_same_day(past, rows, np.full(len(rows), 1e-9)).mean() > 0.99
     assert not on_same_day(past, rows, np.maximum(own, 1.0)).any()
-
-
-def test_recent_reviews_count_more_unless_said_otherwise():
-    np.testing.assert_allclose(Logistic().weights(3), [0.1, 0.1 + 0.9 / 16, 1.0])
-    np.testing.assert_allclose(Logistic(fit="reference").weights(3), Logistic().weights(3))
-    np.testing.assert_array_equal(Logistic(recency="none").weights(3), 1.0)
-
-
-def test_only_two_facts_depend_on_the_interval():
-    history = history_of(REVIEWS)
-    now = facts(history, FOLD.test, REVIEWS.elapsed[FOLD.test])
-    later = facts(history, FOLD.test, REVIEWS.elapsed[FOLD.test] * 3 + 0.1)
-    assert now.shape == (len(FOLD.test), 15)
-    assert (now[:, 0] < later[:, 0]).all()
-    np.testing.assert_array_equal(now[:, 2:], later[:, 2:])
-    known = counted_before(history, FOLD.test)
-    np.testing.assert_array_equal(now[:, 2], known.rating)
-    np.testing.assert_array_equal(now[:, 14], known.since_failure)
 
 
 @pytest.mark.parametrize("reviews", [REVIEWS, SECONDS], ids=["days", "seconds"])

@@ -9,9 +9,7 @@ from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.commands.cli import parse
-from srs_eval.commands.overrides import Configured
-from srs_eval.commands.pretrain import lessons, pretrained
+from srs_eval.commands.pretrain import lessons
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
@@ -20,8 +18,6 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 START = Lstm().start
 MODEL = RecurrentModel(LstmEquations(8), START.parameters)
-
-
 TASK = trial_task(same_day=True)
 REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train
 
@@ -66,9 +62,7 @@ def test_only_drawn_weights_depend_on_random_numbers():
     assert [Lstm(**given).pretrained for given in options] == [True, False, False]
 
 
-def test_without_training_reviews_the_fit_is_skipped_and_pretraining_refused():
-    with pytest.raises(FitSkipped):
-        fitted(Lstm(), rows=ROWS[:0])
+def test_without_training_reviews_pretraining_is_refused():
     with pytest.raises(ConfigError):
         Lstm().pretrain([(REVIEWS, ROWS[:0])], np.random.default_rng(0))
 
@@ -78,17 +72,6 @@ def test_the_users_the_start_was_learned_from_are_refused():
     task = SrsBenchmark()(source.read(2), same_day=True)
     with pytest.raises(FitSkipped):
         fitted(Lstm(), task.reviews, task.folds[0].train)
-
-
-def test_pretraining_can_be_repeated_and_read_back(tmp_path):
-    words = ["algo=lstm", "algo.weights=null", "data=synthetic", "data.users=3"]
-    words.append("data.max_reviews=600")
-    one, two = (pretrained(parse(Configured, words)).start for _ in range(2))
-    assert one == two
-    one.save(tmp_path / "start.safetensors")
-    read = Lstm(weights=tmp_path / "start.safetensors").start
-    assert read.parameters == pytest.approx(one.parameters, rel=1e-6)
-    assert [user.name for user in read.seen] == [1, 2, 3]
 
 
 @pytest.mark.nightly

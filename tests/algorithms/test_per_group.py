@@ -64,16 +64,6 @@ def test_a_group_has_the_histories_and_the_fit_it_would_have_alone():
     np.testing.assert_array_equal(model.predict(REVIEWS, rows), alone.predict(REVIEWS, rows))
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_a_log_without_groups_has_one_fit_and_says_so(group):
-    plain = replace(REVIEWS, **dict.fromkeys(GROUPS))
-    model = fitted(PerGroup(Hlr(), group=group), plain)
-    assert model.learned.fallback
-    assert "the log has no " in model.learned.note
-    whole = fitted(Hlr(), plain)
-    np.testing.assert_array_equal(model.predict(plain, FOLD.test), whole.predict(plain, FOLD.test))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "at_review"])
 def test_it_is_honest_where_there_are_groups(base):
@@ -197,9 +187,17 @@ def test_parts_have_whole_cards_and_an_equal_share_of_each_group():
 
 
 @pytest.mark.parametrize(
-    "preset", [np.zeros(len(POOLED), np.int64), np.arange(len(POOLED))], ids=["one", "tiny"]
+    ("column", "note"),
+    [
+        (np.zeros(len(POOLED), np.int64), "too few reviews of different "),
+        (np.arange(len(POOLED)), "too few reviews of different "),
+        (None, "the log has no "),
+    ],
 )
-def test_without_two_groups_to_compare_there_is_one_fit(preset):
-    model = fitted(PerGroup(Hlr()), replace(POOLED, preset=preset), ROWS)
+@pytest.mark.parametrize("group", GROUPS)
+def test_without_two_groups_to_compare_there_is_one_fit_and_it_says_so(group, column, note):
+    log = replace(POOLED, **{group: column})
+    model, whole = (fitted(algorithm, log, ROWS) for algorithm in (PerGroup(Hlr(), group), Hlr()))
     assert (model.models, model.learned.fallback) == ({}, True)
-    assert model.learned.note.startswith("too few reviews of different presets")
+    assert model.learned.note.startswith(note)
+    np.testing.assert_array_equal(model.predict(log, ROWS), whole.predict(log, ROWS))

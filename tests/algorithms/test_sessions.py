@@ -42,118 +42,81 @@ def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
     return algorithm.fit(reviews, rows, np.random.default_rng(0))
 
 
-class Plain:
-    """The features of a review, each from a list of the reviews before it."""
+def running_mean(values, first, kept):
+    mean = first
+    for value in values:
+        mean = kept * mean + (1 - kept) * value
+    return mean
 
-    def __init__(self, answers, row):
-        log, p = answers.reviews, expit(answers.z)
-        seconds = np.minimum(log.duration_ms, 120_000) / 1000
-        cards = list(dict.fromkeys(log.card.tolist()))
-        columns = {
-            "card": [cards.index(card) for card in log.card],
-            **{name: getattr(log, name) for name in ("day", "deck", "recalled", "rating")},
-            **{"days": log.elapsed_days, "later": log.elapsed_days > 0},
-            **{"predicted": log.elapsed > 0, "r": log.recalled - p, "v": p * (1 - p)},
-            "time": np.log(seconds + 0.3),
-        }
-        self.log = [{name: values[k] for name, values in columns.items()} for k in range(row + 1)]
-        self.now = self.log.pop()
-        self.now["z"] = answers.z[row]
-        self.of_card = [k for k in self.log if k["card"] == self.now["card"]]
-        self.later_of_card = [k for k in self.of_card if k["later"]]
-        self.today = [k for k in self.log if k["day"] == self.now["day"]]
-        for k in self.log:
-            before = [j for j in self.log if j["card"] == k["card"]]
-            place = next(n for n, j in enumerate(before) if j is k)
-            k["last_day"] = before[place - 1]["day"] if place else None
-        self.now["last_day"] = self.of_card[-1]["day"]
 
-    def bias(self, some, half_life=math.inf, prior=1.0):
-        weights = [0.5 ** (age / half_life) for age in range(len(some))][::-1]
-        total = sum(w * k["r"] for w, k in zip(weights, some, strict=True))
-        return total / (sum(w * k["v"] for w, k in zip(weights, some, strict=True)) + prior)
+def run_of(outcomes, outcome):
+    """Count how many of the last outcomes in a row are this one."""
+    return next((n for n, other in enumerate(outcomes[::-1]) if other != outcome), len(outcomes))
 
-    def later(self, **alike):
-        return [
-            k
-            for k in self.log
-            if k["later"] and all(k[name] == value for name, value in alike.items())
-        ]
 
-    def neighbours(self):
-        total = information = 0.0
-        for other in {k["card"] for k in self.later()} - {self.now["card"]}:
-            places = abs(other - self.now["card"])
-            if places <= 15:
-                k = self.later(card=other)[-1]
-                w = math.exp(-places / 5) * 0.5 ** ((self.now["day"] - k["day"]) / 3)
-                total, information = total + w * k["r"], information + w * k["v"]
-        return total / (information + 0.5)
+def plain_features(answers, row):
+    """The features of a review, each from the reviews before it."""
+    log, p, now = answers.reviews, expit(answers.z[:row]), row
+    cards = list(dict.fromkeys(log.card.tolist()))
+    card = np.array([cards.index(name) for name in log.card[: row + 1]])
+    day, deck, days = log.day[: row + 1], log.deck[: row + 1], log.elapsed_days[: row + 1]
+    last_day = [max(day[:k][card[:k] == card[k]], default=-1) for k in range(row + 1)]
+    recalled, rating = log.recalled[:row], log.rating[:row]
+    time = np.log(np.minimum(log.duration_ms[:row], 120_000) / 1000 + 0.3)
+    later = days[:row] > 0
+    own, today = np.flatnonzero(card[:row] == card[now]), day[:row] == day[now]
 
-    def in_a_row(self, recalled):
-        count = 0
-        for k in self.later(day=self.now["day"]):
-            count = count + 1 if k["recalled"] == recalled else 0
-        return count
+    def bias(some, half_life=math.inf, prior=1.0):
+        some = np.flatnonzero(some)
+        w = 0.5 ** (np.arange(len(some))[::-1] / half_life)
+        return w @ (recalled - p)[some] / (w @ (p * (1 - p))[some] + prior)
 
-    def mean_of_user(self, count):
-        mean = 2.0
-        for k in self.log[:count]:
-            mean = 0.966 * mean + 0.034 * k["time"]
-        return mean
+    def alike(*columns):
+        return later & np.all([np.equal(c[:row], c[now]) for c in columns], axis=0)
 
-    def mean_of_card(self):
-        mean = self.of_card[0]["time"]
-        for k in self.of_card[1:]:
-            mean = 0.7 * mean + 0.3 * k["time"]
-        return mean
-
-    def since_later(self):
-        ends = [n for n, k in enumerate(self.of_card) if k["later"]]
-        return self.of_card[(ends[-1] if ends else 0) + 1 :]
-
-    def everything(self):
-        now, last = self.now, self.of_card[-1]
-        place = next(n for n, k in enumerate(self.log) if k is last)
-        days = sorted({k["day"] for k in self.log} | {now["day"]})
-        again = sum(not k["recalled"] for k in self.today)
-        fails = sum(not k["recalled"] for k in self.since_later())
-        n, later = len(self.of_card), len(self.later_of_card)
-        interval = self.later_of_card[-1]["days"] if later else 0
-        ratio = math.log1p(now["days"]) - math.log1p(interval)
-        today = {"day": now["day"]}
-        return {
-            "bias": 1.0,
-            "slope": now["z"],
-            "recent": self.bias(self.later(), 7, 0.3),
-            **{f"recent_{h}": self.bias(self.later(), h) for h in (2, 5, 15, 50, 200)},
-            "today": self.bias(self.later(**today)),
-            "recent_all_15": self.bias([k for k in self.log if k["predicted"]], 15),
-            "deck_30": self.bias(self.later(deck=now["deck"]), 30),
-            "deck_today": self.bias(self.later(deck=now["deck"], **today)),
-            "neighbours": self.neighbours(),
-            "same_interval": self.bias(self.later(days=now["days"], **today)),
-            "same_last_day": self.bias(self.later(last_day=now["last_day"], **today)),
-            "fails": math.log1p(self.in_a_row(recalled=False)),
-            "passes": math.log1p(self.in_a_row(recalled=True)) / 2,
-            "tempo": self.log[-1]["time"] - self.mean_of_user(len(self.log)),
-            "agains": (again + 0.5) / (len(self.today) + 2) - 0.2,
-            "pause": math.log(days[-1] - days[-2]) if len(days) > 1 else 0.0,
-            "last_time": last["time"] - self.mean_of_user(place + 1),
-            "mean_time": self.mean_of_card() - 2,
-            "change_of_time": last["time"] - self.mean_of_card(),
-            "last_again": last["rating"] == 1,
-            "last_hard": last["rating"] == 2,
-            "last_easy": last["rating"] == 4,
-            "again_before_last": n > 1 and self.of_card[-2]["rating"] == 1,
-            "reviews": math.log1p(n) - 1.5,
-            "later_reviews": math.log1p(later) - 1,
-            "same_day_reviews": math.log1p(len(self.since_later())),
-            "same_day_fails": math.log1p(fails),
-            "successes": math.log1p(later) - math.log1p(fails) - math.log1p(n) / 2 - 0.25,
-            "interval": math.log1p(now["days"]) / 2 - 1,
-            "growth_of_interval": min(max(ratio, -3.0), 3.0),
-        }
+    total = information = 0.0
+    for other in set(card[:row][later]) - {card[now]}:
+        k = np.flatnonzero(later & (card[:row] == other))[-1]
+        w = math.exp(-abs(other - card[now]) / 5) * 0.5 ** ((day[now] - day[k]) / 3)
+        w *= abs(other - card[now]) <= 15
+        total, information = total + w * (recalled - p)[k], information + w * (p * (1 - p))[k]
+    last, n, known = own[-1], len(own), own[later[own]]
+    since = own[own > known[-1]] if len(known) else own[1:]
+    fails, of_day = (~recalled[since]).sum(), recalled[later & today]
+    mean_of_card = running_mean(time[own[1:]], time[own[0]], 0.7)
+    interval = days[known[-1]] if len(known) else 0
+    before = day[day < day[now]]
+    return {
+        **{"bias": 1.0, "slope": answers.z[row], "recent": bias(later, 7, 0.3)},
+        **{f"recent_{half_life}": bias(later, half_life) for half_life in (2, 5, 15, 50, 200)},
+        "today": bias(alike(day)),
+        "recent_all_15": bias(log.elapsed[:row] > 0, 15),
+        "deck_30": bias(alike(deck), 30),
+        "deck_today": bias(alike(deck, day)),
+        "neighbours": total / (information + 0.5),
+        "same_interval": bias(alike(days, day)),
+        "same_last_day": bias(alike(np.array(last_day), day)),
+        "fails": math.log1p(run_of(of_day, False)),  # noqa: FBT003
+        "passes": math.log1p(run_of(of_day, True)) / 2,  # noqa: FBT003
+        "tempo": time[-1] - running_mean(time, 2.0, 0.966),
+        "agains": ((~recalled[today]).sum() + 0.5) / (today.sum() + 2) - 0.2,
+        "pause": math.log(day[now] - before[-1]) if len(before) else 0.0,
+        "last_time": time[last] - running_mean(time[: last + 1], 2.0, 0.966),
+        "mean_time": mean_of_card - 2,
+        "change_of_time": time[last] - mean_of_card,
+        **{
+            f"last_{name}": rating[last] == k
+            for name, k in (("again", 1), ("hard", 2), ("easy", 4))
+        },
+        "again_before_last": n > 1 and rating[own[-2]] == 1,
+        "reviews": math.log1p(n) - 1.5,
+        "later_reviews": math.log1p(len(known)) - 1,
+        "same_day_reviews": math.log1p(len(since)),
+        "same_day_fails": math.log1p(fails),
+        "successes": math.log1p(len(known)) - math.log1p(fails) - math.log1p(n) / 2 - 0.25,
+        "interval": math.log1p(days[now]) / 2 - 1,
+        "growth_of_interval": np.clip(math.log1p(days[now]) - math.log1p(interval), -3.0, 3.0),
+    }
 
 
 def test_features_are_those_of_a_plain_loop(answers):
@@ -162,7 +125,7 @@ def test_features_are_those_of_a_plain_loop(answers):
     rows = np.flatnonzero(answers.later)
     assert len(rows) > 300
     for row in rows[::35]:
-        expected = Plain(answers, int(row)).everything()
+        expected = plain_features(answers, int(row))
         assert set(expected) == set(found)
         for name, value in expected.items():
             assert found[name][row] == pytest.approx(float(value), abs=1e-9), (name, row)

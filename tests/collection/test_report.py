@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,29 +24,28 @@ from srs_eval.collection.history import history
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import facts, sections, study_of
-from srs_eval.collection.section import Paste, Section
+from srs_eval.collection.section import Paste
 from srs_eval.collection.study import OTHERS, Study, difference
 from srs_eval.collection.words import log_loss
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError
-from srs_eval.nouns import Algorithm, IntArray, Reviews
+from srs_eval.nouns import Algorithm
 from srs_eval.stats.estimate import Estimate
 
 NAME = "hard <script>alert('1')</script> & words"
 HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
 EASY = Written(20, "easy words", "easy", (), 0.85)
-GoldenText = Callable[[str, str], None]
 
 
-def simulated(user: int, reviews: int | None = None) -> Reviews:
+def simulated(user, reviews=None):
     log = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1).read(user)
     return log if reviews is None else log.take(np.arange(reviews))
 
 
-def told(study: Study, found: list[Section]) -> str:
+def told(study, found):
     """Return a report as text, without the numbers that fits decide."""
 
-    def lines() -> Iterator[str]:
+    def lines():
         yield facts(study)
         for each in found:
             yield f"\n== {each.label}: {each.question}\n{each.answer}"
@@ -66,7 +62,7 @@ def told(study: Study, found: list[Section]) -> str:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def two(tmp_path_factory):
     """A collection with two presets whose simulated students differ."""
     logs = [simulated(15), simulated(16)]
     presets = [np.full(len(log), place) for place, log in enumerate(logs)]
@@ -75,12 +71,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(two: Path) -> Study:
+def study(two):
     return study_of(two, {})
 
 
 @pytest.fixture(scope="module")
-def found(study: Study) -> dict[str, Section]:
+def found(study):
     return {section.label: section for section in sections(study)}
 
 
@@ -88,9 +84,7 @@ def found(study: Study) -> dict[str, Section]:
     "case",
     ["4 reviews", "60 reviews", "few", "recalled", "off", "filtered", "no presets", "table"],
 )
-def test_a_report_says_what_its_text_says(
-    tmp_path: Path, case: str, golden_text: GoldenText
-) -> None:
+def test_a_report_says_what_its_text_says(tmp_path, case, golden_text):
     sizes = {"few": 120, "4 reviews": 4, "60 reviews": 60, "table": 60}
     log = simulated(15, sizes.get(case, 500))
     if case == "recalled":
@@ -112,9 +106,7 @@ def test_a_report_says_what_its_text_says(
 
 
 @pytest.mark.slow
-def test_the_report_on_two_presets_that_differ(
-    study: Study, found: dict[str, Section], golden_text: GoldenText
-) -> None:
+def test_the_report_on_two_presets_that_differ(study, found, golden_text):
     golden_text("collection_two", told(study, [*found.values()]))
     assert study.fitted is study.several
     lists = fitted_lists(study)
@@ -123,7 +115,6 @@ def test_the_report_on_two_presets_that_differ(
     pasted = [part.numbers for part in found["parameters"].parts if isinstance(part, Paste)]
     assert all(numbers in pasted and numbers in exported for _, numbers in lists.values())
     scored = study.scored
-    assert scored is not None
     near = np.abs(scored.p - 0.9) <= 0.025  # what is wanted of most reviews, of either preset
     said, recalled = (100 * float(each[near].mean()) for each in (scored.p, scored.recalled))
     assert f"says about {said:.1f} %, you recall {recalled:.1f} %" in found["recall"].answer
@@ -135,11 +126,8 @@ def test_the_report_on_two_presets_that_differ(
 
 
 @pytest.mark.slow
-def test_numbers_are_those_of_runs_and_of_their_comparison(
-    two: Path, study: Study, found: dict[str, Section], tmp_path: Path
-) -> None:
+def test_numbers_are_those_of_runs_and_of_their_comparison(two, study, found, tmp_path):
     (table,) = found["yours now"].parts
-    assert not isinstance(table, Paste)
     shown = {row[0]: row for row in table.texts()}
     runs = {
         "default parameters": ["algo=fsrs6", "algo.fit=default"],
@@ -169,7 +157,7 @@ def test_numbers_are_those_of_runs_and_of_their_comparison(
 
 
 @pytest.mark.slow
-def test_the_page_escapes_names_and_loads_nothing(two: Path, tmp_path: Path) -> None:
+def test_the_page_escapes_names_and_loads_nothing(two, tmp_path):
     page = tmp_path / "page.html"
     assert command([str(two), f"out={page}", "decks=*deck*"]) == 0
     html = page.read_text(encoding="utf-8")
@@ -180,7 +168,7 @@ def test_the_page_escapes_names_and_loads_nothing(two: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_presets_that_do_not_differ_need_one_list(tmp_path: Path) -> None:
+def test_presets_that_do_not_differ_need_one_list(tmp_path):
     log = simulated(15)
     preset = np.random.default_rng(0).integers(0, 2, log.card.max() + 1)[log.card]
     study = study_of(write(tmp_path / "one.anki2", [(log, preset)], (HARD, EASY)), {})
@@ -189,7 +177,7 @@ def test_presets_that_do_not_differ_need_one_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_algorithms_are_those_of_the_options(name: str) -> None:
+def test_other_algorithms_are_those_of_the_options(name):
     ours, named = OTHERS[name][0](), se.algorithm(name)
     assert type(ours) is type(named)
     assert ours == named or vars(ours) == vars(named)
@@ -198,34 +186,28 @@ def test_other_algorithms_are_those_of_the_options(name: str) -> None:
 class Fails(Algorithm):
     """Fit nothing."""
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Any:
+    def fit(self, reviews, rows, rng):
         raise FitError("never")
 
 
 @pytest.mark.slow
-def test_fits_that_fail_are_named_and_chance_is_allowed_for(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fits_that_fail_are_named_and_chance_is_allowed_for(study, monkeypatch):
     failing, every = study.evaluated("hlr", Fails()), study.others
     few = {"avg": study.evaluated("avg", Average()), "hlr": failing}
     monkeypatch.setitem(vars(study), "others", few)
     monkeypatch.setitem(vars(study), "curve", [(100, failing), study.curve[-1]])
     for section, name in ((ceiling(study), "hlr"), (history(study), "100")):
-        assert section is not None
         assert any(name in note and "failed" in note for note in section.notes)
     monkeypatch.setitem(vars(study), "others", every)
     alone = Estimate(-0.01, 0.0034, 0.0, 1000.0)  # stands out alone, but not among five
     assert 0.002 < alone.p_value < 0.01
     monkeypatch.setattr("srs_eval.collection.ceiling.difference", lambda *_: alone)
     section = ceiling(study)
-    assert section is not None
     assert "None of 5 other algorithms" in section.answer
 
 
 @pytest.mark.slow
-def test_a_person_is_compared_with_users_of_like_retention_and_size(
-    study: Study, tmp_path: Path
-) -> None:
+def test_a_person_is_compared_with_users_of_like_retention_and_size(study, tmp_path):
     size, constant = study.now.facts.reviews, log_loss(study.others["avg"])
     ours = log_loss(study.evaluated("FSRS-6", Fsrs6(fit="reference")))
     alike = [(size, constant, ours + (0.1 if n < 45 else -0.1)) for n in range(60)]

@@ -22,6 +22,7 @@ from tables_back import tables_of_html, tables_of_latex, tables_of_markdown, tab
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report import html
 from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, terminal_text, write_files
+from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
 from srs_eval.results.run import Run
 
@@ -31,6 +32,13 @@ SIGNS = {"log_loss": 1, "auc": -1, "mbe": 1, "smece": 1}
 WEIGHTS = {"users": np.ones_like, "reviews": np.asarray, "log_reviews": np.log}
 PRINTED = ("leaderboard_", "beside", "against_baseline")
 SHORT = {"not significantly different": "not significant"}
+ALIKE = ("best", "leads", "identical", "not significantly different")
+SAID = {
+    "worse": "Worse on average: ",
+    "not significantly different": "Not significantly different on average: ",
+    "identical": "The same scores: ",
+    "better": "Better on average, but not eligible for best: ",
+}
 NUMBER = r"[<>]?[-+]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?"
 
 
@@ -44,7 +52,9 @@ class Comparison:
         level = rng.uniform(0.2, 0.6, (len(users), 1)) + rng.normal(0, 0.02, len(RUNS))
         self.scores = {name: level + rng.normal(0, 0.03, size) for name in SIGNS}
         self.scores["mbe"] *= rng.choice([-1, 1], size)
-        self.scores[metric] = np.round(self.scores[metric], 2)  # some users are alike
+        self.scores[metric] = column = np.round(self.scores[metric], 2)  # some users are alike
+        if seed % 2:
+            column[:, 1], column[:, 2] = column[:, 0], column[:, 3] + 1e-6
         self.scores[metric][rng.integers(len(users)), rng.integers(len(RUNS))] = math.nan
         sizes = rng.integers(10, 9_000, len(users))
         runs = [
@@ -54,7 +64,11 @@ class Comparison:
                 rows=dict.fromkeys(users, "digest"),
                 reviews=dict(zip(users, sizes.tolist(), strict=True)),
                 scores={known: columns[:, number] for known, columns in self.scores.items()},
-                summary={"data": f"of {name}", "when": str(rng.choice(TIMES[: 1 + seed % 3]))},
+                summary={
+                    "data": f"of {name}",
+                    "when": str(rng.choice(TIMES[: 1 + seed % 3])),
+                    "sees_truth": bool(rng.random() < 0.2),
+                },
             )
             for number, name in enumerate(RUNS)
         ]
@@ -111,10 +125,7 @@ def made_up_strata(rng):
 def expected_cells(saved):
     """What cells say by the JSON, by table, row and heading: text, numbers, users with numbers."""
     cells = defaultdict(dict)
-    metric, by_users = (
-        saved["metric"],
-        [r for r in saved["leaderboard"] if r["weighting"] == "users"],
-    )
+    metric = saved["metric"]
     for row in saved["leaderboard"]:
         cells[f"leaderboard_{row['weighting']}"][row["run"]] = {
             "when": row["when"].replace("_", " "),
@@ -123,12 +134,14 @@ def expected_cells(saved):
             "to best": [row["to_best"]],
             **of_a_test(row, "to_best", "on average"),
         }
-    for row in by_users:
+    for row in (each for each in saved["leaderboard"] if each["weighting"] == "users"):
         name, others = row["run"], {"log_loss", "smece", "auc"} - {metric}
         cells["beside"][name] = {other: [row[other]] for other in others}
         cells["ranks"][name] = {"mean rank": [row["mean_rank"]]}
-        if row["place"] > 1:
-            cells[f"leaderboard_majority_{row['when']}"][name] = majority(row, "to_best")
+        if row["to_best"] is not None:
+            before = TIMES[: 1 + TIMES.index(row["when"])]
+            led = max(set(before) & set(saved["leaders"]), key=TIMES.index)
+            cells[f"leaderboard_majority_{led}"][name] = majority(row, "to_best")
         if name != saved["baseline"]:
             difference = {"difference": [row["to_baseline"]]}
             test = of_a_test(row, "to_baseline", "on average")
@@ -164,22 +177,17 @@ def of_a_test(row, to, name):
 
 def majority(row, to):
     counts = {name: row[f"{to}_users_{name}"] for name in ("better", "worse", "alike")}
+    differ = counts["better"] + counts["worse"]
     return {
         **{name: [count] for name, count in counts.items()},
-        "share": [counts["better"] / (counts["better"] + counts["worse"])],
+        "share": [counts["better"] / differ if differ else None],
         **of_a_test(row, f"{to}_users", "for most users"),
     }
 
 
-def gains(one, run):
-    """Users for whom a run is better than the baseline by most, some perhaps by the same amount."""
-    gaps = one.gaps(run)
-    return gaps, sorted((gap for gap in gaps.values() if one.sign * gap < 0), key=abs)[:-6:-1]
-
-
-def losses(one, run):
-    gaps = one.gaps(run)
-    return gaps, sorted((gap for gap in gaps.values() if one.sign * gap > 0), key=abs)[:-6:-1]
+def largest(gaps, sign):
+    """Return the differences of the users with the largest in one direction."""
+    return sorted((gap for gap in gaps.values() if sign * gap > 0), key=abs)[:-6:-1]
 
 
 def check_cell(cell, expected):
@@ -210,6 +218,31 @@ def check_number(text, value, cell):
         assert (value < float(plain)) == (text[0] == "<"), (cell, value)
     else:
         assert abs(float(plain) - value) <= 0.5 * step * (1 + 1e-6), (cell, value)
+
+
+def check_answer(interval, _, p, verdict, null):
+    """Compare the last cells of a row, which must not contradict each other as printed."""
+    if verdict not in ("best", "leads", "unknown"):
+        differs = verdict in ("better", "worse")
+        assert (p.startswith("<") or float(p) < 0.01) == differs
+        if interval != "-":
+            lo, hi = (float(bound) for bound in re.findall(NUMBER, interval))
+            assert (lo > null or hi < null) == differs
+
+
+def check_headline(verdict):
+    """Find each run in the sentence on its leader, where its verdict says."""
+    board, said = verdict.leaderboard, headline(verdict)
+    leaders = [leader for leader in board.groups if leader >= 0]
+    sentences = re.split(r"Predicted [a-z' ]+: ", said)[-len(leaders) :]
+    for leader, sentence in zip(leaders, sentences, strict=True):
+        for model in board.groups[leader]:
+            name, answer = RUNS[model], board.to_best[model].average.verdict
+            if answer in SAID:
+                assert name in sentence.partition(SAID[answer])[2].partition(". ")[0]
+            else:
+                word = "predicts best" if answer == "best" else "leads|alone"
+                assert re.match(f"{name} ({word})", sentence)
 
 
 COMPARISONS = [(seed, metric) for seed, metric in enumerate([*SIGNS] * 3) if metric != "smece"]
@@ -250,6 +283,14 @@ def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path, pag
                     short = SHORT.get(expected) if isinstance(expected, str) else None
                     said = short if name == "terminal" and short else expected
                     check_cell(found[run][heading], said)
+    for key, (_, *rows) in latex.items():
+        for row in rows if key.startswith(("leaderboard_", "against_")) else ():
+            check_answer(*row[-4:], null=50.0 if "majority" in key else 0.0)
+    bold = re.findall(r"\\textbf\{(\w+)", in_latex.partition("tab:leaderboard_reviews")[0])
+    alike = [row[0].split()[0] for row in latex["leaderboard_users"] if row[-1] in ALIKE]
+    assert bold == alike
+    assert not re.search(r"\b(nan|inf)\b", in_latex, re.IGNORECASE)
+    check_headline(one.verdict)
 
 
 def check_row(row, one, run, board):
@@ -308,9 +349,10 @@ def test_every_number_in_files_of_full_precision_is_what_its_name_says(one, tmp_
     assert (saved["users"], saved["baseline"]) == (len(one.users), RUNS[one.baseline])
     for row in saved["against_baseline"]:
         run = RUNS.index(row["run"])
-        for name, (gaps, largest) in (("gains", gains(one, run)), ("losses", losses(one, run))):
-            assert [gap for _, gap in row[name]] == pytest.approx(largest)
-            assert [gaps[user] for user, _ in row[name]] == pytest.approx(largest)
+        for name, sign in (("gains", -one.sign), ("losses", one.sign)):
+            gaps = one.gaps(run)
+            assert [gap for _, gap in row[name]] == pytest.approx(largest(gaps, sign))
+            assert [gaps[user] for user, _ in row[name]] == pytest.approx(largest(gaps, sign))
     for run, name in enumerate(RUNS):
         row = [one.superiority(run, other) for other in range(len(RUNS))]
         assert saved["superiority"][name] == pytest.approx(row)

@@ -31,16 +31,15 @@ def leaderboard_of(table, **rules):
     return leaderboards(scores, np.full(len(scores), 100), given_rules)[0]
 
 
-@pytest.mark.parametrize("name", ORACLES)
-def test_verdicts_are_those_computed_elsewhere(name):
-    factor, p, p_adjusted, interval, verdict = ORACLES[name]
-    found = leaderboard_of(TABLE).to_best[list(TABLE).index(name)]
-    assert found.average.factor == factor
-    assert found.difference.p_value == pytest.approx(p, rel=1e-7)
-    assert found.average.p_value == pytest.approx(p_adjusted, rel=1e-7)
-    assert (found.average.lo, found.average.hi) == pytest.approx(interval, rel=1e-7)
-    assert found.average.verdict == verdict
-    assert leaderboard_of(TABLE).to_best[0].average.verdict == "leads"
+def test_verdicts_are_those_computed_elsewhere():
+    board = leaderboard_of(TABLE)
+    assert board.to_best[0].average.verdict == "leads"
+    for name, (factor, p, p_adjusted, interval, verdict) in ORACLES.items():
+        found = board.to_best[list(TABLE).index(name)]
+        answer = found.average
+        assert (answer.factor, answer.verdict) == (factor, verdict)
+        numbers = found.difference.p_value, answer.p_value, answer.lo, answer.hi
+        assert numbers == pytest.approx([p, p_adjusted, *interval], rel=1e-7)
 
 
 def test_twins_and_the_order_of_columns_change_nothing():
@@ -51,15 +50,6 @@ def test_twins_and_the_order_of_columns_change_nothing():
     assert twice[3].average.verdict == "identical"
     turned = dict(reversed(TABLE.items()))
     assert dict(zip(turned, leaderboard_of(turned).to_best, strict=True)) == whole
-
-
-def test_hopeless_models_change_no_verdict_on_two_good_ones():
-    rng = np.random.default_rng(0)
-    for _ in range(10):
-        good = rng.uniform(0.2, 0.5, (15, 1)) + rng.normal([0, 0.01], 0.012, (15, 2))
-        hopeless = good[:, :1] + rng.gamma(1, [[0.5] * 10], (15, 10)) + 0.1
-        alone, crowded = leaderboard_of(good), leaderboard_of(np.hstack([good, hopeless]))
-        assert crowded.to_best[1 - alone.leaders[0]] == alone.to_best[1 - alone.leaders[0]]
 
 
 def test_worse_for_every_user_is_said_though_the_mean_says_nothing():

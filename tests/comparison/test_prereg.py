@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 import yaml
-from commands import QUIET, SMALL, Here
+from commands import QUIET, SMALL
 
 from srs_eval.commands.compare import command
-from srs_eval.comparison.judging import Judgement, judge, verdicts_of
+from srs_eval.comparison.judging import judge, verdicts_of
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.results.files import SUMMARY
-from srs_eval.results.run import Run, load_run
+from srs_eval.results.run import load_run
 from srs_eval.submit.command import command as submit
 from srs_eval.submit.reading import read_submission
 
@@ -36,10 +34,10 @@ ON = {"data_fingerprint": "e256d343"}
 
 
 @pytest.fixture
-def register(tmp_path: Path) -> Callable[..., Path]:
+def register(tmp_path):
     """Write a pre-registration."""
 
-    def write(**changed: object) -> Path:
+    def write(**changed):
         file = tmp_path / "registered" / "hypothesis.yaml"
         file.parent.mkdir(exist_ok=True)
         file.write_text(yaml.safe_dump({**REGISTERED, **changed}), encoding="utf-8")
@@ -49,10 +47,10 @@ def register(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def runs_of(make_run) -> Callable[..., list[Run]]:
+def runs_of(make_run):
     """Write a good model and a blurred one, which may have further options of its own."""
 
-    def made(*, blur: float = 1.0, label: str = "blurred", second=None, tags=None, **further):
+    def made(*, blur=1.0, label="blurred", second=None, tags=None, **further):
         first = make_run("good", tags=tags or {}, **ON)
         tags = (tags or {}) if second is None else second
         other = make_run(label, blur=blur, tags=tags, **further, **ON)
@@ -65,17 +63,17 @@ def runs_of(make_run) -> Callable[..., list[Run]]:
 
 
 @pytest.fixture
-def judged(runs_of, register) -> Callable[..., Judgement]:
+def judged(runs_of, register):
     """Judge a blurred model against a better one, registered as given."""
 
-    def found(*, blur: float = 1.0, label: str = "blurred", **changed: object) -> Judgement:
+    def found(*, blur=1.0, label="blurred", **changed):
         prereg = read_prereg(register(**changed))
         return judge(prereg, runs_of(blur=blur, label=label, tags={"prereg": prereg.digest}))
 
     return found
 
 
-def test_numbers_and_days_are_read_however_yaml_reads_them(register) -> None:
+def test_numbers_and_days_are_read_however_yaml_reads_them(register):
     found = read_prereg(register(smallest_difference="1e-3", date="2026-01-31", authors="Ada"))
     assert (found.smallest_difference, found.date, found.authors) == (0.001, "2026-01-31", ("Ada",))
 
@@ -106,7 +104,7 @@ DECISIONS = [
 ]
 
 
-def test_the_decision_follows_from_the_interval(judged, golden_text) -> None:
+def test_the_decision_follows_from_the_interval(judged, golden_text):
     said = []
     for changed, decision in DECISIONS:
         found = judged(**changed)
@@ -121,14 +119,14 @@ def test_the_decision_follows_from_the_interval(judged, golden_text) -> None:
 
 def test_an_interval_that_ends_at_the_registered_difference_keeps_and_does_not_refute(
     judged,
-) -> None:
+):
     assert judged(smallest_difference=judged().lo).decision == "kept"
     worst = {**TURNED, "direction": "not_worse"}
     at_end = judged(**{**worst, "smallest_difference": -judged(**worst).hi})
     assert at_end.decision == "undecided"
 
 
-def test_models_with_the_same_predictions_are_equivalent_and_not_better(judged) -> None:
+def test_models_with_the_same_predictions_are_equivalent_and_not_better(judged):
     for direction, decision in (("better", "refuted"), ("equivalent", "kept")):
         found = judged(blur=0.0, baseline="alike", label="alike", direction=direction)
         assert (found.decision, found.advantage.mean) == (decision, 0.0)
@@ -151,7 +149,7 @@ NOT_FIXED = [
 ]
 
 
-def test_data_are_fixed_by_their_seed_place_or_digest_alone(register) -> None:
+def test_data_are_fixed_by_their_seed_place_or_digest_alone(register):
     for registered in (*FIXED, *NOT_FIXED):
         found = read_prereg(register(**{"fingerprint": None, **registered}))
         assert found.fixes_data == (registered in FIXED), registered
@@ -161,9 +159,7 @@ def test_data_are_fixed_by_their_seed_place_or_digest_alone(register) -> None:
     ("time", "is_before"),
     [("01-30T23:59:59", True), ("01-31T00:00:00", False), ("01-31T23:59:59", False)],
 )
-def test_a_run_may_be_made_on_the_day_of_its_registration(
-    runs_of, register, time, is_before
-) -> None:
+def test_a_run_may_be_made_on_the_day_of_its_registration(runs_of, register, time, is_before):
     prereg = read_prereg(register(date="2026-01-31"))
     runs = runs_of(tags={"prereg": prereg.digest})
     moment = datetime.fromisoformat(f"2026-{time}+00:00").timestamp()
@@ -173,7 +169,7 @@ def test_a_run_may_be_made_on_the_day_of_its_registration(
     assert all("run on 2026-01-30, before 2026-01-31" in line for line in found)
 
 
-def test_a_file_changed_after_the_runs_and_runs_without_it_are_seen(runs_of, register) -> None:
+def test_a_file_changed_after_the_runs_and_runs_without_it_are_seen(runs_of, register):
     before = read_prereg(register()).digest
     runs = runs_of(second={}, tags={"prereg": before})
     found = judge(read_prereg(register(smallest_difference=0.001)), runs)
@@ -182,11 +178,11 @@ def test_a_file_changed_after_the_runs_and_runs_without_it_are_seen(runs_of, reg
     assert judge(read_prereg(other_way), runs).in_short == "refuted, 1 deviation"
 
 
-def test_runs_on_other_reviews_count_by_their_common_users(runs_of, register) -> None:
+def test_runs_on_other_reviews_count_by_their_common_users(runs_of, register):
     assert judge(read_prereg(register()), runs_of(other_reviews=(3, 4))).users == 10
 
 
-def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(runs_of, register) -> None:
+def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(runs_of, register):
     file = register()
     runs = runs_of(tags={"prereg": read_prereg(file).digest})
     for run in runs:
@@ -201,8 +197,8 @@ def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(runs_of, 
 
 
 def test_compare_checks_a_file_and_then_judges_by_it(
-    runs_of, register, here: Here, capsys, page_without_images
-) -> None:
+    runs_of, register, here, capsys, page_without_images
+):
     word = f"prereg={register()}"
     assert command([word]) == 0
     folders = [str(run.place) for run in runs_of()]
@@ -215,8 +211,8 @@ def test_compare_checks_a_file_and_then_judges_by_it(
 
 
 def test_runs_have_the_digest_and_are_judged_compared_submitted_and_resumed_by_it(
-    register, here: Here, capsys, page_without_images
-) -> None:
+    register, here, capsys, page_without_images
+):
     about = {
         **{"model": "avg", "baseline": "constant", "data": "synthetic", "users": 2},
         **{"direction": "equivalent", "smallest_difference": 9, "fingerprint": None},

@@ -98,12 +98,14 @@ def test_a_file_is_recognised_by_what_is_in_it(tmp_path, make_run):
     assert first.values("log_loss", [1, 2]).tolist() == [0.3, 0.5]
 
 
-def test_of_a_folder_tables_are_read_before_lines_of_the_same_model(tmp_path):
-    write_lines(tmp_path / "x.jsonl", {1: 10}, [0.3])
-    columns = {"model": ["x"], "user": [1], "size": [10], "log_loss": [0.2]}
-    pd.DataFrame(columns).to_parquet(tmp_path / "z.parquet")
-    (run,) = read_published(tmp_path)
-    assert run.values("log_loss", [1]).tolist() == [0.2]
+def test_of_a_folder_tables_are_read_first_and_can_say_when_models_predict(tmp_path):
+    write_lines(tmp_path / "a.jsonl", {1: 10}, [0.3])
+    columns = {"model": ["a", "a", "b"], "user": [1, 2, 1], "size": 5, "log_loss": 0.2}
+    table = pd.DataFrame(columns | {"when": ["ahead", "ahead", "day_before"]})
+    table.to_parquet(tmp_path / "z.parquet")
+    found = {run.name: run for run in read_published(tmp_path)}
+    assert found["a"].values("log_loss", [1]).tolist() == [0.2]
+    assert (found["a"].when, found["b"].when) == ("previous_review", "day_before")
 
 
 def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
@@ -133,14 +135,6 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
 def test_published_models_predict_when_that_is_known_or_stated(tmp_path, model, stated, when):
     lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], **stated)
     assert [run.when for run in read_published(lines)] == [when]
-
-
-def test_published_tables_can_say_when_models_predict(tmp_path):
-    columns = {"model": ["a", "a", "b"], "user": [1, 2, 1], "size": 5, "log_loss": 0.3}
-    table = pd.DataFrame(columns | {"when": ["ahead", "ahead", "day_before"]})
-    table.to_parquet(tmp_path / "others.parquet")
-    found = {run.name: run.when for run in read_published(tmp_path)}
-    assert found == {"a": "previous_review", "b": "day_before"}
 
 
 def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,9 @@ from commands import Here
 from object_store import object_store
 
 from srs_eval.algorithms.baselines import Constant
+from srs_eval.compute.processes import Processes
 from srs_eval.compute.ray import Ray, _code, _evaluate, _require_token
+from srs_eval.compute.serial import Serial
 from srs_eval.cpu import VARIABLE
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, SrsEvalError
@@ -86,16 +89,17 @@ def test_items_that_end_their_process_hang_or_find_a_full_disk_cost_no_other(
             compute = Ray(cluster.address, retries=retries)
             return list(compute.map(work, items, on_crash=of, tick=time.time))
 
-        dying = found(work.KillsItsWorker((3,)), range(6))
+        dying = found(partial(work.kills_its_worker, (3,)), range(6))
         assert [each[0] for each in dying if isinstance(each, tuple)] == [3]
         assert sorted(each for each in dying if isinstance(each, int)) == [0, 1, 2, 4, 5]
-        hung = found(work.HangsAt("b", patience=5), ["a", "b"], retries=0)
+        hung = found(work.hangs_at("b", patience=5), ["a", "b"], retries=0)
         assert sorted(each[0] for each in hung) == ["a", "b"]
         monkeypatch.setattr("srs_eval.compute.ray.common_level", lambda: "x86-64-v3")
-        assert found(work.ReadsEnvironment(VARIABLE), [1, 2]) == ["x86-64-v3"] * 2
-        assert sorted(found(work.FullDisk((2,), str(tmp_path)), range(4))) == [0, 1, 2, 3]
+        assert found(work.reads_environment, [VARIABLE] * 2) == ["x86-64-v3"] * 2
+        full_once = partial(work.full_disk, (2,), pardons=str(tmp_path))
+        assert sorted(found(full_once, range(4))) == [0, 1, 2, 3]
         with pytest.raises(OSError, match=platform.node()) as full:
-            found(work.FullDisk((2,)), range(4))
+            found(partial(work.full_disk, (2,)), range(4))
         assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
         source = SyntheticUsers(users=3, size_scale=0.02, max_reviews=600)
         slow = Experiment(SleepsAt(users=(2,)), source, SrsBenchmark(), full_panel())
@@ -105,7 +109,7 @@ def test_items_that_end_their_process_hang_or_find_a_full_disk_cost_no_other(
         assert "fit_timeout=3" in failed[0].reason
         monkeypatch.setattr("srs_eval.compute.ray._check_machines", lambda ray: "other code")
         with pytest.raises(SrsEvalError, match=platform.node()):
-            found(work.Doubles(), [1])
+            found(work.doubles, [1])
         ray.shutdown()
 
 
@@ -163,33 +167,22 @@ def test_work_is_done_in_the_folder_by_the_same_code_and_errors_name_the_machine
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
-    assert _evaluate(work.Doubles(), 1, str(tmp_path / "there"), _code())[:2] == (1, "11")
+    assert _evaluate(work.doubles, 1, str(tmp_path / "there"), _code())[:2] == (1, "11")
     assert Path.cwd() == tmp_path / "there"
     with pytest.raises(OSError, match=platform.node()) as full:
-        _evaluate(work.FullDisk((2,)), 2, "nowhere", _code())
+        _evaluate(partial(work.full_disk, (2,)), 2, "nowhere", _code())
     assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
     with pytest.raises(SrsEvalError, match=platform.node()):
-        _evaluate(work.Doubles(), 1, str(tmp_path), "other code")
+        _evaluate(work.doubles, 1, str(tmp_path), "other code")
 
 
-@pytest.mark.parametrize("wrong", [{"retries": -1}, {"cpus": -1}, {"chunk": 0}])
-def test_options_that_cannot_be_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ConfigError):
-        Ray(**wrong)
-
-
-class NeverStarts:
-    """Ray on a machine where it cannot start."""
-
-    is_initialized = staticmethod(lambda: False)
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-        self.asked: list[tuple[str, str]] = []
-
-    def init(self, address: str, **options: Any) -> None:
-        self.asked.append((address, os.environ.get("RAY_AUTH_MODE", "")))
-        raise self.error
+def test_options_that_cannot_be_are_refused() -> None:
+    for kind, options in (
+        *((Processes, {"workers": 0}), (Processes, {"workers": -1}), (Processes, {"chunk": 0})),
+        *((Ray, {"retries": -1}), (Ray, {"cpus": -1}), (Ray, {"chunk": 0}), (Serial, {"chunk": 0})),
+    ):
+        with pytest.raises(ConfigError):
+            kind(**options)
 
 
 @pytest.mark.parametrize(
@@ -203,14 +196,21 @@ def test_a_cluster_that_does_not_start_is_told_in_a_line(
     address: str | None, asked: tuple[str, str], named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    ray = NeverStarts(Exception("The node timed out\nduring startup"))
-    monkeypatch.setitem(sys.modules, "ray", ray)
     required: list[str] = []
+    begun: list[tuple[str, str]] = []
+    failure = Exception("The node timed out\nduring startup")  # as Ray raises it
+
+    def init(address: str, **options: Any) -> None:
+        begun.append((address, os.environ.get("RAY_AUTH_MODE", "")))
+        raise failure
+
+    ray: Any = SimpleNamespace(is_initialized=lambda: False, init=init)
+    monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr("srs_eval.compute.ray._require_token", lambda: required.append("token"))
     with pytest.raises(SrsEvalError, match=named) as raised:
-        list(Ray(address).map(work.Doubles(), [1], on_crash=of, tick=time.time))
+        list(Ray(address).map(work.doubles, [1], on_crash=of, tick=time.time))
     assert "during" not in str(raised.value)
-    assert ray.asked == [asked]
+    assert begun == [asked]
     assert required == ([] if address else ["token"])
 
 

@@ -1,89 +1,69 @@
-"""Work that worker processes can import quickly."""
+"""Work that worker processes can import quickly: functions of an item and a tick."""
 
 import errno
 import os
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 
-@dataclass(frozen=True)
-class Doubles:
+def doubles(user, tick=lambda: None):
     """Return each user's name twice."""
-
-    def __call__(self, user, tick=lambda: None):
-        tick()
-        return (user, str(user) * 2, os.getpid())
+    tick()
+    return user, str(user) * 2, os.getpid()
 
 
-@dataclass(frozen=True)
-class ReadsEnvironment:
-    """Return a variable of the environment it finds."""
-
-    name: str
-
-    def __call__(self, user, tick=lambda: None):
-        return os.environ.get(self.name)
+def reads_environment(user, tick=None):
+    """Return the variable of the environment that an item names."""
+    return os.environ.get(user)
 
 
-@dataclass(frozen=True)
-class Raises:
+def raises_at(bad, user, tick=None):
     """Fail for one user as only a fault of the program can."""
-
-    user: object
-
-    def __call__(self, user, tick=lambda: None):
-        if user == self.user:
-            raise LookupError(f"fault at {user}")
-        return user
+    if user == bad:
+        raise LookupError(f"fault at {user}")
+    return user
 
 
-@dataclass(frozen=True)
-class KillsItsWorker:
-    """End the process that works on certain users, the way an out-of-memory killer does.
-
-    `pardons` is a folder in which a user's death is noted: with it each dies once only.
-    """
-
-    users: tuple
-    pardons: str = ""
-
-    def __call__(self, user, tick=lambda: None):
-        if user in self.users and not self._pardoned(user):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return user
-
-    def _pardoned(self, user):
-        note = Path(self.pardons, str(user))
-        if not self.pardons or note.exists():
-            return bool(self.pardons)
-        note.touch()
+def _at(users, pardons, user):
+    """Whether it is the turn of a user to fail, who does once only with a folder of notes."""
+    note = Path(pardons, str(user))
+    if user not in users or (pardons and note.exists()):
         return False
+    if pardons:
+        note.touch()
+    return True
 
 
-@dataclass(frozen=True)
-class FullDisk(KillsItsWorker):
+def kills_its_worker(users, user, tick=None, pardons=""):
+    """End the process that works on certain users, the way an out-of-memory killer does."""
+    if _at(users, pardons, user):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return user
+
+
+def full_disk(users, user, tick=None, pardons=""):
     """Fail for certain users as a disk that is full does."""
-
-    def __call__(self, user, tick=lambda: None):
-        if user in self.users and not self._pardoned(user):
-            raise OSError(errno.ENOSPC, "No space left on device", "part")
-        return user
+    if _at(users, pardons, user):
+        raise OSError(errno.ENOSPC, "No space left on device", "part")
+    return user
 
 
-@dataclass(frozen=True)
-class DiesWhileSending:
+def dies_while_sending(bad, user, tick=None):
     """Return far more than a pipe holds, and be killed a moment later."""
+    if user != bad:
+        return b""
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(10_000_000)
 
-    user: object
 
-    def __call__(self, user, tick=lambda: None):
-        if user != self.user:
-            return b""
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
-        return bytes(10_000_000)
+def shows_steps(user, tick):
+    """Show steps to the parent, which may end the work."""
+    for step in ((), *((n, (user, os.getpid())) for n in (1, 2, 3)), ()):
+        tick(*step)
+    return user, os.getpid()
 
 
 class Demanding(Exception):
@@ -91,12 +71,14 @@ class Demanding(Exception):
         super().__init__(f"{code}: {why}")
 
 
-@dataclass(frozen=True)
-class RaisesDemanding:
+def raises_demanding(user, tick=None):
     """Fail by an exception that cannot be sent to another process."""
+    raise Demanding(7, "seven")
 
-    def __call__(self, user, tick=lambda: None):
-        raise Demanding(7, "seven")
+
+def returns_unsendable(user, tick=None):
+    """Return what cannot be sent to another process."""
+    return lambda: user
 
 
 def _unreadable():
@@ -109,26 +91,15 @@ class CannotBeRead:
     def __reduce__(self):
         return _unreadable, ()
 
-    def __call__(self, user, tick=lambda: None):
-        return user
+
+def _hangs(bad, user, tick=None):
+    if user == bad:
+        time.sleep(600)
+    return user
 
 
-@dataclass(frozen=True)
-class ReturnsUnsendable:
-    """Return what cannot be sent to another process."""
-
-    def __call__(self, user, tick=lambda: None):
-        return lambda: user
-
-
-@dataclass(frozen=True)
-class HangsAt:
+def hangs_at(user, patience):
     """Run on for ever at one user."""
-
-    user: object
-    patience: float
-
-    def __call__(self, user, tick=lambda: None):
-        if user == self.user:
-            time.sleep(600)
-        return user
+    work = partial(_hangs, user)
+    work.patience = patience
+    return work

@@ -1,30 +1,39 @@
-"""How jobs end, and what ends an evaluation early."""
+"""What runs and sweeps say, how their jobs end, and where their parts are."""
 
 from __future__ import annotations
 
 import json
-import math
+import re
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
+import offenders
+import pyarrow.parquet as pq
 import pytest
+from commands import QUIET, SMALL, Here
+from object_store import object_store
+from same import assert_same
+from saved import result_from
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.errors import (
     ConfigError,
-    FailedAlikeError,
     Pruned,
     ShardsMissingError,
     SrsEvalError,
 )
+from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
+from srs_eval.experiment import jobs
 from srs_eval.experiment.attempt import Work, attempt
-from srs_eval.experiment.failures import FailingAlike
-from srs_eval.experiment.watching import RunningMeans, step_callback
-from srs_eval.metrics.panel import default_panel
-from srs_eval.nouns import Fit, Predictions
+from srs_eval.experiment.jobs import JobOutcome
+from srs_eval.experiment.report import result_text
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.nouns import Fit
+from srs_eval.place import Place
+from srs_eval.results import Result, load
+from srs_eval.results.fit_counts import failures_in_words, reason_of
 
 RAISED: dict[str, BaseException] = {
     "pruned": Pruned("others were better"),
@@ -73,69 +82,186 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
     golden_text("jobs_ended", text)
 
 
-def failed(user: int, reason: str = "fold 0: row 7 is empty") -> list[Fit]:
-    return [Fit(user, 0, "failed", f"user {user}, {reason}"), Fit(user, -1, "failed", "a log")]
-
-
-def test_an_evaluation_stops_where_the_first_three_users_fail_alike_and_others_are_left() -> None:
-    def is_stopped(users: int, *fits: list[Fit], end: bool = False) -> bool:
-        failing = FailingAlike(users)
-        for each in fits:
-            try:
-                failing.add(each)
-            except FailedAlikeError:
-                return True
-            if end:
-                failing.end()
-        return False
-
-    three = [failed(user) for user in (1, 2, 3)]
-    assert is_stopped(4, *three)
-    assert not is_stopped(3, *three)
-    assert not is_stopped(4, *three[:2])
-    assert not is_stopped(4, *three[:2], three[0])
-    assert not is_stopped(4, *three[:2], failed(3, "fold 0: it diverged"), failed(4))
-    assert not is_stopped(4, *three, end=True)
-
-
-def test_means_of_the_first_users_are_reported_in_order_however_they_end() -> None:
-    told: list[tuple[int, float]] = []
-    watch: Any = SimpleNamespace(
-        metric="log_loss", report=lambda step, value: told.append((step, value))
-    )
-    chunks: Any = [SimpleNamespace(users=users) for users in (("a", "b"), ("c",), ("d", "e"))]
-    means = RunningMeans.of(watch, chunks)
-    assert means is not None
-    assert means.metric == "log_loss"
-    means.add(("c",), (6.0,))
-    means.add(("d", "e"), (math.nan, 1.0))
-    assert told == []
-    means.add(("a", "b"), (math.nan, 2.0))
-    assert told == [(2, 2.0), (3, 4.0), (4, 4.0), (5, 3.0)]
-    assert RunningMeans.of(None, chunks) is None
-    watch.report = None
-    assert RunningMeans.of(watch, chunks) is None
-
-
-@pytest.mark.parametrize(
-    ("has_steps", "users", "folds", "reports"),
-    [(True, 1, 1, True), (False, 1, 1, False), (True, 2, 1, False), (True, 1, 2, False)],
+SIMULATED = (
+    *("data.users=2", "data.size_scale=0.02", "data.max_reviews=400", "data.version=1"),
+    *("panel=quick", "tracking=none", "figures=false", "curves_per_user=0"),
 )
-def test_steps_are_reported_of_the_only_fit_there_is(
-    *, has_steps: bool, users: int, folds: int, reports: bool
+CSV = ("data=csv", "data.columns.user=user", *SIMULATED[4:])
+ROWS = "card,user,rating,time\n" + "".join(
+    f"{n % 3},{user},{3 - 2 * (n % 7 == 0)},{1614600000 + 86400 * n}\n"
+    for user in ("ann", "ben")
+    for n in range(40)
+)
+COMMANDS = {
+    "runs_told": (
+        "algo=avg hydra.run.dir=one",
+        "algo=moving_avg hydra.run.dir=two baseline=one",
+        "algo=avg hydra.run.dir=one resume=true",
+        "algo=avg hydra.run.dir=one resume=true seed=3",
+        "algo=avg data.path=bad.csv hydra.run.dir=bad",
+        "algo=fsrs6 algo.fit=default data.path=good.csv protocol=srs_benchmark_secs",
+    ),
+    "sweeps_told": (
+        "-m algo=avg,moving_avg,avg hydra.sweep.dir=many",
+        "-m algo=avg data.path=good.csv,bad.csv,none.csv,bad.csv hydra.sweep.dir=logs",
+        "-m algo=avg data.path=few.csv hydra.sweep.dir=skipped",
+    ),
+}
+
+
+def ended(folder: Path) -> str:
+    lines = []
+    for file in sorted(folder.rglob("job.json")):
+        content = json.loads(file.read_text("utf-8"))
+        del content["seconds"]
+        lines.append(f"{file.relative_to(folder).as_posix()}: {json.dumps(content)}\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_said_of_runs_and_sweeps(
+    here: Here, golden_text: Callable[[str, str], None], name: str
 ) -> None:
-    kind = type("InSteps", (Average,), {"fit_in_steps": Average.fit}) if has_steps else Average
-    protocol = SimpleNamespace(folds=folds)
-    experiment: Any = SimpleNamespace(algorithm=kind(), panel=default_panel(), protocol=protocol)
-    told: list[tuple[int, float]] = []
-    watch: Any = SimpleNamespace(metric="auc", report=lambda *step: told.append(step))
-    on_step = step_callback(watch, experiment, users)
-    assert (on_step is not None) == reports
-    if on_step is not None:
-        rows = np.arange(4)
-        p, recalled = np.array([0.9, 0.4, 0.6, 0.5]), rows != 3
-        on_step(7, Predictions(("ann",), rows * 0, rows * 0, rows, rows, p=p, recalled=recalled))
-        assert told == [(7, 2 / 3)]
-    watch.report = None
-    assert step_callback(watch, experiment, users) is None
-    assert step_callback(None, experiment, users) is None
+    (here.folder / "good.csv").write_text(ROWS)
+    (here.folder / "bad.csv").write_text(ROWS.replace("ben,3", "ben,9"))
+    (here.folder / "few.csv").write_text(ROWS[:100].rpartition("\n")[0])
+    text = ""
+    for number, command in enumerate(COMMANDS[name]):
+        place = () if "hydra" in command else (f"hydra.run.dir={number}",)
+        done = here(*(CSV if "csv" in command else SIMULATED), *command.split(), *place)
+        out = re.sub(r"(runs on .*?)\n\n.*\n(results )", r"\1 …\n\n\2", done.out, flags=re.DOTALL)
+        text += f"$ {command}\nexit status {done.status}\n{out}{done.err}\n"
+    golden_text(name, re.sub(r"\b\d+\.\d s\b", "TIME", text + ended(here.folder)))
+
+
+PANEL = Panel([LogLoss()])
+NO = Fit(2, -1, "failed", "no")
+FITS = {
+    "each status once": [
+        *(Fit(1, fold, status) for fold, status in enumerate(["ok", "fallback", "failed"])),
+        Fit(2, -1, "skipped"),
+    ],
+    "the worst first, and each reason once": [
+        Fit(3, 0, "ok", "did not converge"),
+        *(Fit(1, fold, "fallback", "no second reviews") for fold in range(4)),
+        Fit(4, -1, "skipped", "user 4: only 3 of 9 reviews"),
+        *(Fit(2, fold, "failed", f"user 2, fold {fold}: it diverged") for fold in (1, 3)),
+    ],
+    "some of many reasons": [
+        Fit(user, -1, "failed", f"user {user}: row {user}") for user in range(9)
+    ],
+    "a log that could not be read": [*(Fit(1, fold, "ok") for fold in range(5)), NO],
+    "no log that could be read": [NO],
+    "a failed fit": [Fit(1, 0, "ok"), Fit(1, 1, "failed", "no")],
+    "failed fits, and users without a fit": [
+        Fit(1, 0, "failed", "no"),
+        *(Fit(user, -1, "failed", "x") for user in (2, 3)),
+    ],
+}
+TABLE = "log.csv, user ann: time: row 3 is empty"
+PACKAGE = "logs/ann.colpkg: there are no reviews in it"
+REASONS = [
+    *(Fit(3, 2, "failed", reason) for reason in ("user 3, fold 2: no", "no", "user 3: no", "")),
+    *(Fit(3, -1, "skipped", reason) for reason in ("user 3: no", "user 33: no")),
+    *(Fit(user, -1, "failed", PACKAGE) for user in ("ann", "ben")),
+    Fit("ann", -1, "failed", "ann.colpkg:\n  - one\n  - two"),
+    *(Fit(user, -1, "failed", TABLE) for user in ("ann", "an")),
+    Fit("ann", 2, "failed", TABLE),
+]
+
+
+def of_fits(*fits: Fit) -> Result:
+    users = dict.fromkeys(fit.user for fit in fits)
+    evaluations = [
+        UserEvaluation(user, tuple(fit for fit in fits if fit.user == user), None, ReviewLog())
+        for user in users
+    ]
+    return result_from(evaluations, PANEL)
+
+
+def test_what_is_said_of_fits_and_jobs(golden_text: Callable[[str, str], None]) -> None:
+    lines: list[str] = []
+    for name, fits in FITS.items():
+        lines += [f"== {name}", result_text(of_fits(*fits), PANEL), failures_in_words(fits), ""]
+    before: set[str] = set()
+    slow, short = Fit(1, 0, "failed", "it\n  diverged"), Fit(2, -1, "skipped", "only 3 of 9")
+    for fits in ((slow,), (slow,), (slow, short)):
+        lines += ["== job", result_text(of_fits(*fits), PANEL, brief=True, said=before), ""]
+    outcomes = [JobOutcome("avg", "failed", reason, 1) for reason in ("no", "no", "other", "no")]
+    lines += ["== jobs", jobs._jobs_table([*outcomes, JobOutcome("hlr", "ok")]), "", "== reasons"]
+    lines += [f"{fit.user}, {fit.fold}, {fit.reason!r}: {reason_of(fit)}" for fit in REASONS]
+    golden_text("report_of_fits", "\n".join(lines) + "\n")
+
+
+RUN = (
+    *("algo=avg", "data.users=2", "data.size_scale=0.02", "data.max_reviews=600"),
+    *("panel=quick", "figures=false", "hydra.run.dir=out"),
+)
+
+
+@pytest.mark.slow
+def test_large_results_and_artefacts_of_mlflow_stay_in_an_object_store(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*RUN, "parts=s3://bucket/parts", "parts_above=0")
+    artefacts = "tracking.artifacts=s3://bucket/mlflow"
+    assert here(*RUN, "tracking=none", "hydra.run.dir=one").status == 0
+    with object_store(monkeypatch, "bucket"):
+        assert here(*words, artefacts).status == 0
+        logged = Place.of("s3://bucket/mlflow").files(recursive=True)
+        names = {entry.place.name for entry in logged}
+        assert {"scores.parquet", "summary.json", "metrics.json"} <= names
+        one, out = (load(here.folder / name) for name in ("one", "out"))
+        for found, expected in zip(out.predicted, one.predicted, strict=True):
+            assert_same(found, expected)
+        (here.folder / "out").rename(here.folder / "lost")
+        for said in ("2 of 2 users were done before", "finished before"):
+            again = here(*words, "tracking=none", "resume=true")
+            assert (again.status, said in again.out) == (0, True)
+        assert len(load(here.folder / "out").predicted.users) == 2
+        assert "predictions" in Place.of("s3://bucket/parts").names()
+
+
+@pytest.mark.slow
+def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("srs_eval.experiment.job.evaluate_chunks", None)
+    for bucket, failure, what in (
+        ("nobody", "", "no such bucket"),
+        ("bucket", "403 Access Denied", "permission is denied"),
+    ):
+        with object_store(monkeypatch, "bucket") as store:
+            store.failing = lambda number, failure=failure: failure
+            done = here(*RUN, "tracking=none", f"parts=s3://{bucket}/run")
+        assert (done.status, "Traceback" in done.err) == (1, False)
+        assert f"s3://{bucket}/run" in done.err
+        assert what in done.err
+
+
+def test_places_where_parts_cannot_be_are_refused(here: Here) -> None:
+    for parts in ("hf://datasets/me/parts", ".", "ftp://host/parts"):
+        assert here(*RUN, "tracking=none", f"parts={parts}").status == 2
+        assert not (here.folder / "out" / "parts").exists()
+
+
+@pytest.mark.slow
+def test_cards_learned_in_a_job_are_unknown_in_the_next(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs of a sweep share no state: what one learned from its test rows helps no other."""
+    # The run outside a sweep is in this process, where other tests may have filled the table.
+    monkeypatch.setattr(offenders, "_LAPSES", {})
+    (here.folder / "own/algo").mkdir(parents=True)
+    text = "_target_: offenders.KeepsATableOfCards\n"
+    (here.folder / "own/algo/cards.yaml").write_text(text, encoding="utf-8")
+    # The check of a class fits it once, and this one keeps what it learned there, too.
+    words = ("--config-dir=own", "algo=cards", "check_lookahead=false", *SMALL, *QUIET)
+    alone = here(*words, "hydra.run.dir=alone")
+    sweep = here("-m", *words, "seed=0,1", "hydra.sweep.dir=out")
+    assert (alone.status, sweep.status) == (0, 0), alone.text + sweep.text
+    folders = [here.folder / "alone", *sorted((here.folder / "out").glob("*_cards"))]
+    assert len(folders) == 3
+    p = [pq.read_table(folder / "predictions.parquet")["p"].to_numpy() for folder in folders]
+    np.testing.assert_array_equal(p[0], p[1])
+    np.testing.assert_array_equal(p[1], p[2])

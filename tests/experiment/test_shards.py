@@ -1,6 +1,6 @@
 """A run whose users are shared among several commands ends as one that is not shared.
 
-That their files are the same bytes, killed or not, `results/test_run_model.py` holds.
+That their files are the same bytes, killed or not, `results/test_killed_runs.py` holds.
 """
 
 from __future__ import annotations

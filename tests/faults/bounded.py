@@ -8,17 +8,17 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import traceback
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 
 from verdicts import Case, Verdict
 
 TIME_LIMIT = 60  # CPU seconds: a case that waits for a busy machine does not hang
-WAIT_LIMIT = 600.0  # seconds, for a case that waits for something that never comes
+WAIT_LIMIT = 600  # seconds, for a case that waits for something that never comes
 MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
 _IMPORTS = (
     "srs_eval.commands.run",
@@ -29,7 +29,7 @@ _IMPORTS = (
 
 
 class Worker:
-    """A process that judges one case after the other, started again when one ends it."""
+    """A process with all imports, which forks one for each case."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,77 +37,61 @@ class Worker:
     def __enter__(self) -> Worker:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        given = (theirs, self._folder, sys.path)
-        self._process = context.Process(target=_serve, args=given, daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, sys.path), daemon=True)
         self._process.start()
         theirs.close()
-        try:  # imports and preparations take longer than cases
-            ready = self._connection.poll(WAIT_LIMIT) and self._connection.recv()
-        except EOFError:
-            ready = None
-        if ready != "ready":
-            raise RuntimeError(f"a worker did not start, or ended with {self._stop()}")
+        # what all cases change is made once, which takes longer than a case may
+        made = self._ask("run_folders.prepare", Case("", 0, 0), self._folder, WAIT_LIMIT)
+        if made.outcome != "accepted":
+            raise RuntimeError(f"nothing to change was made: {made.detail}")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop()
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()  # ends the process
+        self._process.join()
 
     def judge(self, function: str, case: Case) -> Verdict:
         """Call a function, named as module.function, with a generator and a fresh folder."""
-        self._connection.send((function, case))
-        try:
-            if self._connection.poll(WAIT_LIMIT):
-                verdict: Verdict = self._connection.recv()
-                return verdict
-            status = -signal.SIGXCPU.value
-            self._stop()
-        except EOFError:
-            status = self._stop()
-        self.__enter__()
-        if status == -signal.SIGXCPU:
-            limits = f"{TIME_LIMIT} CPU seconds or {WAIT_LIMIT:.0f} s"
-            return Verdict("hang", f"no end after {limits}")
-        return Verdict("traceback", f"the interpreter died with {status}")
+        return self._ask(function, case, self._folder / str(case).replace(" ", "_"), TIME_LIMIT)
 
-    def _stop(self) -> int | None:
-        self._connection.close()
-        self._process.join(2)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        return self._process.exitcode
+    def _ask(self, *call: object) -> Verdict:
+        self._connection.send(call)
+        verdict: Verdict = self._connection.recv()
+        return verdict
 
 
-def _serve(connection: Connection, folder: Path, path: list[str]) -> None:
-    """Judge cases until there are no more."""
+def _serve(connection: Connection, path: list[str]) -> None:
+    """Judge cases until there are no more, each in a fork, which starts no thread before."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path[:] = path
     for name in _IMPORTS:
         import_module(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    import_module("run_folders").prepare(folder)
-    connection.send("ready")
-    while True:
-        try:
-            function, case = connection.recv()
-        except EOFError:
-            return
-        _limit()
-        connection.send(judged(function, case, folder / str(case).replace(" ", "_")))
+    # what other processes start leaves its temporary files elsewhere
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="cases_")
+    with suppress(EOFError):
+        while True:
+            function, case, place, seconds = connection.recv()
+            if not (child := os.fork()):
+                try:
+                    _limit(seconds)
+                    connection.send(judged(function, case, place))
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if -status in (signal.SIGXCPU, signal.SIGALRM):
+                limits = f"{seconds} CPU seconds or {WAIT_LIMIT} s"
+                connection.send(Verdict("hang", f"no end after {limits}"))
+            elif status:
+                connection.send(Verdict("traceback", f"the interpreter died with {status}"))
 
 
-def _limit() -> None:
-    """Allow a case as much as every other, whatever was used and kept since the first."""
+def _limit(seconds: int) -> None:
+    """Limit what a case may use beyond what it begins with."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(spent.ru_utime + spent.ru_stime) + TIME_LIMIT
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    signal.alarm(WAIT_LIMIT)
 
 
 def judged(function: str, case: Case, place: Path) -> Verdict:

@@ -31,8 +31,8 @@ _COMMANDS: dict[str, Callable[[list[str]], int]] = {
 }
 
 
-def prepare(folder: Path) -> None:
-    """Make what is changed later, which takes longer than a case may."""
+def prepare(_: Random, folder: Path) -> Verdict:
+    """Make what is changed later."""
     (folder / "pretrained").mkdir(exist_ok=True)
     weights = folder / "pretrained" / _WEIGHTS  # of a network that needs no PyTorch
     for words in (
@@ -42,6 +42,7 @@ def prepare(folder: Path) -> None:
         status, text = _run_here(*words)
         if status != 0:
             raise RuntimeError(f"{' '.join(words)}: {text[-1000:]}")
+    return Verdict("accepted")
 
 
 _ALGORITHMS = ("hlr", "fsrs6")

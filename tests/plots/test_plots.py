@@ -1,13 +1,39 @@
-"""What holds of every figure: ugly inputs, labels, files, and no trace in matplotlib."""
+"""Figures write and draw what the metrics say, and leave no trace in matplotlib."""
+
+from dataclasses import replace
 
 import matplotlib
+import numpy as np
 import pytest
-from drawings import CONTRIBUTIONS, FIGURES, columns_of, others, simulated, told, ugly, user_scores
+from drawings import (
+    CONTRIBUTIONS,
+    FIGURES,
+    columns_of,
+    on_axes,
+    others,
+    simulated,
+    told,
+    ugly,
+    user_scores,
+)
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from metric_functions import rmse_bins
 
 from srs_eval import plots
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums
+from srs_eval.metrics.reliability import reliability_of
+from srs_eval.metrics.summary import summarise
+from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
+from srs_eval.nouns import Contribution
+from srs_eval.plots.bins_plot import bin_gaps
+from srs_eval.plots.calibration_plot import plot_calibration
+from srs_eval.plots.contributions_plot import plot_contributions
+from srs_eval.plots.roc_plot import plot_roc
+from srs_eval.plots.users_plot import plot_user_scores
+from srs_eval.plots.versus_plot import plot_versus
+from srs_eval.stats.paired import paired_mean, paired_signs
 
 
 def test_figures_have_what_is_written_down_for_review(golden_text):
@@ -65,3 +91,85 @@ def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_
     assert dict(matplotlib.rcParams) == before
     for one, other in zip(*files, strict=True):
         assert one.read_bytes() == other.read_bytes()
+
+
+def words(axes) -> str:
+    return "\n".join(text.get_text() for text in axes.texts)
+
+
+@pytest.fixture(scope="module")
+def some():
+    return simulated(3000)
+
+
+def test_the_error_its_interval_and_floor_and_operating_points(some):
+    axes, curve = on_axes(plot_calibration, some.p, some.recalled)
+    key = axes.get_legend().get_title().get_text()
+    written, chance = (line.split() for line in key.splitlines()[:2])
+    metric = reliability_of(tally(some.p, some.recalled))
+    for place, expected in ((1, metric.smece), (3, metric.half_width)):
+        assert float(written[place]) == pytest.approx(expected, abs=6e-4)
+    assert float(chance[-1]) == pytest.approx(metric.smece_floor, abs=6e-4)
+    assert curve.smece == metric.smece
+    p, recalled = some.p, some.recalled
+    axes, curve = on_axes(plot_roc, p, recalled, thresholds=(0.7, 0.9))
+    (line,) = [line for line in axes.lines if line.get_gid() == "operating points"]
+    at = (np.float32(0.7), np.float32(0.9))
+    expected = [((p[~recalled] >= t).mean(), (p[recalled] >= t).mean()) for t in at]
+    np.testing.assert_allclose(line.get_xydata(), expected)
+    assert f"AUC {curve.auc:.3f}\nn = 3,000 reviews" in words(axes)
+    off = bin_gaps(replace(some, recalled=np.linspace(0, 1, 3000) < some.p - 0.15))
+    assert off.beyond_chance[off.n > 100].all()
+
+
+@pytest.mark.parametrize("scales", [FSRS_OPTIMIZER, WIKI_2024])
+def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_its_ranges(
+    some, scales
+):
+    gaps = bin_gaps(some, scales=scales)
+    assert gaps.rmse == pytest.approx(rmse_bins(*columns_of(some), scales=scales))
+    (totals,) = add_up([FactSums(scales)], some, np.arange(3000) // 1000, 3)
+    parts = bin_gaps(totals, scales=scales)
+    np.testing.assert_allclose(parts.gap, gaps.gap, equal_nan=True)
+    assert (parts.beyond_chance == gaps.beyond_chance).all()
+    gaps = bin_gaps(some)
+    assert gaps.intervals[:4] == ("< 1", "1-3", "4-13", "14-47")
+    assert gaps.reviews[:4] == ("1", "2-3", "4-6", "7-12")
+    inside = (some.elapsed_days >= 4) & (some.elapsed_days <= 13)
+    inside &= (some.nth_review >= 7) & (some.nth_review <= 12)
+    assert (gaps.n.sum(), gaps.n[3, 2]) == (len(some), inside.sum())
+    assert gaps.gap[3, 2] == pytest.approx((some.p - some.recalled)[inside].mean())
+
+
+def test_the_comparison_of_two_models():
+    first, second = np.array([0.1, 0.2, 0.5, 0.3, np.nan]), np.array([0.2, 0.3, 0.4, 0.3, 0.1])
+    axes, found = on_axes(plot_versus, first, second, better="lower")
+    assert found == (paired_mean(first, second), paired_signs(first, second))
+    assert "A better for 2 of 4 users, 1 alike" in words(axes)
+    assert "mean difference -0.025 [-0.305, 1.004]" in words(axes)
+    axes, found = on_axes(plot_versus, first, second)  # where neither way is better nobody is
+    assert found.difference.mean == pytest.approx(-0.025)
+    assert "better" not in words(axes)
+    assert on_axes(plot_versus, [np.nan], [0.1])[1] is None
+
+
+def test_median_and_mean_of_users_with_the_interval_that_the_tables_print():
+    scores = np.array([0.1, 0.2, 0.3, 0.4, 1.0])
+    table = summarise(["score"], scores[:, None], np.ones(5, np.int64), {})["score"]
+    axes, _ = on_axes(plot_user_scores, np.append(scores, np.nan))
+    title = axes.get_title(loc="right")
+    assert title == f"median 0.300, mean 0.400 [{table.lo:.3f}, {table.hi:.3f}]"
+    assert words(axes) == "not defined for 1 user"
+    axes, _ = on_axes(plot_user_scores, scores, bounds=(0.0, 1.0))
+    assert axes.get_title(loc="right") == "median 0.300, mean 0.400 [0.000, 1.000]"
+
+
+def test_contributions_are_means_over_users_from_the_largest_down():
+    one = (Contribution("today", 0.004, 0.001), Contribution("deck", -0.001, 0.002))
+    two = (Contribution("today", 0.002, 0.001), Contribution("deck", 0.0, 0.002))
+    for users, deck, today in (([one, two], -0.0005, 0.003), ([one], -0.001, 0.004)):
+        axes, _ = on_axes(plot_contributions, users)
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["deck", "today"]
+        assert [bar.get_width() for bar in axes.patches] == pytest.approx([deck, today])
+    interval = axes.collections[1].get_segments()[0][:, 0]  # of one user: over days
+    assert interval == pytest.approx([0.004 - 0.002576, 0.004 + 0.002576], abs=1e-6)

@@ -21,11 +21,7 @@ from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import EvaluateAndScore, score_user
-from srs_eval.experiment.evaluate import (
-    EvaluateChunk,
-    evaluate,
-    evaluate_with,
-)
+from srs_eval.experiment.evaluate import EvaluateChunk, evaluate, evaluate_with
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -37,15 +33,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
 from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
-from srs_eval.results.parts import (
-    KINDS,
-    PARTS,
-    USERS,
-    Chunk,
-    chunk_size,
-    cut,
-    part_of,
-)
+from srs_eval.results.parts import KINDS, PARTS, USERS, Chunk, chunk_size, cut, part_of
 from srs_eval.results.user_rows import AllUsers
 
 PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
@@ -79,10 +67,6 @@ def begun(folder, stamp=STAMP, chunk=2):
 def nothing(user=4):
     fit = Fit(user, -1, "failed", "why")
     return UserEvaluation(user, (fit,), None, ReviewLog(3))
-
-
-def failed():
-    return score_user(nothing(), PANEL)
 
 
 def keep(kept, *results, size=9):
@@ -120,15 +104,13 @@ def test_results_come_back_as_they_were(kept, scored):
     parts = (Part("all", "base", (0.5, 1 / 3), (0.1, np.inf), 7, standalone=True, title="a"),)
     odd = tuple(replace(fit, parts=parts, standard_errors=(np.nan,)) for fit in results[0].fits)
     results[0] = replace(results[0], fits=odd, values=(np.nan, -np.inf, 1 / 3))
-    results.append(failed())
+    results.append(score_user(nothing(), PANEL))
     names = keep(kept, *results, size=2)
     read = kept.parts()
     assert repr(list(PartFits(read, names))) == repr([fit for r in results for fit in r.fits])
-    for result in results:
-        found = predicted(kept, names).read(result.user)
-        assert found is None if result.predictions is None else True
-        if found is not None:
-            assert_same(found, result.predictions)
+    assert predicted(kept, names).read(4) is None
+    for result in results[:2]:
+        assert_same(predicted(kept, names).read(result.user), result.predictions)
     users = AllUsers.of((read.read(name, USERS) for name in names), PANEL.names)
     assert users.scores.users == (7, "ann", 4)
     expected = np.array([result.values for result in results])
@@ -196,7 +178,7 @@ def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tm
     for number in (1, 3):
         bare = replace(results[number].predictions, curves=None)
         results[number] = replace(results[number], predictions=bare)
-    results.insert(2, failed())
+    results.insert(2, score_user(nothing(), PANEL))
     names = keep(kept, *results, size=size)
     save(replace(result_from([nothing()], PANEL), predicted=predicted(kept, names)), tmp_path)
     saved = load(tmp_path).predicted
@@ -214,11 +196,9 @@ def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tm
 
 
 def test_users_go_by_text_in_every_file_if_one_without_predictions_has_a_name(scored, tmp_path):
-    panel = Panel([LogLoss()])
     both = scored(1, 2, algorithm=Average())
     evaluations = [UserEvaluation(one.user, one.fits, one.predictions, one.log) for one in both]
-    save(result_from([*evaluations, nothing("ann")], panel), tmp_path)
-    found = load(tmp_path)
+    found = load(save(result_from([*evaluations, nothing("ann")], PANEL), tmp_path).folder)
     assert found.by_user.users == ("1", "2", "ann")
     assert found.complete == found.predicted.users == ("1", "2")
 
@@ -294,11 +274,11 @@ def test_files_are_equal_for_each_way_to_compute_any_chunk_and_parts_that_stay(
         found = save(found, tmp_path / "elsewhere")
     for name in (files.PREDICTIONS, files.CURVES, files.SCORES):
         assert (found.folder / name).read_bytes() == (expected.folder / name).read_bytes(), name
-    fits = [
+    ours, theirs = (
         [replace(fit, seconds=0.0) for fit in load(each.folder).fitted]
         for each in (found, expected)
-    ]
-    assert fits[0] == fits[1]
+    )
+    assert ours == theirs
 
 
 def test_parts_are_forgotten_where_another_result_is_saved(experiment, tmp_path):
@@ -326,9 +306,7 @@ def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(
 ):
     one = experiment(Average())
     whole = evaluate(one)
-    in_memory = evaluate(
-        one, compute=DyingWorkers(dying), chunks=cut(list(USERS_OF_RUN), size), stay=None
-    )
+    in_memory = evaluate(one, compute=DyingWorkers(dying), chunks=cut([*USERS_OF_RUN], size))
     saved = run(one, tmp_path, DyingWorkers(dying), size, stay=True)
     left = tuple(user for user in USERS_OF_RUN if user != dying)
     for found, name in ((in_memory, lambda user: user), (saved, str)):
@@ -344,8 +322,7 @@ def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(
                 assert_same(found.predicted.read(name(user)), wanted)
     order = list(dict.fromkeys(str(fit.user) for fit in saved.fitted))
     assert order == [str(user) for user in USERS_OF_RUN]
-    joined = list((tmp_path / PARTS / "users").iterdir())
-    assert len(joined) == len(cut(list(USERS_OF_RUN), size))
+    assert len([*(tmp_path / PARTS / "users").iterdir()]) == len(cut([*USERS_OF_RUN], size))
 
 
 def test_only_users_whose_log_has_changed_are_evaluated_again(kept):

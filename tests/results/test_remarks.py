@@ -11,15 +11,9 @@ import pytest
 
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.score import score
-from srs_eval.results.remarks import (
-    at_retention,
-    mean_of,
-    sentences,
-    those_worse_than_a_constant,
-    too_few,
-    warnings,
-    worse_than_a_constant,
-)
+from srs_eval.results.remarks import at_retention, mean_of, sentences, too_few, warnings
+from srs_eval.results.remarks import those_worse_than_a_constant as worse_runs
+from srs_eval.results.remarks import worse_than_a_constant as worse
 from srs_eval.results.run import Run
 
 NAN = math.nan
@@ -59,8 +53,8 @@ def against_a_constant(ratios, name="ours"):
     """Return all that is said of a run with these ratios to a constant's log loss."""
     run = run_with(name, normalized_entropy=ratios)
     users = range(len(ratios))
-    said = [*sentences(run), worse_than_a_constant(run, users)]
-    return [*said, *those_worse_than_a_constant([run], users)]
+    said = [*sentences(run), worse(run, users)]
+    return [*said, *worse_runs([run], users)]
 
 
 def biased(*biases, at="0_9", users=None):
@@ -93,9 +87,9 @@ SAID = {
     "worse, of one user": lambda: against_a_constant([1.3]),
     "worse, of one user with an interval": lambda: sentences(OF_ONE),
     "equal": lambda: against_a_constant([1.0, 1.0]),
-    "several runs": lambda: those_worse_than_a_constant(SEVERAL, [0, 1]),
-    "one user of several runs": lambda: those_worse_than_a_constant(SEVERAL, [1]),
-    "no ratio": lambda: those_worse_than_a_constant([run_with(brier=[0.1, 0.1])], [0, 1]),
+    "several runs": lambda: worse_runs(SEVERAL, [0, 1]),
+    "one user of several runs": lambda: worse_runs(SEVERAL, [1]),
+    "no ratio": lambda: worse_runs([run_with(brier=[0.1, 0.1])], [0, 1]),
     "calibration": lambda: sentences(run_with(smece=[0.03, 0.05], smece_floor=[0.01, 0.02])),
     "bias of some users": lambda: biased(0.014, 0.02, NAN, 0.017),
     "bias of users that all have one": lambda: biased(0.014, 0.02, NAN, 0.017, users=[0, 1]),
@@ -142,12 +136,9 @@ def test_a_model_that_reads_the_outcome_is_asked_whether_it_does():
         assert bool(warnings(replace(CHEAT, reviews={0: reviews}))) == is_said
 
 
-@pytest.mark.parametrize(
-    ("reviews", "forgotten", "enough"),
-    [(100, 10, True), (100, 90, True), (99, 50, False), (500, 9, False), (500, 491, False)],
-)
-def test_scores_of_a_handful_of_reviews_come_with_a_warning(reviews, forgotten, enough):
-    assert (too_few(reviews, forgotten) == []) == enough
+def test_scores_of_a_handful_of_reviews_come_with_a_warning():
+    counts = [(100, 10), (100, 90), (99, 50), (500, 9), (500, 491)]
+    assert [too_few(*each) == [] for each in counts] == [True, True, False, False, False]
 
 
 def test_of_a_single_user_the_interval_of_the_run_counts_if_it_is_of_these_reviews():

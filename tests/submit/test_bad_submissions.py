@@ -6,7 +6,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.optimize import minimize_scalar
 from submissions import (
     ABOUT,
     PREDICTIONS,
@@ -22,31 +23,29 @@ from submissions import (
     about,
     cell,
     column,
-    resum,
     table,
+    text,
     without_a_user,
 )
 
 from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.evaluation.scoring import Scores
+from srs_eval.metrics.bins import RmseBinsByP
+from srs_eval.metrics.calibration import Ece, MeanBias
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.problems import Problem, SubmissionError
 from srs_eval.submit.reading import read_leaderboard
+from srs_eval.submit.results_table import LOG_LOSS_PER_SQUARE, bound_problems
 from srs_eval.submit.writing import fingerprint_of
 
 
 def added(content: str) -> Change:
     """Add lines to ``submission.yaml``."""
     return lambda folder: text(ABOUT, (folder / ABOUT).read_text("utf-8") + content)(folder)
-
-
-def text(file: str, content: str) -> Change:
-    return lambda folder: (folder / file).write_text(content, "utf-8")
-
-
-def sums(begin: str, change: Callable[[Any], object]) -> Change:
-    """Change sums [users, numbers] of which the name begins so."""
-    return table(lambda columns: resum(columns, begin, change))
 
 
 def predictions(change: Callable[[pa.Table], pa.Table]) -> Change:
@@ -78,109 +77,73 @@ def learned_from_them(folder: Path) -> None:
     about(pretrained_on={"description": "a set", "users": [each for each in seen if each]})(folder)
 
 
-def too_low(columns: dict[str, Any]) -> None:
-    """Log loss of 1.02 of the squared error, in all its places."""
-    resum(columns, "ScoreSums", lambda sums: sums.__setitem__((..., 2), 1.02 * sums[:, 3]))
-    columns["log_loss"] = [1.02 * brier for brier in columns["brier"]]
-
-
-def all_lower(columns: dict[str, Any]) -> None:
-    """Log loss and squared errors of nearly certain predictions, beside bins of others."""
-    reviews = np.array(columns["reviews"])
-
-    def change(sums: Any) -> None:
-        sums[:, 3] = sums[:, 4] ** 2 / reviews
-        sums[:, 2] = 3 * sums[:, 3] + 1e-3
-
-    resum(columns, "ScoreSums", change)
-    sums = columns["sums.ScoreSums()"].flatten().to_numpy().reshape(len(reviews), -1)
-    columns["log_loss"] = (sums[:, 2] / reviews).tolist()
-    columns["brier"] = (sums[:, 3] / reviews).tolist()
-
-
-def ordered(columns: dict[str, Any]) -> None:
-    """All reviews that were forgotten are above the threshold, and no others."""
-
-    def change(sums: Any) -> None:
-        sums[:, 0], sums[:, 1] = sums[:, 3] - sums[:, 2], 0
-
-    resum(columns, "ThresholdSums", change)
-    columns["auc"] = [0.99] * len(columns["auc"])
-
-
-def missing_sum(columns: dict[str, Any]) -> None:
-    sums = columns["sums.ScoreSums()"]
-    values = pa.array([None, *sums.flatten().to_pylist()[1:]])
-    columns["sums.ScoreSums()"] = pa.FixedSizeListArray.from_arrays(values, sums.type.list_size)
+def better_than_any(columns: dict[str, Any]) -> None:
+    columns["log_loss"] = [2.4 * brier for brier in columns["brier"]]
 
 
 FACTS = {"user", "reviews", "rows", "auc"}
 BAD: dict[str, tuple[str, Change]] = {
     # name: kind of a problem, change of the submission `avg`
-    "a link": ("link", with_link),
-    "a program": ("name", text("run.sh", "exit")),
-    "a missing file": ("missing", lambda folder: (folder / RESULTS).unlink()),
-    "a file of 2 GB": ("size", lambda folder: os.truncate(folder / RESULTS, 2_000_000_000)),
-    "a large description": ("size", added("# " + "x" * 2_000_000)),
-    "no keys": ("type", text(ABOUT, "- 1\n")),
-    "a misspelt key": ("unknown", added("licenc: MIT\n")),
-    "a key twice": ("repeated", added("licence: MIT\n")),
-    "an alias": ("unreadable", added("x: &a [1]\ny: [*a, *a]\n")),
-    "deep brackets": ("unreadable", added(f"x: {'[' * 500}{']' * 500}\n")),
-    "very many values": ("unreadable", added(f"x: [{'1,' * 40_000}]\n")),
-    "a tag of Python": ("unreadable", added("x: !!python/object/apply:os.abort []\n")),
-    "a tag in options": ("unreadable", added("x: !!omap [{a: <b>}]\n")),
-    "a number of 5,000 digits": ("unreadable", added(f"x: 0x{'F' * 5_000}\n")),
-    "a number to the base of 60": ("unreadable", added("x: 1:30\n")),
+    "a link": ("file", with_link),
+    "a program": ("file", text("run.sh", "exit")),
+    "a missing file": ("form", lambda folder: (folder / RESULTS).unlink()),
+    "a file of 2 GB": ("file", lambda folder: os.truncate(folder / RESULTS, 2_000_000_000)),
+    "a large description": ("file", added("# " + "x" * 2_000_000)),
+    "no keys": ("form", text(ABOUT, "- 1\n")),
+    "a misspelt key": ("form", added("licenc: MIT\n")),
+    "a key twice": ("form", added("licence: MIT\n")),
+    "an alias": ("file", added("x: &a [1]\ny: [*a, *a]\n")),
+    "deep brackets": ("file", added(f"x: {'[' * 500}{']' * 500}\n")),
+    "very many values": ("file", added(f"x: [{'1,' * 40_000}]\n")),
+    "a tag of Python": ("file", added("x: !!python/object/apply:os.abort []\n")),
+    "a number of 5,000 digits": ("file", added(f"x: 0x{'F' * 5_000}\n")),
+    "a number to the base of 60": ("file", added("x: 1:30\n")),
     "a number without end": ("range", about(seed=10**400)),
     "NaN in the description": ("range", about(seconds_per_user=math.nan)),
     "no authors": ("gap", about(authors=[], description=None)),
-    "a script in the title": ("text", about(model="<script>alert(1)</script>")),
-    "a title that turns its direction": ("text", about(model="fsrs\u202e6")),
-    "markup in an option": ("text", about(data__options__x=[["<script>"]])),
-    "another version": ("version", about(protocol__version="2")),
-    "another version of the data": ("version", about(data__version="3")),
-    "another name of the data": ("version", about(data__name="revlogs")),
-    "a protocol of others": ("version", about(protocol__options={"_target_": "evil.SrsBenchmark"})),
+    "a script in the title": ("form", about(model="<script>alert(1)</script>")),
+    "a title that turns its direction": ("form", about(model="fsrs\u202e6")),
+    "markup in an option": ("form", about(data__options__x=[["<script>"]])),
+    "another version": ("facts", about(protocol__version="2")),
+    "another version of the data": ("facts", about(data__version="3")),
+    "another name of the data": ("facts", about(data__name="revlogs")),
+    "a protocol of others": ("facts", about(protocol__options={"_target_": "evil.SrsBenchmark"})),
     "a protocol that cannot be built": ("code", about(protocol__options__x=1)),
     "a billion fits": ("code", about(protocol__options__base={"refits": 10**9})),
-    "a billion users": ("users", about(data__options__users=10**9)),
-    "options of no class": ("missing", about(data__options={"users": 3})),
-    "no options": ("missing", about(protocol__options={})),
+    "a billion users": ("rows", about(data__options__users=10**9)),
+    "options of no class": ("form", about(data__options={"users": 3})),
+    "no options": ("form", about(protocol__options={})),
     "a name too long for a folder": (
-        "name",
+        "file",
         about(
             protocol={"name": "p" * 120, "version": "v" * 120, "options": {"_target_": "x.Y"}},
             data__name="d" * 120,
             data__options={"_target_": "x.Y"},
         ),
     ),
-    "fewer users than there are": ("users", about(data__users=2)),
-    "fewer users read than scored": ("users", about(data__read={"users": 2, "reviews": 10**6})),
-    "fewer reviews read than scored": ("reviews", about(data__read={"users": 3, "reviews": 5})),
-    "a truth of reviews read": ("type", about(data__read={"users": 3, "reviews": True})),
-    "users read without reviews": ("missing", about(data__read={"users": 3})),
+    "fewer users than there are": ("rows", about(data__users=2)),
+    "fewer users read than scored": ("rows", about(data__read={"users": 2, "reviews": 10**6})),
+    "fewer reviews read than scored": ("rows", about(data__read={"users": 3, "reviews": 5})),
+    "a truth of reviews read": ("form", about(data__read={"users": 3, "reviews": True})),
+    "users read without reviews": ("form", about(data__read={"users": 3})),
     "other logs": ("rows", about(data__fingerprint="0" * 16)),
-    "users who were learned from": ("overlap", learned_from_them),
-    "no parquet": ("unreadable", text(RESULTS, "PAR1")),
-    "too many columns": ("size", column(*(f"m{n}" for n in range(600)), of=0.5)),
-    "a column that is no metric": ("unknown", column("../x", "log_loss_true", "sums.x", of=0.5)),
-    "text for numbers": ("type", column("auc", of="high")),
-    "names of a megabyte": ("text", column("user", of="x" * 1_000_000)),
-    "markup in a user": ("text", table(lambda columns: columns.update(user=["<img>", "2", "3"]))),
-    "texts for users that are numbers": (
-        "users",
-        table(lambda columns: columns.update(user=["1", "2", "3"])),
-    ),
-    "a user twice": ("repeated", cell("user", 2)),
-    "a user left out": ("users", without_a_user),
-    "a digest that is none": ("type", cell("rows", "../../etc/passwd")),
-    "a digest of two megabytes": ("size", column("rows", of="0" * 2_000_000)),
-    "no digest of rows": ("reviews", cell("rows", "")),
+    "users who were learned from": ("rows", learned_from_them),
+    "no parquet": ("file", text(RESULTS, "PAR1")),
+    "too many columns": ("file", column(*(f"m{n}" for n in range(600)), of=0.5)),
+    "a column that is no metric": ("form", column("../x", "log_loss_true", of=0.5)),
+    "text for numbers": ("form", column("auc", of="high")),
+    "names of a megabyte": ("form", column("user", of="x" * 1_000_000)),
+    "markup in a user": ("form", table(lambda columns: columns.update(user=["<img>", "2", "3"]))),
+    "texts for users that are numbers": ("rows", table(lambda of: of.update(user=["1", "2", "3"]))),
+    "a user twice": ("form", cell("user", 2)),
+    "a user left out": ("rows", without_a_user),
+    "a digest that is none": ("form", cell("rows", "../../etc/passwd")),
+    "a digest of two megabytes": ("file", column("rows", of="0" * 2_000_000)),
+    "no digest of rows": ("rows", cell("rows", "")),
     "rows of other reviews": ("rows", cell("rows", "0" * 16)),
-    "no reviews of a user": ("reviews", cell("reviews", 0)),
-    "a billion reviews of a user": ("reviews", cell("reviews", 10**9)),
-    "more reviews": ("reviews", cell("reviews", lambda n: n + 1)),
+    "no reviews of a user": ("rows", cell("reviews", 0)),
+    "a billion reviews of a user": ("rows", cell("reviews", 10**9)),
+    "more reviews": ("rows", cell("reviews", lambda n: n + 1)),
     "more fits that failed than fits": ("range", cell("fit.failed", 99)),
     "seconds below 0": ("range", cell("fit.seconds", -1.0)),
     "endless seconds": ("range", cell("fit.seconds", math.inf)),
@@ -188,53 +151,30 @@ BAD: dict[str, tuple[str, Change]] = {
     "out of bounds": ("range", cell("auc", 1 + 1e-6)),
     "NaN in place of a bad score": ("range", cell("log_loss", math.nan)),
     "NaN of a metric with bounds": ("range", cell("rmse_bins", math.nan)),
-    "a missing value": ("missing", cell("brier", None)),
-    "a missing sum": ("missing", table(missing_sum)),
-    "no log loss": ("missing", without(FACTS.__contains__)),
-    "no sums": ("missing", without(lambda name: not name.startswith("sums."))),
-    "a better loss": ("sums", cell("log_loss", lambda loss: loss * 0.99)),
-    "impossible bins": ("sums", cell("rmse_bins", 0.99)),
-    "sums that contradict each other": (
-        "sums",
-        sums("EqualBinSums", lambda wide: np.add(wide[0, 1:40:2], 1, out=wide[0, 1:40:2])),
-    ),
-    "sums that are infinite": ("range", sums("ScoreSums", lambda wide: wide[0].fill(np.inf))),
-    "counts that are NaN": ("range", sums("Threshold", lambda wide: wide.fill(np.nan))),
-    "fewer recalled reviews than the logs have": (
-        "sums",
-        sums("ScoreSums", lambda wide: np.subtract(wide[:, 1], 1, out=wide[:, 1])),
-    ),
-    "a log loss that no squared error has": ("sums", table(too_low)),
-    "scores that no bins have": ("sums", table(all_lower)),
-    "an area that no counts have": ("sums", table(ordered)),
-    "counts of another model": (
-        "sums",
-        sums("Threshold", lambda wide: wide.__setitem__((0, 2), 1)),
-    ),
-    "scores that are not of the predictions": (
-        "predictions",
-        cell("rmse_bins", lambda score: score * 0.99),
-    ),
+    "a missing value": ("form", cell("brier", None)),
+    "no log loss": ("form", without(FACTS.__contains__)),
+    "a better loss": ("scores", cell("log_loss", lambda loss: loss * 0.99)),
+    "a loss of no squared errors": ("scores", table(better_than_any)),
+    "squared errors of no bias": ("scores", cell("mbe", 0.4)),
+    "impossible bins": ("scores", cell("rmse_bins", 0.99)),
+    "too well calibrated": ("scores", cell("ece", 0.02)),
+    "scores of no predictions": ("scores", cell("rmse_bins", lambda score: score * 0.99)),
     "predictions of another model": (
-        "predictions",
-        predictions(
-            lambda t: t.set_column(t.schema.names.index("p"), "p", pa.array([0.5] * len(t)))
-        ),
+        "scores",
+        predictions(lambda t: t.drop_columns("p").append_column("p", pa.array([0.5] * len(t)))),
     ),
-    "a column of predictions less": ("missing", predictions(lambda t: t.drop_columns("p"))),
+    "a column of predictions less": ("form", predictions(lambda t: t.drop_columns("p"))),
     "markup in a user of predictions": (
-        "text",
+        "form",
         predictions(lambda t: t.set_column(0, "user", pa.array(["<b>"] * len(t)))),
     ),
     "a column of predictions twice": (
-        "repeated",
+        "form",
         predictions(lambda found: found.append_column("p", found.column("p"))),
     ),
     "predictions without scores": (
-        "reviews",
-        predictions(
-            lambda t: pa.concat_tables([t, t.set_column(0, "user", pa.array([99] * len(t)))])
-        ),
+        "rows",
+        predictions(lambda t: pa.concat_tables([t, t])),
     ),
 }
 
@@ -267,4 +207,45 @@ def test_every_problem_is_reported_at_once(board: Path) -> None:
     about(licence=3)(board / "constant")
     with pytest.raises(SubmissionError) as error:
         read_leaderboard(board)
-    assert sorted(each.kind for each in error.value.found) == ["range", "text", "type"]
+    assert sorted(each.kind for each in error.value.found) == ["form", "form", "range"]
+
+
+METRICS = (LogLoss(), Brier(), MeanBias(), Ece(), RmseBinsByP())
+SHAPES: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "of any size": lambda rng, n: rng.random(n),
+    "nearly certain": lambda rng, n: 1 - 10.0 ** rng.uniform(-18, 0, n),
+    "nearly 0": lambda rng, n: 10.0 ** rng.uniform(-18, -1, n),
+    "of 32 bits": lambda rng, n: rng.beta(8, 2, n).astype(np.float32),
+    "one number": lambda rng, n: np.full(n, rng.choice([0.0, 0.3, 0.715332, 0.9, 1.0])),
+}
+
+
+def problems_of(names: Sequence[str], rows: Sequence[Sequence[float]]) -> list[Problem]:
+    """Check the scores of users, a row of each, by what they say of each other."""
+    who, digests = tuple(range(len(rows))), ("0" * 16,) * len(rows)
+    scores = Scores(who, np.ones(len(rows), np.int64), digests, tuple(names), np.array(rows))
+    return [*bound_problems(Path("x"), scores)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_predictions_pass_the_bounds_of_scores(shape: str) -> None:
+    rng, panel = np.random.default_rng(len(shape)), Panel(METRICS, pooled=False)
+    users = []
+    for n in (1, 2, 7, 50, 3_000):
+        p = SHAPES[shape](rng, n)
+        for recalled in (rng.random(n) < p, rng.random(n) < rng.random(), np.zeros(n, np.bool_)):
+            users.append(panel.score(bare_predictions(p, recalled)))
+    assert problems_of([*users[0]], [[*each.values()] for each in users]) == []
+
+
+def test_bounds_of_scores_are_reached() -> None:
+    at = minimize_scalar(lambda x: -math.log1p(-x) / x**2, bounds=(0.1, 0.99), method="bounded")
+    assert pytest.approx(at.fun, abs=1e-8) == LOG_LOSS_PER_SQUARE
+    bias, loss = 0.3, -math.log(0.7)
+    names, least = ("log_loss", "brier", "mbe", "ece", "rmse_bins"), [loss, 0.09, -bias, bias, bias]
+    for number, name in enumerate(names):
+        for step, refused in ((-1e-5, {name} - {"mbe"}), (1e-8, set()), (-1e-8, set())):
+            row = [value + step * (number == at) for at, value in enumerate(least)]
+            found = problems_of(names, [row])
+            assert refused <= {each.where.split()[1].strip(",") for each in found}
+            assert refused or name == "mbe" or not found

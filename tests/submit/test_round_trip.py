@@ -1,4 +1,4 @@
-"""What is written is what is read: scores, sums, and the facts of the run."""
+"""What is written is what is read: scores and the facts of the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from submissions import RESULTS, WRITTEN, about, column
+from submissions import WRITTEN, about, column, table
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
@@ -21,13 +21,12 @@ from srs_eval.experiment.experiment import Experiment
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run
+from srs_eval.site.view import view
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
 from srs_eval.submit.reading import read_leaderboard, read_submission
 from srs_eval.submit.record import read_record
-from srs_eval.submit.results_table import metrics_named, read_results
-from srs_eval.submit.sums import kept_sums, name_of, recomputed
-from srs_eval.submit.verifying import accept
+from srs_eval.submit.verifying import accept, verify
 from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
 
 
@@ -51,7 +50,9 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     read = submission.run
     assert (read.rows, read.reviews, read.fits) == (run.rows, run.reviews, run.fits)
     assert read.scores.keys() == run.scores.keys()
-    assert all(np.array_equal(read.scores[name], run.scores[name]) for name in run.scores)
+    assert all(
+        np.array_equal(read.scores[name], run.scores[name], equal_nan=True) for name in run.scores
+    )
     for name in ("data", "protocol", "when", "sees_truth", "pretrained", "users", "reviews"):
         assert read.summary[name] == run.summary[name]
     assert submission.mark == "reported"
@@ -65,28 +66,17 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     assert not (board / "avg/predictions.parquet").exists()
 
 
-def test_metrics_recomputed_from_sums_are_those_of_the_run(board: Path) -> None:
-    results, problems = read_results(board / "constant" / RESULTS, sums=True)
-    assert problems == []
-    assert results is not None
-    named = metrics_named(results.scores.names)
-    metrics = [named[name] for name in results.scores.names]
-    found = recomputed(metrics, {each: results.sums[name_of(each)] for each in kept_sums(metrics)})
-    assert set(found) == {"log_loss", "brier", "mbe", "ece", "confusion_tpr_at_0_85"}
-    for name, scores in found.items():
-        given = results.scores.values[:, results.scores.names.index(name)]
-        np.testing.assert_array_equal(scores, given)
-
-
 def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(board: Path) -> None:
     (only,) = read_leaderboard(board)
     assert [each.name for each in only.submissions] == ["avg", "constant"]
     assert only.name == f"srs_benchmark-1_synthetic-2_{only.fingerprint[:8]}"
     first, second = only.submissions
     assert second.run.rows is first.run.rows
+    sums = pa.FixedSizeListArray.from_arrays(pa.array([np.nan] * 6), 2)  # of earlier releases
+    table(lambda columns: columns.update({"sums.ScoreSums()": sums}))(board / "avg")
     checked = check([board])
     assert checked.problems == []
-    assert checked.done["avg"] == ["5 of 7 metrics by sums", "predictions", "review logs"]
+    assert checked.done["avg"] == ["predictions", "review logs"]
 
 
 @pytest.mark.slow
@@ -95,7 +85,7 @@ def test_code_is_checked_where_that_is_asked_for(board: Path) -> None:
     about(when="at_review")(board / "avg")
     for code in (True, False):
         found = check([board / "avg"], Asked(code=code)).problems
-        assert [each.kind for each in found] == ["honesty"]
+        assert [each.kind for each in found] == ["facts"]
 
 
 def test_files_that_change_during_the_rerun_are_not_accepted(
@@ -136,10 +126,9 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
         assert command([*words, *further]) == 0
         assert {problem.kind for problem in check([folder]).problems} == kinds
     submission = read_submission(folder)
-    # what was given before stays
-    found = [submission.about[name] for name in ("authors", "licence", "code", "description")]
-    code = {"url": "https://example.org/x", "commit": "a1"}
-    assert found == [["A. Author", "B"], "MIT", code, "theirs"]
+    stays = {"authors": ["A. Author", "B"], "licence": "MIT", "description": "theirs"}
+    stays["code"] = {"url": "https://example.org/x", "commit": "a1"}
+    assert {name: submission.about[name] for name in stays} == stays
     assert submission.mark == "published"
     assert submission.run.reviews == {1: 10, 2: 20}
     assert not submission.run.has_digests
@@ -151,7 +140,7 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
     pq.write_table(pa.table(few), tmp_path / "few.parquet")
     submit_published(tmp_path / "few.parquet", "lstm", folder.parent / "lstm", WRITTEN)
     (problem,) = check([folder.parent], Asked()).problems
-    assert (problem.kind, problem.file.parent.name) == ("users", "lstm")
+    assert (problem.kind, problem.file.parent.name) == ("rows", "lstm")
 
 
 def test_mistakes_are_refused_in_the_words_of_the_file(
@@ -181,8 +170,35 @@ def test_accepted_submissions_stay_when_the_protocol_has_another_version(
     accept(board / "avg", None, "")
     monkeypatch.setattr(SrsBenchmark, "version", "2")
     found = [(problem.kind, problem.file.parent.name) for problem in check([board]).problems]
-    assert found == [("version", "constant")]
+    assert found == [("facts", "constant")]
     about(protocol__version="2")(board / "constant")
     first, second = read_leaderboard(board)
     assert (first.protocol_version, second.protocol_version) == ("1", "2")
     assert check([board]).problems == []
+
+
+def notes_with(board: Path, read: dict[str, int] | None) -> list[str]:
+    """Claim what both submissions have read; return what the board then says of it."""
+    for name in ("avg", "constant"):
+        about(data__read=read)(board / name)
+    (only,) = read_leaderboard(board)
+    return list(view(only).notes)
+
+
+def test_users_and_reviews_of_the_source_are_stated_and_shown(board: Path) -> None:
+    (only,) = read_leaderboard(board)
+    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900, version=2)
+    there = {"users": 3, "reviews": sum(len(source.read(user)) for user in source.users())}
+    assert {str(one.about["data"]["read"]) for one in only.submissions} == {str(there)}
+    (rests,) = (note for note in view(only).notes if note.startswith("Rests on"))
+    assert f"3 of 3 users and {only.submissions[0].about['data']['reviews']:,} of " in rests
+    assert not any(note.startswith("Caution") for note in view(only).notes)
+
+    notes = notes_with(board, {"users": 30, "reviews": there["reviews"]})
+    assert "Caution: 90 % of the users (27 of 30) are left out" in notes
+    (problem,) = verify(board / "constant").problems
+    assert (problem.kind, problem.where) == ("scores", "data.read")
+
+    notes = notes_with(board, None)  # as earlier releases wrote them
+    assert not any(note.startswith("Rests on") for note in notes)
+    assert not verify(board / "constant").problems

@@ -109,118 +109,97 @@ def verdict_on(tmp_path_factory):
     return judged
 
 
+def shape_of_markdown(text):
+    """What Markdown makes of each line: its kind and, of a table, the number of cells."""
+    for line in text.splitlines():
+        kind = re.match(r"\s*(#+ |[>+*=-] ?|\d+[.)] |`{3}|~{3}|\||\[[^]]*\]:)?", line)[1] or ""
+        yield kind.strip(), line.startswith("|") and len(re.findall(r"(?<!\\)(?:\\\\)*\|", line))
+
+
+def shape_of_latex(text):
+    """Comments and numbers of cells, the macros, and how deep braces are at each line."""
+    depth = 0
+    for line in text.split("\n"):
+        if line.startswith("%"):
+            yield "comment"
+            continue
+        for sign in re.sub(r"\\[{}\\]", "", line):
+            depth += (sign == "{") - (sign == "}")
+            assert depth >= 0
+        assert set(re.findall(r"\\([a-zA-Z]+)", line.replace("\\\\", ""))) <= MACROS
+        yield len(re.findall(r"(?<!\\)&", line)), depth
+
+
+def shape_of_csv(text):
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    for cell in (cell for row in rows for cell in row):
+        is_number = re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", cell)
+        assert is_number or not cell.strip().startswith(tuple("=+-@＝＋－＠"))
+        assert "\n" not in cell
+    return map(len, rows)
+
+
+# What writes a verdict, what of it does not depend on names, and what it may not have.
+FORMATS = (
+    (
+        lambda verdict: printable(terminal_text(verdict)),
+        lambda text: [None for _ in text.splitlines()],
+        None,
+    ),
+    (csv_text, shape_of_csv, None),
+    (
+        markdown,
+        shape_of_markdown,
+        r"<|\]\(|\]:|\]\[|://|www\.|&(?!amp;|lt;)|(?<!\\)(?:\\\\)*[`$~]",
+    ),
+    (
+        lambda verdict: latex(verdict).replace(r"$\geq$", ""),
+        shape_of_latex,
+        r"(?m)^[^%\n].*(?<!\\)[%#^$]|(?:\\\\|\\midrule)\s*(?:\[|\*)",
+    ),
+)
+
+
 @NAMES
-def test_a_name_is_printed_on_one_line_without_controls(name, verdict_on, capsys):
-    assert "\n" not in one_line(name)
-    assert one_line(one_line(name)) == one_line(name)
-    one_line(name).encode("utf-8")
+def test_a_name_changes_no_structure_and_runs_nothing(name, verdict_on, capsys):
     verdict, plain = verdict_on(name), verdict_on(PLAIN)
-    console.say(terminal_text(verdict))
-    console.complain(f"{name}: no such file")
-    said = capsys.readouterr()
+    for form, shape, forbidden in FORMATS:
+        text = form(verdict)
+        assert unsafe(text) == []
+        assert list(shape(text)) == list(shape(form(plain)))
+        assert not forbidden or not re.search(forbidden, text)
     (of_plain,), (leaderboard,) = (
         sweep_texts([run.place for run in each.runs]) for each in (plain, verdict)
     )
-    for text in (one_line(name), printable(name), said.out, said.err, printable(leaderboard)):
+    console.say(leaderboard)
+    console.complain(f"{name}: no such file")
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == len(of_plain.splitlines())
+    for text in (one_line(name), said.out, said.err, heading("users", name)):
         assert unsafe(text.replace("\t", "")) == []
-    assert unsafe(heading("users", name)) == []
-    assert len(said.out.splitlines()) == len(terminal_text(plain).splitlines())
-    assert len(printable(leaderboard).splitlines()) == len(of_plain.splitlines())
+    assert "\n" not in one_line(name)
+    assert one_line(one_line(name)) == one_line(name)
     as_text = json.dumps(as_json(verdict))
     assert as_text.isascii()
     assert json.loads(as_text)["runs"][0]["data"] == one_line(name)
 
 
-def test_names_in_any_language_stay_as_they_are(tmp_path):
+def test_names_in_any_language_and_numbers_stay_as_they_are(tmp_path):
     for name in ("学習", "عربي \u200f", "a\u200db", "naïve–µ", "a  b", "👩\u200d🎓"):
         assert one_line(name) == name
     # A figure warns of no letter that its font lacks.
     figure = users_figure({"log_loss": np.linspace(0.2, 0.4, 8)}, title="学習 naïve")
     assert save_figure(figure, tmp_path, "users", formats=["svg"])
     assert lettering("学習 naïve") == "\ufffd\ufffd naïve"
-
-
-@NAMES
-def test_spreadsheets_evaluate_nothing(name, verdict_on):
-    text = csv_text(verdict_on(name))
-    rows = list(csv.reader(io.StringIO(text, newline="")))
-    assert len({len(row) for row in rows}) == 1
-    assert len(rows) == len(list(csv.reader(io.StringIO(csv_text(verdict_on(PLAIN))))))
-    for cell in (cell for row in rows for cell in row):
-        is_number = re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", cell)
-        assert is_number or not cell.strip().startswith(
-            ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-        )
-        assert unsafe(cell) == []
-    assert "\n" not in "".join(cell for row in rows for cell in row)
     assert [escapes.for_csv(value) for value in (-0.25, 7, "-0.25")] == [-0.25, 7, "'-0.25"]
 
 
-def markdown_shape(text):
-    """What Markdown makes of each line: its kind and, of a table, the number of cells."""
-    shape = []
-    for line in text.splitlines():
-        kind = re.match(r"\s*(#+ |[>+*=-] ?|\d+[.)] |`{3}|~{3}|\||\[[^]]*\]:)?", line)[1] or ""
-        cells = len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) if line.startswith("|") else 0
-        shape.append((kind.strip(), cells))
-    return shape
-
-
-@NAMES
-def test_markdown_keeps_its_lines_and_has_no_links_or_html(name, verdict_on):
-    text = markdown(verdict_on(name))
-    assert markdown_shape(text) == markdown_shape(markdown(verdict_on(PLAIN)))
-    assert unsafe(text) == []
-    assert not re.search(r"<|\]\(|\]:|\]\[|://|www\.|&(?!amp;|lt;)", text)
-    assert not re.search(r"(?<!\\)(?:\\\\)*[`$~]", text)
-
-
-def latex_problems(text):
-    """Everything in a LaTeX file that this package would not have written."""
-    body = [line for line in text.split("\n") if not line.startswith("%")]
-    joined = "\n".join(body)
-    problems = sorted(set(re.findall(r"\\([a-zA-Z]+)", joined.replace("\\\\", ""))) - MACROS)
-    problems += [line for line in body if re.search(r"(?<!\\)[%#^]", line)]
-    problems += re.findall(r"(?<!\\)\$(?!\\geq\$)", joined.replace(r"$\geq$", ""))
-    depth = 0
-    for sign in re.sub(r"\\[{}\\]", "", joined):
-        depth += (sign == "{") - (sign == "}")
-        if depth < 0:
-            problems.append("a brace closes nothing")
-    problems += ["a brace is left open"] if depth else []
-    problems += re.findall(r"(?:\\\\|\\midrule)\s*(?:\[|\*)", joined)
-    return problems
-
-
-@NAMES
-def test_latex_runs_nothing_and_keeps_its_rows(name, verdict_on):
-    text, plain = latex(verdict_on(name)), latex(verdict_on(PLAIN))
-    assert latex_problems(plain) == []
-    assert latex_problems(text) == []
-    assert unsafe(text) == []
-    lines, expected = text.split("\n"), plain.split("\n")
-    assert len(lines) == len(expected)
-    for line, other in zip(lines, expected, strict=True):
-        assert line.startswith("%") == other.startswith("%")
-        if not line.startswith("%"):
-            assert len(re.findall(r"(?<!\\)&", line)) == len(re.findall(r"(?<!\\)&", other))
-
-
-class Elements(HTMLParser):
-    """Notes the elements of a page with the names of their attributes."""
-
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, tuple(sorted(key for key, _ in attrs if key != "class"))))
-
-
 def elements(text):
-    parser = Elements()
+    """Return the elements of a page with the names of their attributes."""
+    parser, found = HTMLParser(), []
+    parser.handle_starttag = lambda tag, pairs: found.append((tag, sorted(key for key, _ in pairs)))
     parser.feed(text)
-    return parser.found
+    return found
 
 
 @pytest.mark.slow
@@ -245,20 +224,15 @@ def test_a_page_may_run_its_own_script_alone_and_fetch_nothing(script):
     assert not re.search(r"fetch|XMLHttp|import|eval|Function", script)
 
 
-def drawn(name, verdict):
-    """Every kind of figure that shows names."""
-    yield from (figure for _, _, figure in figures(verdict))
-    scores = np.linspace(0.2, 0.4, 8)
-    yield versus_figure(scores, scores**2, names=(name, "other"), metric="log_loss", better="lower")
-    yield users_figure({"log_loss": scores}, title=name)
-
-
 @pytest.mark.slow
 def test_figures_show_names_as_they_are(verdict_on, tmp_path):
-    name = " ".join(PAYLOADS.values())
+    name, scores = " ".join(PAYLOADS.values()), np.linspace(0.2, 0.4, 8)
+    made = [figure for _, _, figure in figures(verdict_on(name))]
+    made += [versus_figure(scores, scores**2, names=(name, "other"))]
+    made += [users_figure({"log_loss": scores}, title=name)]
     of_matplotlib = {"svg", "g", "defs", "path", "use", "clipPath", "rect", "style", "metadata"}
     of_matplotlib |= {"RDF", "Work", "type", "format", "title"}
-    for number, figure in enumerate(drawn(name, verdict_on(name))):
+    for number, figure in enumerate(made):
         png, svg = save_figure(figure, tmp_path, f"figure{number}")
         assert png.stat().st_size > 0
         kinds = {tag.tag.rpartition("}")[2] for tag in ElementTree.parse(svg).iter()}

@@ -29,15 +29,13 @@
 
   // Long names of metrics may break behind an underscore.
   const breakable = name => name.split(/(?<=_)/).flatMap((part, n) => (n ? [element("wbr"), part] : [part]));
-  // With a dagger if its scores are not recomputed from the sums of a submission.
-  const named = metric => metric.name + (metric.recomputed ? "" : "\u00a0†");
 
   function headings(metric, other) {
     return [
-      ["place", "#"], ["model", "model", "text"], ["mean", named(metric)], ["groups", "groups", "text"],
+      ["place", "#"], ["model", "model", "text"], ["mean", metric.name], ["groups", "groups", "text"],
       ["difference", `to ${other}`], ["whisker", "", "plain"], ["verdict", "on average", "text"],
       ["users", "users better"], ["parameters", "para\u00admeters"], ["seconds", "s per user"],
-      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, named(m), "extra"]),
+      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, m.name, "extra"]),
     ];
   }
 

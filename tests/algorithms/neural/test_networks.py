@@ -2,7 +2,6 @@
 
 import json
 import math
-import operator
 import subprocess
 import sys
 from dataclasses import replace
@@ -48,8 +47,7 @@ PUBLISHED = {
 ALGORITHMS = [algorithm() for algorithm in PUBLISHED.values()]
 NN17_FIRST = (1.0, 2.5, 4.5, 10.0, 1.0, 0.72, 0.07, 0.05, 1.26, 0.0, 0.67)
 
-named = operator.attrgetter("name")
-each = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=named)
+each = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
 
 
 def sines(n):
@@ -81,9 +79,8 @@ def differences(golden, model):
 def test_sizes_and_predictions_equal_the_reference(name):
     (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == name]
     model = with_sines(PUBLISHED[name]())
-    shapes = [tuple(shape) for _, shape in golden["tensors"]]
-    network = built(model.network, model.sizes)
-    assert [tuple(parameter.shape) for parameter in network.parameters()] == shapes
+    parameters = built(model.network, model.sizes).parameters()
+    assert [list(each.shape) for each in parameters] == [shape for _, shape in golden["tensors"]]
     assert len(model.parameters) == golden["n_parameters"]
     off = differences(golden, model)
     if name == "NN-17":

@@ -18,7 +18,6 @@ from srs_eval.algorithms.neural.sequences import (
 from srs_eval.algorithms.neural.training import (
     Ramps,
     Recipe,
-    apart,
     constant,
     epochs,
     generator_from,
@@ -71,19 +70,6 @@ def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_lo
     assert found == pytest.approx(losses, rel=1e-6)
 
 
-def test_training_stops_where_the_loss_is_no_number():
-    weight = torch.tensor([1.0], requires_grad=True)
-    calls = []
-
-    def loss(batch):
-        calls.append(batch)
-        return (weight * math.nan).sum()
-
-    (total,) = epochs([weight], [0.0] * 4, loss, PLAIN, generator_from(0))
-    assert math.isnan(total)
-    assert len(calls) == 1
-
-
 def test_one_thread_gives_the_threads_back_even_after_an_error():
     before = torch.get_num_threads()
 
@@ -95,23 +81,6 @@ def test_one_thread_gives_the_threads_back_even_after_an_error():
     with pytest.raises(ValueError):
         fail()
     assert torch.get_num_threads() == before
-
-
-def test_dropout_is_drawn_from_our_own_generator():
-    before = torch.get_rng_state()
-
-    def draw():
-        for _ in range(3):
-            yield torch.rand(1).item()
-
-    drawn = list(apart(draw(), generator_from(3)))
-    assert torch.equal(torch.get_rng_state(), before)
-    assert len(set(drawn)) == 3
-    between = apart(draw(), generator_from(3))
-    for number in drawn:
-        assert next(between) == number
-        torch.rand(5)  # drawn by other code, which does not affect the training
-    torch.set_rng_state(before)
 
 
 def log_of(cards):
@@ -168,14 +137,3 @@ def test_groups_of_targets_hold_every_card_once_and_about_equally_many_targets()
     targets = [histories.target_count[group].sum() for group in groups]
     assert len(groups) == -(-len(histories.target) // 300)
     assert max(targets) - min(targets) <= 2 * histories.target_count.max()
-
-
-def test_one_long_card_does_not_make_a_group_of_short_ones_long():
-    cards = np.r_[np.repeat(np.arange(500), 3), np.full(4000, 1000)]
-    log = log_of(cards.tolist())
-    histories = histories_before(log, np.arange(len(log)))
-    groups = groups_of_entries(histories, per_group=600)
-    assert np.array_equal(np.sort(np.concatenate(groups)), np.arange(501))
-    padded = [len(group) * histories.length[group].max() for group in groups]
-    assert sum(padded) <= 2 * histories.length.sum()
-    assert max(padded[:-1]) <= 2 * 600

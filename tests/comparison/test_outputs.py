@@ -1,8 +1,12 @@
-"""What comparisons say in words, held against files of texts, and said in every format."""
+"""What comparisons say, in every format, and the files they write."""
 
 from __future__ import annotations
 
-import html
+import html as entities
+import importlib.util
+import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -11,15 +15,23 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from drawings import told
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
-from srs_eval.comparison.report.html import figures, page
+from srs_eval.comparison.report import html
+from srs_eval.comparison.report.files import (
+    as_json,
+    csv_text,
+    latex,
+    markdown,
+    terminal_text,
+    write_files,
+)
+from srs_eval.comparison.report.html import figures, page, write_html
 from srs_eval.comparison.report.sweep import sweep_texts
-from srs_eval.comparison.selection import selection_notes, sweeps_settings
+from srs_eval.comparison.selection import selection_notes
 from srs_eval.results.run import load_run
-
-pytestmark = pytest.mark.usefixtures("page_without_images")
+from srs_eval.text.pages import SORT_SCRIPT
 
 
 def judged(*folders, **options):
@@ -43,17 +55,10 @@ def told_of(cases, make_run, tell):
     return "\n".join(told)
 
 
-def drop(folder, *metrics):
-    """Leave metrics out of the scores of a run."""
+def put(folder, without=(), **metrics):
+    """Set metrics of the scores of a run, and leave others out."""
     file = folder / "scores.parquet"
-    pd.read_parquet(file).drop(columns=[*metrics]).to_parquet(file)
-    return folder
-
-
-def put(folder, **metrics):
-    """Set metrics of the scores of a run."""
-    file = folder / "scores.parquet"
-    pd.read_parquet(file).assign(**metrics).to_parquet(file)
+    pd.read_parquet(file).assign(**metrics).drop(columns=[*without]).to_parquet(file)
     return folder
 
 
@@ -131,7 +136,7 @@ SAID = {
         intersect=True,
     ),
     "a run without the metric": lambda run: judged(
-        *two(run, when="at_review"), drop(run("c", blur=0.8), "log_loss")
+        *two(run, when="at_review"), put(run("c", blur=0.8), ["log_loss"])
     ),
     "several protocols": lambda run: judged(*two(run, second={"protocol": "other"}), baseline="b"),
     "published scores": beside_published,
@@ -154,11 +159,13 @@ SAID = {
 }
 
 
-def test_it_is_said_in_the_words_of_the_file_and_in_every_format(make_run, golden_text):
+def test_it_is_said_in_the_words_of_the_file_and_in_every_format(
+    make_run, golden_text, page_without_images
+):
     def tell(verdict):
         notes = as_json(verdict)["notes"]
         for form in (terminal_text, markdown, latex, page):
-            written = html.unescape(form(verdict)).replace("\\", "")
+            written = entities.unescape(form(verdict)).replace("\\", "")
             assert [note for note in notes if note not in written] == [], form.__name__
         assert all(note in csv_text(verdict).replace('""', '"') for note in verdict.notes)
         text = terminal_text(verdict)
@@ -187,10 +194,10 @@ SWEEPS = {
     ],
     "few users": lambda run: (run("most", [1, 2, 3]), run("few", [1])),
     "no user": lambda run: [run("a", [1], failed=[1])],
-    "one without log loss": lambda run: (drop(run("a"), "log_loss"), run("b", blur=1)),
-    "none with log loss": lambda run: [drop(folder, "log_loss", "auc") for folder in two(run)],
-    "one without another metric": lambda run: (run("a"), drop(run("b", blur=1), "auc")),
-    "no metric": lambda run: [drop(run("a"), "log_loss", "auc", "brier")],
+    "one without log loss": lambda run: (put(run("a"), ["log_loss"]), run("b", blur=1)),
+    "none with log loss": lambda run: [put(folder, ["log_loss", "auc"]) for folder in two(run)],
+    "one without another metric": lambda run: (run("a"), put(run("b", blur=1), ["auc"])),
+    "no metric": lambda run: [put(run("a"), ["log_loss", "auc", "brier"])],
 }
 
 
@@ -243,22 +250,6 @@ def test_a_choice_by_test_rows_is_warned_of_with_a_command(make_run, golden_text
     assert as_json(verdict)["options_compared_on"] == "test_rows"
 
 
-def test_a_grid_over_settings_is_known_by_its_words(tmp_path):
-    for word, expected in {
-        "algo.fit=newton,reference": True,
-        "seed=range(5)": True,
-        "+algo.x=choice(1,2)": True,
-        "algo=fsrs6,hlr": False,
-        "algo.hidden=[4,8]": False,
-        "algo.hidden=[4,8],[2]": True,
-        "algo.name='a,b'": False,
-        "data.users=1,2": False,
-    }.items():
-        words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
-        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
-        assert sweeps_settings(tmp_path) is expected, word
-
-
 def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
     verdict, alone = copied(make_run), judged(*two(make_run))
     assert [str(one.average) for one in verdict.leaderboard.to_best] == [
@@ -270,11 +261,6 @@ def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
     assert copy["identical_to"] == bad["run"] == "b (first)"
     assert (bad["fits"], bad["fallback"], rows[0]["fits"]) == (15, 14, None)
     assert [run["identical_to"] for run in as_json(verdict)["runs"]] == [None, None, "b (first)"]
-    names = {"a": "a", "b (first)": "first", "b (copy)": "copy"}
-    assert {
-        run["name"]: Path(run["folder"]).name.partition("_")[2] or Path(run["folder"]).name
-        for run in as_json(verdict)["runs"]
-    } == names
     for table in latex(verdict).split("\\caption{")[1:]:
         caption, rows = table.split("\\label", 1)
         assert ("14 of 15 fits fell back" in caption) == ("\\S{}" in rows.partition("\\midrule")[2])
@@ -286,7 +272,9 @@ def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
 
 def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run):
     name = "threshold_bias_at_0_9"
-    first, second, *_ = as_json(judged(*doubtful(make_run)))["leaderboard"]
+    folders = doubtful(make_run)
+    assert judged(*folders, make_run("bare", [1, 2], blur=2)).at_retention is None
+    first, second, *_ = as_json(judged(*folders))["leaderboard"]
     assert (first[name], first[f"{name}_users"], second[f"{name}_users"]) == (0.02, 1, 0)
     assert np.isnan(second[name])
 
@@ -296,3 +284,117 @@ def test_predictions_are_not_read_for_the_sweep_of_several_users(make_run):
     for folder in folders:
         (folder / "predictions.parquet").write_bytes(b"damaged")
     assert len(sweep_texts(folders)) == 1
+
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
+
+
+@pytest.fixture
+def pairwise(make_run):
+    return compare([load_run(make_run("one")), load_run(make_run("two", blur=1))])
+
+
+def labels(text):
+    return re.findall(r"\\label\{tab:(\w+)\}", text)
+
+
+def test_tables_for_a_paper_are_chosen_by_their_labels(pairwise):
+    every = labels(latex(pairwise))
+    for names, chosen in (
+        (["leaderboard_users"], ["leaderboard_users"]),
+        (["ranks", "leaderboard_reviews"], ["leaderboard_reviews", "ranks"]),
+        (["against_baseline"], ["against_baseline"]),
+        (["against"], ["against_baseline", "against_baseline_majority"]),
+        (every, every),
+    ):
+        assert labels(latex(pairwise, names)) == chosen
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Descriptions of the images of pages, and what is in them, which are not drawn."""
+    images = []
+    monkeypatch.setattr(
+        html, "_image", lambda figure, alt: images.append((alt, figure)) or (alt, "")
+    )
+    return images
+
+
+def test_the_page_and_its_figures_are_those_of_the_files(make_run, golden_text, drawn):
+    folders = [
+        make_run("plain", fits=9, fallback=1),
+        make_run("blurred", blur=1),
+        make_run("session", shift=0.3, when="at_review"),
+        make_run("current", shift=-1, in_sample=True),
+    ]
+    verdict = compare([load_run(folder) for folder in folders], baseline="blurred")
+    body = page(verdict, command="compare a b").partition("<h1>")[2]
+    golden_text("comparison_page", re.sub("(<(?:h|tr|p|li|sec|foot)[ >])", r"\n\1", body))
+    assert sum("user by user" in alt for alt, _ in drawn) == 3
+    told_of_all = "\n".join(f"# {alt}\n{told(figure)}" for alt, figure in drawn)
+    golden_text("comparison_figures", told_of_all)
+
+
+@pytest.mark.slow
+def test_the_tables_compile_and_fit_the_page(pairwise, tmp_path):
+    compiler = shutil.which("pdflatex")
+    if compiler is None:
+        pytest.skip("needs pdflatex: apt-get install texlive-latex-recommended")
+    (tmp_path / "comparison.tex").write_text(latex(pairwise))
+    packages, *_ = latex(pairwise).removeprefix("% needs ").splitlines()
+    document = ["\\documentclass{article}", packages, "\\begin{document}"]
+    document += ["\\input{comparison}", "\\end{document}"]
+    (tmp_path / "main.tex").write_text("\n".join(document))
+    words = [compiler, "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout
+
+
+@pytest.mark.slow
+def test_equal_runs_give_equal_files(pairwise, tmp_path):
+    for name in ("a", "b"):
+        write_files(pairwise, tmp_path / name)
+        write_html(pairwise, tmp_path / name)
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+def test_the_page_opens_without_a_complaint_and_fits_its_window(pairwise, tmp_path):
+    script = ROOT / "docs" / "make_screenshots.py"
+    specification = importlib.util.spec_from_file_location("make_screenshots", script)
+    screenshots = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(screenshots)
+    place = write_html(pairwise, tmp_path)
+    with screenshots.Browser(width=1200) as browser:
+        complaints = []
+        # made for MLflow's pages: it complains itself where there is no storage
+        browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier="1")
+        browser.call("Log.enable")
+        browser.call("Runtime.enable")
+        listen = browser._next_message
+
+        def heard():
+            message = listen()
+            if message.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
+                complaints.append(message["params"])
+            return message
+
+        browser._next_message = heard
+        browser.open(place.as_uri(), "one and two compared", "For how many users")
+        pictures = "[...document.images].map(i => i.complete && i.naturalWidth > 0)"
+        assert set(browser.evaluate(pictures)) == {True}
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 1200
+        names = browser.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+        assert [name for name in names if not name.startswith("data:")] == []
+        lines = re.findall(r"const (?:isNumber|number) = .*", SORT_SCRIPT.read_text("utf-8"))
+        cells = "['7B', '1,234', '<0.0002', '[-0.5, 1]', '4.5-x', '1e-10']"
+        found = browser.evaluate(
+            f"{{ {' '.join(lines)} {cells}.map(cell => `${{number(cell)}}`) }}"
+        )
+        assert found == ["NaN", "1234", "0.0002", "-0.5", "NaN", "1e-10"]
+        assert complaints == []

@@ -1,0 +1,326 @@
+"""Presets and decks of collections, the final fit, and sentences that depend on intervals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+from math import nan
+from types import SimpleNamespace
+
+import fsrs
+import numpy as np
+import pytest
+from anki_files import DAY, START, Written, change, collection, preset_message, write
+
+import srs_eval as se
+from srs_eval.algorithms.combined.ensemble import Ensemble
+from srs_eval.algorithms.fsrs.current import (
+    DEFAULTS,
+    CurrentParameters,
+    as_fsrs6,
+    current_parameters,
+)
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.collection import in_short
+from srs_eval.collection.ceiling import _explains
+from srs_eval.collection.history import _needed
+from srs_eval.collection.parameters import at_limits, limits_in_words
+from srs_eval.collection.shares import Share, shares
+from srs_eval.collection.study import OneLog, Study
+from srs_eval.collection.truth import _judged
+from srs_eval.collection.words import Change, between_or_not
+from srs_eval.commands.fit import command
+from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_in_message, read_fsrs_settings
+from srs_eval.data.anki.rules import ELSEWHERE
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.experiment.report import result_text
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.nouns import Predictions
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.run import TRAITS, run_of
+from srs_eval.stats.estimate import Estimate
+
+OWN = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
+PRESETS = (
+    Written(10, "hard", "Spanish::Verbs", OWN, 0.85),
+    Written(20, "easy", "Spanish::Nouns"),
+    Written(30, "other", "[JP] Core"),
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory, make_log):
+    log = make_log(seed=3)
+    file = tmp_path_factory.mktemp("collection") / "three.anki2"
+    return write(file, [(log, log.card % 3)], PRESETS)
+
+
+def test_settings_of_presets_are_read_as_they_are_stored(path, tmp_path):
+    settings = read_fsrs_settings(path)
+    assert settings.enabled
+    assert settings.presets[10].parameters == pytest.approx(OWN, rel=1e-5)
+    assert settings.presets[10].desired_retention == 0.85
+    assert settings.presets[20] == Preset((), 0.9)
+    both = preset_message(DEFAULTS[:19], 0.9, key=5) + preset_message(OWN, 0.8)  # newest counts
+    assert len(preset_in_message(both).parameters) == 21
+    assert len(preset_in_message(preset_message(DEFAULTS[:17], 0.9, key=3)).parameters) == 17
+    for damaged in (both[:50], b"\xff" * 20, preset_message([float("nan")], 0.9)):
+        assert preset_in_message(damaged).parameters == ()
+    old = collection(tmp_path / "old.anki2")  # as text
+    presets = {"7": {"fsrsParams5": [*DEFAULTS[:19]], "desiredRetention": 0.93}, "x": 3}
+    change(old, "alter table col add column dconf", f"update col set dconf='{json.dumps(presets)}'")
+    settings = read_fsrs_settings(old)
+    assert not settings.enabled
+    assert settings.presets == {7: Preset(DEFAULTS[:19], 0.93)}
+    change(old, "update col set dconf='{'")
+    assert read_fsrs_settings(old).presets == {}
+
+
+@pytest.mark.slow
+def test_anki_itself_writes_what_is_read(anki_library, tmp_path):
+    col = anki_library.Collection(str(tmp_path / "a.anki2"))
+    col.set_config("fsrs", True)  # noqa: FBT003
+    options = col.decks.config_dict_for_deck_id(1)
+    options["fsrsParams6"], options["desiredRetention"] = list(OWN), 0.87
+    col.decks.update_config(options)
+    col.close()
+    settings = read_fsrs_settings(tmp_path / "a.anki2")
+    assert settings.enabled
+    assert settings.presets[1].parameters == pytest.approx(OWN, rel=1e-5)
+    assert settings.presets[1].desired_retention == 0.87
+
+
+def test_older_parameters_become_those_that_fsrs_rs_makes_of_them():
+    package = pytest.importorskip("fsrs_rs_python")
+    old = (0.4, 0.6, 2.4, 5.8, 4.93, 0.94, 0.86, 0.01, 1.49, 0.14, 0.94, 2.18, 0.05, 0.34, 1.26)
+    for given in ((*old, 0.29, 2.61), (*DEFAULTS[:17], 0.5, 0.1), OWN):
+        expected = package.check_and_fill_parameters(list(given))
+        assert as_fsrs6(given) == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(ValueError, match="20"):
+        as_fsrs6(DEFAULTS[:20])
+
+
+def test_each_card_is_predicted_with_the_parameters_of_its_preset(path):
+    task = SrsBenchmark()(AnkiCollection(path).read("three"), same_day=True)
+    fold, rng = task.folds[-1], np.random.default_rng(0)
+    model = CurrentParameters({10: OWN}).fit(task.reviews, fold.train, rng)
+    found = model.predict(task.reviews, fold.test)
+    own = task.reviews.preset[fold.test] == 10
+    for parameters, rows in ((OWN, own), (DEFAULTS, ~own)):
+        alone = Fsrs6(fit="default", parameters=list(parameters))
+        expected = alone.fit(task.reviews, fold.train, rng).predict(task.reviews, fold.test)
+        np.testing.assert_array_equal(found[rows], np.asarray(expected)[rows])
+    assert own.any()
+    assert not own.all()
+
+
+def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path):
+    stored = current_parameters({10: OWN, 20: ()})
+    assert CurrentParameters(stored).in_sample
+    assert Ensemble({"now": CurrentParameters(stored), "new": Fsrs6()}).in_sample
+    assert not CurrentParameters({20: stored[20]}).in_sample
+    experiment = Experiment(
+        CurrentParameters(stored), AnkiCollection(path), SrsBenchmark(), Panel([LogLoss()])
+    )
+    result = evaluate(experiment)
+    run = run_of(result)
+    assert TRAITS["in_sample"][1] in result_text(result, experiment.panel)
+    assert run.traits == ("in_sample",)
+    assert not run.is_eligible
+
+
+@pytest.mark.parametrize(
+    ("options", "presets"),
+    [
+        ({"decks": "spanish"}, {10, 20}),  # a deck includes its subdecks
+        ({"decks": "Spanish::V*"}, {10}),
+        ({"decks": ["*nouns", "[jp] core"]}, {20, 30}),
+        ({"presets": "?a?y"}, {20}),
+        ({"presets": "*", "decks": "[JP]*"}, {30}),
+        ({}, {10, 20, 30}),
+    ],
+)
+def test_reviews_of_other_cards_are_left_out_and_counted(path, options, presets):
+    whole = AnkiCollection(path).read("three")
+    log = AnkiCollection(path, **options).read("three")
+    assert set(log.preset.tolist()) == presets
+    assert len(log) == np.isin(whole.preset, list(presets)).sum()
+    assert len(whole) - len(log) == log.left_out.get(ELSEWHERE, 0)
+    assert log.row.tolist() == list(range(len(log)))
+
+
+def test_an_error_names_the_decks_that_exist(path):
+    with pytest.raises(ReviewLogError) as caught:
+        AnkiCollection(path, decks=["French", "Spanish"]).read("three")
+    assert caught.value.violations == ("data.decks=French: no such name in the collection",)
+    assert all(preset.deck in caught.value.hint for preset in PRESETS)
+    with pytest.raises(ConfigError):
+        AnkiCollection(path, presets=[None])
+
+
+def test_reviews_are_due_when_the_answer_before_says(tmp_path, make_log):
+    log = make_log(seed=4)
+    path = write(tmp_path / "a.anki2", [(log, np.zeros(len(log), np.int64))], PRESETS[:1], late=2)
+    reviews, due = AnkiCollection(path).read_with_schedule("a")
+    waited = reviews.elapsed_days > 3
+    assert waited.any()
+    assert (reviews.elapsed_days[waited] - due[waited] == 2).all()
+    assert (due[reviews.elapsed_days < 0] == -1).all()
+    # a step of a day or more is due after its whole days
+    seconds = (600, 86_399, 86_400, 172_799, 172_800, 3 * 86_400 + 5)
+    steps = [*((0, -each) for each in seconds), (1, 4), (1, 9)]
+    rows = [
+        (1000 * (START + n * DAY), 5, 3, 2500, 4000, kind, interval)
+        for n, (kind, interval) in enumerate(steps)
+    ]
+    path = collection(tmp_path / "steps.anki2", rows)
+    _, due = AnkiCollection(path, scheduler=2).read_with_schedule("steps")
+    assert due.tolist() == [-1, 0, 0, 1, 1, 2, 3, 4]
+
+
+def test_parameters_are_those_of_the_fit_to_all_reviews(path, tmp_path, capsys):
+    fitted = se.fit("fsrs6", path, progress=False)
+    assert command([str(path), "to=anki"]) == 0
+    assert capsys.readouterr().out.strip() == str(fitted.export("anki"))
+    for to in ("py_fsrs", "json"):
+        assert command([str(path), f"to={to}", f"out={tmp_path / to}"]) == 0
+        content = json.loads((tmp_path / to).read_text())
+        assert content["parameters"] == fitted.parameters.iloc[0].tolist()
+    scheduler = fsrs.Scheduler.from_json((tmp_path / "py_fsrs").read_text())
+    assert len(scheduler.parameters) == 21
+    for words, status in ((["to=anki", "data.decks=nope"], 1), (["to=anki", "algo=hlr"], 2)):
+        assert command([str(path), *words]) == status
+
+
+KINDS = {
+    "better": (-0.02, 0.001),
+    "worse": (0.02, 0.001),
+    "noise": (-0.002, 0.001),
+    "open": (-0.05, 0.03),
+    "same": (0.0, 0.0),
+    "unknown": (0.04, 0.1),  # -55 to +75 %
+}
+
+
+def predictions(recalled, card, p=0.9):
+    n = len(recalled)
+    codes, rows = np.zeros(n, np.int64), np.arange(n)
+    return Predictions(("a",), codes, codes, rows, card, np.full(n, p), recalled, day=rows // 20)
+
+
+def share_of(recalled, card):
+    (found,) = shares(predictions(recalled, card), [("all", np.ones(len(recalled), np.bool_))])
+    return found.lo, found.hi
+
+
+def test_intervals_cover_where_cards_differ():
+    rng, covered, times = np.random.default_rng(0), 0, 300
+    card = np.repeat(np.arange(60), 5)
+    for _ in range(times):
+        # Cards are easy or hard: reviews of a card are alike, and on average 0.8 are recalled.
+        chance = rng.beta(2, 0.5, 60)
+        lo, hi = share_of(rng.random(300) < chance[card], card)
+        covered += lo <= 0.8 <= hi
+    assert covered / times >= 0.975
+
+
+def test_intervals_of_groups_hold_together_and_where_all_was_recalled():
+    lo, hi = share_of(np.ones(100, np.bool_), np.arange(100) // 2)
+    # Wilson's for five days, as if there were five reviews
+    assert (lo, hi) == (pytest.approx(5 / (5 + 2.5758293**2), rel=1e-6), 1.0)
+    assert share_of(np.ones(1, np.bool_), np.zeros(1, np.int64))[0] < 0.2
+    rng = np.random.default_rng(1)
+    recalled, card = rng.random(400) < 0.9, np.arange(400) // 4
+    found = predictions(recalled, card)
+    alone = shares(found, [("first", card < 50)])[0]
+    several = [("first", card < 50), ("second", card >= 50), ("none", card < 0)]
+    first, second = shares(found, several)
+    assert (first.observed, first.reviews) == (alone.observed, 200)
+    assert first.lo < alone.lo < alone.hi < first.hi
+    assert second.name == "second"
+
+
+def change_of(kind):
+    mean, se = KINDS[kind]
+    found = Change.of(Estimate(mean, se, 0.0, 100.0), 0.4)
+    assert found.kind == kind
+    return found
+
+
+def sentences():
+    """Yield what is said in each case."""
+    for kind in KINDS:
+        found = change_of(kind)
+        yield f"{kind}: {found.size} | {found.of_error} | {found.verdict}"
+        yield _needed([(100, found), (200, found)], 611, "; on all 3,055 reviews better")
+    for mean, error in ((0.5, 0.04), (-0.36, 0.04), (-0.3, nan)):  # an end that is no number
+        yield Change.of(Estimate(mean, error, 0.0, 100.0), 0.4).size
+    for bounds in ((-0.859, 0.759), (-1.088, 0.521), (0.05, 0.1), (nan, 0.1)):
+        yield between_or_not(*bounds)
+    for mean, *ends in ((0.1, 0.05, 0.2), (0.0, -0.1, 0.1), (-0.2, -0.3, -0.1), (nan, nan, nan)):
+        yield _explains(mean, *ends)
+    yield _explains(-0.283, -1.088, 0.521)
+    yield _explains(-2.5, -4.0, -0.5)
+    fine, off = level("80 %", 0.79, 0.789, 0.05), level("95 %", 0.947, 0.837, 0.05)
+    for half, levels, observed in product((0.02, 0.08), ([fine], [fine, off]), (0.849, 0.6, 0.98)):
+        yield _judged(level("all", 0.85, observed, half), levels, "it")
+
+
+def level(name, predicted, observed, half):
+    return Share(name, 500, predicted, observed, observed - half, observed + half)
+
+
+def bottom_lines(monkeypatch):
+    """Yield what is said in short for each difference, comparison with a constant, and limit."""
+    now = SimpleNamespace(complete=(1,))
+    study = SimpleNamespace(
+        settings=None, current={}, is_in_sample=False, fitted=now, now=now, has_fsrs=False
+    )
+    cases = product(KINDS, ((0.1, 0.2), (-0.1, 0.1), (-0.3, -0.2)), ("", "3 parameters are"))
+    for kind, bounds, limits in cases:
+        ways = {
+            "difference": Estimate(*KINDS[kind], 0.0, 100.0),
+            "log_loss": 0.4,
+            "explained": (sum(bounds) / 2, *bounds),
+            "fitted_lists": {},
+            "limits_in_words": f"{limits} at a limit" if limits else "",
+        }
+        for name, value in ways.items():
+            monkeypatch.setattr(in_short, name, lambda *_, value=value: value)
+        section = in_short.in_short(study)
+        assert ". " not in section.answer  # a terminal shows the first sentence
+        yield section.answer
+
+
+def whose(log):
+    own = Preset((1.0, *DEFAULTS[1:]), 0.9)
+    for settings in (
+        None,
+        FsrsSettings(enabled=False, presets={}),
+        FsrsSettings(enabled=True, presets={1: own}),
+        FsrsSettings(enabled=True, presets={1: Preset((), 0.9)}),
+    ):
+        yield Study(OneLog("a", "a", log), settings).whose
+
+
+def test_what_is_said_depends_on_intervals(make_log, monkeypatch, golden_text):
+    log = make_log(seed=3)
+    log = replace(log, preset=np.ones(len(log), np.int64))
+    lines = [*sentences(), "", *bottom_lines(monkeypatch), "", *whose(log)]
+    golden_text("collection_sentences", "\n".join(lines))
+
+
+def test_parameters_at_limits_are_counted_but_for_those_that_start_there():
+    w = (3.2854, 15.4774, 39.38, 100.0, *DEFAULTS[4:9], 0.0, *DEFAULTS[10:20], 0.1)
+    low = (0.0010004, *DEFAULTS[1:])  # as it is pasted
+    assert [at_limits(each) for each in (DEFAULTS, w, low)] == [0, 3, 1]
+    every, seven, one = (", ".join(map(str, each)) for each in (w, DEFAULTS, low))
+    assert limits_in_words({None: ("all", every), 7: ("seven", seven)}).startswith("3 of 21")
+    assert limits_in_words({None: ("seven", seven)}) == ""
+    several = limits_in_words({None: ("all", one), 7: ("seven", seven)})
+    assert several == "1 of 21 parameters of one list is at a limit"
