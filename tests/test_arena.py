@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -25,13 +25,10 @@ def seed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_five_algorithms_become_a_site(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_five_algorithms_become_a_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["out=arena", f"algo={','.join(ALGORITHMS)}", "users=3", "max_reviews=400"]
     done = seed(tmp_path, *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["arena"]
     leaderboard = tmp_path / "arena" / "leaderboard"
     (board,) = read_leaderboard(leaderboard)
     assert [one.name for one in board.submissions] == ALGORITHMS
@@ -48,19 +45,14 @@ def test_five_algorithms_become_a_site(
     assert again.returncode == 0, again.stdout + again.stderr
     assert "fsrs6 was finished before" in again.stdout
     assert read_record(leaderboard) == record
-    capsys.readouterr()
 
 
 def test_mistakes_are_refused_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    spec = importlib.util.spec_from_file_location("seed", SEED)
-    assert spec is not None
-    assert spec.loader is not None
-    program = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "seed", program)  # where dataclasses look it up
-    spec.loader.exec_module(program)
+    monkeypatch.syspath_prepend(SEED.parent)
+    program = importlib.import_module("seed")
     for words, said in (
         ([], "out= is missing"),
         (["out=a", "users=many"], "users=many"),

@@ -22,10 +22,6 @@ BOARD = FrozenBoard(3, 4, "d" * 64)
 ENTRY = Accepted("2026-01-31", "1" * 64, "reported", "", "b" * 64, "board", "c" * 64)
 
 
-def many(count: int) -> Record:
-    return Record({"board": BOARD}, {f"m{number:05}": (ENTRY,) for number in range(count)})
-
-
 def read_again(folder: Path) -> Record:
     module._last.clear()
     return read_record(folder)
@@ -45,12 +41,12 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_what_could_not_be_read_again_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_record(tmp_path, many(2))
+    few, more = (Record({"board": BOARD}, dict.fromkeys("abc"[:n], (ENTRY,))) for n in (2, 3))
+    write_record(tmp_path, few)
     monkeypatch.setattr(module, "_LARGEST", (tmp_path / ACCEPTED).stat().st_size)
-    assert len(read_again(tmp_path).submissions) == 2
     with pytest.raises(ConfigError, match="at most"):
-        write_record(tmp_path, many(3))
-    assert len(read_again(tmp_path).submissions) == 2
+        write_record(tmp_path, more)
+    assert read_again(tmp_path) == few
     monkeypatch.setattr(module, "_LARGEST", 10)
     with pytest.raises(SubmissionError):
         read_again(tmp_path)

@@ -21,11 +21,12 @@ from srs_eval.experiment.experiment import Experiment
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run
+from srs_eval.site.view import view
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
 from srs_eval.submit.reading import read_leaderboard, read_submission
 from srs_eval.submit.record import read_record
-from srs_eval.submit.verifying import accept
+from srs_eval.submit.verifying import accept, verify
 from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
 
 
@@ -49,7 +50,9 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     read = submission.run
     assert (read.rows, read.reviews, read.fits) == (run.rows, run.reviews, run.fits)
     assert read.scores.keys() == run.scores.keys()
-    assert all(np.array_equal(read.scores[name], run.scores[name]) for name in run.scores)
+    assert all(
+        np.array_equal(read.scores[name], run.scores[name], equal_nan=True) for name in run.scores
+    )
     for name in ("data", "protocol", "when", "sees_truth", "pretrained", "users", "reviews"):
         assert read.summary[name] == run.summary[name]
     assert submission.mark == "reported"
@@ -123,10 +126,9 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
         assert command([*words, *further]) == 0
         assert {problem.kind for problem in check([folder]).problems} == kinds
     submission = read_submission(folder)
-    # what was given before stays
-    found = [submission.about[name] for name in ("authors", "licence", "code", "description")]
-    code = {"url": "https://example.org/x", "commit": "a1"}
-    assert found == [["A. Author", "B"], "MIT", code, "theirs"]
+    stays = {"authors": ["A. Author", "B"], "licence": "MIT", "description": "theirs"}
+    stays["code"] = {"url": "https://example.org/x", "commit": "a1"}
+    assert {name: submission.about[name] for name in stays} == stays
     assert submission.mark == "published"
     assert submission.run.reviews == {1: 10, 2: 20}
     assert not submission.run.has_digests
@@ -173,3 +175,30 @@ def test_accepted_submissions_stay_when_the_protocol_has_another_version(
     first, second = read_leaderboard(board)
     assert (first.protocol_version, second.protocol_version) == ("1", "2")
     assert check([board]).problems == []
+
+
+def notes_with(board: Path, read: dict[str, int] | None) -> list[str]:
+    """Claim what both submissions have read; return what the board then says of it."""
+    for name in ("avg", "constant"):
+        about(data__read=read)(board / name)
+    (only,) = read_leaderboard(board)
+    return list(view(only).notes)
+
+
+def test_users_and_reviews_of_the_source_are_stated_and_shown(board: Path) -> None:
+    (only,) = read_leaderboard(board)
+    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900, version=2)
+    there = {"users": 3, "reviews": sum(len(source.read(user)) for user in source.users())}
+    assert {str(one.about["data"]["read"]) for one in only.submissions} == {str(there)}
+    (rests,) = (note for note in view(only).notes if note.startswith("Rests on"))
+    assert f"3 of 3 users and {only.submissions[0].about['data']['reviews']:,} of " in rests
+    assert not any(note.startswith("Caution") for note in view(only).notes)
+
+    notes = notes_with(board, {"users": 30, "reviews": there["reviews"]})
+    assert "Caution: 90 % of the users (27 of 30) are left out" in notes
+    (problem,) = verify(board / "constant").problems
+    assert (problem.kind, problem.where) == ("scores", "data.read")
+
+    notes = notes_with(board, None)  # as earlier releases wrote them
+    assert not any(note.startswith("Rests on") for note in notes)
+    assert not verify(board / "constant").problems
