@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -212,16 +211,3 @@ def test_five_algorithms_become_a_site(tmp_path: Path) -> None:
     again = subprocess.run(seed, cwd=tmp_path, check=True, capture_output=True, text=True)
     assert "fsrs6 was finished before" in again.stdout
     assert read_record(leaderboard) == record
-
-
-def test_mistakes_are_refused_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(SEED.parent)
-    program = importlib.import_module("seed")
-    mistakes = {"algo=avg": "out= is missing", "out=a algo=fsrs66": "did you mean 'fsrs6'?"}
-    for words, said in {**mistakes, "out=a users=many": "users=many"}.items():
-        assert program.command(words.split()) == 2
-        assert said in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
