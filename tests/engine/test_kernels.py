@@ -129,7 +129,6 @@ def test_what_is_unusual_is_computed_right(given):
 @pytest.mark.parametrize(
     ("error", "given"),
     [
-        (ValueError, {"init_of": lambda m, w, r: (1.0, 2.0)}),
         (ValueError, {"step_of": lambda m, w, s, t, r, p: ()}),
         (TypeError, {"init_of": lambda m, w, r: (r > 1,)}),
         (TypeError, {"init_of": lambda m, w, r: (1.0 if r > 1 else 2.0,)}),

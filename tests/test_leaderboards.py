@@ -1,7 +1,8 @@
-"""The repository of a leaderboard: the commands of its workflows, run as GitHub would run them."""
+"""Repositories of leaderboards: their workflows, run as GitHub runs them, and the arena."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -17,7 +18,11 @@ from commands import QUIET, SMALL, run_here
 
 from srs_eval.commands import new
 from srs_eval.submit.command import command as submit
+from srs_eval.submit.reading import read_leaderboard
+from srs_eval.submit.record import read_record
 
+SEED = Path(__file__).parents[1] / "experiments" / "arena" / "seed.py"
+ALGORITHMS = ["avg", "constant", "fsrs6", "hlr", "sm2"]
 WORKFLOWS = Path(".github") / "workflows"
 
 
@@ -191,3 +196,32 @@ def test_submissions_of_others_are_checked_accepted_and_published(
         if "run" in step and not step["run"].startswith("pip"):
             subprocess.run(["bash", "-ec", step["run"]], cwd=repository, check=True)
     assert (repository / "site" / "index.html").is_file()
+
+
+@pytest.mark.slow
+def test_five_algorithms_become_a_site(tmp_path: Path) -> None:
+    words = ["out=arena", f"algo={','.join(ALGORITHMS)}", "users=3", "max_reviews=400"]
+    seed = [sys.executable, str(SEED), *words]
+    subprocess.run(seed, cwd=tmp_path, check=True)
+    leaderboard = tmp_path / "arena" / "leaderboard"
+    (board,) = read_leaderboard(leaderboard)
+    assert [one.name for one in board.submissions] == ALGORITHMS
+    assert {one.mark for one in board.submissions} == {"reported"}
+    assert len(list((tmp_path / "arena" / "site").rglob("*.html"))) > 5
+    record = read_record(leaderboard)
+    again = subprocess.run(seed, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "fsrs6 was finished before" in again.stdout
+    assert read_record(leaderboard) == record
+
+
+def test_mistakes_are_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(SEED.parent)
+    program = importlib.import_module("seed")
+    mistakes = {"algo=avg": "out= is missing", "out=a algo=fsrs66": "did you mean 'fsrs6'?"}
+    for words, said in {**mistakes, "out=a users=many": "users=many"}.items():
+        assert program.command(words.split()) == 2
+        assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
