@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import QUIET, SMALL, summary_of
-from test_wheel import installed, run, wheel  # noqa: F401 - fixtures of slow tests
+from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
 
 from srs_eval.config import option_files
 from srs_eval.config.settings import composed
@@ -65,6 +65,15 @@ OPTIONS = {
     "protocol/mine": "_target_: srs_other.parts.Benchmark\n",
     "tracking/mine": "_target_: srs_other.parts.Notes\nfile: notes.txt\n",
 }
+# Makes the model that `srs_eval.new` has written learn from what it is tested on.
+CHEAT = """
+import numpy as np
+from srs_half_day.model import HalfDay as Honest
+
+class HalfDay(Honest):
+    def fit(self, reviews, rows, rng):
+        return super().fit(reviews, np.flatnonzero(reviews.elapsed > 0), rng)
+"""
 
 
 def write(folder, texts):
@@ -291,3 +300,7 @@ def test_a_package_installed_by_pip_is_found_and_checked_by_the_wheel_of_srs_eva
     assert tags["version.srs-half-day"] == "0.1.0"
     pytest_ = [python, "-P", "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     assert "5 passed" in run(pytest_, folder)
+    write(folder, {"srs_half_day/__init__.py": CHEAT})
+    done = attempt([python, "-m", "pytest", "-q"], folder)
+    assert "when the reviews after the last training row were changed before the fit" in done.stdout
+    assert (done.returncode, "1 failed, 4 passed" in done.stdout) == (1, True)
