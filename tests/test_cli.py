@@ -19,34 +19,22 @@ from srs_eval.config.settings import GROUPS
 from srs_eval.metrics.headline import HEADLINE
 
 BREAKS = """
-import numpy as np
+from srs_eval.algorithms.baselines import Constant
+from srs_eval.nouns import Algorithm, Metric
 
 
-class Model:
-    parameters = ()
-
-    def predict(self, reviews, rows):
-        return np.full(len(rows), 0.8)
-
-
-class Breaks:
-    same_day = False
-    when = "previous_review"
-    sees_truth = False
-
+class Breaks(Algorithm):
     def __init__(self, *, user):
         self.user = user
 
     def fit(self, reviews, rows, rng):
         if reviews.user == self.user:
             raise ValueError("a fit that breaks")
-        return Model()
+        return Constant(0.8).fit(reviews, rows, rng)
 
 
-class BrokenScore:
-    section = "test"
-    name = "broken_score"
-    better = "lower"
+class BrokenScore(Metric):
+    section, name, better = "test", "broken_score", "lower"
 
     def __call__(self, predictions):
         raise RuntimeError("a score that breaks")
@@ -67,29 +55,29 @@ def plugin(tmp_path, monkeypatch):
 
 
 WORDS = (*SMALL, *QUIET)
-Finished = tuple[Path, str]  # a folder, and what was said
-SWEEP = ("-m", "algo=avg,sm2,hlr", "panel=quick")
-
-
-def finished(folder, *words):
-    """Run a command; return its folder and what it said."""
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert run_here([*words, *WORDS]) == 0
-    return folder, out.getvalue()
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run of HLR."""
-    folder = tmp_path_factory.mktemp("run") / "out"
-    return finished(folder, "algo=hlr", f"hydra.run.dir={folder}")
+def finished(tmp_path_factory):
+    """Run a command in a folder of its own; return the folder and what was said."""
+
+    def finished(kind, *words):
+        folder = tmp_path_factory.mktemp(kind) / "out"
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            assert run_here([*words, *WORDS, f"hydra.{kind}.dir={folder}"]) == 0
+        return folder, out.getvalue()
+
+    return finished
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory):
-    """A sweep over three algorithms."""
-    folder = tmp_path_factory.mktemp("sweep") / "out"
-    return finished(folder, *SWEEP, f"hydra.sweep.dir={folder}")
+def run(finished):
+    return finished("run", "algo=hlr")
+
+
+@pytest.fixture(scope="module")
+def sweep(finished):
+    return finished("sweep", "-m", "algo=avg,sm2,hlr", "panel=quick")
 
 
 def test_help_is_for_people_and_quick(tmp_path):

@@ -110,9 +110,10 @@ def test_runs_of_other_reviews_are_refused_or_compared_on_those_they_share(sweep
     assert command([*both, "tracking=none", "out=none"]) == 2
     told = capsys.readouterr().err
     assert "avg did not score user 3" in told
-    assert "intersect=true compares them on at most " in told
     assert not Path("none").exists()
-    said = f"Restricted to {compared(*both, 'intersect=true')['reviews']:,} of "
+    reviews = compared(*both, "intersect=true")["reviews"]
+    assert f"intersect=true compares them on {reviews:,} reviews of 2 users" in told
+    said = f"Restricted to 2 users of 3 that runs scored, with {reviews:,} of "
     assert [name for name in FILES if said not in Path("out", name).read_text("utf-8")] == []
 
 

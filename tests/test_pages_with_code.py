@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ def blocks():
 
 
 COMMANDS = [text.strip() for language, _, text in blocks() if language == "sh"]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import QUIET, SMALL, summary_of
-from test_wheel import installed, run, wheel  # noqa: F401 - fixtures of slow tests
+from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
 
 from srs_eval.config import option_files
 from srs_eval.config.settings import composed
@@ -65,6 +65,15 @@ OPTIONS = {
     "protocol/mine": "_target_: srs_other.parts.Benchmark\n",
     "tracking/mine": "_target_: srs_other.parts.Notes\nfile: notes.txt\n",
 }
+# Makes the model that `srs_eval.new` has written learn from what it is tested on.
+CHEAT = """
+import numpy as np
+from srs_half_day.model import HalfDay as Honest
+
+class HalfDay(Honest):
+    def fit(self, reviews, rows, rng):
+        return super().fit(reviews, np.flatnonzero(reviews.elapsed > 0), rng)
+"""
 
 
 def write(folder, texts):
@@ -166,20 +175,18 @@ def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
 ):
     here = tmp_path / "here"
     site.ship("srs-shadow", {})
-    edited = site.ship("srs-edited", {})
     write(here, {"srs_local.py": "", "srs_shadow/__init__.py": ""})
     # as after `pip install -e`: installed there, but to be found and edited here
-    edited.rename(here / "srs_edited")
+    site.ship("srs-edited", {}).rename(here / "srs_edited")
     origin = {"url": here.as_uri(), "dir_info": {"editable": True}}
     write(site.packages, {"srs_edited-1.0.dist-info/direct_url.json": json.dumps(origin)})
     monkeypatch.syspath_prepend(here)
-    assert plug_in_versions(["srs_edited.parts.Mine"]) == {"version.srs-edited": "1.0"}
+    versions = {"version.srs-edited": "1.0", "version.scikit-learn": version("scikit-learn")}
+    targets = ["srs_edited.parts.Mine", "sklearn.linear_model.LogisticRegression"]
+    assert plug_in_versions(targets) == versions
     # the folder at hand is imported, and not what was installed by its name
     assert plug_in_versions(["srs_local.Model", "srs_shadow.Model", "__main__.Model"]) == {}
     assert plug_in_versions(["srs_eval.algorithms.features.dash.Dash"]) == {}
-    assert plug_in_versions(["sklearn.linear_model.LogisticRegression"]) == {
-        "version.scikit-learn": version("scikit-learn")
-    }
 
 
 def test_one_that_builds_on_one_of_ours_has_its_arguments_also_in_a_notebook(other):
@@ -189,17 +196,17 @@ def test_one_that_builds_on_one_of_ours_has_its_arguments_also_in_a_notebook(oth
 
 
 def test_of_options_of_one_name_ours_is_taken_or_that_of_the_first_package(site):
-    for name, p in (("srs-b", 0.2), ("srs-a", 0.1)):
-        target = f"_target_: {name.replace('-', '_')}.parts.Mine\np: {p}\n"
-        options = {"algo/mine": target, **({"algo/avg": target} if name == "srs-b" else {})}
-        site.ship(name, options)
-    told = site.composed("algo=mine")
-    assert "_target_: srs_a.parts.Mine" in told
-    assert "srs-b: its algo=mine is left out, because srs-a has one" in told
+    for package, p, options in (("srs_b", 0.2, ("mine", "avg")), ("srs_a", 0.1, ("mine",))):
+        text = f"_target_: {package}.parts.Mine\np: {p}\n"
+        site.ship(package.replace("_", "-"), {f"algo/{option}": text for option in options})
+    for option, other, target in (
+        ("mine", "srs-a", "srs_a.parts.Mine"),
+        ("avg", "srs_eval", "srs_eval.algorithms.baselines.Average"),
+    ):
+        told = site.composed(f"algo={option}")
+        assert f"_target_: {target}\n" in told
+        assert f"srs-b: its algo={option} is left out, because {other} has one" in told
     assert "p=0.1" in site.here("algo=?").out
-    told = site.composed("algo=avg")
-    assert "_target_: srs_eval.algorithms.baselines.Average" in told
-    assert "srs-b: its algo=avg is left out, because srs_eval has one" in told
 
 
 @pytest.mark.slow
@@ -293,3 +300,7 @@ def test_a_package_installed_by_pip_is_found_and_checked_by_the_wheel_of_srs_eva
     assert tags["version.srs-half-day"] == "0.1.0"
     pytest_ = [python, "-P", "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     assert "5 passed" in run(pytest_, folder)
+    write(folder, {"srs_half_day/__init__.py": CHEAT})
+    done = attempt([python, "-m", "pytest", "-q"], folder)
+    assert "when the reviews after the last training row were changed before the fit" in done.stdout
+    assert (done.returncode, "1 failed, 4 passed" in done.stdout) == (1, True)

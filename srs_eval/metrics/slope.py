@@ -25,7 +25,7 @@ from srs_eval.metrics.tally import Tally, from_sums
 from srs_eval.nouns import FloatArray
 
 # More distinct predictions are joined: neighbours in equal numbers, and by steps of log odds.
-MOST = 2**15
+MOST = 2**14
 MOST_ITERATIONS = 100
 # A step that promises no more nats than this needs no check that it helps.
 SURE = 1e-3

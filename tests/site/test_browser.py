@@ -146,8 +146,8 @@ def test_a_visitor_sorts_filters_and_shares_the_address(page: Page, board: str) 
     ],
 )
 def test_odd_and_hostile_pages_are_drawn_on_a_phone(page: Page, board: str, path: str) -> None:
-    size = {"height": 800, "deviceScaleFactor": 1}
-    page.browser.call("Emulation.setDeviceMetricsOverride", width=390, mobile=True, **size)
+    size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.call("Emulation.setDeviceMetricsOverride", **size)
     page.open(f"{board}/{path}")
     width = page.result("document.documentElement.scrollWidth")
     page.browser.call("Emulation.clearDeviceMetricsOverride")

@@ -162,10 +162,8 @@ def test_users_of_a_model_are_counted_as_loops_do(shown: View, metric: str) -> N
         )
         bars = found["ranks"]["histogram"]
         assert same(bars["ends"], (0.5, len(board.groups[board.leaders[model]]) + 0.5))
-        halves = [
-            sum(n + 0.5 <= rank < n + 1.5 for rank in own) for n in range(len(bars["counts"]))
-        ]
-        assert (bars["counts"], bars["mark"]) == (halves, np.median(own))
+        halves = np.histogram(np.array(own) + 0.5, np.arange(1, len(bars["counts"]) + 2))[0]
+        assert (bars["counts"], bars["mark"]) == (halves.tolist(), np.median(own))
 
 
 def test_histograms_are_of_all_users_between_rounded_ends() -> None:
@@ -178,14 +176,11 @@ def test_histograms_are_of_all_users_between_rounded_ends() -> None:
         assert same(found["ends"], ends)
         assert found["counts"] == np.histogram(np.clip(values, *ends), 20, ends)[0].tolist()
         assert found["mark"] == (0.0 if zero else np.median(values))
-    for same_values, ends, bins in (
-        (np.full(5, 2.0), (1.96, 2.04), 8),
-        (np.zeros(10**5), (-1, 1), 48),
-    ):
-        alike = histogram(same_values)
-        assert alike is not None
-        assert same(alike["ends"], ends)
-        assert (len(alike["counts"]), sum(alike["counts"])) == (bins, len(same_values))
+    for alike, ends, bins in ((np.full(5, 2.0), (1.96, 2.04), 8), (np.zeros(10**5), (-1, 1), 48)):
+        found = histogram(alike)
+        assert found is not None
+        assert same(found["ends"], ends)
+        assert (len(found["counts"]), sum(found["counts"])) == (bins, len(alike))
     assert histogram(-values, zero=True)["ends"][1] == 0.0  # type: ignore[index]
     assert histogram(values[:1]) is histogram(np.full(3, math.nan)) is None
 

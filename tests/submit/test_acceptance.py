@@ -61,36 +61,32 @@ def test_addresses_titles_and_folders_are_what_they_seem(board: Path, tmp_path: 
         (tmp_path / name).rename(board / "constant")
 
 
-@pytest.mark.parametrize(
-    ("options", "places"),
-    [
-        (ORACLE, ["when", "sees_truth"]),
-        ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
-        ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
-        (ENSEMBLE, ["when", "sees_truth"]),
-        ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
-        ({"_target_": BLEND, "base": 3}, ["algorithm"]),
-        # of another place in srs_eval that knows the class
-        ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
-        # nothing is read
-        ({"_target_": "srs_eval.algorithms.recurrent.lstm.Lstm", "weights": "/dev/zero"}, []),
-    ],
-)
-def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(
-    board: Path, options: dict[str, Any], places: list[str]
-) -> None:
-    about(algorithm=options, when="previous_review", sees_truth=False)(board / "constant")
-    found = check([board / "constant"], Asked(logs=False)).problems
-    assert [problem.where for problem in found] == places
+DECLARING: list[tuple[dict[str, Any], list[str]]] = [
+    (ORACLE, ["when", "sees_truth"]),
+    ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
+    ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
+    (ENSEMBLE, ["when", "sees_truth"]),
+    ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
+    ({"_target_": BLEND, "base": 3}, ["algorithm"]),
+    # of another place in srs_eval that knows the class
+    ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
+    # nothing is read
+    ({"_target_": "srs_eval.algorithms.recurrent.lstm.Lstm", "weights": "/dev/zero"}, []),
+]
+
+
+def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(board: Path) -> None:
+    for options, places in DECLARING:
+        about(algorithm=options, when="previous_review", sees_truth=False)(board / "constant")
+        found = check([board / "constant"], Asked(logs=False)).problems
+        assert [problem.where for problem in found] == places
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(name: str) -> None:
     options = OmegaConf.to_container(config_of(name))
     started, unstarted = built(config_of(name)), _unstarted(options)
-    assert [getattr(unstarted, key) for key in DECLARED] == [
-        getattr(started, key) for key in DECLARED
-    ]
+    assert all(getattr(unstarted, key) == getattr(started, key) for key in DECLARED)
 
 
 def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:

@@ -8,7 +8,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,36 +54,18 @@ def predictions(change: Callable[[pa.Table], pa.Table]) -> Change:
     return changed
 
 
-def with_link(folder: Path) -> None:
-    file = folder / RESULTS
-    file.rename(folder.parent / "elsewhere")
-    file.symlink_to(folder.parent / "elsewhere")
-
-
-def without(kept: Callable[[str], bool]) -> Change:
-    """Leave columns out."""
-
-    def change(columns: dict[str, Any]) -> None:
-        for name in [name for name in columns if not kept(name)]:
-            del columns[name]
-
-    return table(change)
-
-
 def learned_from_them(folder: Path) -> None:
     source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900)
     seen = [fingerprint_of(digests_of(source.read(user))) for user in (1, 2, 3)]
     about(pretrained_on={"description": "a set", "users": [each for each in seen if each]})(folder)
 
 
-def better_than_any(columns: dict[str, Any]) -> None:
-    columns["log_loss"] = [2.4 * brier for brier in columns["brier"]]
-
-
-FACTS = {"user", "reviews", "rows", "auc"}
 BAD: dict[str, tuple[str, Change]] = {
     # name: kind of a problem, change of the submission `avg`
-    "a link": ("file", with_link),
+    "a link": (
+        "file",
+        lambda avg: (avg / RESULTS).symlink_to((avg / RESULTS).rename(avg.parent / "x")),
+    ),
     "a program": ("file", text("run.sh", "exit")),
     "a missing file": ("form", lambda folder: (folder / RESULTS).unlink()),
     "a file of 2 GB": ("file", lambda folder: os.truncate(folder / RESULTS, 2_000_000_000)),
@@ -105,7 +86,6 @@ BAD: dict[str, tuple[str, Change]] = {
     "a title that turns its direction": ("form", about(model="fsrs\u202e6")),
     "markup in an option": ("form", about(data__options__x=[["<script>"]])),
     "another version": ("facts", about(protocol__version="2")),
-    "another version of the data": ("facts", about(data__version="3")),
     "another name of the data": ("facts", about(data__name="revlogs")),
     "a protocol of others": ("facts", about(protocol__options={"_target_": "evil.SrsBenchmark"})),
     "a protocol that cannot be built": ("code", about(protocol__options__x=1)),
@@ -142,7 +122,6 @@ BAD: dict[str, tuple[str, Change]] = {
     "no digest of rows": ("rows", cell("rows", "")),
     "rows of other reviews": ("rows", cell("rows", "0" * 16)),
     "no reviews of a user": ("rows", cell("reviews", 0)),
-    "a billion reviews of a user": ("rows", cell("reviews", 10**9)),
     "more reviews": ("rows", cell("reviews", lambda n: n + 1)),
     "more fits that failed than fits": ("range", cell("fit.failed", 99)),
     "seconds below 0": ("range", cell("fit.seconds", -1.0)),
@@ -152,9 +131,12 @@ BAD: dict[str, tuple[str, Change]] = {
     "NaN in place of a bad score": ("range", cell("log_loss", math.nan)),
     "NaN of a metric with bounds": ("range", cell("rmse_bins", math.nan)),
     "a missing value": ("form", cell("brier", None)),
-    "no log loss": ("form", without(FACTS.__contains__)),
+    "no log loss": ("form", table(lambda of: of.pop("log_loss"))),
     "a better loss": ("scores", cell("log_loss", lambda loss: loss * 0.99)),
-    "a loss of no squared errors": ("scores", table(better_than_any)),
+    "a loss of no squared errors": (
+        "scores",
+        table(lambda of: of.update(log_loss=[2.4 * each for each in of["brier"]])),
+    ),
     "squared errors of no bias": ("scores", cell("mbe", 0.4)),
     "impossible bins": ("scores", cell("rmse_bins", 0.99)),
     "too well calibrated": ("scores", cell("ece", 0.02)),
@@ -211,13 +193,6 @@ def test_every_problem_is_reported_at_once(board: Path) -> None:
 
 
 METRICS = (LogLoss(), Brier(), MeanBias(), Ece(), RmseBinsByP())
-SHAPES: dict[str, Callable[[np.random.Generator, int], Any]] = {
-    "of any size": lambda rng, n: rng.random(n),
-    "nearly certain": lambda rng, n: 1 - 10.0 ** rng.uniform(-18, 0, n),
-    "nearly 0": lambda rng, n: 10.0 ** rng.uniform(-18, -1, n),
-    "of 32 bits": lambda rng, n: rng.beta(8, 2, n).astype(np.float32),
-    "one number": lambda rng, n: np.full(n, rng.choice([0.0, 0.3, 0.715332, 0.9, 1.0])),
-}
 
 
 def problems_of(names: Sequence[str], rows: Sequence[Sequence[float]]) -> list[Problem]:
@@ -227,14 +202,18 @@ def problems_of(names: Sequence[str], rows: Sequence[Sequence[float]]) -> list[P
     return [*bound_problems(Path("x"), scores)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_no_predictions_pass_the_bounds_of_scores(shape: str) -> None:
-    rng, panel = np.random.default_rng(len(shape)), Panel(METRICS, pooled=False)
-    users = []
-    for n in (1, 2, 7, 50, 3_000):
-        p = SHAPES[shape](rng, n)
-        for recalled in (rng.random(n) < p, rng.random(n) < rng.random(), np.zeros(n, np.bool_)):
-            users.append(panel.score(bare_predictions(p, recalled)))
+def test_no_predictions_pass_the_bounds_of_scores() -> None:
+    rng, panel, users = np.random.default_rng(7), Panel(METRICS, pooled=False), []
+    for n in (1, 2, 7, 50, 3_000) * 3:
+        far = 10.0 ** rng.uniform(-18, 0, n)  # nearly 0 or 1
+        alike = np.full(n, rng.choice([0.0, 0.3, 0.715332, 0.9, 1.0]))
+        for p in (rng.random(n), 1 - far, far, rng.beta(8, 2, n).astype(np.float32), alike):
+            for recalled in (
+                rng.random(n) < p,
+                rng.random(n) < rng.random(),
+                np.zeros(n, np.bool_),
+            ):
+                users.append(panel.score(bare_predictions(p, recalled)))
     assert problems_of([*users[0]], [[*each.values()] for each in users]) == []
 
 

@@ -1,4 +1,4 @@
-"""The repository of a leaderboard: the commands of its workflows, run as GitHub would run them."""
+"""Repositories of leaderboards: their workflows, run as GitHub runs them, and the arena."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from commands import QUIET, SMALL, run_here
 
 from srs_eval.commands import new
 from srs_eval.submit.command import command as submit
+from srs_eval.submit.reading import read_leaderboard
+from srs_eval.submit.record import read_record
 
+SEED = Path(__file__).parents[1] / "experiments" / "arena" / "seed.py"
+ALGORITHMS = ["avg", "constant", "fsrs6", "hlr", "sm2"]
 WORKFLOWS = Path(".github") / "workflows"
 
 
@@ -191,3 +195,19 @@ def test_submissions_of_others_are_checked_accepted_and_published(
         if "run" in step and not step["run"].startswith("pip"):
             subprocess.run(["bash", "-ec", step["run"]], cwd=repository, check=True)
     assert (repository / "site" / "index.html").is_file()
+
+
+@pytest.mark.slow
+def test_five_algorithms_become_a_site(tmp_path: Path) -> None:
+    words = ["out=arena", f"algo={','.join(ALGORITHMS)}", "users=3", "max_reviews=400"]
+    seed = [sys.executable, str(SEED), *words]
+    subprocess.run(seed, cwd=tmp_path, check=True)
+    leaderboard = tmp_path / "arena" / "leaderboard"
+    (board,) = read_leaderboard(leaderboard)
+    assert [one.name for one in board.submissions] == ALGORITHMS
+    assert {one.mark for one in board.submissions} == {"reported"}
+    assert len(list((tmp_path / "arena" / "site").rglob("*.html"))) > 5
+    record = read_record(leaderboard)
+    again = subprocess.run(seed, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "fsrs6 was finished before" in again.stdout
+    assert read_record(leaderboard) == record
