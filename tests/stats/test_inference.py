@@ -35,7 +35,6 @@ RISING = np.arange(1.0, 11.0)
 # Values, weights, interval at 99 %, p-value; computed by another program.
 ORACLES = {
     "no skewness": ([1, 2, 3, 4, 5], None, (-0.2555867048, 6.255586705), 0.01323559956),
-    "two users": ([0.1, 0.2], None, (-3.032837058, 3.332837058), 0.2048327647),
     "three users": ([1, 2, 4], None, (-6.419555637, 27.07572532), 0.1180828963),
     "squares": (SQUARES, None, (0.3380217505, 8.483012871), 0.006094167322),
     "weighted": (SQUARES, RISING, (1.211514903, 19.72024552), 0.00287714789),
