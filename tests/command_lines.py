@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-import random
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import FrameType
 
 from srs_eval.commands.run import command
 
@@ -79,16 +75,10 @@ _FILES = {
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command line ended.
-
-    Attributes
-    ----------
-    kind : str
-        ``accepted``, ``clear error``, ``traceback`` or ``hang``.
-    """
+    """How a command line ended."""
 
     words: tuple[str, ...]
-    kind: str
+    kind: str  # accepted, clear error, traceback or hang
     status: int
     seconds: float
     text: str
@@ -98,7 +88,7 @@ class _Hang(BaseException):
     """A command took longer than it may."""
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder):
     """Write the files that command lines refer to."""
     rows = "".join(f"{n % 5},{3 - 2 * (n % 7 == 3)},{n // 2}\n" for n in range(60))
     (folder / "ok.csv").write_text("card,rating,day\n" + rows, encoding="utf-8")
@@ -109,7 +99,7 @@ def prepare(folder: Path) -> None:
             (place / f"{name}.yaml").write_bytes(text.encode("latin-1"))
 
 
-def command_line(rng: random.Random) -> list[str]:
+def command_line(rng):
     """Draw a quick run with up to three words that are odd."""
     words = list(QUICK)
     for _ in range(rng.randint(1, 3)):
@@ -118,7 +108,7 @@ def command_line(rng: random.Random) -> list[str]:
     return words
 
 
-def attempt(words: Sequence[str], *, seconds: int = 30) -> Ended:
+def attempt(words, *, seconds=30):
     """Run a command line in this process, for so many seconds of work at most."""
     text, began, status = io.StringIO(), time.perf_counter(), 1
     kind = ""
@@ -138,45 +128,36 @@ def attempt(words: Sequence[str], *, seconds: int = 30) -> Ended:
     return Ended(tuple(words), kind, status, time.perf_counter() - began, text.getvalue())
 
 
-def _assignment(rng: random.Random, _: Sequence[str]) -> str:
-    key = rng.choice([*KEYS.split(), ""])
-    return f"{key}={rng.choice(VALUES)}"
+def _assignment(rng, _):
+    return f"{rng.choice([*KEYS.split(), ''])}={rng.choice(VALUES)}"
 
 
-def _option(rng: random.Random, _: Sequence[str]) -> str:
+def _option(rng, _):
     return rng.choice(OPTIONS.split())
 
 
-def _mutation(rng: random.Random, words: Sequence[str]) -> str:
+def _mutation(rng, words):
     word = rng.choice(words)
     at = rng.randrange(len(word) + 1)
-    changes: tuple[Callable[[], str], ...] = (
-        lambda: word[:at] + word[at + 1 :],
-        lambda: word[:at] + rng.choice("=.,[]{}()'\"\\$~+@:/ ?*\t") + word[at:],
-        lambda: word[:at] + word[:at],
-        lambda: word.partition("=")[0] + "=" + rng.choice(VALUES),
-    )
-    return rng.choice(changes)()
+    odd = rng.choice("=.,[]{}()'\"\\$~+@:/ ?*\t")
+    changed = [word[:at] + word[at + 1 :], word[:at] + odd + word[at:], word[:at] * 2]
+    return rng.choice([*changed, word.partition("=")[0] + "=" + rng.choice(VALUES)])
 
 
 @contextlib.contextmanager
-def _limit(seconds: int) -> Iterator[None]:
+def _limit(seconds):
     """Stop after so many seconds of work, or ten times as many of waiting."""
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        del number, frame
+    def stop(*_):
         raise _Hang
 
-    limits = {
-        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
-        signal.SIGALRM: (signal.ITIMER_REAL, 10 * seconds),
-    }
-    before = {number: signal.signal(number, stop) for number in limits}
-    for timer, limit in limits.values():
-        signal.setitimer(timer, limit)
+    before = [signal.signal(number, stop) for number in (signal.SIGPROF, signal.SIGALRM)]
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
     try:
         yield
     finally:
-        for number, (timer, _) in limits.items():
-            signal.setitimer(timer, 0)
-            signal.signal(number, before[number])
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in zip((signal.SIGPROF, signal.SIGALRM), before, strict=True):
+            signal.signal(number, handler)

@@ -6,16 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pyarrow.parquet as pq
-import pytest
 
 from srs_eval.commands.run import command
 from srs_eval.data.synthetic import SyntheticUsers
@@ -33,7 +30,7 @@ simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
 _new_store: list[bytes] = []
 
 
-def revision_known() -> AbstractContextManager[object]:
+def revision_known():
     """Let MLflow read the scripts of its tables once: it does so for every store it opens."""
     from mlflow.store.db import utils
 
@@ -42,14 +39,14 @@ def revision_known() -> AbstractContextManager[object]:
     )
 
 
-def stores_from_template() -> AbstractContextManager[object]:
+def stores_from_template():
     """Copy a new store wherever a command needs one, once MLflow is imported."""
     sqlite_file: Any = sys.modules.get("srs_eval.tracking.sqlite_file")
     if sqlite_file is None:
         return nullcontext()
     create = sqlite_file._create
 
-    def copied(database: Path) -> None:
+    def copied(database):
         if _new_store:
             database.parent.mkdir(parents=True, exist_ok=True)
             database.write_bytes(_new_store[0])
@@ -60,7 +57,7 @@ def stores_from_template() -> AbstractContextManager[object]:
     return patch.object(sqlite_file, "_create", copied)
 
 
-def run_here(words: Sequence[str]) -> int:
+def run_here(words):
     """Run a command in this process, each log simulated once in all of them."""
     with (
         stores_from_template(),
@@ -78,27 +75,25 @@ class Done:
     err: str
 
     @property
-    def text(self) -> str:
+    def text(self):
         return self.out + self.err
 
 
 class Here:
     """Run commands in this process, in a folder of their own."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder, capsys):
         self.folder = folder
         self._capsys = capsys
 
-    def __call__(self, *words: str) -> Done:
+    def __call__(self, *words):
         self._capsys.readouterr()
         status = run_here(words)
         captured = self._capsys.readouterr()
         return Done(status, captured.out, captured.err)
 
 
-def apart(
-    folder: Path, *words: str, env: Mapping[str, str] | None = None, timeout: float = 120
-) -> Done:
+def apart(folder, *words, env=None, timeout=120):
     """Run the command in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "srs_eval", *words],
@@ -112,16 +107,16 @@ def apart(
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def summary_of(folder: Path) -> dict[str, Any]:
+def summary_of(folder):
     content: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return content
 
 
-def outcome_of(folder: Path) -> dict[str, Any]:
+def outcome_of(folder):
     content: dict[str, Any] = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     return content
 
 
-def columns_of(file: Path) -> dict[str, list[Any]]:
+def columns_of(file):
     columns: dict[str, list[Any]] = pq.read_table(file).to_pydict()
     return columns

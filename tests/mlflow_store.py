@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import revision_known, stores_from_template
 
+from srs_eval.tracking.items import Item
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.tracker import RunInfo
+from srs_eval.tracking.tracker import RunInfo, RunLinks
+
+RUN = RunInfo("run")
+
+
+def keep(uri: str, *items: Item, run: RunInfo = RUN, **options: Any) -> RunLinks:
+    """Log a finished run."""
+    tracker = MlflowTracker(uri=uri, **options)
+    tracker.start(run)
+    tracker.log(items)
+    return tracker.finish("finished")
+
+
+def started(folder: Path, *words: str, status: int = 0) -> str:
+    """Run Python in a folder, without settings of MLflow; return what it prints."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+    path = os.pathsep.join([str(folder), *filter(None, [env.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**env, "PYTHONPATH": path, "MLFLOW_DISABLE_TELEMETRY": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,12 +51,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     are first used is not blamed on a test that reads runs back.
     """
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
-    tracker = MlflowTracker(uri=f"sqlite:///{database}")
     import srs_eval.tracking.sqlite_file  # noqa: F401 - what the template is for
 
     with stores_from_template():
-        tracker.start(RunInfo("first"))
-        tracker.finish("finished")
+        keep(f"sqlite:///{database}", run=RunInfo("first"))
     with revision_known():
         yield database
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,8 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from mlflow_server import free_port
 from sqlalchemy import make_url
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def _program(name: str) -> str:

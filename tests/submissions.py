@@ -40,6 +40,11 @@ def about(**values: Any) -> Change:
     return change
 
 
+def text(file: str, content: str) -> Change:
+    """Write a file."""
+    return lambda folder: (folder / file).write_text(content, "utf-8")
+
+
 def table(change: Callable[[dict[str, Any]], object]) -> Change:
     """Change the columns of ``results.parquet``, which are lists of values."""
 
@@ -75,16 +80,10 @@ def without_a_user(folder: Path) -> None:
 
 
 REGISTERED = {
-    "hypothesis": "The mean beats a constant.",
-    "model": "avg",
-    "baseline": "constant",
-    "metric": "log_loss",
-    "smallest_difference": 0.00001,
-    "users": 3,
-    "data": "synthetic",
-    "protocol": "srs_benchmark",
-    "stopping_rule": "three users",
-    "direction": "not_worse",
+    **{"hypothesis": "The mean beats a constant.", "model": "avg", "baseline": "constant"},
+    **{"metric": "log_loss", "smallest_difference": 0.00001, "users": 3},
+    **{"data": "synthetic", "protocol": "srs_benchmark"},
+    **{"stopping_rule": "three users", "direction": "not_worse"},
     "options": {"data.seed": 5, "seed": 1},
 }
 

@@ -1,9 +1,8 @@
 """What a person at the command line meets when all is well, and when a job is not."""
 
-from __future__ import annotations
-
 import contextlib
 import io
+import math
 import os
 import re
 import shlex
@@ -14,40 +13,28 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, run_here, summary_of
+from commands import QUIET, SMALL, apart, columns_of, outcome_of, run_here, summary_of
 
 from srs_eval.config.settings import GROUPS
 from srs_eval.metrics.headline import HEADLINE
 
 BREAKS = """
-import numpy as np
+from srs_eval.algorithms.baselines import Constant
+from srs_eval.nouns import Algorithm, Metric
 
 
-class Model:
-    parameters = ()
-
-    def predict(self, reviews, rows):
-        return np.full(len(rows), 0.8)
-
-
-class Breaks:
-    same_day = False
-    when = "previous_review"
-    sees_truth = False
-
+class Breaks(Algorithm):
     def __init__(self, *, user):
         self.user = user
 
     def fit(self, reviews, rows, rng):
         if reviews.user == self.user:
             raise ValueError("a fit that breaks")
-        return Model()
+        return Constant(0.8).fit(reviews, rows, rng)
 
 
-class BrokenScore:
-    section = "test"
-    name = "broken_score"
-    better = "lower"
+class BrokenScore(Metric):
+    section, name, better = "test", "broken_score", "lower"
 
     def __call__(self, predictions):
         raise RuntimeError("a score that breaks")
@@ -55,7 +42,7 @@ class BrokenScore:
 
 
 @pytest.fixture
-def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def plugin(tmp_path, monkeypatch):
     """Folder of options of an algorithm that fails for the users one wants."""
     (tmp_path / "breaking_plugin.py").write_text(BREAKS, encoding="utf-8")
     folder = tmp_path / "own" / "algo"
@@ -68,32 +55,32 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 WORDS = (*SMALL, *QUIET)
-Finished = tuple[Path, str]  # a folder, and what was said
-SWEEP = ("-m", "algo=avg,sm2,hlr", "panel=quick")
-
-
-def finished(folder: Path, *words: str) -> Finished:
-    """Run a command; return its folder and what it said."""
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert run_here([*words, *WORDS]) == 0
-    return folder, out.getvalue()
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """A run of HLR."""
-    folder = tmp_path_factory.mktemp("run") / "out"
-    return finished(folder, "algo=hlr", f"hydra.run.dir={folder}")
+def finished(tmp_path_factory):
+    """Run a command in a folder of its own; return the folder and what was said."""
+
+    def finished(kind, *words):
+        folder = tmp_path_factory.mktemp(kind) / "out"
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            assert run_here([*words, *WORDS, f"hydra.{kind}.dir={folder}"]) == 0
+        return folder, out.getvalue()
+
+    return finished
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """A sweep over three algorithms."""
-    folder = tmp_path_factory.mktemp("sweep") / "out"
-    return finished(folder, *SWEEP, f"hydra.sweep.dir={folder}")
+def run(finished):
+    return finished("run", "algo=hlr")
 
 
-def test_help_is_for_people_and_quick(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def sweep(finished):
+    return finished("sweep", "-m", "algo=avg,sm2,hlr", "panel=quick")
+
+
+def test_help_is_for_people_and_quick(tmp_path):
     before = os.times()
     done = apart(tmp_path, "--help")
     after = os.times()
@@ -122,7 +109,7 @@ STEPS = {
 NEVER = "torch mlflow matplotlib optuna sqlalchemy"
 
 
-def test_nothing_is_imported_before_it_is_used(tmp_path: Path) -> None:
+def test_nothing_is_imported_before_it_is_used(tmp_path):
     driver = ["import sys"]
     for step, later in STEPS.items():
         heavy = {*NEVER.split(), *later.split()}
@@ -134,7 +121,7 @@ def test_nothing_is_imported_before_it_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_flags_of_hydra_still_work(here: Here) -> None:
+def test_flags_of_hydra_still_work(here):
     assert "size_scale: 0.02" in here("--cfg", "job", *SMALL).out
     assert here("--info", "searchpath").status == 0
     assert here("--hydra-help").status == 0
@@ -146,41 +133,33 @@ def test_flags_of_hydra_still_work(here: Here) -> None:
     assert apart(here.folder, "--shell-completion", "install=bash").status == 0
 
 
-def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
+def test_a_run_leaves_everything_the_contract_names(here):
     done = here("algo=fsrs6", *SMALL, "tracking=none", "hydra.run.dir=out")
     out = here.folder / "out"
     assert done.status == 0, done.err
-    for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
-        assert (out / name).is_file(), name
-    assert {path.name for path in (out / ".hydra").iterdir()} == {
-        "config.yaml",
-        "hydra.yaml",
-        "overrides.yaml",
-    }
-    figures = {path.name for path in (out / "figures").iterdir()}
-    names = {"calibration", "corp", "roc", "bins", "users", "forgetting"}
-    assert figures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
+    tables = {f"{name}.parquet" for name in ("scores", "predictions", "fits")}
+    assert {"summary.json", *tables} <= {path.name for path in out.iterdir()}
+    assert len(list((out / ".hydra").glob("*.yaml"))) == 3
+    names = ("calibration", "corp", "roc", "bins", "users", "forgetting")
+    figures = {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
+    assert {path.name for path in (out / "figures").iterdir()} == figures
     summary = summary_of(out)
     assert {"algo", "data", "protocol", "users", "reviews", "failed", "metrics"} <= set(summary)
     assert (summary["algo"], summary["data"], summary["users"]) == ("fsrs6", "synthetic", 2)
-    for metric in summary["metrics"].values():
-        assert set(metric) == {
-            *("mean_users", "mean_reviews", "pooled", "lo", "hi", "n_users"),
-            *("n_effective", "pooled_lo", "pooled_hi"),
-        }
-    assert not list(out.rglob("*.partial"))
-    assert not (out / "parts").exists()
+    columns = "mean_users mean_reviews pooled lo hi n_users n_effective pooled_lo pooled_hi"
+    assert {frozenset(metric) for metric in summary["metrics"].values()} == {
+        frozenset(columns.split())
+    }
+    assert not [*out.rglob("*.partial"), *out.glob("parts")]
     (following,) = (line for line in done.out.splitlines() if line.startswith("next "))
     assert set(SMALL) <= set(shlex.split(following, comments=True))
 
 
-def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) -> None:
-    assert str(run[0] / "summary.json") in run[1]
-    outcome = outcome_of(run[0])
+def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run):
+    outcome, summary = outcome_of(run[0]), summary_of(run[0])
     told = (outcome["label"], outcome["status"], outcome["exit_status"])
-    assert told == ("hlr", "ok", 0)
-    assert outcome["seconds"] > 0
-    summary = summary_of(run[0])
+    assert (told, outcome["seconds"] > 0) == (("hlr", "ok", 0), True)
+    assert all(text in run[1] for text in (f"{run[0] / 'summary.json'}", f"{summary['reviews']:,}"))
     metrics = summary["metrics"]
     rows = {line.split()[0]: line for line in run[1].splitlines() if line.strip()}
     for name in (*HEADLINE, "threshold_bias_at_0_9"):
@@ -189,19 +168,15 @@ def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) 
         floor = metrics.get(f"{name}_floor")
         means = [f"{one['mean_users']:z.4f}" for one in (row, floor) if one is not None]
         assert numbers[-len(means) - 1 :] == [*means, str(row["n_users"])]
-        if row["lo"] is not None:
-            assert f"[{row['lo']:z.4f}, {row['hi']:z.4f}]" in rows[name]
-    others = [name for name in metrics if name.startswith("confusion") or "temporal" in name]
+        assert row["lo"] is None or f"[{row['lo']:z.4f}, {row['hi']:z.4f}]" in rows[name]
+        assert len(rows[name]) <= 100
+    others = {name for name in metrics if name.startswith("confusion") or "temporal" in name}
     assert others
-    assert not set(others) & set(rows)
-    assert max(len(rows[name]) for name in HEADLINE) <= 100
-    assert f"{summary['reviews']:,}" in run[1]
+    assert others.isdisjoint(rows)
 
 
 @pytest.mark.slow
-def test_on_a_terminal_one_line_shows_the_progress(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_one_line_shows_the_progress(here, monkeypatch):
     fcntl, termios = map(pytest.importorskip, ("fcntl", "termios"))
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
@@ -216,7 +191,7 @@ def test_on_a_terminal_one_line_shows_the_progress(
 
 
 @pytest.mark.slow
-def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
+def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path):
     words = " ".join(["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"])
     shell = f"set -o pipefail; {sys.executable} -m srs_eval {words} | head -n 1"
     done = subprocess.run(
@@ -226,9 +201,7 @@ def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
     assert outcome_of(tmp_path / "out")["status"] == "ok"
 
 
-def test_the_same_seed_gives_the_same_files_and_another_run_keeps_nothing(
-    here: Here, run: Finished
-) -> None:
+def test_the_same_seed_gives_the_same_files_and_another_run_keeps_nothing(here, run):
     before = list(sys.argv)
     assert here("algo=hlr", *WORDS, "hydra.run.dir=out").status == 0
     assert sys.argv == before
@@ -239,48 +212,42 @@ def test_the_same_seed_gives_the_same_files_and_another_run_keeps_nothing(
     assert summary_of(Path("out"))["algo"] == "moving_avg"
 
 
-def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(
-    sweep: Finished,
-) -> None:
-    folders = sorted(path.name for path in sweep[0].iterdir() if path.is_dir())
-    assert folders == ["0_avg", "1_sm2", "2_hlr"]
+def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(sweep):
+    names = ["0_avg", "1_sm2", "2_hlr"]
+    assert sorted(path.name for path in sweep[0].iterdir() if path.is_dir()) == names
     jobs = re.findall(r"^(\d) +(\w+) +ok ", sweep[1], re.M)
-    assert jobs == [("0", "avg"), ("1", "sm2"), ("2", "hlr")]
+    assert ["_".join(job) for job in jobs] == names
     board = sweep[1].partition("Each user counts once")[2].partition("Other metrics")[0]
-    assert board.count(" leads\n") == 1
-    scores = {
-        name: summary_of(sweep[0] / name)["metrics"]["log_loss"]["mean_users"] for name in folders
-    }
-    ranked = [name.partition("_")[2] for name in sorted(scores, key=lambda name: scores[name])]
-    assert re.findall(r"^(avg|sm2|hlr) {2,}", board, re.M) == ranked
-    for name in folders:
-        assert f"{scores[name]:.4f}" in board
-    sweeps = {summary_of(sweep[0] / name)["tags"]["sweep_id"] for name in folders}
-    assert len(sweeps) == 1
+    summaries = {name[2:]: summary_of(sweep[0] / name) for name in names}
+    means = {name: s["metrics"]["log_loss"]["mean_users"] for name, s in summaries.items()}
+    ranked = sorted(means, key=means.__getitem__)
+    assert (board.count(" leads\n"), re.findall(r"^(avg|sm2|hlr) {2,}", board, re.M)) == (1, ranked)
+    assert all(f"{mean:.4f}" in board for mean in means.values())
+    assert len({summary["tags"]["sweep_id"] for summary in summaries.values()}) == 1
 
 
 @pytest.mark.slow
-def test_a_run_is_compared_with_a_finished_one(here: Here, run: Finished) -> None:
+def test_a_run_is_compared_with_a_finished_one(here, run):
     shutil.copytree(run[0], "before")
-    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=same", "baseline=before")
+    words = ["algo=avg", *WORDS, "baseline=before"]
+    done = here(*words, "hydra.run.dir=same")
     assert done.status == 0
     assert "against hlr (before), 2 of 2 users" in done.out
-    means = [
+    before, after = (
         summary_of(Path(name))["metrics"]["log_loss"]["mean_users"] for name in ("before", "same")
-    ]
+    )
     (line,) = [line for line in done.out.split("against")[1].splitlines() if "log_loss" in line]
-    assert f"{100 * (means[1] / means[0] - 1):+.1f} %" in line
-    done = here("algo=avg", *SMALL, "data.seed=9", *QUIET, "hydra.run.dir=b", "baseline=before")
+    assert f"{100 * (after / before - 1):+.1f} %" in line
+    done = here(*words, "data.seed=9", "hydra.run.dir=b")
     assert done.status == 0
     assert "there is no user for whom both runs scored the same reviews" in done.out
-    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=before", "baseline=./before/")
-    assert done.status == 2
-    assert "this run would overwrite it" in done.err
+    done = here(*words, "hydra.run.dir=before")
+    assert (done.status, "this run would overwrite it" in done.err) == (2, True)
     assert summary_of(Path("before"))["algo"] == "hlr"
 
 
 @pytest.mark.slow
-def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here: Here) -> None:
+def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here):
     words = [*SMALL, *QUIET, "hydra.sweep.dir=out", "tracking=jsonl"]
     words.remove("tracking=none")
     assert here("-m", "algo=avg", *words).status == 0
@@ -295,31 +262,23 @@ def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here: H
 
 
 @pytest.mark.slow
-def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
-    here: Here, plugin: str
-) -> None:
-    words = ["algo=breaks,avg", *SMALL, *QUIET, "hydra.sweep.dir=out"]
-    done = here("-m", *words, plugin)
-    assert done.status == 1
+def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(here, plugin):
+    done = here("-m", "algo=breaks,avg", *WORDS, "hydra.sweep.dir=out", plugin)
     statuses = re.findall(r"^\d +(\w+)\S* +(ok|failed|skipped) ", done.out, re.M)
-    assert statuses == [("breaks", "failed"), ("avg", "ok")]
+    assert (done.status, statuses) == (1, [("breaks", "failed"), ("avg", "ok")])
     assert "a fit that breaks" in done.out
     assert "Traceback" not in done.text
     broken = here.folder / "out" / "0_breaks"
-    fits = columns_of(broken / "fits.parquet")
+    fits, scores = (columns_of(broken / f"{name}.parquet") for name in ("fits", "scores"))
     assert fits["status"] == ["ok"] * 5 + ["failed"] * 5
     assert any("a fit that breaks" in trace for trace in fits["traceback"])
     summary = summary_of(broken)
-    assert (summary["users"], summary["failed"]) == (1, 5)
-    scores = columns_of(broken / "scores.parquet")
-    assert scores["user"] == [1, 2]
-    assert scores["log_loss"][1] != scores["log_loss"][1]  # NaN: never replaced
+    assert (summary["users"], summary["failed"], scores["user"]) == (1, 5, [1, 2])
+    assert math.isnan(scores["log_loss"][1])  # never replaced
 
 
 @pytest.mark.slow
-def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(
-    here: Here, plugin: str
-) -> None:
+def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(here, plugin):
     words = ["algo=avg,sm2", *SMALL, *QUIET, "hydra.sweep.dir=out", plugin]
     done = here("-m", *words, "+panel.metrics.broken={_target_: breaking_plugin.BrokenScore}")
     assert done.status == 1
@@ -330,20 +289,7 @@ def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(
 
 
 @pytest.mark.slow
-def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(
-    here: Here, sweep: Finished
-) -> None:
-    shutil.copytree(sweep[0], "out")
-    before = (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns
-    done = here(*SWEEP, *WORDS, "hydra.sweep.dir=out", "resume=true")
-    assert done.status == 0, done.err
-    assert done.out.count("finished before") >= 3
-    assert "to best" in done.out
-    assert (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns == before
-
-
-@pytest.mark.slow
-def test_fsrs_made_for_whole_days_warns_of_fractional_ones(here: Here) -> None:
+def test_fsrs_made_for_whole_days_warns_of_fractional_ones(here):
     for protocol, warns in {"srs_benchmark_secs": True, "srs_benchmark": False}.items():
         done = here("algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *WORDS)
         assert done.status == 0

@@ -181,7 +181,6 @@ def test_every_fit_is_on_record_with_its_parameters_and_sizes(evaluate, logs_of)
         assert (fit.user, fit.status, fit.reason) == (1, "ok", "")
         assert (fit.n_train, fit.n_test) == (len(fold.train), len(fold.test))
         assert fit.parameters == (task.reviews.recalled[fold.train].mean(),)
-        assert fit.seconds >= 0
     assert len(ticks) == 5
     assert (result.log.reviews, result.log.left_out) == (len(log), {})
     assert result.log.fingerprint != evaluate(Average(), source=logs_of(2)).log.fingerprint
@@ -216,8 +215,6 @@ def ends(value):
 OUTCOMES = {
     "one prediction too many": Told(lambda rows: np.full(len(rows) + 1, 0.5)),
     "predictions in a column": Told(lambda rows: np.full((len(rows), 1), 0.5)),
-    "one prediction for all": Told(lambda rows: 0.5),
-    "whole numbers": Told(lambda rows: np.ones(len(rows), int)),
     "truths": Told(lambda rows: np.ones(len(rows), bool)),
     "half precision": Told(lambda rows: np.full(len(rows), 0.5, np.float16)),
     "NaN at the end": Told(ends(np.nan)),
@@ -233,7 +230,6 @@ OUTCOMES = {
     "parameters that are one number": Told(parameters=3),
     "skipped": FitSkipped("too few"),
     "failed": FitError("it diverged"),
-    "failed for a user": FitError("hlr: user 1: the loss is NaN"),
     "failed at a place": FitError("at user 1, fold 2 it is NaN"),
     "broken": ZeroDivisionError("oh"),
     "out of memory": MemoryError("full"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -30,7 +29,6 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_number_of_the_quick_run_has_moved(sweep: Path) -> None:
     every, found = json.loads(quick.FILE.read_text(encoding="utf-8")), quick.numbers(sweep)
-    assert min(every, key=lambda name: every[name]["log_loss"]) == "oracle"
     assert [*every] == [*found] == [*quick.ALGORITHMS]
     for algo in every:
         near = 1e-6 if algo in TRAINED else 1e-9
@@ -80,5 +78,4 @@ def test_a_real_log_gives_the_published_numbers(
         assert round(summary["metrics"]["log_loss"]["mean_users"], 6) == log_loss
     average = summary_of(tmp_path / "out" / "0_avg")["metrics"]
     assert round(average["rmse_bins"]["mean_users"], 6) == 0.117240
-    assert re.search(r"oracle +skipped", done.out)
     assert "has no true probabilities" in done.out

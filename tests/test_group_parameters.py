@@ -1,7 +1,5 @@
 """Fits of several groups: kept in full, built again, and handed over one by one."""
 
-from __future__ import annotations
-
 import json
 
 import fsrs
@@ -68,29 +66,27 @@ def task(table):
 
 @pytest.fixture(scope="module")
 def last_fit(run):
-    return max(load(run).fitted, key=lambda fit: fit.fold)
+    return load(run).fitted[-1]
 
 
 @pytest.fixture(scope="module")
 def options(run):
-    config = OmegaConf.load(run / ".hydra" / "config.yaml")
-    return OmegaConf.to_container(config.algo)
+    return OmegaConf.to_container(OmegaConf.load(run / ".hydra" / "config.yaml").algo)
 
 
 def test_each_preset_has_the_parameters_of_a_fit_to_its_own_reviews(run, task, last_fit):
-    fit, train, preset = last_fit, task.folds[-1].train, task.reviews.preset
-    assert fit.parameters == ()  # no reader can take the pooled fit for the model
-    assert [part.name for part in fit.parts] == ["all", "preset 0", "preset 1"]
-    assert [part.title for part in fit.parts] == ["every other preset", *PRESETS]
+    train, preset = task.folds[-1].train, task.reviews.preset
+    assert last_fit.parameters == ()  # no reader can take the pooled fit for the model
+    names = {"all": "every other preset", "preset 0": PRESETS[0], "preset 1": PRESETS[1]}
+    assert {part.name: part.title for part in last_fit.parts} == names
     rows = [train, *(train[preset[train] == number] for number in (0, 1))]
-    for part, own in zip(fit.parts, rows, strict=True):
+    for part, own in zip(last_fit.parts, rows, strict=True):
         alone = Fsrs6().fit(task.reviews, own, np.random.default_rng(0))
         assert part.parameters == tuple(alone.parameters)
         assert part.standard_errors == pytest.approx(alone.learned.standard_errors, nan_ok=True)
         assert (part.n_train, part.option, part.standalone) == (len(own), "base", True)
-    assert len({part.parameters for part in fit.parts}) == 3
-    row = pq.read_table(run / "fits.parquet").to_pylist()[-1]
-    assert [part["parameters"] for part in row["parts"]] == [list(p.parameters) for p in fit.parts]
+    kept = pq.read_table(run / "fits.parquet").to_pylist()[-1]["parts"]
+    assert [tuple(p["parameters"]) for p in kept] == [p.parameters for p in last_fit.parts]
 
 
 def test_the_model_built_again_predicts_what_the_run_has_predicted(run, task, last_fit, options):
@@ -168,18 +164,16 @@ def test_an_ensemble_of_groups_is_built_again_and_a_blend_of_them_is_not(task):
         )
 
 
-@pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        (options_for(PerGroup, base=options_for(Fsrs6)), [Part("preset 0", "base", (0.1,))]),
-        (options_for(PerGroup, base=options_for(Fsrs6)), [Part("all", "other", (0.1,))]),
-        (options_for(PerGroup, base={"_target_": "os.system"}), [Part("all", "base", (0.1,))]),
-        (options_for(Ensemble, members={"dash": options_for(Dash)}), []),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(options, parts):
-    with pytest.raises(ConfigError):
-        rebuilt_model(options, (), parts, whole_days=True)
+def test_parts_that_do_not_fit_are_refused():
+    per_group = options_for(PerGroup, base=options_for(Fsrs6))
+    for options, *parts in (
+        (per_group, Part("preset 0", "base", (0.1,))),
+        (per_group, Part("all", "other", (0.1,))),
+        ({**per_group, "base": {"_target_": "os.system"}}, Part("all", "base", (0.1,))),
+        (options_for(Ensemble, members={"dash": options_for(Dash)}),),
+    ):
+        with pytest.raises(ConfigError):
+            rebuilt_model(options, (), parts, whole_days=True)
 
 
 def test_fits_without_parts_are_read_as_before(tmp_path):

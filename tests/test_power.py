@@ -1,7 +1,5 @@
 """How many users a comparison needs: the calculator agrees with simulated comparisons."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,7 +9,7 @@ import srs_eval as se
 from srs_eval.commands.power import command
 from srs_eval.comparison.prereg import REGIONS
 from srs_eval.stats.estimate import mean_of_users
-from srs_eval.stats.power import Study, _moments, power_of, upper_deviation, users_needed
+from srs_eval.stats.power import Study, power_of, upper_deviation, users_needed
 
 
 @pytest.mark.parametrize(
@@ -49,14 +47,6 @@ def test_studies_of_all_sizes_are_simulated_alike(users):
         assert study.power(users) == pytest.approx(expected, abs=0.05)
 
 
-def test_a_simulated_interval_is_that_of_the_product():
-    rng = np.random.default_rng(0)
-    for values in (rng.normal(1, 2, 30), rng.exponential(1, 300), -rng.exponential(1, 7)):
-        moments = _moments(*((values[None] ** power).mean(axis=1) for power in (1, 2, 3)))
-        low, high = Study(-1, 1, 1.0)._interval((len(values), *moments))
-        assert (low[0], high[0]) == pytest.approx(mean_of_users(values).interval(), rel=1e-9)
-
-
 def test_one_user_fewer_is_too_few():
     for difference in (2.0, 0.1, 0.001):
         users = users_needed(difference, 1.0, power=0.9)
@@ -87,20 +77,13 @@ def test_an_uncertain_deviation_has_a_higher_upper_end():
     assert upper_deviation(heavy) / heavy.std() > 1.5 > upper_deviation(even) / even.std()
 
 
-def test_the_command_answers_without_runs_and_refuses_what_it_cannot_read(capsys):
+def test_the_command_answers_without_runs(capsys):
     assert command(["difference=0.001", "sd=0.01", "users=500"]) == 0
     shown = capsys.readouterr().out.splitlines()[-1].split()
     assert shown[:3] == ["0.001", "0.01", "1,200"]
     assert float(shown[3]) == pytest.approx(power_of(0.001, 0.01, 500), abs=0.03)
     assert command(["difference=0.005", "direction=better", "advantage=0.005", "sd=0.02"]) == 0
     assert "no number" in capsys.readouterr().out
-    for words in (
-        *([], ["difference=x"], ["power=2", "difference=1"], ["outputs"], ["sigma=1"]),
-        *(["difference=1", "direction=up"], ["difference=1", "direction=better"]),
-        *(["difference=1", "advantage=2"], ["a", "b", "direction=better", "advantage=1"]),
-        ["difference=1", "level=0.8"],
-    ):
-        assert command(words) == 2
 
 
 def test_the_command_takes_the_differences_of_two_runs(tmp_path, capsys, golden_text):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import rest_nightly
 from commands import QUIET, SMALL, Here, outcome_of
 from offenders import CHEATS, HONEST, ReadsItsOwnRating, SkipsEveryUser, predicts
 
@@ -18,7 +17,6 @@ from srs_eval.checks.assertions import CheckFailed
 from srs_eval.checks.quick import check_quickly
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import Shard
-from srs_eval.config.option_files import options
 from srs_eval.experiment.outside import refuse_lookahead
 from srs_eval.experiment.plan import RunOptions
 from srs_eval.tracking.nothing import NoTracker
@@ -41,11 +39,6 @@ def test_what_reads_the_answers_plainly_is_caught_quickly(name: str) -> None:
 @pytest.mark.parametrize("made", [*HONEST, SkipsEveryUser, CHEATS["PredictsEveryReview"]])
 def test_what_is_honest_or_reported_elsewhere_is_let_through(made: Any) -> None:
     check_quickly(made())
-
-
-@pytest.mark.parametrize("name", rest_nightly(sorted({*options("algo")} - {"fsrs_rs"}), 0))
-def test_no_algorithm_of_srs_eval_would_be_refused(name: str) -> None:
-    check_quickly(se.algorithm(name))
 
 
 @pytest.mark.parametrize(("noise", "seed"), [(1e-6, 0), (2e-5, 0), (2e-5, 1), (0.1, 0)])

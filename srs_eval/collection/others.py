@@ -18,7 +18,7 @@ from srs_eval.text.console import counted
 QUESTION = "How do I compare with other people?"
 # Published models, the newest first, and the algorithms that they are.
 MODELS = {"FSRS-6": Fsrs6, "FSRS-5": Fsrs5}
-CONSTANT = "AVG"
+_CONSTANT = "AVG"
 # How near the error of the constant is that of users of like retention, and their sizes.
 _NEAR = 0.05
 _SIZE = 2
@@ -29,16 +29,16 @@ def others(study: Study, path: Path) -> Section:
     """Return the section."""
     runs = {run.name: run for run in read_published(path)}
     name = next((name for name in MODELS if name in runs), None)
-    if name is None or CONSTANT not in runs:
+    if name is None or _CONSTANT not in runs:
         raise ConfigError(
-            f"published={path}: has {', '.join(runs)}; expected {CONSTANT} and one of "
+            f"published={path}: has {', '.join(runs)}; expected {_CONSTANT} and one of "
             f"{', '.join(MODELS)}"
         )
     ours, constant = study.evaluated(name, MODELS[name](fit="reference")), study.others["avg"]
     if not ours.complete or not constant.complete:
         return Section(QUESTION, f"This is not known: {reason_of(ours)}.")
-    users = [user for user in runs[name].rows if user in runs[CONSTANT].rows]
-    theirs, base = (runs[each].values("log_loss", users) for each in (name, CONSTANT))
+    users = [user for user in runs[name].rows if user in runs[_CONSTANT].rows]
+    theirs, base = (runs[each].values("log_loss", users) for each in (name, _CONSTANT))
     sizes = np.array([runs[name].reviews[user] for user in users])
     size = ours.facts.reviews
     alike = (sizes >= size / _SIZE) & (sizes <= size * _SIZE)

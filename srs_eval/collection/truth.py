@@ -14,7 +14,7 @@ from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.text.console import counted, percent
 
 QUESTION = "Is what Anki tells me true?"
-QUESTION_OF_NEW = "What would FSRS tell me with new parameters?"
+_QUESTION_OF_NEW = "What would FSRS tell me with new parameters?"
 _EDGES = (0.0, 0.65, 0.75, 0.825, 0.875, 0.925, 0.975, 1.0)
 _LEVELS = ("below 65 %", "70 %", "80 %", "85 %", "90 %", "95 %", "above 97.5 %")
 _DAYS = ((1, 1), (2, 3), (4, 7), (8, 14), (15, 30), (31, 90), (91, 365), (366, None))
@@ -54,7 +54,7 @@ def truth_of_new(study: Study) -> Section | None:
     picture = picture_of("By what FSRS said", shares(scored, list(_by_level(scored))))
     answer = _answer(study, scored, "FSRS with new parameters")
     notes = ["Each prediction is made by parameters that were fitted to earlier reviews only."]
-    return Section(QUESTION_OF_NEW, answer, notes, [] if picture is None else [picture])
+    return Section(_QUESTION_OF_NEW, answer, notes, [] if picture is None else [picture])
 
 
 def _answer(study: Study, scored: Predictions, who: str) -> str:

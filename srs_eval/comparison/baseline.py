@@ -13,7 +13,7 @@ from srs_eval.results.folder import is_run
 from srs_eval.results.run import Run, job_number, load_run
 
 # Scores with a natural zero that is perfect, so that a percentage is meaningful.
-IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
+_IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class AgainstBaseline:
 def in_percent(run: Run, baseline: Run) -> AgainstBaseline:
     """Compare two finished runs on the users for whom both scored the same reviews."""
     users = shared_users([run, baseline])
-    metrics = [name for name in IN_PERCENT if name in run.scores and name in baseline.scores]
+    metrics = [name for name in _IN_PERCENT if name in run.scores and name in baseline.scores]
     percents = []
     if users and metrics:
         verdict = compare([baseline, run], metric=metrics[0], users=users)

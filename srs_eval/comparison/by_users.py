@@ -10,7 +10,7 @@ import numpy as np
 
 from srs_eval.nouns import FloatArray, User
 
-FLIPS = 5
+_FLIPS = 5
 
 
 class Extremes(NamedTuple):
@@ -70,12 +70,12 @@ def extremes_of(gap: FloatArray, users: Sequence[User], *, sign: float = 1.0) ->
     """List the users with the largest differences in each direction."""
     loss = sign * gap
     known = np.flatnonzero(~np.isnan(loss))
-    if len(known) > 2 * FLIPS:  # sorts only those at the ends, and what ties with them
+    if len(known) > 2 * _FLIPS:  # sorts only those at the ends, and what ties with them
         values = loss[known]
-        ends = np.partition(values, (FLIPS - 1, -FLIPS))
-        known = known[(values <= ends[FLIPS - 1]) | (values >= ends[-FLIPS])]
+        ends = np.partition(values, (_FLIPS - 1, -_FLIPS))
+        known = known[(values <= ends[_FLIPS - 1]) | (values >= ends[-_FLIPS])]
     order = known[np.argsort(loss[known], kind="stable")]
-    first, last = order[:FLIPS].tolist(), order[::-1][:FLIPS].tolist()
+    first, last = order[:_FLIPS].tolist(), order[::-1][:_FLIPS].tolist()
     return Extremes(
         tuple((users[n], float(gap[n])) for n in first if loss[n] < 0),
         tuple((users[n], float(gap[n])) for n in last if loss[n] > 0),

@@ -63,7 +63,7 @@ def directions(runs: Sequence[Run]) -> dict[str, Better]:
     return {name: known[name] for name in held if known.get(name, "neither") != "neither"}
 
 
-def find_run(runs: Sequence[Run], wanted: str) -> int:
+def _find_run(runs: Sequence[Run], wanted: str) -> int:
     """Return the number of the only run with a name, an algorithm or a folder."""
     names = [run.name for run in runs]
     places = [run.place.resolve() for run in runs]
@@ -83,7 +83,7 @@ def find_run(runs: Sequence[Run], wanted: str) -> int:
 
 def _baseline(paired: Paired, wanted: str) -> int:
     """Find the baseline; a duplicate stands for its twin."""
-    run = paired.every_run[find_run(paired.every_run, wanted)]
+    run = paired.every_run[_find_run(paired.every_run, wanted)]
     twin = next((one.twin for one in paired.duplicates if one.run is run), run)
     return next(number for number, other in enumerate(paired.runs) if other is twin)
 

@@ -78,7 +78,7 @@ def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
     without: list[User] = []
     for user in users:
         of_runs = [_own(file, user) for file in files]
-        common = in_common(runs, of_runs)
+        common = _in_common(runs, of_runs)
         (shared if len(common[0]) else without).append(user)
         for to, predictions in zip(rescored, common, strict=True):
             if len(predictions):
@@ -105,7 +105,7 @@ def same_reviews(
         raise not_its_own(runs[0], user)
     if restricted:
         of_runs = [one if one is not None else select(first, slice(0)) for one in found]
-        same = in_common(runs, of_runs)
+        same = _in_common(runs, of_runs)
     else:
         pairs = zip(runs[1:], found[1:], strict=True)
         same = [first, *(require_same_rows(run, first, other) for run, other in pairs)]
@@ -116,7 +116,7 @@ def same_reviews(
     return same
 
 
-def in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
+def _in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
     """Select the reviews of a user that all runs predicted, ordered by row."""
     for run, one in zip(runs, of_runs, strict=True):
         _require_one_prediction(run, one)

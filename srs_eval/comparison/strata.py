@@ -28,7 +28,7 @@ from srs_eval.stats.resample import sample_of
 # Users whose predictions are read at most.
 READ = 10_000
 # Returns one value for each review of a user; None where it was not saved.
-OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
+_OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Fact:
 
     name: str
     title: str
-    values: OfReviews  # Returns the values of a user's reviews, as the baseline predicted them
+    values: _OfReviews  # Returns the values of a user's reviews, as the baseline predicted them
     # Increasing; a stratum holds values from one edge up to, not including, the next
     edges: tuple[float, ...]
     labels: tuple[str, ...]  # One for each stratum

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ class _Request:
     number: int = 0
     at: float = 0.0
     process: int = 0
+    # Handler of the program that srs_eval is used in, if it is none of Python's own
+    theirs: Callable[[int, FrameType | None], object] | None = None
 
 
 _request = _Request()
@@ -53,6 +56,28 @@ def run(command: Callable[[], int]) -> NoReturn:
         status = _say_stopped()  # of a library that a request has left in disorder
     _stop_listening(status)
     sys.exit(status)
+
+
+def hear_sigterm() -> Callable[[], None]:
+    """Hear SIGTERM in a program that did not begin with `run`; return what undoes this.
+
+    Without a handler of the program's own it raises `SystemExit`. Nothing is done outside the main
+    thread, where Python cannot, and where the signal is ignored on purpose or not Python's.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before in (_stop, signal.SIG_IGN, None):
+        return lambda: None
+    _request.process = os.getpid()
+    _request.theirs = before if callable(before) else None
+    signal.signal(signal.SIGTERM, _stop)
+
+    def undo() -> None:
+        if signal.getsignal(signal.SIGTERM) == _stop:
+            signal.signal(signal.SIGTERM, before)
+        _request.number, _request.theirs = 0, None
+
+    return undo
 
 
 def is_requested() -> bool:
@@ -91,13 +116,17 @@ def _stop_listening(status: object) -> None:
             signal.signal(number, end)
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     if os.getpid() != _request.process:
         # A forked process inherits the handler, but only its parent runs the command.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         return
     now = time.monotonic()
+    if _request.theirs is not None:
+        _request.number = number
+        _request.theirs(number, frame)
+        return
     if not is_requested():
         _request.number, _request.at = number, now
         _raise()

@@ -67,7 +67,7 @@ class FilePerUser:
 
     source: str
     files: Mapping[User, Place]
-    card_column: str
+    text: tuple[str, ...]  # columns of a CSV that are kept as text
 
     @cached_property
     def known(self) -> KnownUsers:
@@ -77,26 +77,26 @@ class FilePerUser:
     def of(self, user: User) -> Rows:
         """Return the rows of a user; raise `ReviewLogError` if there is no such user."""
         file = self.files[self.known.find(user)]
-        tables = tables_by_user(file, user_column=None, card_column=self.card_column)
+        tables = tables_by_user(file, user_column=None, text=self.text)
         return tables.of(file.stem)
 
 
-def tables_by_user(place: Place, *, user_column: str | None, card_column: str) -> UserTables:
+def tables_by_user(place: Place, *, user_column: str | None, text: tuple[str, ...]) -> UserTables:
     """Read a CSV, TSV or parquet file and find the rows of each user; keep the last file in memory.
 
-    Without `user_column` the file is the log of one user, named after the file; a CSV's
-    `card_column` is kept as text. Raise `ReviewLogError` if the file cannot be read, or a row has
-    no user that can be named.
+    Without `user_column` the file is the log of one user, named after the file; the columns `text`
+    of a CSV are kept as text. Raise `ReviewLogError` if the file cannot be read, or a row has no
+    user that can be named.
     """
-    return _tables(place, place.entry(), user_column, card_column)
+    return _tables(place, place.entry(), user_column, text)
 
 
 # Users are read one after the other, mostly from one file: parse it once.
 @lru_cache(maxsize=1)
 def _tables(
-    place: Place, _entry: Entry | None, user_column: str | None, card_column: str
+    place: Place, _entry: Entry | None, user_column: str | None, text: tuple[str, ...]
 ) -> UserTables:
-    text = (card_column,) if user_column is None else (card_column, user_column)
+    text = text if user_column is None else (*text, user_column)
     return rows_by_user(
         read_table(place, text=text), str(place), user_column=user_column, only_user=place.stem
     )

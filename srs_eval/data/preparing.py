@@ -32,7 +32,6 @@ _CHUNK_ROWS = 500_000
 _GROUP_ROWS = 100_000
 _PART_ROWS = 5_000_000
 _ORDER = "number"
-_TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,28 +165,10 @@ def _stage(
     connection: Any, files: Sequence[Place], columns: Columns, names: Mapping[str, str]
 ) -> None:
     """Copy the columns in use into the database, each row with its number."""
-    kinds: dict[str, str] = {}
-    while True:
-        connection.execute("DROP TABLE IF EXISTS staged")
-        try:
-            _stage_as(connection, files, columns, names, kinds)
-        except _WiderColumn as wider:
-            kinds[wider.name] = wider.kind
-        else:
-            return
-
-
-def _stage_as(
-    connection: Any,
-    files: Sequence[Place],
-    columns: Columns,
-    names: Mapping[str, str],
-    kinds: dict[str, str],
-) -> None:
     seen, schema = 0, None
     for file in files:
         before = seen
-        with closing(_chunks(file, columns, names, kinds)) as chunks:
+        with closing(_chunks(file, columns, names)) as chunks:
             for table in chunks:
                 users = _users(table, str(file), columns.user, seen - before, file.stem)
                 rows = pa.array(np.arange(seen, seen + len(table)))
@@ -204,22 +185,21 @@ def _stage_as(
 
 def _as_before(table: pa.Table, schema: pa.Schema, source: str) -> pa.Table:
     """Cast the columns to the types of the first rows."""
-    differing = {}
-    for field, was in zip(table.schema, schema, strict=True):
-        if field.type != was.type:
-            differing[field.name] = (
-                f"column {field.name} is {field.type}, in rows before {was.type}"
-            )
+    differing = [
+        f"column {field.name} is {field.type}, in rows before {was.type}"
+        for field, was in zip(table.schema, schema, strict=True)
+        if field.type != was.type
+    ]
     try:
         return table.cast(schema)
     except pa.ArrowException as error:
-        raise ReviewLogError(source, list(differing.values())) from error
+        raise ReviewLogError(source, differing) from error
 
 
 def _chunks(
-    file: Place, columns: Columns, names: Mapping[str, str], kinds: dict[str, str]
+    file: Place, columns: Columns, names: Mapping[str, str]
 ) -> Generator[pa.Table, None, None]:
-    """Read the columns in use of a file, named by their nouns."""
+    """Read the columns in use of a file, named by their nouns; those of a CSV as text."""
     needed = [*columns_needed(columns), *([(columns.user, "the user")] if columns.user else [])]
     if file.suffix == ".parquet":
         with parquet_file(file) as parquet:
@@ -231,40 +211,11 @@ def _chunks(
                     table.validate(full=True)
                 yield pa.table({noun: table[name] for noun, name in names.items()})
         return
-    text = {columns.card, *(name for name, kind in kinds.items() if kind == _TEXT)}
-    if columns.user is not None:
-        text.add(columns.user)
-    with closing(csv_chunks(file, text, size=_CHUNK_ROWS)) as frames:
+    with closing(csv_chunks(file, None, size=_CHUNK_ROWS)) as frames:
         for frame in frames:
             check_columns(str(file), list(frame.columns), needed, hint=HINT)
-            yield pa.table({noun: _typed(frame[name], kinds) for noun, name in names.items()})
-
-
-class _WiderColumn(Exception):
-    """A column of a CSV has other values than its first rows, and has to be read again."""
-
-    def __init__(self, name: str, kind: str) -> None:
-        super().__init__(name, kind)
-        self.name, self.kind = name, kind
-
-
-def _typed(column: pd.Series, kinds: dict[str, str]) -> pa.Array:
-    """Convert a column of a CSV to the type that the column would have if it were read at once.
-
-    Raise `_WiderColumn` if that is not the type of the rows before.
-    """
-    name = str(column.name)
-    kind = str(column.dtype.kind) if column.dtype.kind in "iufb" else _TEXT
-    was = kinds.setdefault(name, kind)
-    if column.dtype == object and len(column):  # mixed: truth values and missing ones
-        raise _WiderColumn(name, _TEXT)
-    if kind != was and {kind, was} != {"i", "f"}:
-        raise _WiderColumn(name, _TEXT)
-    if kind == "f" and was == "i":
-        raise _WiderColumn(name, "f")
-    if was == "f":
-        return pa.array(column.to_numpy(np.float64), from_pandas=True)
-    return pa.array(column, pa.string() if was == _TEXT else None, from_pandas=True)
+            texts = {noun: frame[name] for noun, name in names.items()}
+            yield pa.table({noun: pa.array(each, pa.string()) for noun, each in texts.items()})
 
 
 def _users(

@@ -202,7 +202,7 @@ class RevlogsFolder:
     def _tables(self) -> UserTables:
         """Read a single file that holds the users."""
         user_column = _USER if _USER in column_names(self.path) else None
-        return tables_by_user(Place(self.path), user_column=user_column, card_column=_CARD)
+        return tables_by_user(Place(self.path), user_column=user_column, text=(_CARD,))
 
     def _fetch_missing(self) -> None:
         """Download the files of the wanted users that are not there."""

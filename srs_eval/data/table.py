@@ -147,7 +147,7 @@ def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
     if not is_pattern(place) and existing(place).kind() == "file":
         _check_columns([place], columns, by_user=False)
         logs = _by_row_group(place, columns) if place.suffix == ".parquet" else None
-        return logs or tables_by_user(place, user_column=columns.user, card_column=columns.card)
+        return logs or tables_by_user(place, user_column=columns.user, text=columns.named_things())
     found = table_files(place)
     if columns.user is not None:
         violation = f"{len(found)} files, each one user's, and data.columns.user at once"
@@ -158,7 +158,7 @@ def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
         raise ReviewLogError(str(place), [violation], hint)
     files = _by_stem(str(place), [entry.place for entry in found])
     _check_columns(list(files.values()), columns, by_user=True)
-    return FilePerUser(str(place), files, columns.card)
+    return FilePerUser(str(place), files, columns.named_things())
 
 
 def _check_columns(files: Sequence[Place], columns: Columns, *, by_user: bool) -> None:

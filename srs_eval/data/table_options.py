@@ -12,6 +12,7 @@ from zoneinfo import available_timezones
 from srs_eval.data.ratings import contradictions
 from srs_eval.data.times import TIME_UNITS, TimeUnit
 from srs_eval.errors import ConfigError
+from srs_eval.nouns import GROUPS
 
 Duplicates = Literal["error", "drop"]
 InvalidTimes = Literal["error", "drop"]
@@ -90,6 +91,11 @@ class Columns:
         return {
             noun: name for noun, name in names.items() if name is not None and noun not in replaced
         }
+
+    def named_things(self) -> tuple[str, ...]:
+        """Columns of names, which are text in a CSV: 007 and 7 are different cards and decks."""
+        used = self.in_use()
+        return tuple(used[noun] for noun in ("card", *GROUPS) if noun in used)
 
     @classmethod
     def named(cls, names: Mapping[str, str | None]) -> Columns:

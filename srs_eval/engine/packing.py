@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card, rows_of_whole_log, stable_order
-from srs_eval.engine.arranging import CUT, FILL, arranging_code
-from srs_eval.engine.assembly import Precision
+from srs_eval.engine.assembly import Assembly, Precision
 from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
 from srs_eval.engine.machine import Compiled
 from srs_eval.nouns import FloatArray, IntArray, Reviews
@@ -35,7 +34,6 @@ def pack(
     of them; by default everything is packed. `weight` is what the loss of each review in `until`
     counts; all other reviews count nothing.
     """
-    cut, fill = _functions("float" if dtype is np.float32 else "double")
     if until is None:
         cards = rows_by_card(reviews.card) if cards is None else cards
         needed = cards.lengths
@@ -45,7 +43,8 @@ def pack(
             raise IndexError(
                 f"rows from {until.min()} to {until.max()}, in a log of {len(reviews)} reviews"
             )
-        needed = _needed(cut, cards, until)
+        needed = np.zeros(len(cards.lengths), np.int64)
+        np.maximum.at(needed, cards.number[until], cards.nth[until] + 1)
     by_length, starts, lengths = _blocks(needed)
     weights = np.zeros(len(reviews))
     if weight is not None and until is not None:
@@ -60,25 +59,13 @@ def pack(
         np.ascontiguousarray(reviews.rating, np.int64),
         weights,
     )
-    fill(
+    _fill("float" if dtype is np.float32 else "double")(
         _address(by_length),
         len(by_length),
         *(_address(array) for array in (starts, cards.begins, needed, cards.order)),
         *(_address(array) for array in (*columns, facts, where)),
     )
     return Packed(packed, starts, lengths, where)
-
-
-def _needed(cut: Callable[..., None], cards: CardRows, until: IntArray) -> IntArray:
-    """Count the reviews of each card up to its last wanted one."""
-    needed = np.zeros(len(cards.lengths), np.int64)
-    wanted = np.ascontiguousarray(until, np.int64)
-    cut(
-        _address(wanted),
-        len(wanted),
-        *(_address(array) for array in (cards.number, cards.nth, needed)),
-    )
-    return needed
 
 
 def _blocks(needed: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -100,8 +87,41 @@ def _address(array: NDArray[Any]) -> int:
 
 
 @cache
-def _functions(precision: Precision) -> tuple[Callable[..., None], Callable[..., None]]:
-    code = Compiled(arranging_code(precision))
-    cut = code.function(CUT, _ADDRESS, _COUNT, *[_ADDRESS] * 3)
-    fill = code.function(FILL, _ADDRESS, _COUNT, *[_ADDRESS] * 9)
-    return cut, fill
+def _fill(precision: Precision) -> Callable[..., None]:
+    return Compiled(_code(precision)).function("fill", _ADDRESS, _COUNT, *[_ADDRESS] * 9)
+
+
+def _code(precision: Precision) -> str:
+    """Write the loop that puts needed reviews in their places: numpy would need a dozen passes."""
+    code = Assembly(1, precision)
+    with code.loop("lane", "0", "%cards") as index:
+        lane = code.value(f"urem i64 {index}, {LANES}")
+        block = code.value(f"udiv i64 {index}, {LANES}")
+        start = code.load("%starts", block, kind="i64")
+        card = code.load("%by_length", index, kind="i64")
+        begin = code.load("%begins", card, kind="i64")
+        with code.loop("review", "0", code.load("%needed", card, kind="i64")) as nth:
+            row = code.load("%order", code.value(f"add nsw i64 {begin}, {nth}"), kind="i64")
+            place = code.value(f"add nsw i64 {start}, {nth}")
+            first = code.value(f"mul nsw i64 {place}, {FACTS * LANES}")
+            at = code.value(f"add nsw i64 {first}, {lane}")
+            for number, fact in enumerate(_facts(code, row)):
+                code.store(fact, "%facts", code.value(f"add nsw i64 {at}, {number * LANES}"))
+            where = code.value(f"add nsw i64 {code.value(f'mul nsw i64 {place}, {LANES}')}, {lane}")
+            code.store(where, "%where", row, kind="i64")
+    arguments = (
+        "ptr %by_length, i64 %cards, ptr %starts, ptr %begins, ptr %needed, ptr %order, "
+        "ptr %elapsed, ptr %rating, ptr %weight, ptr %facts, ptr %where"
+    ).replace("ptr ", "ptr noalias ")
+    return f"define void @fill({arguments}) {{\n{code.body.text()}\n  ret void\n}}\n"
+
+
+def _facts(code: Assembly, row: str) -> list[str]:
+    rating = code.load("%rating", row, kind="i64")
+    wide = [code.load(pointer, row, kind="double") for pointer in ("%elapsed", "%weight")]
+    elapsed, weight = (
+        [code.value(f"fptrunc double {number} to float") for number in wide]
+        if code.precision == "float"
+        else wide
+    )
+    return [elapsed, code.value(f"sitofp i64 {rating} to {code.precision}"), weight]

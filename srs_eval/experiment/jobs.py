@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from srs_eval.comparison.report.files import terminal_text, write_files
-from srs_eval.comparison.report.sweep import sweep_verdicts
-from srs_eval.comparison.verdict import Verdict
 from srs_eval.experiment.report import places
 from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
 from srs_eval.results.run import job_number
 from srs_eval.text.console import say
 from srs_eval.text.table import Table
+
+if TYPE_CHECKING:
+    from srs_eval.comparison.verdict import Verdict
 
 # Folder of a sweep's comparison, beside those of its jobs.
 COMPARISON = "comparison"
@@ -89,6 +89,9 @@ def report_jobs(folder: Path, *, is_sweep: bool, report: bool = False) -> int:
     _remarks.pop(folder, None)
     outcomes = read_outcomes(folder, is_sweep=is_sweep)
     if is_sweep and outcomes:
+        from srs_eval.comparison.report.files import terminal_text  # not for a single run
+        from srs_eval.comparison.report.sweep import sweep_verdicts
+
         say(_jobs_table([outcome for _, outcome in outcomes]))
         scored = [place for place, _ in outcomes if (place / SUMMARY).is_file()]
         verdicts = sweep_verdicts(scored)
@@ -104,6 +107,7 @@ def report_jobs(folder: Path, *, is_sweep: bool, report: bool = False) -> int:
 
 def _written(verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
     """Write each comparison as files and as a page; return the pages."""
+    from srs_eval.comparison.report.files import write_files
     from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
 
     pages, command = [], f"python -m srs_eval.compare {folder.parent}"

@@ -31,8 +31,7 @@ from srs_eval.nouns.capabilities import undeclared
 from srs_eval.place import Place, scheme_of
 from srs_eval.results.folder import is_run
 from srs_eval.text.suggestion import suggestion
-from srs_eval.tracking.tracker import Tracker
-from srs_eval.tuning.identity import sweep_id
+from srs_eval.tracking.tracker import Tracker, sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
 # Words of a command that are about one algorithm, or one folder.

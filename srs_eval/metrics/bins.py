@@ -153,13 +153,13 @@ def _facts(predictions: Predictions) -> tuple[FloatArray, IntArray, IntArray] | 
     return elapsed_days, nth_review, predictions.lapses
 
 
-def _mean_square(totals: FloatArray) -> float:
+def mean_square(totals: FloatArray) -> float:
     """Mean over reviews of the squared gap of their bin."""
     held = totals[totals[:, 0] != 0]  # resamples may leave bins without reviews
     return float((held[:, 1] ** 2 / held[:, 0]).sum() / held[:, 0].sum())
 
 
-def _mean_variance(totals: FloatArray) -> float:
+def mean_variance(totals: FloatArray) -> float:
     """Compute the mean square expected if every prediction is the true probability."""
     held = totals[totals[:, 0] != 0]
     return float((held[:, 2] / held[:, 0]).sum() / held[:, 0].sum())
@@ -179,7 +179,7 @@ class RmseBins(SketchMetric):
     needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        return math.sqrt(_mean_square(sketch[self.needs[0]]))
+        return math.sqrt(mean_square(sketch[self.needs[0]]))
 
 
 class RmseBinsWiki(RmseBins):
@@ -202,7 +202,7 @@ class RmseBinsFloor(SketchMetric):
     needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        return math.sqrt(_mean_variance(sketch[FactSums()]))
+        return math.sqrt(mean_variance(sketch[FactSums()]))
 
 
 class RmseBinsDebiased(SketchMetric):
@@ -214,7 +214,7 @@ class RmseBinsDebiased(SketchMetric):
 
     def of(self, sketch: Sketch) -> float:
         totals = sketch[FactSums()]
-        excess = _mean_square(totals) - _mean_variance(totals)
+        excess = mean_square(totals) - mean_variance(totals)
         return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan
 
 

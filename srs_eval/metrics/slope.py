@@ -25,7 +25,7 @@ from srs_eval.metrics.tally import Tally, from_sums
 from srs_eval.nouns import FloatArray
 
 # More distinct predictions are joined: neighbours in equal numbers, and by steps of log odds.
-MOST = 2**15
+MOST = 2**14
 MOST_ITERATIONS = 100
 # A step that promises no more nats than this needs no check that it helps.
 SURE = 1e-3
@@ -93,12 +93,13 @@ def _joined(counted: Tally) -> Tally:
     steps = np.searchsorted(counted.p, expit(np.linspace(-36.1, 36.1, MOST // 2)))
     first = np.union1d(even, steps[steps < len(counted)])
     columns = (counted.forgotten, counted.recalled, counted.p * counted.count)
-    return from_sums(*(np.add.reduceat(column, first) for column in columns))
+    forgotten, recalled, total = (np.add.reduceat(column, first) for column in columns)
+    return from_sums(forgotten, recalled, total)
 
 
 def _newton(x: FloatArray, counted: Tally) -> FloatArray | None:
     """Maximise the likelihood of a line over x by Newton's method; None if it does not converge."""
-    line = np.array([_log_odds(counted.n_recalled / counted.n), 0.0])
+    line: FloatArray = np.array([_log_odds(counted.n_recalled / counted.n), 0.0])
     for _ in range(MOST_ITERATIONS):
         # Beyond these log odds a probability is 0 or 1, and exp has no number.
         odds_against = np.exp(np.clip(-line[0] - line[1] * x, -700, 700))

@@ -13,7 +13,6 @@ Nothing else of the application changes, and nothing else of srs_eval is used.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
@@ -32,7 +31,7 @@ from srs_eval.text.addresses import has_secret, secret_problem
 from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.tracker import RunEnd, RunInfo
+from srs_eval.tracking.tracker import RunEnd, RunInfo, sweep_id
 
 OBJECTIVE = "objective"
 # What Optuna's own sweepers raise, by name: an application need not have Optuna.
@@ -129,8 +128,7 @@ class MlflowRuns(Callback):
         tags = {**choices, "overrides": words}
         if job.mode == RunMode.MULTIRUN:
             sweep = Path(job.runtime.cwd, job.sweep.dir).resolve()
-            digest = hashlib.sha256(str(sweep).encode()).hexdigest()[:6]
-            tags |= {"sweep_id": f"{sweep.name}-{digest}", "trial": str(job.job.num)}
+            tags |= {"sweep_id": sweep_id(sweep), "trial": str(job.job.num)}
         name = self._name or f"{job.job.name} {words}".strip()
         return RunInfo(name, tags=tags, folder=Path(job.runtime.output_dir))
 

@@ -3,6 +3,10 @@
 Row numbers always count from 0 and always refer to the `Reviews` they travel with.
 """
 
+from srs_eval.nouns.columns import (
+    COLUMNS as COLUMNS,
+    GROUPS as GROUPS,
+)
 from srs_eval.nouns.protocols import (
     Algorithm as Algorithm,
     Composite as Composite,
@@ -20,7 +24,6 @@ from srs_eval.nouns.protocols import (
     has_curve as has_curve,
 )
 from srs_eval.nouns.values import (
-    GROUPS as GROUPS,
     OPTIONAL_COLUMNS as OPTIONAL_COLUMNS,
     PREDICTION_COLUMNS as PREDICTION_COLUMNS,
     REVIEW_COLUMNS as REVIEW_COLUMNS,

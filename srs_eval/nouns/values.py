@@ -23,23 +23,6 @@ Matrix = NDArray[np.float64]
 Better = Literal["lower", "higher", "zero", "neither"]
 FitStatus = Literal["ok", "fallback", "skipped", "failed"]
 
-# What cards can be grouped by; each is a column of `Reviews`.
-GROUPS = ("deck", "preset", "note_type", "template")
-
-REVIEW_COLUMNS = (
-    "card",
-    "day",
-    "rating",
-    "elapsed_days",
-    "elapsed",
-    "row",
-    "elapsed_seconds",
-    "duration_ms",
-    "state",
-    "truth",
-    *GROUPS,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
@@ -124,6 +107,10 @@ class Reviews:
         return replace(
             self, **{name: column[rows] for name, column in present.items() if column is not None}
         )
+
+
+# Its columns, in the order of the fields.
+REVIEW_COLUMNS = tuple(f.name for f in fields(Reviews) if "Array" in str(f.type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,14 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, BinScales, FactSums, Scale
+from srs_eval.metrics.bins import (
+    FSRS_OPTIMIZER,
+    BinScales,
+    FactSums,
+    Scale,
+    mean_square,
+    mean_variance,
+)
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.sums import Totals, add_up
 from srs_eval.metrics.validate import as_numbers, paired
@@ -100,7 +107,7 @@ def plot_bins(
     reviews = replace(
         bare_predictions(probability, outcome), elapsed_days=days, nth_review=nth, lapses=failed
     )
-    return draw_bins(axes, bin_gaps(reviews, scales=scales))
+    return _draw_bins(axes, bin_gaps(reviews, scales=scales))
 
 
 def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
@@ -112,7 +119,7 @@ def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
         height = float(np.clip(1.9 + 0.5 * rows, 3.4, 7.5))
         figure = style.new_figure(width, height)
         axes = figure.add_subplot()
-        shades = draw_bins(axes, gaps)
+        shades = _draw_bins(axes, gaps)
         axes.set_title(style.heading("bins", title), pad=44)
         if shades is not None:
             _add_key(figure, axes, shades)
@@ -138,7 +145,6 @@ def bin_gaps(reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZE
         np.bincount(place, part, math.prod(shape)).reshape(shape).astype(np.float64)
         for part in (number, residual, variance)
     )
-    total = number.sum()
     return BinGaps(
         intervals=across,
         reviews=up,
@@ -146,12 +152,12 @@ def bin_gaps(reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZE
         gap=np.divide(gap, n, out=np.full(shape, np.nan), where=n > 0),
         # Outcomes are whole: half a review more or less is the nearest they come.
         beyond_chance=np.abs(gap) > _Z * np.sqrt(chance) + 0.5,
-        rmse=math.sqrt(float((residual**2 / number).sum() / total)),
-        floor=math.sqrt(float((variance / number).sum() / total)),
+        rmse=math.sqrt(mean_square(values)),
+        floor=math.sqrt(mean_variance(values)),
     )
 
 
-def draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
+def _draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     """Draw the tiles of bins: see `plot_bins`."""
     style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="number of the review")

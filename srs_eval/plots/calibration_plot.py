@@ -8,8 +8,6 @@ J. Błasiok and P. Nakkiran, Smooth ECE, ICLR 2024, arXiv:2309.12236.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,16 +19,12 @@ from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.plots import style
-from srs_eval.plots.outcome_strip import draw_outcome_strip
+from srs_eval.plots.reliability_axes import FEW_LEVELS, begin, finish, frame, window_of
 from srs_eval.stats.significance import wilson_intervals
-from srs_eval.text.console import counted
 
-FEW_LEVELS = 20
 _PIECES = 250
 _Z = 1.959963984540054
 _GRID_POINTS = 1001
-
-Corner = Literal["upper left", "lower right"]
 
 
 def plot_calibration(
@@ -75,10 +69,7 @@ def plot_calibration(
         If `p` and `recalled` cannot be scored.
     """
     reviews = style.tally_of(p, recalled)
-    axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
-    style.style_axes(axes)
-    if not len(reviews):
-        style.write_message(axes, "no predictions")
+    if not begin(axes, reviews, "observed recall"):
         return None
     curve = reliability_of(reviews, points=_GRID_POINTS)
     shown = _worth_showing(curve, reviews.p)
@@ -89,12 +80,9 @@ def plot_calibration(
     else:
         frame(axes, limits or window_of(reviews, curve.p_grid[shown], curve.observed[shown]))
         _draw_curve(axes, curve, shown, colour, label)
-    lines = [smece_text(curve), chance_text(curve), *range_texts(axes, reviews)]
-    write_key(
-        axes, lines, corner=free_corner(axes, curve.p_grid[shown], curve.lo[shown], curve.hi[shown])
-    )
-    if outcomes:
-        draw_outcome_strip(axes, reviews)
+    drawn = curve.p_grid[shown], curve.lo[shown], curve.hi[shown]
+    lines = [_smece_text(curve), _chance_text(curve)]
+    finish(axes, reviews, lines, drawn, outcomes=outcomes)
     return curve
 
 
@@ -105,7 +93,7 @@ def calibration_figure(reviews: Predictions | Tally, *, title: str = "") -> Figu
     )
 
 
-def smece_text(curve: ReliabilityCurve) -> str:
+def _smece_text(curve: ReliabilityCurve) -> str:
     """Write SmoothECE with the half-width of its 95 % interval, as in ``smECE 0.030 ± 0.006``."""
     digits = _digits(curve)
     if not math.isfinite(curve.half_width):
@@ -113,7 +101,7 @@ def smece_text(curve: ReliabilityCurve) -> str:
     return f"smECE {curve.smece:.{digits}f} ± {curve.half_width:.{digits}f} (95 %)"
 
 
-def chance_text(curve: ReliabilityCurve) -> str:
+def _chance_text(curve: ReliabilityCurve) -> str:
     """Write the SmoothECE of calibrated predictions, as in ``by chance if calibrated: 0.004``."""
     return f"by chance if calibrated: {curve.smece_floor:.{_digits(curve)}f}"
 
@@ -124,17 +112,6 @@ def _digits(curve: ReliabilityCurve) -> int:
     return min(max(3, math.ceil(-math.log10(half / 3))), 5) if half > 0 else 3
 
 
-def range_texts(axes: Axes, reviews: Tally) -> list[str]:
-    """Count the reviews, and those whose predictions are beyond the axes."""
-    low, high = axes.get_xlim()
-    count = reviews.count
-    below, above = float(count[reviews.p < low].sum()), float(count[reviews.p > high].sum())
-    lines = [f"n = {counted(reviews.n, 'review')}"]
-    lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []
-    lines += [f"{round(above):,} predicted above {high:.2f} not shown"] if above else []
-    return lines
-
-
 def _worth_showing(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
     """Mark grid points that lie among predictions and average over at least about twenty."""
     grid = curve.p_grid
@@ -143,33 +120,6 @@ def _worth_showing(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
     effective = curve.n * curve.density * 2 * math.sqrt(math.pi) * curve.sigma
     among = (grid >= p.min() - step) & (grid <= p.max() + step)
     return np.asarray(among & np.isfinite(curve.observed) & (effective >= min(20, curve.n / 15)))
-
-
-def frame(axes: Axes, limits: tuple[float, float]) -> None:
-    """Set the range of both axes, and draw the diagonal on which a model would be calibrated."""
-    # A little room, so that a curve along the edge keeps its full thickness.
-    pad = 0.012 * (limits[1] - limits[0])
-    padded = (limits[0] - pad, limits[1] + pad)
-    axes.set(xlim=padded, ylim=padded)
-    axes.plot([0, 1], [0, 1], color=style.MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5, label="perfect")
-
-
-def window_of(reviews: Tally, at: FloatArray, heights: FloatArray) -> tuple[float, float]:
-    """Choose one range for both axes: round numbers, at least 0.3 wide.
-
-    It holds 99.8 % of the predictions, and the points drawn at `at` among them.
-    """
-    reached = np.cumsum(reviews.count)
-    place = np.searchsorted(reached, np.array([0.001, 0.999]) * reached[-1])
-    low, high = reviews.p[np.minimum(place, len(reviews) - 1)]
-    among = heights[(at >= low) & (at <= high)]
-    if len(among):
-        low, high = min(low, among.min()), max(high, among.max())
-    low, high = math.floor(10 * low + 1e-6) / 10, math.ceil(10 * high - 1e-6) / 10
-    low, high = (0.0 if low < 0.25 else low), (1.0 if high > 0.75 else high)
-    while high - low < 0.3 - 1e-9:
-        low, high = (round(low - 0.1, 1), high) if low > 1 - high else (low, round(high + 0.1, 1))
-    return float(low), float(high)
 
 
 def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
@@ -235,28 +185,3 @@ def _runs(shown: BoolArray) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
     runs = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
     thinned = [np.append(run[:-1:stride], run[-1]) for run in runs if len(run)]
     return [run for run in thinned if len(run) > 1]
-
-
-def free_corner(axes: Axes, p: FloatArray, bottom: FloatArray, top: FloatArray) -> Corner:
-    """Choose the corner that a curve with a band from `bottom` to `top` keeps out of."""
-    low, span = axes.get_xlim()[0], float(np.ptp(axes.get_xlim()))
-    across, high, deep = ((values - low) / span for values in (p, top, bottom))
-    in_top_left = ((across < 0.58) & (high > 0.68)).sum()
-    in_bottom_right = ((across > 0.42) & (deep < 0.32)).sum()
-    return "upper left" if in_top_left <= in_bottom_right else "lower right"
-
-
-def write_key(
-    axes: Axes, lines: Sequence[str], *, corner: Corner, size: float = style.NORMAL
-) -> None:
-    """Write a legend with some lines above it into a corner."""
-    legend = axes.legend(
-        loc=corner,
-        title="\n".join(lines),
-        title_fontsize=size,
-        fontsize=style.SMALL,
-        handlelength=1.6,
-    )
-    legend.set_alignment("left")
-    legend.set(frame_on=True, zorder=5)
-    legend.get_frame().set(facecolor="white", edgecolor="none", alpha=0.8)

@@ -16,15 +16,7 @@ from srs_eval.metrics.corp import ConsistencyBand, Corp, CorpParts, corp, corp_c
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, Predictions
 from srs_eval.plots import style
-from srs_eval.plots.calibration_plot import (
-    FEW_LEVELS,
-    frame,
-    free_corner,
-    range_texts,
-    window_of,
-    write_key,
-)
-from srs_eval.plots.outcome_strip import draw_outcome_strip
+from srs_eval.plots.reliability_axes import FEW_LEVELS, begin, finish, frame, window_of
 
 # Corners of the curve closer than this are one.
 _FINEST = 1 / 1000
@@ -54,10 +46,7 @@ def plot_corp(
         What was drawn; None if there are no predictions.
     """
     reviews = style.tally_of(p, recalled)
-    axes.set(xlabel="predicted recall", ylabel="recalibrated recall", aspect="equal")
-    style.style_axes(axes)
-    if not len(reviews):
-        style.write_message(axes, "no predictions")
+    if not begin(axes, reviews, "recalibrated recall"):
         return None
     found, band = corp(reviews), corp_consistency_band(reviews)
     few = len(reviews) <= FEW_LEVELS
@@ -72,11 +61,9 @@ def plot_corp(
             band.p, band.lo, band.hi, color=style.CHANCE, lw=0, label="95 % if calibrated"
         )
         axes.plot(*corners.T, color=colour, lw=2, label=label or "isotonic regression", zorder=3)
-    lines = [parts_text("Brier", found.brier), parts_text("log", found.log)]
-    corner = free_corner(axes, *_envelope(corners, band))
-    write_key(axes, [*lines, *range_texts(axes, reviews)], corner=corner, size=style.SMALL + 0.5)
-    if outcomes:
-        draw_outcome_strip(axes, reviews)
+    lines = [_parts_text("Brier", found.brier), _parts_text("log", found.log)]
+    drawn = _envelope(corners, band)
+    finish(axes, reviews, lines, drawn, outcomes=outcomes, size=style.SMALL + 0.5)
     return found
 
 
@@ -87,10 +74,10 @@ def corp_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     )
 
 
-def parts_text(score: str, parts: CorpParts) -> str:
+def _parts_text(score: str, parts: CorpParts) -> str:
     """Write what a score is made of.
 
-    >>> parts_text("Brier", CorpParts(0.1, 0.02, 0.03, 0.11))
+    >>> _parts_text("Brier", CorpParts(0.1, 0.02, 0.03, 0.11))
     'Brier: MCB 0.0200, DSC 0.0300, UNC 0.1100'
     """
     named = {

@@ -50,7 +50,7 @@ def forgetting_figure(
         if len(recall.n):
             figure = style.new_figure(5.6, 6.2)
             fan, below = figure.subplots(2, sharex=True, height_ratios=(1.5, 1))
-            draw_recall_over_time(below, recall)
+            _draw_recall_over_time(below, recall)
         else:
             figure = style.new_figure(5.6, 3.8)
             fan = figure.add_subplot()
@@ -121,7 +121,7 @@ def plot_temporal(
     # Above all curves, and readable over them.
     legend = axes.legend(
         loc="lower left",
-        title=violation_text(curves),
+        title=_violation_text(curves),
         title_fontsize=style.SMALL,
         handlelength=1.6,
         frameon=True,
@@ -134,7 +134,7 @@ def plot_temporal(
     return shades
 
 
-def violation_text(curves: Curves) -> str:
+def _violation_text(curves: Curves) -> str:
     """Write at which share of the pairs of times predicted recall does not fall."""
     rates = {kind: temporal_rates(curves, kind) for kind in _KINDS}
     if np.isnan(rates["violation"]).all():
@@ -146,7 +146,7 @@ def violation_text(curves: Curves) -> str:
     return f"not falling: {_percent(share['violation'])} of pairs\n(rising {rise}, flat {flat})"
 
 
-def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
+def _draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
     """Draw observed recall and the mean prediction of the same reviews by elapsed days.
 
     Whole days below 23 are never split. Bars are 95 % Wilson intervals. Reviews on the day of

@@ -16,7 +16,7 @@ from srs_eval.nouns import Predictions
 from srs_eval.plots import style
 from srs_eval.text.console import counted
 
-THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
+_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 _NEAR = 0.06
 _POINTS = 1001
 
@@ -26,7 +26,7 @@ def plot_roc(
     p: ArrayLike | Predictions | Tally,
     recalled: ArrayLike | None = None,
     *,
-    thresholds: Sequence[float] = THRESHOLDS,
+    thresholds: Sequence[float] = _THRESHOLDS,
     label: str = "",
     colour: str = style.BLUE,
 ) -> RocCurve:

@@ -1,4 +1,4 @@
-"""Waiting for what another process has locked: a lock file, or a sqlite database.
+"""Waiting for a sqlite database that another process has locked.
 
 The busy handler of sqlite sleeps inside of one call, where no Ctrl-C is heard, and MLflow sets it
 to 20 seconds at each use. So each statement waits briefly in sqlite and is repeated from here.
@@ -11,12 +11,10 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine, event
-
-from srs_eval.tracking.address import LOCK_SECONDS
 
 Result = TypeVar("Result")
 
@@ -24,20 +22,24 @@ _SECONDS_IN_SQLITE = 1.0
 _SECONDS_BEFORE_NOTICE = 5.0
 _PAUSE = 0.01
 _BUSY_TIMEOUT = re.compile(r"\s*PRAGMA\s+busy_timeout\s*=", re.IGNORECASE)
-_seconds: dict[str, float] = {}
+_seconds: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
 
 
-def wait_when_locked(database: Path, seconds: float) -> None:
-    """Let all of this process wait up to `seconds` for a sqlite file that is locked."""
-    _seconds[str(database)] = seconds
+def wait_when_locked(engine: Engine, seconds: float) -> None:
+    """Let the statements of an engine wait up to `seconds` for its sqlite file."""
+    if engine not in _seconds:
+        event.listen(engine, "do_execute", _execute)
+        event.listen(engine, "do_execute_no_params", _execute)
+        event.listen(engine, "do_executemany", _execute_many)
+    _seconds[engine] = seconds
 
 
-def connected(database: Path) -> sqlite3.Connection:
+def connected(database: object) -> sqlite3.Connection:
     """Open a sqlite file for use with `waiting`."""
-    return sqlite3.connect(database, timeout=_SECONDS_IN_SQLITE)
+    return sqlite3.connect(str(database), timeout=_SECONDS_IN_SQLITE)
 
 
-def waiting(database: Path | str, action: Callable[[], Result]) -> Result:
+def waiting(database: object, seconds: float, action: Callable[[], Result]) -> Result:
     """Call `action`, and repeat it while another process has the sqlite file locked."""
     began = time.monotonic()
     is_told = False
@@ -46,11 +48,17 @@ def waiting(database: Path | str, action: Callable[[], Result]) -> Result:
             return action()
         except sqlite3.OperationalError as error:
             waited = time.monotonic() - began
-            if not is_passing_lock(error) or waited > _seconds.get(str(database), LOCK_SECONDS):
+            # what was read before may have changed: the whole transaction is in vain
+            is_stale = is_lock(error) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY_SNAPSHOT
+            if not is_lock(error) or is_stale or waited > seconds:
                 raise
         if waited > _SECONDS_BEFORE_NOTICE and not is_told:
             is_told = True
-            notice(f"waiting for {database}, which another process has locked")
+            # to stderr: the loggers of MLflow are silenced
+            sys.stderr.write(
+                f"srs_eval: waiting for {database}, which another process has locked\n"
+            )
+            sys.stderr.flush()
         time.sleep(_PAUSE)  # a busy handler that sqlite skips, as where it would be in vain
 
 
@@ -61,44 +69,19 @@ def is_lock(error: sqlite3.Error) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def is_passing_lock(error: sqlite3.Error) -> bool:
-    """Whether the same statement can succeed once the lock is gone, in the same transaction."""
-    return is_lock(error) and error.sqlite_errorcode != sqlite3.SQLITE_BUSY_SNAPSHOT
-
-
-def notice(text: str) -> None:
-    """Write a notice to stderr; the loggers of MLflow are silenced."""
-    sys.stderr.write(f"srs_eval: {text}\n")
-    sys.stderr.flush()
-
-
-@event.listens_for(Engine, "do_execute")
-def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
-    if _BUSY_TIMEOUT.match(statement) and _database(context):
+def _execute(cursor: Any, statement: str, *parameters_and_context: Any) -> bool:
+    *parameters, context = parameters_and_context
+    if _BUSY_TIMEOUT.match(statement):
         statement = f"PRAGMA busy_timeout = {_SECONDS_IN_SQLITE * 1000:.0f}"
-    return _waited(context, lambda: cursor.execute(statement, parameters))
+    return _waited(context, lambda: cursor.execute(statement, *parameters))
 
 
-@event.listens_for(Engine, "do_execute_no_params")
-def _execute_no_params(cursor: Any, statement: str, context: Any) -> bool:
-    return _waited(context, lambda: cursor.execute(statement))
-
-
-@event.listens_for(Engine, "do_executemany")
 def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
     return _waited(context, lambda: cursor.executemany(statement, parameters))
 
 
 def _waited(context: Any, execute: Callable[[], object]) -> bool:
-    """Execute a statement; return False to let SQLAlchemy execute it if no wait is needed."""
-    database = _database(context)
-    if database is not None:
-        waiting(database, execute)
-    return database is not None
-
-
-def _database(context: Any) -> str | None:
-    """Return the sqlite file of a statement, if it is one to wait for."""
-    url = context.root_connection.engine.url
-    known = url.get_backend_name() == "sqlite" and url.database in _seconds
-    return url.database if known else None
+    """Execute a statement, and tell SQLAlchemy that it was."""
+    engine = context.root_connection.engine
+    waiting(engine.url.database, _seconds[engine], execute)
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mlflow import MlflowClient
 
+from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError
 from srs_eval.tracking import run_facts
 from srs_eval.tracking.address import StoreAddress
@@ -25,7 +27,6 @@ from srs_eval.tracking.mlflow_store import (
     tracking_errors,
     write_view,
 )
-from srs_eval.tracking.process import StopSignal
 from srs_eval.tracking.tracker import RunInfo
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class OpenRun:
     run_id: str
     has_view: bool  # Whether the experiment has the default view, which links may point to
     monitor: SystemMetricsMonitor | None = None  # Logs system metrics until the run ends
-    stop: StopSignal = field(default_factory=StopSignal)  # Whether the process was asked to stop
+    # Undoes that the process hears SIGTERM
+    deaf: Callable[[], None] = field(default_factory=stopping.hear_sigterm)
     # Process that opened the run; forked children must not end it
     process: int = field(default_factory=os.getpid)
     is_lost: bool = False  # Whether logging has failed, and the error was raised
@@ -89,7 +91,6 @@ def begin_run(
             has_view=has_view,
             monitor=_monitor(address, joined) if system_metrics else None,
         )
-        opened_run.stop.install()
         undo.pop_all()
     return opened_run
 

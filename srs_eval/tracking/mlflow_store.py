@@ -18,12 +18,12 @@ from mlflow import MlflowClient
 from mlflow.entities import Experiment, ViewType
 from mlflow.exceptions import MlflowException
 from mlflow.store.db.utils import create_sqlalchemy_engine
+from mlflow.tracking._tracking_service.utils import _get_store
 from sqlalchemy.exc import SQLAlchemyError
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.address import StoreAddress
 from srs_eval.tracking.locked import is_lock, wait_when_locked
-from srs_eval.tracking.process import process_is_gone
 from srs_eval.tracking.sqlite_file import prepare
 from srs_eval.tracking.view import VIEW_TAG, encode_view, experiment_note, view_state
 
@@ -68,13 +68,16 @@ def open_store(address: StoreAddress) -> MlflowClient:
     """
     with tracking_errors("open its store", address):
         if address.database is not None:
-            wait_when_locked(address.database, address.timeout)
-            prepare(address.database, file_lock(address))
+            prepare(address.database, file_lock(address), address.timeout)
         elif address.is_database:
             _connect_once(address)
         with only_one(address):
             client = MlflowClient(tracking_uri=address.uri)
             client.get_experiment_by_name("Default")
+            if address.database is not None:
+                # shared by all clients of this process
+                store = _get_store(address.uri)  # type: ignore[no-untyped-call]
+                wait_when_locked(store.engine, address.timeout)
     return client
 
 
@@ -189,6 +192,22 @@ def file_lock(address: StoreAddress) -> FileLock:
         return FileLock(f"{address.database}.lock", timeout=address.timeout)
     digest = hashlib.sha256(f"{getpass.getuser()} {address.uri}".encode()).hexdigest()[:16]
     return FileLock(Path(tempfile.gettempdir(), f"srs_eval-{digest}.lock"), timeout=address.timeout)
+
+
+def process_is_gone(pid: int) -> bool:
+    """Return whether no process with this id exists on this machine.
+
+    False wherever it cannot be known: a run is given up only on evidence.
+    """
+    if os.name != "posix" or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _folder(name: str) -> str:

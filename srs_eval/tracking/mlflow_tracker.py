@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.tracking import run_facts
 from srs_eval.tracking.address import LOCK_SECONDS, store_address, ui_command
@@ -123,10 +124,10 @@ class MlflowTracker:
         from srs_eval.tracking.mlflow_store import tracking_errors
 
         run, self._run = self._open_run(), None
-        run.stop.restore()
+        end = STATUS["killed" if stopping.is_requested() else status]
+        run.deaf()
         atexit.unregister(self._leave)
         run_facts.end()
-        end = STATUS["killed" if run.stop.received else status]
         try:
             with (
                 quiet_mlflow(IMPATIENCE),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +40,12 @@ class RunLinks:
     view_url: str | None = None
     # What to type to open the pages; None where a server already shows them
     ui_command: str | None = None
+
+
+def sweep_id(folder: Path) -> str:
+    """Return the identifier of a sweep: the name of its folder and a digest of its path."""
+    text = json.dumps({"folder": str(folder)})
+    return f"{folder.name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 class Tracker(Protocol):

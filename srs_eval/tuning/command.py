@@ -3,56 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from hydra.core.config_loader import ConfigLoader
-from hydra.core.utils import JobReturn
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from optuna.trial import FrozenTrial
 
 from srs_eval.text.console import complain, say
 from srs_eval.tuning import figures
-from srs_eval.tuning.best import write_best
-from srs_eval.tuning.ending import Ending, counts, told
-from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.ending import Ending, counts, told, write_best
+from srs_eval.tuning.options import read_options
 from srs_eval.tuning.search import Found, search
 from srs_eval.tuning.space import Space, SweepError, read_space
 
-
-class Asking(Protocol):
-    """What a search needs of the sweeper."""
-
-    params: dict[str, str]
-    options: dict[str, Any]
-    command: str
-    meaning: str
-    search_only: list[str]
-    loader: ConfigLoader
-
-    @property
-    def shares_process(self) -> bool:
-        """Whether jobs run in the process of the search."""
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the sweep."""
-
-    def composed(self, words: Sequence[str]) -> DictConfig:
-        """Compose the configuration of a job."""
-
-    def launch(self, words: Sequence[Sequence[str]], number: int) -> Sequence[JobReturn]:
-        """Run jobs, which are counted from a number."""
-
-    def save_config(self) -> None:
-        """Save the configuration in the folder."""
+if TYPE_CHECKING:
+    from hydra_plugins.srs_eval_optuna.optuna_sweeper import OptunaSweeper
 
 
-def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
+def run_search(asking: OptunaSweeper, arguments: Sequence[str]) -> Ending | None:
     """Search, and write the best configuration and figures into the folder of the sweep."""
     words = [*(f"{key}={value}" for key, value in asking.params.items()), *arguments]
     space = read_space(words, asking.loader)
-    options = SearchOptions(**{**asking.options, "may_change": tuple(asking.options["may_change"])})
+    options = read_options({**asking.options, "may_change": tuple(asking.options["may_change"])})
     if options.pruner != "none" and not asking.shares_process:
         raise SweepError(
             f"hydra.sweeper.pruner={options.pruner}: jobs of this launcher run in other processes "
@@ -76,7 +47,7 @@ def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
     return _ending(asking, found, found.best, meaning)
 
 
-def _ending(asking: Asking, found: Found, best: FrozenTrial, meaning: str) -> Ending:
+def _ending(asking: OptunaSweeper, found: Found, best: FrozenTrial, meaning: str) -> Ending:
     config = asking.composed(found.space.words(best.params))
     overlay = write_best(
         found,
@@ -94,7 +65,7 @@ def _ending(asking: Asking, found: Found, best: FrozenTrial, meaning: str) -> En
     return ending
 
 
-def _as_configured(space: Space, asking: Asking) -> dict[str, Any] | None:
+def _as_configured(space: Space, asking: OptunaSweeper) -> dict[str, Any] | None:
     """Return the configuration without the search as a point, if the space contains it."""
     config = asking.composed(list(space.fixed.values()))
     point: dict[str, Any] = {}

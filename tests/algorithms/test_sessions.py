@@ -8,14 +8,13 @@ import pytest
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.algorithms.combined.stages import fitted_in_stages
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, Feature
 from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.algorithms.sessions.walk import learn_weights, walk
+from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, walk
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser

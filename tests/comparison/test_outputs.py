@@ -272,7 +272,9 @@ def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
 
 def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run):
     name = "threshold_bias_at_0_9"
-    first, second, *_ = as_json(judged(*doubtful(make_run)))["leaderboard"]
+    folders = doubtful(make_run)
+    assert judged(*folders, make_run("bare", [1, 2], blur=2)).at_retention is None
+    first, second, *_ = as_json(judged(*folders))["leaderboard"]
     assert (first[name], first[f"{name}_users"], second[f"{name}_users"]) == (0.02, 1, 0)
     assert np.isnan(second[name])
 

@@ -31,16 +31,6 @@ from srs_eval.stats.estimate import (
 from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
 
 
-@pytest.mark.parametrize("other", [{}, {"users": [2, 1, *range(3, 13)]}, {"failed": [2]}])
-def test_only_runs_of_the_same_reviews_in_the_same_order_share_them_in_memory(make_run, other):
-    first, second = make_run("a"), make_run("b", **other)
-    alone = load_run(second)
-    [one, shared], _ = read_runs([first, second])
-    assert (shared.rows is one.rows) == (not other)
-    assert [*shared.rows.items()] == [*alone.rows.items()]
-    assert shared.reviews == alone.reviews
-
-
 def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_run):
     plain = load_run(make_run("a", folder="first"))
     refit = load_run(make_run("b", protocol="srs_benchmark_refit50"))

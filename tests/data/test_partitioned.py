@@ -134,7 +134,7 @@ DAMAGED = [
     lambda logs, others: (logs / PART).write_bytes((logs / PART).read_bytes()[:-100]),
     lambda logs, others: (logs / PART).unlink(),
     lambda logs, others: shutil.copy(others / PART, logs / PART),
-    lambda logs, others: change(logs / PART, "rating", 1, 1, 1),  # which changes the size
+    lambda logs, others: change(logs / PART, "rating", "1", "1", "1"),  # which changes the size
 ]
 # The same, after which there is no index.
 WITHOUT_INDEX = [

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -28,11 +26,7 @@ def few(examples: int) -> settings:
 LONGEST_ELAPSED = 36500.0
 
 
-def log_of(
-    card: Sequence[int] | IntArray,
-    rating: Sequence[int] | IntArray,
-    elapsed: Sequence[float] | FloatArray,
-) -> Reviews:
+def log_of(card, rating, elapsed):
     """Make a log of columns, without asking whether anybody could have made it."""
     days = np.asarray(elapsed, float)
     n = len(days)
@@ -47,9 +41,7 @@ def log_of(
     )
 
 
-def random_log(
-    rng: np.random.Generator, cards: int, longest: int, *, exponent: float = 2.0
-) -> Reviews:
+def random_log(rng, cards, longest, *, exponent=2.0):
     """Draw cards of 1 to `longest` reviews, mixed with each other.
 
     Elapsed times are 0 in one of five reviews, a fraction of a day in another, whole days up to

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
 
 from srs_eval.engine.compiled import CompiledModel
-from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
 
@@ -24,58 +23,48 @@ class SmallEquations:
     state_names: tuple[str, ...] = ("state",)
 
     @property
-    def parameters(self) -> ParameterSpace:
+    def parameters(self):
         return self.space
 
-    def init(self, m: Maths, w: Value, rating: Value) -> State:
+    def init(self, m, w, rating):
         return self.init_of(m, w, rating)
 
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+    def curve(self, m, w, state, elapsed):
         return self.curve_of(m, w, state, elapsed)
 
-    def step(
-        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
-    ) -> State:
+    def step(self, m, w, state, elapsed, rating, p):
         return self.step_of(m, w, state, elapsed, rating, p)
 
 
-def small_model(**given: Any) -> CompiledModel:
+def small_model(**given):
     """Make the functions of a small model."""
     return CompiledModel(SmallEquations(**given))
 
 
-def space_of(
-    defaults: tuple[float, ...],
-    lower: float = -10.0,
-    upper: float = 10.0,
-    ordered: tuple[tuple[int, int], ...] = (),
-) -> ParameterSpace:
+def space_of(defaults, lower=-10.0, upper=10.0, ordered=()):
     """Make a space with the same bounds for all."""
     n = len(defaults)
     return ParameterSpace(defaults, (lower,) * n, (upper,) * n, ordered=ordered)
 
 
-Tree = tuple[Any, ...]
-
-
-def _positive(m: Maths, x: Value) -> Value:
+def _positive(m, x):
     """Keep away from 0, where single precision means nothing after a division or a logarithm."""
     return 0.3 + x * x / (1 + m.maximum(x, -x))
 
 
-def _small(m: Maths, x: Value) -> Value:
+def _small(m, x):
     """Bring between -2 and 2."""
     return 2 * x / (1 + m.maximum(x, -x))
 
 
-def _choice(m: Maths, a: Value, b: Value, c: Value, d: Value) -> Value:
+def _choice(m, a, b, c, d):
     notice = getattr(m, "notice", None)  # the oracle wants to know of near ties
     if notice is not None:
         notice(a, b)
     return m.where(a < b, c, d)
 
 
-_OPERATIONS: Mapping[str, tuple[int, Callable[..., Value]]] = {
+_OPERATIONS = {
     "add": (2, lambda m, a, b: a + b),
     "subtract": (2, lambda m, a, b: a - b),
     "multiply": (2, lambda m, a, b: a * _small(m, b)),
@@ -93,7 +82,7 @@ _OPERATIONS: Mapping[str, tuple[int, Callable[..., Value]]] = {
     "clip": (1, lambda m, a: m.clip(a, -1.3, 1.7)),
     "less": (4, _choice),
 }
-_RATINGS: Mapping[str, Callable[[Value], Value]] = {
+_RATINGS = {
     "failed": lambda rating: rating <= 1,
     "passed": lambda rating: rating > 1,
     "hard": lambda rating: rating == 2,
@@ -102,7 +91,7 @@ _RATINGS: Mapping[str, Callable[[Value], Value]] = {
 }
 
 
-def _value(m: Maths, tree: Tree, facts: Mapping[str, Value]) -> Value:
+def _value(m, tree, facts):
     kind, *rest = tree
     if kind == "number":
         return rest[0]
@@ -116,13 +105,13 @@ def _value(m: Maths, tree: Tree, facts: Mapping[str, Value]) -> Value:
     return _OPERATIONS[kind][1](m, *branches)
 
 
-def _facts(m: Maths, w: Value, size: int, state: State = (), elapsed: Value = 0) -> dict[str, Any]:
+def _facts(m, w, size, state=(), elapsed=0):
     facts = {f"w{index}": w[index] for index in range(size)}
     facts |= {f"s{index}": value for index, value in enumerate(state)}
     return facts | {"elapsed": elapsed / (3 + elapsed), "log elapsed": m.log(1 + elapsed) / 4}
 
 
-def _trees(names: list[str]) -> st.SearchStrategy[Tree]:
+def _trees(names):
     numbers = st.tuples(st.just("number"), st.floats(-2, 2, width=16))
     leaves = st.tuples(st.just("fact"), st.sampled_from(names)) | numbers
     inner = {name: arity for name, (arity, _) in _OPERATIONS.items()}
@@ -139,7 +128,7 @@ def _trees(names: list[str]) -> st.SearchStrategy[Tree]:
 
 
 @st.composite
-def random_models(draw: st.DrawFn) -> SmallEquations:
+def random_models(draw):
     """Draw formulas with 1 to 3 states, from 0.05 to 20, and 1 to 6 parameters, of no use.
 
     A plain number at the start is handed on as it is, as authors do.
@@ -151,20 +140,20 @@ def random_models(draw: st.DrawFn) -> SmallEquations:
     starts, updates = ([draw(tree) for _ in range(states)] for tree in (first, further))
     recall = draw(_trees(before))
 
-    def between(m: Maths, trees: list[Tree], facts: dict[str, Value]) -> State:
+    def between(m, trees, facts):
         return tuple(m.clip(_value(m, tree, facts), 0.05, 20.0) for tree in trees)
 
-    def init(m: Maths, w: Value, rating: Value) -> State:
+    def init(m, w, rating):
         facts = {"rating": rating, **_facts(m, w, size)}
         return tuple(
             tree[1] if tree[0] == "number" else between(m, [tree], facts)[0] for tree in starts
         )
 
-    def curve(m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+    def curve(m, w, state, elapsed):
         score = _value(m, recall, _facts(m, w, size, state, elapsed))
         return 0.02 + 0.96 / (1 + m.exp(-_small(m, score)))
 
-    def step(m: Maths, w: Value, state: State, t: Value, rating: Value, p: Value) -> State:
+    def step(m, w, state, t, rating, p):
         return between(m, updates, {"rating": rating, "p": p, **_facts(m, w, size, state, t)})
 
     space = ParameterSpace((0.5,) * size, (-2.0,) * size, (2.0,) * size)

@@ -90,20 +90,16 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
         monkeypatch.setenv("SRS_EVAL_CPU", now)
         with pytest.raises(ConfigError, match=cpu.VARIABLE):
             machine.target_cpu()
+    level = "srs_eval.experiment.description.common_level"
+    hashes = set()
+    for name in ("", "x86-64-v3"):  # runs of different levels are not resumed by each other
+        monkeypatch.setattr(level, lambda name=name: name)
+        hashes.add(config_hash({"seed": 0}))
+    assert len(hashes) == 2
     monkeypatch.setattr(machine, "common_level", lambda: "x86-64-v4")
     monkeypatch.setattr(machine, "_features", lambda: "+avx2,-avx512bw")
     with pytest.raises(ConfigError, match="avx512bw"):
         machine.target_cpu()
-
-
-def test_runs_of_different_levels_are_not_resumed_by_each_other(monkeypatch):
-    hashes = set()
-    for level in ("", "x86-64-v3"):
-        monkeypatch.setattr(
-            "srs_eval.experiment.description.common_level", lambda level=level: level
-        )
-        hashes.add(config_hash({"seed": 0}))
-    assert len(hashes) == 2
 
 
 _ARITHMETIC = re.compile(r"^\s*v?(?:mul|add|sub|div|fn?m(?:add|sub)\d*)([ps])[sd]\b(.*)$", re.M)

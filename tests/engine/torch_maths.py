@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections import namedtuple
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from srs_eval.cards import earlier_on_card
-from srs_eval.engine.equations import Equations, Maths, Value
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+# The nth reviews of all cards that have so many; `p` is None for first reviews.
+Moment = namedtuple("Moment", "rows p state")
 
 
-class Moment(NamedTuple):
-    """The nth reviews of all cards that have so many; `p` is None for first reviews."""
-
-    rows: IntArray
-    p: Value
-    state: tuple[Value, ...]
-
-
-def plain_walk(
-    equations: Equations,
-    m: Maths,
-    w: Value,
-    reviews: Reviews,
-    column: Callable[[Any], Value] = np.asarray,
-) -> list[Moment]:
+def plain_walk(equations, m, w, reviews, column=np.asarray):
     """Ask the author's equations about all first reviews, then all second ones, and so on.
 
     `column` makes an array of the kind that `m` works on of numpy's.
@@ -41,7 +26,7 @@ def plain_walk(
     # Longest cards first: those that go on are the first so many of those before.
     place = np.empty(card.max() + 1, np.int64)
     place[np.argsort(-np.bincount(card), kind="stable")] = np.arange(len(place))
-    moments: list[Moment] = []
+    moments = []
     for number in range(nth.max() + 1):
         rows = np.flatnonzero(nth == number)
         rows = rows[np.argsort(place[card[rows]])]
@@ -70,54 +55,49 @@ class TorchMaths:
     exact ties apart.
     """
 
-    nearest_kink: float = field(default=np.inf)
+    nearest_kink: float = np.inf
+    watches: bool = True  # A transformed tensor does not let its numbers be seen
 
-    def exp(self, value: Value) -> Value:
+    def exp(self, value):
         return torch.exp(torch.as_tensor(value, dtype=torch.float64))
 
-    def log(self, value: Value) -> Value:
+    def log(self, value):
         return torch.log(torch.as_tensor(value, dtype=torch.float64))
 
-    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+    def where(self, condition, yes, no):
         yes, no = (torch.as_tensor(value, dtype=torch.float64) for value in (yes, no))
         return torch.where(torch.as_tensor(condition), yes, no)
 
-    def minimum(self, left: Value, right: Value) -> Value:
+    def minimum(self, left, right):
         self.notice(left, right)
         return self.where(right < left, right, left)
 
-    def maximum(self, left: Value, right: Value) -> Value:
+    def maximum(self, left, right):
         self.notice(left, right)
         return self.where(left < right, right, left)
 
-    def clip(self, value: Value, low: Value, high: Value) -> Value:
+    def clip(self, value, low, high):
         return self.minimum(self.maximum(value, low), high)
 
-    def rint(self, value: Value) -> Value:
+    def rint(self, value):
         return torch.round(value)
 
-    def notice(self, left: Value, right: Value) -> None:
+    def notice(self, left, right):
         """Remember how near two numbers came to each other that are compared."""
+        if not self.watches:
+            return
         a, b = (np.asarray(_plain(value), dtype=float) for value in (left, right))
         size = np.maximum(np.maximum(np.abs(a), np.abs(b)), 1e-30)
         distance = np.abs(a - b) / size
         self.nearest_kink = min(self.nearest_kink, distance[distance > 0].min(initial=np.inf))
 
 
-class Oracle(NamedTuple):
-    """What must come out."""
-
-    weight: NDArray[np.float64]  # [rows]: As given, and 0 where p is too near to 0 or 1
-    loss: float
-    gradient: NDArray[np.float64]  # By reverse mode
-    information: NDArray[np.float64]  # Of Fisher
-    # [parameters]: Sum of the absolute values of the reviews' parts of the gradient, which
-    # rounding errors are proportional to
-    shares: NDArray[np.float64]
-    nearest_kink: float  # See `TorchMaths`
+# What must come out. `weight` [rows] is 0 where p is too near to 0 or 1; `shares` [parameters]
+# are sums of the absolute parts of the gradient, which rounding errors are proportional to.
+Oracle = namedtuple("Oracle", "weight loss gradient information shares nearest_kink")
 
 
-def predictions(m: TorchMaths, equations: Equations, w: Value, reviews: Reviews) -> Value:
+def predictions(m, equations, w, reviews):
     """Tensor of predictions of all reviews; 0.5 at first ones, which nothing depends on."""
     moments = plain_walk(equations, m, w, reviews, column=torch.as_tensor)
     first = torch.full((len(moments[0].rows),), 0.5, dtype=torch.float64)
@@ -126,14 +106,7 @@ def predictions(m: TorchMaths, equations: Equations, w: Value, reviews: Reviews)
     return p[torch.as_tensor(np.argsort(rows))]
 
 
-def oracle(
-    equations: Equations,
-    w: FloatArray,
-    reviews: Reviews,
-    rows: IntArray,
-    weight: FloatArray,
-    least: float,
-) -> Oracle:
+def oracle(equations, w, reviews, rows, weight, least):
     """Compute by PyTorch what the kernels are to compute, of p from `least` to 1 - `least`."""
     m, index = TorchMaths(), torch.as_tensor(rows)
     leaf = torch.tensor(np.asarray(w, float), requires_grad=True)
@@ -149,7 +122,7 @@ def oracle(
         # PyTorch's own, the first time that forward mode is asked for.
         warnings.simplefilter("ignore", DeprecationWarning)
         differentiated = torch.func.jacfwd(
-            lambda v: predictions(_Unwatched(), equations, v, reviews)
+            lambda v: predictions(TorchMaths(watches=False), equations, v, reviews)
         )
         slopes = _plain(differentiated(leaf.detach())[index])
     # Where nothing counts, p may be 0 or 1.
@@ -165,12 +138,5 @@ def oracle(
     )
 
 
-class _Unwatched(TorchMaths):
-    """Without a look at the numbers, which a transformed tensor does not give."""
-
-    def notice(self, left: Value, right: Value) -> None:
-        pass
-
-
-def _plain(value: Value) -> NDArray[np.float64]:
+def _plain(value):
     return value.detach().numpy() if isinstance(value, torch.Tensor) else value

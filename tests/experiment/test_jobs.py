@@ -13,6 +13,7 @@ import offenders
 import pyarrow.parquet as pq
 import pytest
 from commands import QUIET, SMALL, Here
+from filelock import FileLock
 from object_store import object_store
 from same import assert_same
 from saved import result_from
@@ -80,6 +81,9 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         said = [line for line in capsys.readouterr().err.splitlines() if line[:2] != "  "]
         text += "\n".join([f"== {name}: {ended}", json.dumps(kept), *said, ""])
     golden_text("jobs_ended", text)
+    with FileLock(tmp_path / ".lock"):  # as another command holds it
+        assert attempt(lambda: Work("avg", run), label="?", folder=tmp_path).exit_status == 1
+    assert not (tmp_path / "job.json").exists()
 
 
 SIMULATED = (

@@ -107,12 +107,6 @@ class Campaign:
                 tally.add(Case(judge.__name__, self.seed, 0), Verdict("traceback", told))
         return tally
 
-    def once(self, case: Case) -> Tally:
-        """Judge one case of any kind."""
-        tally = Tally()
-        (self.input_cases if case.kind in INPUTS else self.process_cases)(tally, case)
-        return tally
-
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the campaign; return 0 only if nothing bad happened."""
@@ -133,7 +127,11 @@ def main(words: Sequence[str] | None = None) -> int:
         campaign = Campaign(given.seed, folder, given.minutes, given.starts)
         if given.case:
             kind, seed, number = given.case.rsplit(" ", 2)
-            tally = campaign.once(Case(kind, int(seed), int(number)))
+            judge, tally = (
+                campaign.input_cases if kind in INPUTS else campaign.process_cases,
+                Tally(),
+            )
+            judge(tally, Case(kind, int(seed), int(number)))
         else:
             tally = campaign.all_cases()
     sys.stdout.write(f"{tally.table()}\n\n{tally.problems()}\n")

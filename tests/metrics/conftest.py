@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from pairs import predicted
 
-from srs_eval.nouns import Curves, Predictions
-
-CASES = Path(__file__).parents[1] / "golden" / "metric_cases.json"
+from srs_eval.nouns import Curves
 
 
 @pytest.fixture(scope="session")
-def cases() -> dict[str, Any]:
-    return json.loads(CASES.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="session")
-def weyl() -> Callable[[int, float], tuple[np.ndarray, np.ndarray]]:
+def weyl():
     """Predictions without random numbers that are too high, by `shift`, above 0.9."""
 
-    def build(n: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    def build(n, shift):
         k = np.arange(1, n + 1)
         p = 0.5 + 0.5 * np.sqrt((k * 0.6180339887498949) % 1)
         truth = np.where(p > 0.9, p - shift, p)
@@ -35,10 +23,10 @@ def weyl() -> Callable[[int, float], tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.fixture(scope="session")
-def one_user() -> Callable[..., Predictions]:
+def one_user():
     """Predictions of one user with every fact and some forgetting curves."""
 
-    def build(n: int = 600, cards: int = 60, curves: int = 20, seed: int = 0) -> Predictions:
+    def build(n=600, cards=60, curves=20, seed=0):
         rng = np.random.default_rng(seed)
         p = rng.beta(9, 1.2, n)
         zeros = np.zeros(curves, np.int64)

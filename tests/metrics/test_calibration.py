@@ -85,9 +85,7 @@ def test_separated_outcomes_have_no_finite_slope(p, recalled):
     """Even where they touch at one prediction the likelihood still grows for ever."""
     assert np.isnan(line_of(counted(p, recalled))).all()
     assert in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
-
-
-def test_lines_of_certain_predictions_are_clipped():
+    # Certain predictions are clipped.
     p, recalled = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1, 0, 0, 1, 1, 0]
     line = line_of(counted(p, recalled))
     assert line.slope == pytest.approx(math.log(2) / math.log(2**52 - 1), rel=1e-9)

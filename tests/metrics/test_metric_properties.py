@@ -19,7 +19,7 @@ from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.sketch import SketchMetric, bare_predictions
-from srs_eval.metrics.temporal import TemporalCollapsed, sample_elapsed, temporal_rates
+from srs_eval.metrics.temporal import sample_elapsed, temporal_rates
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate, select
 
@@ -242,8 +242,6 @@ def test_single_precision_noise_counts_as_flat():
     assert temporal_rates(curves(noisy), "flat")[0] == 1
     assert temporal_rates(curves(noisy.astype(np.float64)), "flat")[0] == 0
     assert temporal_rates(curves(noisy.astype(np.float64)), "flat", atol=1e-5)[0] == 1
-    falls = curves([[1.0, 0.75], [0.75, 0.75]])
-    assert TemporalCollapsed(0.25).per_curve(falls, None).tolist() == [0, 1]
 
 
 def test_curves_at_one_time_and_models_without_curves_have_no_number(one_user):
@@ -273,8 +271,6 @@ def test_times_are_intervals_that_occur_with_the_shares_they_stand_for(given_day
 def test_a_curve_is_scored_with_its_own_review_known_by_user_fold_and_row(one_user):
     predictions = one_user(n=300, curves=30)
     shuffled = select(predictions, np.random.default_rng(2).permutation(300))
-    rows = reviews_of_curves(shuffled)
-    assert np.array_equal(shuffled.row[rows], shuffled.curves.row)
     for metric in CURVE_METRICS:
         assert metric(shuffled) == pytest.approx(metric(predictions), abs=1e-12)
     one = one_user(n=8, curves=4)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,8 +180,8 @@ def of_beta(rng, n, decimals):
 
 # Forgetting so rare that the log odds need digits of 1 - p.
 PREDICTED = {
-    **{str(n): partial(of_beta, n=n, decimals=k) for n, k in ((40, 2), (1000, 15), (20_000, 15))},
-    "near 1": lambda rng: 1 - 10 ** rng.uniform(-6, -0.1, 2**15),
+    **{str(n): partial(of_beta, n=n, decimals=k) for n, k in ((40, 2), (1000, 15), (16_000, 15))},
+    "near 1": lambda rng: 1 - 10 ** rng.uniform(-6, -0.1, 2**14),
     "near 0": lambda rng: 10 ** rng.uniform(-6, -0.1, 2**17),
 }
 
@@ -195,7 +197,7 @@ def test_calibration_lines_are_those_of_statsmodels(name):
     recalled = rng.random(len(p)) < expit(0.3 + 0.7 * x)
     y, ones = recalled.astype(float), np.ones(len(x))
     intercept, slope = GLM(y, np.stack([ones, x], 1), family=Binomial()).fit(tol=1e-14).params
-    near = 1e-8 if len(p) <= 2**15 else 5e-5  # more predictions are joined
+    near = 1e-8 if len(p) <= 2**14 else 5e-5  # more predictions are joined
     assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=near)
     (shift,) = GLM(y, ones, family=Binomial(), offset=x).fit(tol=1e-14).params
     found = METRIC["calibration_in_the_large"].of_outcomes(p, recalled)
@@ -241,6 +243,7 @@ def smoothed(sigma):
     return lambda p, recalled: residual_field(counted(p, recalled)).absolute_integral(sigma)
 
 
+CASES = json.loads((Path(__file__).parents[1] / "golden/metric_cases.json").read_text("utf-8"))
 # Names of golden numbers that are not those of metrics.
 CALLED = {"bss": "brier_skill", "ece10": "ece", "smece_relplot": "smece"}
 CALLED |= {"rmse_bins_old_log20": "rmse_bins_by_p", "mbe": "mbe", "auc": "auc"}
@@ -252,27 +255,16 @@ METRICS = {called: METRIC[name].of_outcomes for called, name in CALLED.items()} 
 }
 
 
-def number(value):
-    return math.nan if value == "NaN" else value
-
-
 def near(expected, tolerance):
-    return pytest.approx(number(expected), abs=max(tolerance, 1e-15), rel=0, nan_ok=True)
-
-
-def assert_counts(counts, expected):
-    for name in ("tp", "fp", "fn", "tn"):
-        assert counts[name] == expected[name.upper()], name
-    for statistic in STATISTICS:
-        assert counts[statistic] == near(expected[statistic.upper()], 1e-14), statistic
+    return pytest.approx(float(expected), abs=max(tolerance, 1e-15), rel=0, nan_ok=True)
 
 
 SMALL = ("C01", "C03", "C06", "C12", "C14a", "C14b", "C21")
 
 
 @pytest.mark.parametrize("case", [*SMALL, pytest.param("C30a", marks=pytest.mark.slow)])
-def test_metrics_of_predictions_and_outcomes(cases, weyl, case):
-    inputs, expected, tolerances = (cases[case][part] for part in ("inputs", "expected", "tol"))
+def test_metrics_of_predictions_and_outcomes(weyl, case):
+    inputs, expected, tolerances = (CASES[case][part] for part in ("inputs", "expected", "tol"))
     if not isinstance(tolerances, dict):
         tolerances = {"default": tolerances}
     is_drawn = "n" in inputs
@@ -286,12 +278,10 @@ def test_metrics_of_predictions_and_outcomes(cases, weyl, case):
         assert rmse_bins(p, recalled, *facts) == near(expected["rmse_bins"], 1e-12)
     for bin_of, expected_bin in expected.get("log20_index", {}).items():
         assert log_bins([float(bin_of)]).tolist() == [expected_bin]
-    for threshold, counts in expected.get("confusion", {}).items():
-        assert_counts(confusion(p, recalled, float(threshold)), counts)
 
 
-def test_certain_predictions_are_clipped_and_counted(cases):
-    inputs, expected = cases["C04"]["inputs"], cases["C04"]["expected"]
+def test_certain_predictions_are_clipped_and_counted():
+    inputs, expected = CASES["C04"]["inputs"], CASES["C04"]["expected"]
     losses = [log_loss(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
     names = ("right", "wrong", "one_wrong_of_four")
     assert losses == [near(expected[name], 1e-12) for name in names]

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from mlflow_store import keep
 
 from srs_eval.commands.prepare import command as prepare
 from srs_eval.config import settings
@@ -24,8 +25,6 @@ from srs_eval.errors import ConfigError
 from srs_eval.experiment.log_items import _reader
 from srs_eval.mlflow_plugins.dataset_source import ReviewLogSource
 from srs_eval.tracking.items import DatasetInfo
-from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.tracker import RunInfo
 
 OPTIONS = {
     "_target_": "srs_eval.data.synthetic.SyntheticUsers",
@@ -37,10 +36,8 @@ OPTIONS = {
 
 def test_the_reader_of_a_run_can_be_had_again(uri: str) -> None:
     source = SyntheticUsers(users=2, seed=1, size_scale=0.02)
-    tracker = MlflowTracker(uri=uri)
-    tracker.start(RunInfo("read"))
-    tracker.log([DatasetInfo("synthetic", "0123abcd", source.location, 2, 50, OPTIONS)])
-    run_id = tracker.finish("finished").run_id
+    logs = DatasetInfo("synthetic", "0123abcd", source.location, 2, 50, OPTIONS)
+    run_id = keep(uri, logs).run_id
     (logged,) = MlflowClient(uri).get_run(run_id).inputs.dataset_inputs
     assert (logged.dataset.digest, logged.dataset.source_type) == ("0123abcd", "srs_eval")
     assert json.loads(logged.dataset.source)["uri"] == source.location

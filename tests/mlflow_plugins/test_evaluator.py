@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from mlflow_store import started
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
@@ -114,10 +112,7 @@ def test_other_kinds_of_models_are_left_to_others() -> None:
 
 @pytest.mark.nightly
 def test_the_example_runs(tmp_path: Path) -> None:
-    words = [sys.executable, str(EXAMPLE)]
-    done = subprocess.run(words, cwd=tmp_path, env=os.environ, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "log loss 0." in done.stdout
+    assert "log loss 0." in started(tmp_path, str(EXAMPLE))
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("evaluator")
     runs = client.search_runs([experiment.experiment_id])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import RunMode
 from mlflow import MlflowClient
+from mlflow_store import started
 from omegaconf import DictConfig, OmegaConf
 from optuna.trial import TrialState
 
@@ -96,23 +94,10 @@ def test_a_job_is_a_run_of_the_sweep_that_ends_as_the_job_does(
     assert root == {"x.txt", ".hydra", "environment.json"}
 
 
-def start(folder: Path, app: str, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / app), *words],
-        cwd=folder,
-        env={**env, "MLFLOW_DISABLE_TELEMETRY": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.slow
 def test_runs_of_jobs_that_change_their_folder_are_in_one_store(tmp_path: Path) -> None:
     words = ["-m", "rate=0.1,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
-    done = start(tmp_path, "hydra_callback/app.py", *words)
-    assert done.returncode == 1, done.stderr  # the second job fails
+    started(tmp_path, str(EXAMPLES / "hydra_callback/app.py"), *words, status=1)  # the second fails
     assert [path.relative_to(tmp_path).name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     runs = client.search_runs([client.get_experiment_by_name("descend").experiment_id])
@@ -128,8 +113,7 @@ def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: P
     words = ["hydra/callbacks=mlflow", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=16"]
     # a number of steps that is none makes a job fail
     words += ["steps=choice(20,none)", "hydra.sweeper.max_failures=16"]
-    done = start(tmp_path, "other_app/train.py", "-m", *words)
-    assert done.returncode == 0, done.stderr
+    started(tmp_path, str(EXAMPLES / "other_app/train.py"), "-m", *words)
     study = optuna.load_study(study_name="search", storage=f"sqlite:///{tmp_path}/out/optuna.db")
     trials = {str(trial.number): trial for trial in study.trials}
     assert {trial.state for trial in study.trials} == set(ENDS)

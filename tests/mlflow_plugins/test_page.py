@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from mlflow_store import started
 
 from srs_eval.tracking import items
 
@@ -35,20 +33,6 @@ def block(containing: str) -> str:
     return text
 
 
-def run(folder: Path, *words: str) -> str:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**env, "PYTHONPATH": str(folder), "MLFLOW_DISABLE_TELEMETRY": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_every_kind_of_item_is_named() -> None:
     for kind in items.Item.__args__:
         assert f"`{kind.__name__}`" in TEXT
@@ -62,18 +46,18 @@ def test_the_tracker_the_evaluators_and_the_model_of_the_page_do_what_it_says(
     (tmp_path / "conf" / "tracking").mkdir(parents=True)
     option = tmp_path / "conf" / "tracking" / "spreadsheet.yaml"
     option.write_text(block("_target_: spreadsheet"), encoding="utf-8")
-    run(tmp_path, *shlex.split(block("tracking=spreadsheet"))[1:], *SMALL)
+    started(tmp_path, *shlex.split(block("tracking=spreadsheet"))[1:], *SMALL)
     ((status, name, *values),) = csv.reader((tmp_path / "runs.csv").read_text().splitlines())
     assert (status, name) == ("finished", "avg on synthetic")
     assert [value for value in values if value.startswith("test/log_loss=0.")]
 
-    assert run(tmp_path, "-c", block('predictions="p"')) == "0.3240\n"
-    assert re.fullmatch(r"0\.\d{4}\n", run(tmp_path, "-c", block("log_model") + COMPARED))
+    assert started(tmp_path, "-c", block('predictions="p"')) == "0.3240\n"
+    assert re.fullmatch(r"0\.\d{4}\n", started(tmp_path, "-c", block("log_model") + COMPARED))
 
     store = f"tracking.uri=sqlite:///{tmp_path / 'mlflow.db'}"
     words = ("algo=fsrs6", "algo.fit=default", "panel=quick", "tracking.model=true", store)
-    run(tmp_path, "-m", "srs_eval", *words, *SMALL)
-    printed = run(tmp_path, "-c", block("register_model(newest"))
+    started(tmp_path, "-m", "srs_eval", *words, *SMALL)
+    printed = started(tmp_path, "-c", block("register_model(newest"))
     recall = [float(line.split()[-1]) for line in printed.splitlines()[-6:]]
     assert len(recall) == 6
     assert recall[:3] == sorted(recall[:3], reverse=True)

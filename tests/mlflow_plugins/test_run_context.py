@@ -1,4 +1,4 @@
-"""What runs of ours, and runs begun while one is open, are tagged with."""
+"""How MLflow finds the plug-ins, and what runs begun while one is open are tagged with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import os
 import socket
 import subprocess
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
+from mlflow_store import started
 
 from srs_eval.tracking import run_facts
 from srs_eval.tracking.items import Tag
@@ -68,3 +70,37 @@ def test_code_that_was_changed_since_its_commit_is_dirty(tmp_path: Path) -> None
     (tmp_path / "code.py").write_text("2\n")
     assert is_dirty() is True
     run_facts.is_dirty.cache_clear()
+
+
+PROGRAM = """
+import warnings
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    {first}
+    from mlflow.data.dataset_source_registry import _dataset_source_registry
+    from mlflow.models.evaluation.evaluator_registry import _model_evaluation_registry
+    from mlflow.tracking.context.registry import _run_context_provider_registry
+assert not [w for w in told if "register" in str(w.message)], [str(w.message) for w in told]
+sources = [source.__name__ for source in _dataset_source_registry.sources]
+contexts = [type(provider).__name__ for provider in _run_context_provider_registry]
+assert sources.count("ReviewLogSource") == 1, sources
+assert contexts.count("SrsRunContext") == 1, contexts
+assert _model_evaluation_registry.is_registered("srs_eval")
+"""
+NAMES = {
+    "mlflow.model_evaluator": "srs_eval.mlflow_plugins.evaluator:SrsEvaluator",
+    "mlflow.run_context_provider": "srs_eval.mlflow_plugins.run_context:SrsRunContext",
+    "mlflow.dataset_source": "srs_eval.mlflow_plugins.dataset_source:ReviewLogSource",
+}
+
+
+def test_each_entry_point_names_its_class() -> None:
+    for group, name in NAMES.items():
+        values = {entry.value for entry in entry_points(group=group) if entry.name == "srs_eval"}
+        assert values == {name}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["import mlflow", "import srs_eval.mlflow_plugins.evaluation"])
+def test_mlflow_registers_each_whatever_is_imported_first(first: str, tmp_path: Path) -> None:
+    started(tmp_path, "-c", PROGRAM.format(first=first))

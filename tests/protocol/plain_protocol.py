@@ -42,8 +42,7 @@ def scored_rows(log, *, short):
         by_card[card].append(row)
     targets = {}
     for card, rows in by_card.items():
-        rows = [row for row in rows if row["rating"] in (1, 2, 3, 4)]
-        rows = [row for i, row in enumerate(rows, 1) if i <= 128]
+        rows = [row for row in rows if row["rating"] in (1, 2, 3, 4)][:128]
         if not short:
             rows = [row for row in rows if row["elapsed"] != 0]
         history, lapses = [], 0

@@ -118,8 +118,7 @@ def test_refits_on_equalised_rows_score_the_same_reviews_in_more_blocks(make_log
     many = SrsBenchmarkEqualised(refits=20)(log, same_day=True)
     tested = [np.concatenate([fold.test for fold in task.folds]) for task in (few, many)]
     np.testing.assert_array_equal(*tested)
-    assert (few.warm_start, many.warm_start) == (False, True)
-    assert (len(few.folds), len(many.folds)) == (5, 20), "there are enough rows"
+    assert [(len(task.folds), task.warm_start) for task in (few, many)] == [(5, False), (20, True)]
 
 
 def sittings(*, told: bool, days=20, cards=60, seed=0):
@@ -229,5 +228,4 @@ def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs, josh_log):
     assert [row.failed for row in table] == [2478, 32, 8, 10]
     expected = [row.expected for row in table]
     assert expected == pytest.approx([2482.392201, 24.279655, 7.374775, 13.953369])
-    assert sum(expected) == pytest.approx(2528)
     assert not pause_warning(log)

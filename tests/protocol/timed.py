@@ -1,25 +1,21 @@
 """Small logs by columns, and invented ones with seconds between answers and answer times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.nouns import Reviews
 
 _DAY = 86_400
 
 
-def log_of(card: Any, day: Any, **columns: Any) -> Reviews:
+def log_of(card, day, **columns):
     """Build a log whose reviews are Good, unless ratings are given."""
     columns = {"rating": [3] * len(card), **columns}
     return reviews_from_columns(user="ann", source="log", card=card, day=day, **columns)
 
 
-def timed(log: Reviews, *, seed: int = 0, hasty: float = 0.1) -> Reviews:
+def timed(log, *, seed=0, hasty=0.1):
     """Add to each review whole seconds since the answer before and a duration.
 
     A share `hasty` of the same-day reviews comes within few seconds, down to none.

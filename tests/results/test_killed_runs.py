@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -184,11 +185,7 @@ CASES = [
     ids=str,
 )
 def test_a_run_may_be_killed_before_any_change_of_a_file(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: dict[str, Any],
-    before: str,
-    share: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Any, before: str, share: int
 ) -> None:
     folder, copies = tmp_path / "whole", tmp_path / "killed"
     run = folder / "run"
@@ -200,11 +197,8 @@ def test_a_run_may_be_killed_before_any_change_of_a_file(
         run_job(plan(run, "Average", **former))
         scores["Average"] = load(run).by_user.values.tolist()
     with monkeypatch.context() as patch:
-        before_changes(
-            patch,
-            folder,
-            lambda: shutil.copytree(folder, copies / f"{len(list(copies.iterdir())):03}"),
-        )
+        named = (copies / f"{number:03}" for number in count())
+        before_changes(patch, folder, lambda: shutil.copytree(folder, next(named)))
         run_job(plan(run, **options))
     expected = contents(folder)
     scores["Fsrs6"] = load(run).by_user.values.tolist()

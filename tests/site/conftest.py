@@ -32,17 +32,10 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
     first = made_up(folder / "1", 9, 60)
     odd = [replace(one, run=_with_bias(one.run)) for one in first.submissions]
     for number, title in TITLES.items():
-        texts = {
-            "description": HOSTILE,
-            "licence": HOSTILE,
-            "authors": [HOSTILE],
-            "prereg": {"decision": "kept", "digest": "0" * 64, "content": HOSTILE},
-        }
-        about = {
-            **odd[number].about,
-            **texts,
-            "code": {"url": "javascript:alert(1)", "commit": "x"},
-        }
+        texts = dict.fromkeys(("description", "licence"), HOSTILE)
+        prereg = {"decision": "kept", "digest": "0" * 64, "content": HOSTILE}
+        code = {"url": "javascript:alert(1)", "commit": "x"}
+        about = {**odd[number].about, **texts, "authors": [HOSTILE], "prereg": prereg, "code": code}
         note = Accepted("2026-02-01", "1" * 64, "verified", HOSTILE)
         run = replace(odd[number].run, name=title)
         odd[number] = replace(odd[number], about=about, run=run, history=(note,))
@@ -54,23 +47,17 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
     mark = Accepted("2026-02-01", "2" * 64, "published")
     odd[5] = replace(odd[5], run=published, history=(mark,))
     few = dict(list(published.reviews.items())[:30])
-    odd[6] = replace(
-        odd[6],
-        run=replace(
-            published,
-            name="of few users",
-            rows=dict.fromkeys(few, ""),
-            reviews=few,
-            scores={name: values[:30] for name, values in published.scores.items()},
-        ),
-    )
-    few = made_up(folder / "3", 8, 12, version="10")
-    few.submissions[3].run.scores["log_loss"][:] *= 30
+    scores = {name: values[:30] for name, values in published.scores.items()}
+    rows = dict.fromkeys(few, "")
+    fewer = replace(published, name="of few users", rows=rows, reviews=few, scores=scores)
+    odd[6] = replace(odd[6], run=fewer)
+    third = made_up(folder / "3", 8, 12, version="10")
+    third.submissions[3].run.scores["log_loss"][:] *= 30
     second = made_up(folder / "2", 4, 50, version="10")
     return [
         replace(first, submissions=tuple(odd)),
         second,
-        replace(few, name=second.name.replace("01234567", "76543210")),
+        replace(third, name=second.name.replace("01234567", "76543210")),
     ]
 
 

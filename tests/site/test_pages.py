@@ -13,7 +13,10 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from filelock import FileLock
 
+from srs_eval.errors import ConfigError
+from srs_eval.site.folder import MARKER, whole_site
 from srs_eval.site.pages import by_version, write_site
 from srs_eval.submit.registrations import registrations
 from srs_eval.submit.submission import Board
@@ -55,25 +58,21 @@ def test_pages_are_those_of_the_file_and_the_same_each_time(
     golden_text("site", "\n".join(told))
 
 
-def test_no_text_of_a_submission_is_markup_or_script(site: Path) -> None:
+def test_no_text_of_a_submission_is_markup_or_script_and_every_address_leads_to_a_file(
+    site: Path,
+) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 15
     for page in pages:
         for tag, attributes in Tags(page).found:
             assert tag not in ("img", "b", "style", "iframe")
             assert not [name for name in attributes if name.startswith("on") or name == "style"]
-            address = attributes.get("href") or attributes.get("src") or ""
-            assert not re.match(r"(?!https://example\.org|data:,)[a-z]+:", address)
-    for script in site.glob("made_up-*/**/*.js"):
-        assert "<" not in script.read_text(encoding="ascii")
-
-
-def test_every_address_of_the_site_leads_to_a_file(site: Path) -> None:
-    for page in site.rglob("*.html"):
-        for _, attributes in Tags(page).found:
             address = attributes.get("href") or attributes.get("src") or "#"
+            assert not re.match(r"(?!https://example\.org|data:,)[a-z]+:", address)
             if not address.startswith(("#", "https:", "data:")):
                 assert (page.parent / address).is_file(), (page, address)
+    for script in site.glob("made_up-*/**/*.js"):
+        assert "<" not in script.read_text(encoding="ascii")
 
 
 def test_versions_are_sorted_by_their_numbers() -> None:
@@ -120,10 +119,98 @@ def test_raw_scores_are_exact(site: Path, boards: list[Board]) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "address", ["javascript:alert(1)", " JaVaScript:x", "data:text/html,x", "//x.org", "http:x"]
-)
-def test_addresses_of_strangers_lead_to_the_web_alone(address: str) -> None:
+def test_addresses_of_strangers_lead_to_the_web_alone() -> None:
     web_link = TEMPLATES.get_template("site/parts.html").module.web_link
-    assert "<a" not in web_link(address)
+    for address in (
+        "javascript:alert(1)",
+        " JaVaScript:x",
+        "data:text/html,x",
+        "//x.org",
+        "http:x",
+    ):
+        assert "<a" not in web_link(address)
     assert 'href="https://[&#34;onclick' in web_link('https://["onclick=x')
+
+
+def left_over(place: Path, *sites: str) -> Path:
+    """Leave what a killed command leaves beside its site."""
+    folder = place.parent / f".{place.name}.abcd1234"
+    for name in sites:
+        (folder / name).mkdir(parents=True)
+        (folder / name / MARKER).touch()
+        (folder / name / "index.html").write_text(name)
+    return folder
+
+
+def write(place: Path, text: str, *, fails: bool = False) -> None:
+    with whole_site(place) as folder:
+        (folder / "index.html").write_text(text)
+        if fails:
+            raise ValueError("no scores")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "site"
+
+
+def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(place: Path) -> None:
+    place.mkdir()
+    (place / "thesis.txt").write_text("years of work")
+    with pytest.raises(ConfigError):
+        write(place, "a")
+    assert names(place) == {"thesis.txt"}
+    (place / "thesis.txt").unlink()
+    write(place, "a")
+    (place / "old.html").touch()
+    write(place, "b")
+    assert names(place) == {MARKER, "index.html"}
+    with pytest.raises(ValueError, match="no scores"):
+        write(place, "c", fails=True)
+    assert (place / "index.html").read_text() == "b"
+    assert names(place.parent) == {"site"}
+
+
+def test_what_a_killed_command_left_is_removed_or_put_back_by_the_next(place: Path) -> None:
+    left_over(place, "new")
+    (place.parent / ".site.notes").mkdir()  # of another program
+    left_over(place.with_name("other"), "new")
+    write(place, "a")
+    others = {".site.notes", ".other.abcd1234"}
+    assert names(place.parent) == {"site", *others}
+    place.rename(place.with_name("away"))
+    left_over(place, "old", "new")  # killed between moving the old site away and the new one in
+    with pytest.raises(ValueError, match="no scores"):
+        write(place, "b", fails=True)
+    assert (place / "index.html").read_text() == "old"
+    assert names(place.parent) == {"site", "away", *others}
+
+
+def test_what_another_command_writes_now_is_left_alone(place: Path) -> None:
+    theirs = left_over(place, "new")
+    with FileLock(theirs / ".lock"):
+        write(place, "mine")
+        assert names(place.parent) == {"site", theirs.name}
+    with whole_site(place) as folder:
+        write(place, "meanwhile")
+        assert folder.is_dir()
+        assert not theirs.exists()
+    assert names(place.parent) == {"site"}
+
+
+def test_a_site_stays_where_its_place_cannot_be_taken(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(place, "first")
+    rename = Path.rename
+    monkeypatch.setattr(
+        Path, "rename", lambda self, to: rename(self, to if self.name != "new" else to / "a/b")
+    )
+    with pytest.raises(OSError, match="a/b"):
+        write(place, "second")
+    assert (place / "index.html").read_text() == "first"
+    assert names(place.parent) == {"site"}

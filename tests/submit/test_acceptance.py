@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
-from submissions import PREDICTIONS, Change, about, cell, column, registered, without_a_user
+from submissions import PREDICTIONS, Change, about, cell, column, registered, text, without_a_user
 
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.data.synthetic import SyntheticUsers
@@ -22,11 +22,6 @@ from srs_eval.submit.command import command
 from srs_eval.submit.declared import DECLARED, _unstarted
 from srs_eval.submit.logs_check import scored_rows, source_of
 from srs_eval.submit.problems import SubmissionError
-
-SECRET = {
-    "_target_": "srs_eval.data.sql.SqlQuery",
-    "query": "SELECT CAST(content AS INT) AS card FROM read_text('/etc/hostname')",
-}
 
 
 def found_in(*folders: Path, **asked: Any) -> list[tuple[str, str]]:
@@ -51,7 +46,7 @@ BAD_ADDRESSES = (
 BLANKS = "\u3164\u2800\u034f\ufe0f\uffa0\u200b"
 
 
-def test_addresses_and_titles_are_what_they_seem(board: Path) -> None:
+def test_addresses_titles_and_folders_are_what_they_seem(board: Path, tmp_path: Path) -> None:
     for url in (*GOOD_ADDRESSES, *BAD_ADDRESSES):
         about(code={"url": url, "commit": "a1"})(board / "constant")
         kinds = [] if url in GOOD_ADDRESSES else ["form"]
@@ -60,38 +55,38 @@ def test_addresses_and_titles_are_what_they_seem(board: Path) -> None:
     for title in (*BLANKS, *(f"av{blank}g" for blank in BLANKS)):
         about(model=title)(board / "constant")
         assert "form" in dict(found_in(board / "constant", logs=False)), title
+    for name in ("-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"):
+        (board / "constant").rename(tmp_path / name)
+        assert "file" in dict(found_in(tmp_path / name)), name
+        (tmp_path / name).rename(board / "constant")
 
 
-@pytest.mark.parametrize(
-    ("options", "places"),
-    [
-        (ORACLE, ["when", "sees_truth"]),
-        ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
-        ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
-        (ENSEMBLE, ["when", "sees_truth"]),
-        ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
-        ({"_target_": BLEND, "base": 3}, ["algorithm"]),
-        # of another place in srs_eval that knows the class
-        ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
-        # nothing is read
-        ({"_target_": "srs_eval.algorithms.recurrent.lstm.Lstm", "weights": "/dev/zero"}, []),
-    ],
-)
-def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(
-    board: Path, options: dict[str, Any], places: list[str]
-) -> None:
-    about(algorithm=options, when="previous_review", sees_truth=False)(board / "constant")
-    found = check([board / "constant"], Asked(logs=False)).problems
-    assert [problem.where for problem in found] == places
+DECLARING: list[tuple[dict[str, Any], list[str]]] = [
+    (ORACLE, ["when", "sees_truth"]),
+    ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
+    ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
+    (ENSEMBLE, ["when", "sees_truth"]),
+    ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
+    ({"_target_": BLEND, "base": 3}, ["algorithm"]),
+    # of another place in srs_eval that knows the class
+    ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
+    # nothing is read
+    ({"_target_": "srs_eval.algorithms.recurrent.lstm.Lstm", "weights": "/dev/zero"}, []),
+]
+
+
+def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(board: Path) -> None:
+    for options, places in DECLARING:
+        about(algorithm=options, when="previous_review", sees_truth=False)(board / "constant")
+        found = check([board / "constant"], Asked(logs=False)).problems
+        assert [problem.where for problem in found] == places
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(name: str) -> None:
     options = OmegaConf.to_container(config_of(name))
     started, unstarted = built(config_of(name)), _unstarted(options)
-    assert [getattr(unstarted, key) for key in DECLARED] == [
-        getattr(started, key) for key in DECLARED
-    ]
+    assert all(getattr(unstarted, key) == getattr(started, key) for key in DECLARED)
 
 
 def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:
@@ -119,19 +114,9 @@ def test_reading_stops_when_many_users_differ(monkeypatch: pytest.MonkeyPatch) -
 def test_an_error_of_one_submission_hides_no_others(
     board: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(folder: Path, results: object) -> Any:
-        raise KeyError(folder)
-
-    monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", fails)
+    monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", {}.__getitem__)
     cell("auc", math.inf)(board / "constant")
     assert set(found_in(board)) == {("file", board.name), ("range", "constant")}
-
-
-def test_a_folder_has_a_plain_name(board: Path, tmp_path: Path) -> None:
-    for name in ("-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"):
-        (board / "avg").rename(tmp_path / name)
-        assert "file" in dict(found_in(tmp_path / name)), name
-        (tmp_path / name).rename(board / "avg")
 
 
 def copied(to: str, title: str) -> Change:
@@ -139,20 +124,8 @@ def copied(to: str, title: str) -> Change:
     return lambda folder: about(model=title)(Path(shutil.copytree(folder, folder.parent / to)))
 
 
-def by_hand(board: Path) -> None:
-    (board / "accepted.yaml").write_text("submissions: {avg: [{mark: best}]}\n")
-
-
-def elsewhere(target: str) -> Change:
-    return about(algorithm={"_target_": target})
-
-
 def of_data(**options: str) -> Change:
     return about(data__options=options, data__name="x", data__version="1")
-
-
-def linked(board: Path) -> None:
-    (board / "again").symlink_to(board / "avg")
 
 
 OTHERS = about(protocol={"name": "mine", "version": "1", "options": {"_target_": "a.B"}})
@@ -194,8 +167,17 @@ ACCEPTING: Flows = {
     "what an algorithm declares now": [
         *("accept avg", ("constant", about(algorithm=ORACLE)), "accept constant", "check avg"),
     ],
-    "no leaderboard": ["check ..", (".", by_hand), "check ."],
-    "a link beside": [(".", linked), "check .", "check again", "check avg"],
+    "no leaderboard": [
+        "check ..",
+        (".", text("accepted.yaml", "submissions: {avg: [{mark: best}]}\n")),
+        "check .",
+    ],
+    "a link beside": [
+        (".", lambda board: (board / "again").symlink_to(board / "avg")),
+        "check .",
+        "check again",
+        "check avg",
+    ],
 }
 VERIFYING: Flows = {
     "equal scores, and others": [
@@ -208,15 +190,22 @@ VERIFYING: Flows = {
         *(("constant", about(algorithm__p=0.8001)), "verify constant"),
         *("verify constant tolerance=0.001", "accept constant mark=verified tolerance=0.001"),
     ],
-    "a program": [("avg", elsewhere("os.system")), "check .", "verify avg"],
-    "code of others": [("avg", elsewhere("submissions.about")), "check .", "verify avg"],
-    "what is no algorithm": [
-        ("avg", elsewhere("srs_eval.commands.new.command")),
+    "a program": [("avg", about(algorithm={"_target_": "os.system"})), "check .", "verify avg"],
+    "code of others": [
+        ("avg", about(algorithm={"_target_": "submissions.about"})),
         "check .",
         "verify avg",
     ],
+    "what is no algorithm": [
+        *(("avg", about(algorithm={"_target_": "srs_eval.commands.new.command"})),),
+        *("check .", "verify avg"),
+    ],
     "a query": [
-        *(("avg", of_data(**SECRET)), "check avg data.path=avg", "verify avg data.path=avg"),
+        *(
+            ("avg", of_data(_target_="srs_eval.data.sql.SqlQuery", query="SELECT 1")),
+            "check avg data.path=avg",
+            "verify avg data.path=avg",
+        ),
     ],
     "a source of others": [
         *(("avg", of_data(_target_="submissions.Source", path="x")), "check avg data.path=avg"),

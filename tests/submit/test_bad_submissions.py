@@ -6,9 +6,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +23,7 @@ from submissions import (
     cell,
     column,
     table,
+    text,
     without_a_user,
 )
 
@@ -47,31 +47,11 @@ def added(content: str) -> Change:
     return lambda folder: text(ABOUT, (folder / ABOUT).read_text("utf-8") + content)(folder)
 
 
-def text(file: str, content: str) -> Change:
-    return lambda folder: (folder / file).write_text(content, "utf-8")
-
-
 def predictions(change: Callable[[pa.Table], pa.Table]) -> Change:
     def changed(folder: Path) -> None:
         pq.write_table(change(pq.read_table(folder / PREDICTIONS)), folder / PREDICTIONS)
 
     return changed
-
-
-def with_link(folder: Path) -> None:
-    file = folder / RESULTS
-    file.rename(folder.parent / "elsewhere")
-    file.symlink_to(folder.parent / "elsewhere")
-
-
-def without(kept: Callable[[str], bool]) -> Change:
-    """Leave columns out."""
-
-    def change(columns: dict[str, Any]) -> None:
-        for name in [name for name in columns if not kept(name)]:
-            del columns[name]
-
-    return table(change)
 
 
 def learned_from_them(folder: Path) -> None:
@@ -80,14 +60,12 @@ def learned_from_them(folder: Path) -> None:
     about(pretrained_on={"description": "a set", "users": [each for each in seen if each]})(folder)
 
 
-def better_than_any(columns: dict[str, Any]) -> None:
-    columns["log_loss"] = [2.4 * brier for brier in columns["brier"]]
-
-
-FACTS = {"user", "reviews", "rows", "auc"}
 BAD: dict[str, tuple[str, Change]] = {
     # name: kind of a problem, change of the submission `avg`
-    "a link": ("file", with_link),
+    "a link": (
+        "file",
+        lambda avg: (avg / RESULTS).symlink_to((avg / RESULTS).rename(avg.parent / "x")),
+    ),
     "a program": ("file", text("run.sh", "exit")),
     "a missing file": ("form", lambda folder: (folder / RESULTS).unlink()),
     "a file of 2 GB": ("file", lambda folder: os.truncate(folder / RESULTS, 2_000_000_000)),
@@ -99,7 +77,6 @@ BAD: dict[str, tuple[str, Change]] = {
     "deep brackets": ("file", added(f"x: {'[' * 500}{']' * 500}\n")),
     "very many values": ("file", added(f"x: [{'1,' * 40_000}]\n")),
     "a tag of Python": ("file", added("x: !!python/object/apply:os.abort []\n")),
-    "a tag in options": ("file", added("x: !!omap [{a: <b>}]\n")),
     "a number of 5,000 digits": ("file", added(f"x: 0x{'F' * 5_000}\n")),
     "a number to the base of 60": ("file", added("x: 1:30\n")),
     "a number without end": ("range", about(seed=10**400)),
@@ -109,7 +86,6 @@ BAD: dict[str, tuple[str, Change]] = {
     "a title that turns its direction": ("form", about(model="fsrs\u202e6")),
     "markup in an option": ("form", about(data__options__x=[["<script>"]])),
     "another version": ("facts", about(protocol__version="2")),
-    "another version of the data": ("facts", about(data__version="3")),
     "another name of the data": ("facts", about(data__name="revlogs")),
     "a protocol of others": ("facts", about(protocol__options={"_target_": "evil.SrsBenchmark"})),
     "a protocol that cannot be built": ("code", about(protocol__options__x=1)),
@@ -138,10 +114,7 @@ BAD: dict[str, tuple[str, Change]] = {
     "text for numbers": ("form", column("auc", of="high")),
     "names of a megabyte": ("form", column("user", of="x" * 1_000_000)),
     "markup in a user": ("form", table(lambda columns: columns.update(user=["<img>", "2", "3"]))),
-    "texts for users that are numbers": (
-        "rows",
-        table(lambda columns: columns.update(user=["1", "2", "3"])),
-    ),
+    "texts for users that are numbers": ("rows", table(lambda of: of.update(user=["1", "2", "3"]))),
     "a user twice": ("form", cell("user", 2)),
     "a user left out": ("rows", without_a_user),
     "a digest that is none": ("form", cell("rows", "../../etc/passwd")),
@@ -149,7 +122,6 @@ BAD: dict[str, tuple[str, Change]] = {
     "no digest of rows": ("rows", cell("rows", "")),
     "rows of other reviews": ("rows", cell("rows", "0" * 16)),
     "no reviews of a user": ("rows", cell("reviews", 0)),
-    "a billion reviews of a user": ("rows", cell("reviews", 10**9)),
     "more reviews": ("rows", cell("reviews", lambda n: n + 1)),
     "more fits that failed than fits": ("range", cell("fit.failed", 99)),
     "seconds below 0": ("range", cell("fit.seconds", -1.0)),
@@ -159,21 +131,19 @@ BAD: dict[str, tuple[str, Change]] = {
     "NaN in place of a bad score": ("range", cell("log_loss", math.nan)),
     "NaN of a metric with bounds": ("range", cell("rmse_bins", math.nan)),
     "a missing value": ("form", cell("brier", None)),
-    "no log loss": ("form", without(FACTS.__contains__)),
+    "no log loss": ("form", table(lambda of: of.pop("log_loss"))),
     "a better loss": ("scores", cell("log_loss", lambda loss: loss * 0.99)),
-    "a loss of no squared errors": ("scores", table(better_than_any)),
+    "a loss of no squared errors": (
+        "scores",
+        table(lambda of: of.update(log_loss=[2.4 * each for each in of["brier"]])),
+    ),
     "squared errors of no bias": ("scores", cell("mbe", 0.4)),
     "impossible bins": ("scores", cell("rmse_bins", 0.99)),
     "too well calibrated": ("scores", cell("ece", 0.02)),
-    "scores that are not of the predictions": (
-        "scores",
-        cell("rmse_bins", lambda score: score * 0.99),
-    ),
+    "scores of no predictions": ("scores", cell("rmse_bins", lambda score: score * 0.99)),
     "predictions of another model": (
         "scores",
-        predictions(
-            lambda t: t.set_column(t.schema.names.index("p"), "p", pa.array([0.5] * len(t)))
-        ),
+        predictions(lambda t: t.drop_columns("p").append_column("p", pa.array([0.5] * len(t)))),
     ),
     "a column of predictions less": ("form", predictions(lambda t: t.drop_columns("p"))),
     "markup in a user of predictions": (
@@ -186,9 +156,7 @@ BAD: dict[str, tuple[str, Change]] = {
     ),
     "predictions without scores": (
         "rows",
-        predictions(
-            lambda t: pa.concat_tables([t, t.set_column(0, "user", pa.array([99] * len(t)))])
-        ),
+        predictions(lambda t: pa.concat_tables([t, t])),
     ),
 }
 
@@ -224,37 +192,29 @@ def test_every_problem_is_reported_at_once(board: Path) -> None:
     assert sorted(each.kind for each in error.value.found) == ["form", "form", "range"]
 
 
-def p_of(shape: str, rng: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
-    """Draw predictions."""
-    shapes: dict[str, Any] = {
-        "of any size": rng.random(n),
-        "nearly certain": 1 - 10.0 ** rng.uniform(-18, 0, n),
-        "nearly 0": 10.0 ** rng.uniform(-18, -1, n),
-        "0 and 1": rng.integers(0, 2, n).astype(float),
-        "of 32 bits": rng.beta(8, 2, n).astype(np.float32),
-        "one number": np.full(n, rng.choice([0.0, 0.3, 0.715332, 0.9, 1.0])),
-    }
-    found: np.ndarray[Any, Any] = shapes[shape]
-    return found
-
-
 METRICS = (LogLoss(), Brier(), MeanBias(), Ece(), RmseBinsByP())
-SHAPES = ("of any size", "nearly certain", "nearly 0", "0 and 1", "of 32 bits", "one number")
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_no_predictions_pass_the_bounds_of_scores(shape: str) -> None:
-    rng, panel = np.random.default_rng(len(shape)), Panel(METRICS, pooled=False)
-    users: list[dict[str, float]] = []
-    for n in (1, 2, 7, 50, 3_000):
-        p = p_of(shape, rng, n)
-        for recalled in (rng.random(n) < p, rng.random(n) < rng.random(), np.zeros(n, np.bool_)):
-            users.append(dict(panel.score(bare_predictions(p, recalled))))
-    names = tuple(users[0])
-    values = np.array([[each[name] for name in names] for each in users])
-    who, rows = tuple(range(len(users))), ("0" * 16,) * len(users)
-    scores = Scores(who, np.ones(len(users), np.int64), rows, names, values)
-    assert [*bound_problems(Path("x"), scores)] == []
+def problems_of(names: Sequence[str], rows: Sequence[Sequence[float]]) -> list[Problem]:
+    """Check the scores of users, a row of each, by what they say of each other."""
+    who, digests = tuple(range(len(rows))), ("0" * 16,) * len(rows)
+    scores = Scores(who, np.ones(len(rows), np.int64), digests, tuple(names), np.array(rows))
+    return [*bound_problems(Path("x"), scores)]
+
+
+def test_no_predictions_pass_the_bounds_of_scores() -> None:
+    rng, panel, users = np.random.default_rng(7), Panel(METRICS, pooled=False), []
+    for n in (1, 2, 7, 50, 3_000) * 3:
+        far = 10.0 ** rng.uniform(-18, 0, n)  # nearly 0 or 1
+        alike = np.full(n, rng.choice([0.0, 0.3, 0.715332, 0.9, 1.0]))
+        for p in (rng.random(n), 1 - far, far, rng.beta(8, 2, n).astype(np.float32), alike):
+            for recalled in (
+                rng.random(n) < p,
+                rng.random(n) < rng.random(),
+                np.zeros(n, np.bool_),
+            ):
+                users.append(panel.score(bare_predictions(p, recalled)))
+    assert problems_of([*users[0]], [[*each.values()] for each in users]) == []
 
 
 def test_bounds_of_scores_are_reached() -> None:
@@ -264,9 +224,7 @@ def test_bounds_of_scores_are_reached() -> None:
     names, least = ("log_loss", "brier", "mbe", "ece", "rmse_bins"), [loss, 0.09, -bias, bias, bias]
     for number, name in enumerate(names):
         for step, refused in ((-1e-5, {name} - {"mbe"}), (1e-8, set()), (-1e-8, set())):
-            row = np.array([least])
-            row[0, number] += step
-            scores = Scores((1,), np.array([9]), ("0" * 16,), names, row)
-            found = [*bound_problems(Path("x"), scores)]
+            row = [value + step * (number == at) for at, value in enumerate(least)]
+            found = problems_of(names, [row])
             assert refused <= {each.where.split()[1].strip(",") for each in found}
             assert refused or name == "mbe" or not found

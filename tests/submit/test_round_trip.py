@@ -1,17 +1,21 @@
-"""What is written is what is read: scores and the facts of the run."""
+"""What is written is what is read: submissions of runs, the record, and pre-registrations."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from submissions import WRITTEN, about, column, table
+import yaml
+from submissions import WRITTEN, about, column, registered, table
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
@@ -21,11 +25,17 @@ from srs_eval.experiment.experiment import Experiment
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run
+from srs_eval.site.view import view
+from srs_eval.submit import record as module
+from srs_eval.submit import verifying
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
+from srs_eval.submit.problems import SubmissionError
 from srs_eval.submit.reading import read_leaderboard, read_submission
-from srs_eval.submit.record import read_record
-from srs_eval.submit.verifying import accept
+from srs_eval.submit.record import FrozenBoard, Record, read_record, write_record
+from srs_eval.submit.registrations import Registration, registrations
+from srs_eval.submit.submission import ACCEPTED, Accepted
+from srs_eval.submit.verifying import accept, verify
 from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
 
 
@@ -49,7 +59,9 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     read = submission.run
     assert (read.rows, read.reviews, read.fits) == (run.rows, run.reviews, run.fits)
     assert read.scores.keys() == run.scores.keys()
-    assert all(np.array_equal(read.scores[name], run.scores[name]) for name in run.scores)
+    assert all(
+        np.array_equal(read.scores[name], run.scores[name], equal_nan=True) for name in run.scores
+    )
     for name in ("data", "protocol", "when", "sees_truth", "pretrained", "users", "reviews"):
         assert read.summary[name] == run.summary[name]
     assert submission.mark == "reported"
@@ -63,7 +75,9 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     assert not (board / "avg/predictions.parquet").exists()
 
 
-def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(board: Path) -> None:
+def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (only,) = read_leaderboard(board)
     assert [each.name for each in only.submissions] == ["avg", "constant"]
     assert only.name == f"srs_benchmark-1_synthetic-2_{only.fingerprint[:8]}"
@@ -71,8 +85,10 @@ def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(board: P
     assert second.run.rows is first.run.rows
     sums = pa.FixedSizeListArray.from_arrays(pa.array([np.nan] * 6), 2)  # of earlier releases
     table(lambda columns: columns.update({"sums.ScoreSums()": sums}))(board / "avg")
+    users, read = list[int](), SyntheticUsers.read
+    monkeypatch.setattr(SyntheticUsers, "read", lambda *of: users.append(of[1]) or read(*of))
     checked = check([board])
-    assert checked.problems == []
+    assert (checked.problems, users) == ([], [1, 2, 3])  # logs are read once for all
     assert checked.done["avg"] == ["predictions", "review logs"]
 
 
@@ -101,18 +117,6 @@ def test_files_that_change_during_the_rerun_are_not_accepted(
     assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
 
 
-def test_logs_are_read_once_for_all_submissions_of_a_command(
-    board: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    users = []
-    read = SyntheticUsers.read
-    monkeypatch.setattr(
-        SyntheticUsers, "read", lambda self, user: users.append(user) or read(self, user)
-    )
-    assert command(["accept", str(board)]) == 0
-    assert users == [1, 2, 3]
-
-
 def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
     rows = {"model": ["gru"] * 2, "user": [1, 2], "size": [10, 20], "log_loss": [0.3, 0.4]}
     pq.write_table(pa.table({**rows, "of_theirs": [-3.0, 7.0]}), tmp_path / "rows.parquet")
@@ -123,10 +127,9 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
         assert command([*words, *further]) == 0
         assert {problem.kind for problem in check([folder]).problems} == kinds
     submission = read_submission(folder)
-    # what was given before stays
-    found = [submission.about[name] for name in ("authors", "licence", "code", "description")]
-    code = {"url": "https://example.org/x", "commit": "a1"}
-    assert found == [["A. Author", "B"], "MIT", code, "theirs"]
+    stays = {"authors": ["A. Author", "B"], "licence": "MIT", "description": "theirs"}
+    stays["code"] = {"url": "https://example.org/x", "commit": "a1"}
+    assert {name: submission.about[name] for name in stays} == stays
     assert submission.mark == "published"
     assert submission.run.reviews == {1: 10, 2: 20}
     assert not submission.run.has_digests
@@ -173,3 +176,138 @@ def test_accepted_submissions_stay_when_the_protocol_has_another_version(
     first, second = read_leaderboard(board)
     assert (first.protocol_version, second.protocol_version) == ("1", "2")
     assert check([board]).problems == []
+
+
+def notes_with(board: Path, read: dict[str, int] | None) -> list[str]:
+    """Claim what both submissions have read; return what the board then says of it."""
+    for name in ("avg", "constant"):
+        about(data__read=read)(board / name)
+    (only,) = read_leaderboard(board)
+    return list(view(only).notes)
+
+
+def test_users_and_reviews_of_the_source_are_stated_and_shown(board: Path) -> None:
+    (only,) = read_leaderboard(board)
+    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900, version=2)
+    there = {"users": 3, "reviews": sum(len(source.read(user)) for user in source.users())}
+    assert {str(one.about["data"]["read"]) for one in only.submissions} == {str(there)}
+    (rests,) = (note for note in view(only).notes if note.startswith("Rests on"))
+    assert f"3 of 3 users and {only.submissions[0].about['data']['reviews']:,} of " in rests
+    assert not any(note.startswith("Caution") for note in view(only).notes)
+
+    notes = notes_with(board, {"users": 30, "reviews": there["reviews"]})
+    assert "Caution: 90 % of the users (27 of 30) are left out" in notes
+    (problem,) = verify(board / "constant").problems
+    assert (problem.kind, problem.where) == ("scores", "data.read")
+
+    notes = notes_with(board, None)  # as earlier releases wrote them
+    assert not any(note.startswith("Rests on") for note in notes)
+    assert not verify(board / "constant").problems
+
+
+BOARD = FrozenBoard(3, 4, "d" * 64)
+ENTRY = Accepted("2026-01-31", "1" * 64, "reported", "", "b" * 64, "board", "c" * 64)
+
+
+def read_again(folder: Path) -> Record:
+    module._last.clear()
+    return read_record(folder)
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    notes = ["", "yes", "2026-01-31", "a: b # c", "\u00e4" * 200, "word " * 100, "'\"\\", "~"]
+    entries = tuple(replace(ENTRY, note=note.strip()) for note in notes)
+    for record in (Record(), Record({"1": BOARD, "board": BOARD}, {"on": entries, "7": entries})):
+        write_record(tmp_path, record)
+        assert read_again(tmp_path) == record
+        assert yaml.safe_load((tmp_path / ACCEPTED).read_text("utf-8")).keys() == {
+            *("boards", "submissions")
+        }
+
+
+def test_what_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, more = (Record({"board": BOARD}, dict.fromkeys("abc"[:n], (ENTRY,))) for n in (2, 3))
+    write_record(tmp_path, few)
+    monkeypatch.setattr(module, "_LARGEST", (tmp_path / ACCEPTED).stat().st_size)
+    with pytest.raises(ConfigError, match="at most"):
+        write_record(tmp_path, more)
+    assert read_again(tmp_path) == few
+    monkeypatch.setattr(module, "_LARGEST", 10)
+    with pytest.raises(SubmissionError):
+        read_again(tmp_path)
+
+
+def test_another_record_is_refused(tmp_path: Path) -> None:
+    for text in (
+        "- 1\n",
+        "boards: [\n",
+        "boards: {}\nboards: {}\n",
+        "x: &a {}\nboards: *a\n",
+        f"boards: {'[' * 100_000}{']' * 100_000}\n",
+        f"boards:\n{'- ' * 100_000}1\n",
+        "boards: {a: !!python/object/apply:os.abort []}\n",
+        "submissions: {a: [{mark: best}]}\n",
+        "boards: {}\nsubmissions: {\xff: []}\n",
+    ):
+        (tmp_path / ACCEPTED).write_text(text, "latin-1")
+        with pytest.raises(SubmissionError):
+            read_again(tmp_path)
+
+
+def test_two_that_accept_at_once_keep_both_entries(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = verifying.write_record
+
+    def slowly(folder: Path, record: Record) -> None:
+        time.sleep(0.2)
+        write(folder, record)
+
+    monkeypatch.setattr(verifying, "write_record", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: accept(board / name, None, ""), ("avg", "constant")))
+    assert read_again(board).submissions.keys() == {"avg", "constant"}
+
+
+def registered_in(board: Path, **changed: object) -> Registration:
+    """Register a hypothesis in the leaderboard, and judge it."""
+    registered("one", **changed)(board)
+    (one,) = registrations(board, read_leaderboard(board))
+    return one
+
+
+def test_a_registration_is_judged_by_the_board_it_is_about_or_says_why_not(board: Path) -> None:
+    for changed in (
+        {},
+        {"users": 4},
+        {"options": {"data.seed": 6}},
+        {"options": {"protocol.folds": 2}},
+        {"fingerprint": "0000"},
+    ):
+        found = registered_in(board, **changed)
+        assert (found.file, found.model, found.reason) == ("one.yaml", "avg", "")
+        assert found.judgement is not None
+        decision = "no verdict" if changed else "undecided"
+        assert (found.judgement.decision, found.judgement.users) == (decision, 3)
+        # without a statement, and shows that
+        assert [line for line in found.judgement.deviations if "without" in line]
+    for changed, reason in (
+        ({"model": "mine"}, "mine: no run has this label"),
+        ({"data": "anki"}, "no board of anki"),
+        ({"level": 0.5}, "one.yaml: level"),
+    ):
+        found = registered_in(board, **changed)
+        assert (found.judgement, reason in found.reason) == (None, True), found.reason
+
+
+def test_several_hypotheses_about_a_model_are_judged(board: Path) -> None:
+    first = registered_in(board).judgement
+    assert first is not None
+    registered("other", metric="brier")(board)
+    stated = {"digest": first.prereg.digest, "decision": None, "content": {}, "verdict": []}
+    about(prereg=stated)(board / "avg")
+    found = [each.judgement for each in registrations(board, read_leaderboard(board))]
+    assert [len(each.deviations) for each in found if each] == [0, 1]
+    assert not [each for each in found if each and each.decision == "no verdict"]

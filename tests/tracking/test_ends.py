@@ -14,8 +14,9 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from srs_eval.compute import stopping
+from srs_eval.tracking.mlflow_store import process_is_gone
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.process import StopSignal, process_is_gone
 from srs_eval.tracking.tracker import RunInfo
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -47,15 +48,6 @@ def left(uri: str, experiment: str) -> Run:
     experiment_id = client.get_experiment_by_name(experiment).experiment_id
     (run,) = client.search_runs([experiment_id], "attributes.run_name = 'run'")
     return run
-
-
-def test_a_run_that_is_asked_to_stop_ends_as_killed_though_it_is_finished(uri: str) -> None:
-    tracker = MlflowTracker(uri=uri, experiment="stopped")
-    tracker.start(RunInfo("run"))
-    with pytest.raises(SystemExit):
-        signal.raise_signal(signal.SIGTERM)
-    tracker.finish("failed")
-    assert left(uri, "stopped").info.status == "KILLED"
 
 
 @pytest.mark.slow
@@ -97,23 +89,25 @@ def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resum
 
 
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, "of somebody else"])
-def test_the_stop_signal_is_heard_by_all_and_given_back(before: object) -> None:
+def test_the_stop_signal_is_heard_by_all_and_given_back(uri: str, before: object) -> None:
     called: list[int] = []
     handler = before if isinstance(before, int) else lambda number, _frame: called.append(number)
     outside = signal.signal(signal.SIGTERM, handler)
     try:
-        stop = StopSignal()
-        stop.install()
+        tracker = MlflowTracker(uri=uri, experiment=f"stopped {before}")
+        tracker.start(RunInfo("run"))
         if before == signal.SIG_DFL:
             with pytest.raises(SystemExit) as told:
                 signal.raise_signal(signal.SIGTERM)
             assert told.value.code == 143
         else:
             signal.raise_signal(signal.SIGTERM)
-        assert stop.received == (before != signal.SIG_IGN)
+        assert stopping.is_requested() == (before != signal.SIG_IGN)
         assert called == ([] if isinstance(before, int) else [signal.SIGTERM])
-        stop.restore()
-        assert signal.getsignal(signal.SIGTERM) == handler
+        tracker.finish("finished")
+        status = "FINISHED" if before == signal.SIG_IGN else "KILLED"
+        assert left(uri, f"stopped {before}").info.status == status
+        assert (signal.getsignal(signal.SIGTERM), stopping.is_requested()) == (handler, False)
     finally:
         signal.signal(signal.SIGTERM, outside)
 

@@ -14,6 +14,7 @@ import PIL.Image
 import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
+from mlflow_store import keep
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking import mlflow_run
@@ -22,28 +23,18 @@ from srs_eval.tracking.items import (
     DatasetInfo,
     Description,
     FigureFiles,
-    Item,
     Param,
     TableRows,
     Tag,
     Value,
 )
 from srs_eval.tracking.mlflow_run import DATASET_ATTEMPTS
-from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
 
 
 @pytest.fixture
 def client(uri: str) -> MlflowClient:
     return MlflowClient(tracking_uri=uri)
-
-
-def keep(uri: str, *items: Item, **options: int | None) -> str:
-    tracker = MlflowTracker(uri=uri, **options)  # type: ignore[arg-type]
-    tracker.start(RunInfo("lstm", tags={"sweep_id": "s1"}))
-    tracker.log(items)
-    tracker.log([Value("test/brier", math.inf)])
-    return tracker.finish("finished").run_id
 
 
 def test_params_metrics_and_tags_come_back(uri: str, client: MlflowClient) -> None:
@@ -57,7 +48,9 @@ def test_params_metrics_and_tags_come_back(uri: str, client: MlflowClient) -> No
     }
     items = [*(Param(*param) for param in params.items()), Description("**lstm**")]
     items += [*(Value(*value) for value in values.items()), Tag("protocol", "p")]
-    run = client.get_run(keep(uri, *items))
+    items.append(Value("test/brier", math.inf))
+    lstm = RunInfo("lstm", tags={"sweep_id": "s1"})
+    run = client.get_run(keep(uri, *items, run=lstm).run_id)
     assert run.info.status == "FINISHED"
     assert run.data.params == {"algo": "lstm", "data.path": "None"}
     # four digits, and names that MLflow takes
@@ -71,20 +64,20 @@ def test_params_metrics_and_tags_come_back(uri: str, client: MlflowClient) -> No
     expected["undefined_metrics"] = "discrimination/auc, test/brier"
     assert expected.items() <= run.data.tags.items()
     assert {"host", "pid", "mlflow.runColor", "mlflow.source.name"} <= run.data.tags.keys()
-    whole = client.get_run(keep(uri, *items, digits=None))
+    whole = client.get_run(keep(uri, *items, digits=None).run_id)
     assert whole.data.metrics["test/log_loss"] == values["test/log_loss"]
 
 
 @pytest.mark.slow
 def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: MlflowClient) -> None:
-    run_id = keep(
+    links = keep(
         uri,
         *(Param(f"algo.p{n}", n) for n in range(230)),
         Param("long", "x" * 9000),
         *(Value(f"test/m{n}", n) for n in range(1100)),
         *(Tag(f"tag{n}", "y" * 9000) for n in range(120)),
     )
-    run = client.get_run(run_id)
+    run = client.get_run(links.run_id)
     assert (len(run.data.params), len(run.data.metrics)) == (231, 1100)
     assert run.data.params["long"] == "x" * 5999 + "…"
     assert len(run.data.tags["tag119"]) == 8000
@@ -94,14 +87,14 @@ def test_text_that_databases_refuse_is_written_as_escape_sequences(
     uri: str, client: MlflowClient
 ) -> None:
     names = ["x\x00y", "x\ud800y", "x\r\n\x1b[31my", "x\u202ey", "x\u2028y", "=1+1", "<b>`|"]
-    run_id = keep(
+    links = keep(
         uri,
         *(Param(f"param {name}", name) for name in names),
         *(Value(f"value {name}", 1.0) for name in names),
         *(Tag(f"tag {name}", name) for name in names),
         DatasetInfo(name=names[0], digest="1", location=names[1], users=1, reviews=1),
     )
-    run = client.get_run(run_id)
+    run = client.get_run(links.run_id)
     assert len(run.data.params) == len(run.data.metrics) == len(names)
     texts = {*run.data.params.values(), *run.data.tags.values()}
     assert {"x\\x00y", "x\\ud800y", "x\n\\x1b[31my", "x\\u202ey", "=1+1", "<b>`|"} <= texts
@@ -118,7 +111,7 @@ def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_
         FigureFiles("roc", png, svg),
         ArtifactFile(config, "config"),
         TableRows("users", {"user": ["a", "b"], "auc": np.array([0.7, np.nan])}),
-    )
+    ).run_id
     assert {file.path for file in client.list_artifacts(run_id)} == {
         *("roc.svg", "config", "environment.json", "images", "tables")
     }
@@ -132,11 +125,9 @@ def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_
 
 
 def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: MlflowClient) -> None:
-    runs = []
-    tracker = MlflowTracker(uri=uri, experiment="colours")
-    for name in ("red", "blue", "red", "red"):
-        tracker.start(RunInfo(name))
-        runs.append(client.get_run(tracker.finish("finished").run_id))
+    names = ("red", "blue", "red", "red")
+    links = [keep(uri, run=RunInfo(name), experiment="colours") for name in names]
+    runs = [client.get_run(each.run_id) for each in links]
     colours = [run.data.tags["mlflow.runColor"] for run in runs]
     assert colours[0] == colours[2] == colours[3] != colours[1]
     assert [run.info.run_name for run in runs] == ["red", "blue", "red (2)", "red (3)"]
@@ -170,7 +161,7 @@ def test_a_data_set_that_runs_make_known_at_once_is_kept_by_each_unless_it_canno
     monkeypatch.setattr(mlflow_run, "time", SimpleNamespace(sleep=waits.append, time_ns=time_ns))
     dataset = DatasetInfo("josh", "0123abcd", "logs/josh.csv", 1, 5020)
     with pytest.raises(TrackingError, match=error) if times > 2 else nullcontext():
-        (logged,) = client.get_run(keep(uri, dataset)).inputs.dataset_inputs
+        (logged,) = client.get_run(keep(uri, dataset).run_id).inputs.dataset_inputs
         assert (logged.dataset.name, logged.dataset.digest) == ("josh", "0123abcd")
         assert json.loads(logged.dataset.source) == {"uri": "logs/josh.csv", "options": {}}
         assert json.loads(logged.dataset.profile) == {"num_rows": 5020, "num_users": 1}

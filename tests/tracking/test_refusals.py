@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 from mlflow import MlflowClient
 from mlflow.store.db import utils as mlflow_tables
-from mlflow_server import free_port
+from mlflow_store import RUN
+from postgresql_server import free_port
 
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.tracking.address import store_address
@@ -20,10 +21,10 @@ from srs_eval.tracking.json_lines import JsonLines
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
 
-RUN = RunInfo("run")
 TABLES_OF_ANOTHER_MLFLOW = {
     "older": "UPDATE alembic_version SET version_num = '451aebb31d03'",
     "newer": "UPDATE alembic_version SET version_num = 'fedcba987654'",
+    "half made": "UPDATE alembic_version SET version_num = '451aebb31d03'; DROP TABLE runs",
     "half upgraded": "DELETE FROM alembic_version; DROP TABLE webhooks",
 }
 
@@ -65,6 +66,8 @@ def test_options_and_uses_that_mean_nothing_are_refused(
         "lines, not started": lambda: JsonLines().log([]),
         "lines, no folder": lambda: JsonLines().start(RunInfo("x", folder=tmp_path / "file" / "x")),
     }
+    known = store_address("sqlite:///runs", folder=tmp_path).database
+    assert known == tmp_path / "runs"  # without an ending, but it is there
     text = "".join(f"{name}\n  {told(call)}\n\n" for name, call in cases.items())
     text = text.replace(str(tmp_path), "FOLDER").replace(uri, "STORE")
     golden_text("tracking_refusals", text.replace(f"-x {deleted}'", "-x ID'"))
@@ -81,7 +84,9 @@ def test_a_store_of_another_program_or_another_mlflow_is_not_touched(
         said += refused_untouched(name, database)
     with closing(sqlite3.connect(tmp_path / "anki.db")) as connection, connection:
         connection.execute("CREATE TABLE revlog (id INTEGER)")
-    said += refused_untouched("another program", tmp_path / "anki.db")
+    (tmp_path / "empty.db").touch()
+    for name in ("anki.db", "empty.db"):
+        said += refused_untouched(name, tmp_path / name)
     newest = mlflow_tables._get_latest_schema_revision()
     golden_text("tracking_stores", said.replace(str(tmp_path), "FOLDER").replace(newest, "NEWEST"))
 
@@ -95,11 +100,6 @@ def refused_untouched(name: str, database: Path) -> str:
         *(database.name, f"{database.name}.lock")
     }
     return f"{name}\n  {said}\n\n"
-
-
-def test_a_file_without_an_ending_that_is_there_may_be_a_store(tmp_path: Path) -> None:
-    (tmp_path / "runs").write_bytes(b"")
-    assert store_address("sqlite:///runs", folder=tmp_path).database == tmp_path / "runs"
 
 
 def test_a_database_or_server_that_is_not_there_is_told_at_once(

@@ -1,7 +1,8 @@
-"""Runs in what several machines share: a tracking server, which may go away, and PostgreSQL."""
+"""Runs in what several machines share: PostgreSQL, and a server, with its pages in a browser."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 from commands import SMALL, summary_of
 from mlflow import MlflowClient
-from mlflow_server import serving
+from mlflow_store import keep
 from postgresql_server import postgresql_server
+from programs import loaded
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.items import ArtifactFile, Value
@@ -20,49 +22,58 @@ from srs_eval.tracking.quiet import quiet_mlflow
 from srs_eval.tracking.tracker import RunInfo
 
 pytestmark = pytest.mark.nightly
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
 
 def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
-    uri: str, tmp_path: Path
+    uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = tmp_path / "note.txt"
-    note.write_text("kept\n")
-    with serving(uri, tmp_path) as (process, address):
-        tracker = MlflowTracker(uri=address, experiment="served")
-        tracker.start(RunInfo("kept"))
-        tracker.log([Value("test/log_loss", 0.5), ArtifactFile(note)])
-        links = tracker.finish("finished")
+    (tmp_path / "note.txt").write_text("kept\n")
+    monkeypatch.chdir(tmp_path)  # where the server keeps files
+    with loaded("docs/make_screenshots.py").mlflow_ui(uri) as address:
+        note = ArtifactFile(tmp_path / "note.txt")
+        links = keep(address, Value("test/log_loss", 0.5), note, experiment="served")
         assert links.ui_command is None
         assert str(links.view_url).startswith(f"{address}/#/experiments/")
         client = MlflowClient(tracking_uri=address)
         assert client.get_run(links.run_id).data.metrics == {"test/log_loss": 0.5}
         kept = [file.path for file in client.list_artifacts(links.run_id)]
         assert kept == ["environment.json", "note.txt"]
-
+        tracker = MlflowTracker(uri=address, experiment="served")
         tracker.start(RunInfo("lost"))
-        process.terminate()
-        process.wait(timeout=30)
-        before = time.monotonic()
-        with pytest.raises(TrackingError):
-            tracker.log([Value("test/log_loss", 0.5)])
-        assert tracker.finish("failed").run_id
-        assert time.monotonic() - before < 40
+    before = time.monotonic()
+    with pytest.raises(TrackingError):
+        tracker.log([Value("test/log_loss", 0.5)])
+    assert tracker.finish("failed").run_id
+    assert time.monotonic() - before < 40
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+def test_the_view_shows_every_run_with_its_columns_and_sections(uri: str) -> None:
+    screenshots = loaded("docs/make_screenshots.py")
+    losses = {"avg on josh": 0.51, "fsrs6 on josh": 0.44, "lstm on josh": 0.43}
+    for name, loss in losses.items():
+        values = {"test/log_loss": loss, "calib/smece": 0.02, "extra/number": 1.0}
+        items = [Value(*value) for value in values.items()]
+        links = keep(uri, *items, run=RunInfo(name), experiment="browser")
+    page = str(links.view_url).partition("/#/")[2]
+    with screenshots.mlflow_ui(uri) as address, screenshots.Browser() as browser:
+        browser.open(f"{address}/#/{page}", *losses, "test\n(1)", "calib\n(1)", "extra\n(1)")
+        shown = browser.evaluate("document.body.innerText")
+        assert shown.index("lstm on josh") < shown.index("fsrs6 on josh")
+        assert shown.index("test\n(1)") < shown.index("calib\n(1)") < shown.index("extra\n(1)")
+        table = page.replace("compareRunsMode=CHART", "compareRunsMode=TABLE")
+        browser.open(f"{address}/#/{table}", *losses, "test/log_loss", "calib/smece", "0.43")
 
 
 def test_processes_log_to_postgresql_at_once_and_every_run_is_whole(tmp_path: Path) -> None:
     with postgresql_server() as uri:
         words = [sys.executable, "-m", "srs_eval", "algo=hlr", "panel=quick", *SMALL]
         words += [f"tracking.uri={uri}", f"tracking.artifacts={tmp_path / 'files'}"]
-        jobs = [
-            subprocess.Popen(
-                [*words, f"seed={seed}", f"hydra.run.dir={seed}", f"name=run {seed}"],
-                cwd=tmp_path,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for seed in range(2)
-        ]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        own = [[f"seed={n}", f"hydra.run.dir={n}", f"name=run {n}"] for n in range(2)]
+        jobs = [subprocess.Popen([*words, *more], cwd=tmp_path, **pipes) for more in own]  # type: ignore[call-overload]
         told = [job.communicate(timeout=300)[0] for job in jobs]
         assert [job.returncode for job in jobs] == [0, 0], "\n".join(told)
         with quiet_mlflow():

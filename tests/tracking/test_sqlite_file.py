@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
 from mlflow.store.db import utils as mlflow_tables
-from sqlalchemy import Engine, event
+from mlflow_store import RUN, keep
+from sqlalchemy import Engine
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking import locked as waits
 from srs_eval.tracking import sqlite_file
 from srs_eval.tracking.items import Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.quiet import quiet_mlflow
-from srs_eval.tracking.tracker import RunInfo
-
-create_slowly = mlflow_tables._initialize_tables
 
 
 def run_once(database: Path, **options: float) -> str:
-    tracker = MlflowTracker(uri=f"sqlite:///{database}", **options)  # type: ignore[arg-type]
-    tracker.start(RunInfo("run"))
-    tracker.log([Value("test/log_loss", 0.5)])
-    return tracker.finish("finished").run_id
+    return keep(f"sqlite:///{database}", Value("test/log_loss", 0.5), **options).run_id
 
 
 def assert_one_run(database: Path) -> None:
@@ -39,6 +32,8 @@ def assert_one_run(database: Path) -> None:
     run = MlflowClient(tracking_uri=f"sqlite:///{database}").get_run(run_id)
     assert (run.info.status, run.data.metrics) == ("FINISHED", {"test/log_loss": 0.5})
     assert files_of(database) <= {"mlflow.db", "mlflow.db-wal", "mlflow.db-shm", "mlflow.db.lock"}
+    with closing(sqlite3.connect(database)) as connection:  # in which the UI reads beside runs
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def files_of(database: Path) -> set[str]:
@@ -64,51 +59,17 @@ def _quick(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         copied(store, Path(str(engine.url.database)))
 
     monkeypatch.setattr(mlflow_tables, "_initialize_tables", create)
-    monkeypatch.setattr(sqlite_file, "SECONDS_WITHOUT_CHANGE", 0.1)
     monkeypatch.setattr(waits, "_SECONDS_IN_SQLITE", 0.05)
     monkeypatch.setattr(waits, "_SECONDS_BEFORE_NOTICE", 0.1)
 
 
-@pytest.mark.parametrize("statements", [0, 5, 150])
-def test_a_store_whose_creation_was_left_unfinished_is_created_again(
-    database: Path, statements: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    left = list(range(statements))
-    database.parent.mkdir()
-    database.touch()
-    engine = mlflow_tables.create_sqlalchemy_engine(f"sqlite:///{database}")
-    event.listen(engine, "connect", sqlite_file._write_quickly)
-    event.listen(engine, "after_cursor_execute", lambda *_: left.pop())
-    with quiet_mlflow(), suppress(IndexError):
-        create_slowly(engine)
-    engine.dispose()
-    partial = database.with_name("mlflow.db.partial")  # as a kill has left it
-    partial.mkdir()
-    (partial / "mlflow.db").write_text("half")
-    run_once(database)
-    aside = database.with_name("mlflow.db.unfinished")
-    assert aside.is_file()
-    assert aside.name in capsys.readouterr().err
-    aside.unlink()
-    assert_one_run(database)
-
-
-def test_a_file_that_somebody_goes_on_creating_is_waited_for(
-    database: Path, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite_file, "SECONDS_WITHOUT_CHANGE", 60)
-    database.parent.mkdir()
-    database.touch()
-    late = threading.Timer(0.3, shutil.copyfile, (copied(store, tmp_path / "whole.db"), database))
-    late.start()
-    assert_one_run(database)
-    late.join()
-
-
-def test_what_another_program_creates_meanwhile_is_not_replaced(
+def test_what_a_killed_run_has_left_or_another_program_creates_meanwhile_is_no_obstacle(
     database: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = mlflow_tables._initialize_tables
+    partial = database.with_name("mlflow.db.partial")
+    partial.mkdir(parents=True)
+    (partial / "mlflow.db").write_text("half")
 
     def race(engine: Engine) -> None:
         create(engine)
@@ -116,9 +77,11 @@ def test_what_another_program_creates_meanwhile_is_not_replaced(
             theirs.execute("CREATE TABLE theirs (name)")
 
     monkeypatch.setattr(mlflow_tables, "_initialize_tables", race)
-    run_once(database)
+    assert_one_run(database)
     with closing(sqlite3.connect(database)) as found:
         assert found.execute("SELECT * FROM theirs").fetchall() == []
+    partial.mkdir()
+    assert_one_run(database)
 
 
 @pytest.mark.parametrize("has_links", [True, False])
@@ -175,7 +138,7 @@ def test_a_locked_database_is_waited_for_and_told_in_two_lines_if_it_stays_locke
 ) -> None:
     used = copied(store, tmp_path / "mlflow.db")
     patient = MlflowTracker(uri=f"sqlite:///{used}", timeout=60)
-    patient.start(RunInfo("run"))
+    patient.start(RUN)
     with locked(used) as other:
         free = threading.Timer(0.5, other.execute, ("ROLLBACK",))
         free.start()
@@ -185,7 +148,7 @@ def test_a_locked_database_is_waited_for_and_told_in_two_lines_if_it_stays_locke
     patient.finish("finished")
     capfd.readouterr()
     tracker = MlflowTracker(uri=f"sqlite:///{used}", timeout=0.3)
-    tracker.start(RunInfo("run"))
+    tracker.start(RUN)
     with locked(used):
         with pytest.raises(TrackingError, match=r"locked by another process for 0\.3 s") as told:
             tracker.log([Value("test/log_loss", 0.5)])

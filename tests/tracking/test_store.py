@@ -1,20 +1,24 @@
-"""Opening stores: at once from several processes, in the right place, under `mlflow run`."""
+"""Stores: their addresses, how they are opened, their view, and under `mlflow run`."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
+from mlflow_store import keep
 
+from srs_eval.tracking.address import StoreAddress, store_address, ui_command
 from srs_eval.tracking.items import Param, Value
-from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
+from srs_eval.tracking.view import VIEW_TAG, encode_view, view_state
 
 ONE_RUN = """
 from srs_eval.tracking.items import Value
@@ -43,20 +47,14 @@ def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> No
     assert not (tmp_path / "mlruns").exists()
 
 
-def test_a_sqlite_store_lets_the_ui_read_while_runs_write(store: Path) -> None:
-    with closing(sqlite3.connect(store)) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
 def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(
     uri: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     monkeypatch.chdir(tmp_path)
     before = dict(os.environ)
-    tracker = MlflowTracker(artifacts=str(tmp_path / "files"))
-    tracker.start(RunInfo("run", experiment="of/an other"))
-    run_id = tracker.finish("finished").run_id
+    other = RunInfo("run", experiment="of/an other")
+    run_id = keep(None, run=other, artifacts=str(tmp_path / "files")).run_id
     kept = MlflowClient(tracking_uri=uri).get_experiment_by_name("of/an other")
     assert kept.artifact_location == (tmp_path / "files" / "of_an_other").as_uri()
     assert dict(os.environ) == before
@@ -72,14 +70,77 @@ def test_a_run_of_mlflow_run_is_joined_once_and_its_params_are_respected(
     client.log_param(opened.info.run_id, "algo", "lstm")
     client.log_param(opened.info.run_id, "data", "josh")
     monkeypatch.setenv("MLFLOW_RUN_ID", opened.info.run_id)
-    tracker = MlflowTracker(uri=uri, experiment="another")
-    tracker.start(RunInfo("lstm", tags={"sweep_id": "s"}))
-    tracker.log([Param("algo", "lstm"), Param("data", "py_fsrs"), Value("test/log_loss", 0.5)])
-    assert tracker.finish("finished").run_id == opened.info.run_id
+    items = [Param("algo", "lstm"), Param("data", "py_fsrs"), Value("test/log_loss", 0.5)]
+    lstm = RunInfo("lstm", tags={"sweep_id": "s"})
+    assert keep(uri, *items, run=lstm, experiment="another").run_id == opened.info.run_id
     run = client.get_run(opened.info.run_id)
     assert run.data.params == {"algo": "lstm", "data": "josh", "srs_eval.data": "py_fsrs"}
     assert (run.info.run_name, run.info.status) == ("lstm", "FINISHED")
     assert run.data.tags["sweep_id"] == "s"
     assert client.get_experiment_by_name("another") is None
-    tracker.start(RunInfo("second", experiment="project"))
-    assert tracker.finish("finished").run_id != opened.info.run_id
+    second = keep(uri, run=RunInfo("second", experiment="project"))
+    assert second.run_id != opened.info.run_id
+
+
+def test_the_written_view_decodes(uri: str, golden_text: Callable[[str, str], None]) -> None:
+    experiment = MlflowClient(tracking_uri=uri).get_experiment_by_name("srs_eval")
+    tag = experiment.tags[VIEW_TAG]
+    assert len(tag) < 20_000
+    packed = json.loads(tag)["state"].removeprefix("deflate;")
+    state = json.loads(zlib.decompress(base64.b64decode(packed)))
+    assert state == view_state()
+    golden_text("view", json.dumps(state, indent=1) + "\n")
+    sections = {section["uuid"] for section in state["compareRunSections"]}
+    assert {chart["metricSectionId"] for chart in state["compareRunCharts"]} <= sections
+    note = experiment.tags["mlflow.note.content"]
+    assert f"#/experiments/{experiment.experiment_id}/runs" in note
+
+
+def test_a_view_and_a_note_that_a_person_changed_stay(uri: str) -> None:
+    client = MlflowClient(tracking_uri=uri)
+    experiment_id = client.create_experiment("changed")
+    kept = {VIEW_TAG: encode_view({"searchFilter": "mine"}, 0), "mlflow.note.content": "mine"}
+    for name, text in kept.items():
+        client.set_experiment_tag(experiment_id, name, text)
+    keep(uri, experiment="changed")
+    assert kept.items() <= client.get_experiment(experiment_id).tags.items()
+
+
+def test_there_is_no_link_without_a_view(uri: str) -> None:
+    links = keep(uri, view=False, experiment="plain")
+    assert (links.view_url, f"/runs/{links.run_id}" in str(links.run_url)) == (None, True)
+
+
+def test_the_option_overrides_the_environment_which_overrides_the_working_directory(
+    tmp_path: Path,
+) -> None:
+    environment = {"MLFLOW_TRACKING_URI": "http://tracking:5000"}
+    for option, variables, below in (
+        (None, {}, "mlflow.db"),
+        ("sqlite:///x/y.db", environment, "x/y.db"),
+    ):
+        database = tmp_path / below
+        files = (database.parent / "mlartifacts").as_uri()
+        address = store_address(option, folder=tmp_path, environment=variables)
+        assert address == StoreAddress(f"sqlite:///{database}", files, database)
+    address = store_address(None, folder=tmp_path, environment=environment)
+    assert address == StoreAddress("http://tracking:5000")
+    address = store_address("postgresql:///runs", folder=tmp_path, environment={})
+    assert address == StoreAddress("postgresql:///runs")
+    assert store_address(None, "files", folder=tmp_path).artifacts == (tmp_path / "files").as_uri()
+    assert store_address(None, "s3://bucket/runs").artifacts == "s3://bucket/runs"
+
+
+def test_the_ui_command_starts_few_processes_and_quotes_the_path(tmp_path: Path) -> None:
+    command = ui_command(store_address("sqlite:///my runs.db", folder=tmp_path, environment={}))
+    first, _, last = str(command).partition(" ui --workers 1 ")
+    assert first.startswith("MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false ")
+    assert last == f"--backend-store-uri 'sqlite:///{tmp_path}/my runs.db' --port 5000"
+
+
+def test_a_server_shows_its_own_pages_and_no_password_is_shown() -> None:
+    address = store_address("https://me:secret@tracking/mlflow/", environment={})
+    assert (ui_command(address), address.pages) == (None, "https://tracking/mlflow")
+    address = store_address("postgresql://me:secret@host/runs", environment={})
+    assert address.shown == "postgresql://me:***@host/runs"
+    assert "secret" not in str(ui_command(address))

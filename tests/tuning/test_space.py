@@ -12,7 +12,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.options import read_options
 from srs_eval.tuning.space import SweepError, read_space
 
 
@@ -50,7 +50,9 @@ def test_words_that_are_no_space_are_refused_all_at_once(
     with pytest.raises(SweepError) as nothing:
         read_space(["algo=hlr"])
     with pytest.raises(SweepError) as options:
-        SearchOptions(n_trials=0, direction="up", pruner="some", seed=-1)  # type: ignore[arg-type]
+        read_options(
+            {"n_trials": 0, "direction": "up", "pruner": "some", "seed": -1, "workers": True}
+        )
     golden_text("no_spaces", f"{refused.value}\n\n{nothing.value}\n\n{options.value}\n")
 
 

@@ -19,7 +19,7 @@ from filelock import FileLock
 from omegaconf import OmegaConf
 
 from srs_eval.errors import Pruned
-from srs_eval.tuning.identity import sweep_id
+from srs_eval.tracking.tracker import sweep_id
 from srs_eval.tuning.progress import RunningTrial, reporting_to
 
 SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")

@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from srs_eval.algorithms.neural.curves import PowerCurveNetwork
 from srs_eval.algorithms.neural.network import Network, Sizes
-from srs_eval.algorithms.neural.power_curve import PowerCurveNetwork
 from srs_eval.algorithms.neural.pretraining import PooledPretraining
 from srs_eval.algorithms.neural.training import Recipe
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.curve_mixture import CurveHeads, CurveMixtureNetwork
+from srs_eval.algorithms.neural.curves import CurveHeads, CurveMixtureNetwork
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
 from srs_eval.algorithms.neural.pretraining import ReptilePretraining
 from srs_eval.algorithms.neural.training import Ramps, Recipe

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import expit
 
 from srs_eval.algorithms.combined.ensemble import Ensemble
-from srs_eval.algorithms.combined.stages import Stages, fitted_in_stages
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
@@ -23,7 +22,7 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero
 from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
-from srs_eval.algorithms.sessions.walk import Prior, walk
+from srs_eval.algorithms.sessions.walk import Prior, Stages, fitted_in_stages, walk
 from srs_eval.engine.probability import uncertain
 from srs_eval.nouns import (
     Algorithm,

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit, logit
 
-from srs_eval.algorithms.combined.stages import Stages, fitted_in_stages
 from srs_eval.algorithms.combined.wrapping import (
     Wrapper,
     as_part,
@@ -19,7 +18,14 @@ from srs_eval.algorithms.combined.wrapping import (
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.algorithms.sessions.features import LEVEL, SETS, Feature
-from srs_eval.algorithms.sessions.walk import Prior, Walk, contributions, walk
+from srs_eval.algorithms.sessions.walk import (
+    Prior,
+    Stages,
+    Walk,
+    contributions,
+    fitted_in_stages,
+    walk,
+)
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, Vector, When

@@ -13,7 +13,7 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import Run, load_run, with_own_names
 from srs_eval.text.console import counted
 
-RANKED_BY = "log_loss"
+_RANKED_BY = "log_loss"
 
 
 def sweep_verdicts(folders: Sequence[Path]) -> list[Verdict]:
@@ -58,5 +58,5 @@ def _compared(group: Sequence[Run]) -> Verdict:
     ]
     if len(users) < most and all(run.coverage is None for run in ranked):
         notes.insert(0, f"{counted(len(users), 'user')} of {most:,}: those that every run scored")
-    metric = RANKED_BY if RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
+    metric = _RANKED_BY if _RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
     return compare(ranked, metric=metric, users=users, notes=[*notes, *verdicts_of(group)])

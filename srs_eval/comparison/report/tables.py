@@ -37,7 +37,7 @@ def tables(verdict: Verdict) -> Iterator[Table]:
     for each in verdict.leaderboards:
         yield leaderboard(verdict, each)
         if several and users and each is board:
-            yield from majorities(verdict)
+            yield from _majorities(verdict)
     if verdict.beside or verdict.at_retention:
         yield beside(verdict)
     if several:
@@ -51,7 +51,7 @@ def tables(verdict: Verdict) -> Iterator[Table]:
             yield ranks(verdict)
         if verdict.strata is not None:
             for fact, strata in verdict.strata.facts:
-                yield strata_table(verdict, verdict.strata, fact, strata)
+                yield _strata_table(verdict, verdict.strata, fact, strata)
         if users:
             yield extremes(verdict)
     yield sources(verdict)
@@ -104,7 +104,7 @@ def _tested(answer: Answer, bounds: str) -> dict[str, str]:
     return {"interval": bounds, "level": level_text(answer), "p": p_text(answer.p_value)}
 
 
-def majorities(verdict: Verdict) -> Iterator[Table]:
+def _majorities(verdict: Verdict) -> Iterator[Table]:
     """Tabulate for how many users each run is better than its leader."""
     board = verdict.leaderboard
     for leader, group in board.groups.items():
@@ -246,7 +246,7 @@ def ranks(verdict: Verdict) -> Table:
     )
 
 
-def strata_table(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[Stratum]) -> Table:
+def _strata_table(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[Stratum]) -> Table:
     """Tabulate differences to the baseline by strata of one fact."""
     models = [n for n in verdict.order if n in found.runs and n != verdict.baseline]
     places = {model: found.runs.index(model) for model in models}

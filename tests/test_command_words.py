@@ -1,9 +1,11 @@
-"""Command lines other than `python -m srs_eval`: their help, parsing, refusals and exit status."""
+"""Words of commands: help, parsing, mistakes with a suggestion, and exit status."""
 
 from __future__ import annotations
 
+import random
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -12,10 +14,15 @@ from typing import Annotated
 
 import pytest
 from annotated_types import Gt
+from cases import rest_nightly
+from command_lines import attempt, command_line, prepare
 
 from srs_eval.commands.cli import Argument, Command, Key, Local, Options, parse
 from srs_eval.compute import stopping
+from srs_eval.config import suggestions
+from srs_eval.config.settings import mistakes
 from srs_eval.errors import ConfigError, FitError
+from srs_eval.tuning.options import SearchOptions
 
 MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
 MODULES |= {
@@ -24,7 +31,7 @@ MODULES |= {
 }
 
 
-def command_of(name: str) -> Command:
+def command_of(name):
     command: Command = import_module(f"srs_eval.{MODULES[name]}").command
     return command
 
@@ -52,9 +59,7 @@ class Example(Options):
     overrides: tuple[str, ...] = ()
 
 
-def test_arguments_become_values_of_the_types_that_are_declared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arguments_become_values_of_the_types_that_are_declared(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["run=~/c", "share=2", "a", "is_small=true", "names=x, y,", "data.b=1", "data.c.d=x=y"]
     words += ["~no_such_user/b", "tracking.uri=u", "out=~/o", "share=0.5", "algo=avg", "algo.p=1"]
@@ -92,10 +97,8 @@ def test_arguments_become_values_of_the_types_that_are_declared(
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_what_goes_wrong_is_told_and_ends_with_a_status_of_its_own(
-    error: BaseException, status: int, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def run(_: Options) -> int:
+def test_what_goes_wrong_is_told_and_ends_with_a_status_of_its_own(error, status, told, capsys):
+    def run(_):
         raise error
 
     assert Command("it", "", Options, run)([]) == status
@@ -105,9 +108,7 @@ def test_what_goes_wrong_is_told_and_ends_with_a_status_of_its_own(
 
 @pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize("name", ["__main__", *MODULES])
-def test_every_command_is_started_by_its_name(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_is_started_by_its_name(name, monkeypatch, capsys):
     ended: list[int] = []
     monkeypatch.setattr(stopping, "run", lambda command: ended.append(command()))
     monkeypatch.setattr(sys, "argv", [name, "--version"])
@@ -115,9 +116,7 @@ def test_every_command_is_started_by_its_name(
     assert (ended, capsys.readouterr().out[:9]) == ([0], "srs_eval ")
 
 
-def test_every_command_explains_itself(
-    capsys: pytest.CaptureFixture[str], golden_text: Callable[[str, str], None]
-) -> None:
+def test_every_command_explains_itself(capsys, golden_text):
     for name in MODULES:
         assert command_of(name)(["wrong=word", "--help"]) == 0
     pages = capsys.readouterr().out
@@ -128,14 +127,11 @@ def test_every_command_explains_itself(
 
 
 def test_all_that_is_wrong_with_a_command_line_is_told_at_once(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    transcript: Callable[[str, Callable[..., str]], None],
-) -> None:
+    tmp_path, monkeypatch, capsys, transcript
+):
     monkeypatch.chdir(tmp_path)
 
-    def told_by(name: str, *words: str) -> str:
+    def told_by(name, *words):
         assert command_of(name)(words) == 2, (name, words)
         assert list(tmp_path.iterdir()) == []
         return capsys.readouterr().err
@@ -145,3 +141,89 @@ def test_all_that_is_wrong_with_a_command_line_is_told_at_once(
     assert {name: len(told_by(name, "").splitlines()) > 1 for name in MODULES} == dict.fromkeys(
         MODULES, True
     )
+
+
+OWN = {
+    "eighty": "_target_: srs_eval.algorithms.baselines.Constant\np: 0.8\n",
+    "empty": "",
+    "untargeted": "epochs: 3\n",
+    "nowhere": "_target_: nowhere.There\n",
+    "misnamed": "_target_: srs_eval.algorithms.schedulers.sm2.Sm3\n",
+}
+CHANCE = "# @package _global_\nhydra:\n  sweeper:\n    params:\n      algo.p: 0.8,0.9\n"
+
+
+@pytest.fixture
+def shell(here):
+    """A folder with options of a user: right ones, wrong ones, and some that are bombs."""
+    prepare(here.folder)
+    files = {f"mine/algo/{name}.yaml": text for name, text in OWN.items()}
+    files |= {"mine/sweep/chance.yaml": CHANCE, "broken/algo/broken.yaml": "a: [\n"}
+    for name, text in files.items():
+        (here.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (here.folder / name).write_text(text, encoding="utf-8")
+    return here
+
+
+@pytest.mark.parametrize(
+    "name", ["mistakes", pytest.param("mistakes_when_composed", marks=pytest.mark.slow)]
+)
+def test_mistakes_are_told_as_the_transcript_says_before_anything_runs(shell, transcript, name):
+    def told_by(*words):
+        done = shell("hydra.run.dir=out", "hydra.sweep.dir=out", *words)
+        assert (done.status, "Traceback" in done.err) == (2, False), words
+        assert {path.name for path in shell.folder.iterdir()} <= {*before, "out"}, words
+        return done.err
+
+    before = {path.name for path in shell.folder.iterdir()}
+    transcript(name, told_by)
+    assert not list(shell.folder.rglob("summary.json"))
+
+
+def test_options_of_a_user_are_listed_beside_those_that_cannot_be_read(shell):
+    done = shell("algo=?", "--config-dir=mine")
+    assert done.status == 0
+    assert re.search(r"^eighty +p=0.8$", done.out, re.M)
+    assert "latin" in shell("algo=?", "--config-dir=options").out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sweep=optuna_lstm algo=lstm",
+        "sweep=optuna_fsrs",
+        "sweep=lstm_size algo=lstm",
+        "sweep=optuna_trees algo=boosted_trees_monotone",
+        "sweep=optuna_lstm experiment=quick_start",
+        "sweep=optuna_lstm hydra.sweeper.params={algo.p:choice(1,2)}",
+        "sweep=null experiment=null",
+        "algo=gru algo.epochs=9",
+        "algo=avg,sm2,lstm",
+        "algo=glob(*)",
+        "algo=lstm algo.hidden=range(4,9)",
+        "data=revlogs_10k data.path=/a/b data.users=[8,36]",
+        "data=csv data.path=log.csv data.columns.card=note",
+        "panel=full ~panel.metrics.ece panel.metrics.ece_15.bins=20",
+        "experiment=quick_start algo.hidden=3",
+        "hydra.run.dir=here +tags.a=b notes='a_b'",
+    ],
+)
+def test_what_is_right_is_not_complained_about(line):
+    assert mistakes(line.split()) == []
+
+
+def test_what_a_search_is_known_to_have_is_what_it_has():
+    assert set(suggestions._OF_A_SEARCH) == set(SearchOptions.__dataclass_fields__) - {
+        "seed",  # there is one for runs too
+        "may_change",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", rest_nightly(range(25), 5))
+def test_a_random_command_line_ends_well(shell, seed):
+    """With a clear error or a run, soon, and with nothing left elsewhere."""
+    ended = attempt(command_line(random.Random(seed)))
+    assert ended.kind in ("accepted", "clear error"), (ended.words, ended.text)
+    assert not (shell.folder / "PWNED").exists()
+    assert not any(path.name.endswith(":") for path in shell.folder.iterdir())

@@ -1,13 +1,11 @@
-"""Every block of docs/plugins.md is what a reader would have: files are written, commands run."""
+"""Pages with code, and the notebook: what they show is what a reader would have."""
 
-from __future__ import annotations
-
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
 SMALL = ["tracking=none", "figures=false", "data.size_scale=0.02", "data.users=2"]
 
 
-def blocks() -> list[tuple[str, str, str]]:
+def blocks():
     """Language, file name (or "") and text of each block."""
     # text before a block, its language and its content, in turn
     parts = BLOCK.split(PAGE.read_text(encoding="utf-8"))
@@ -30,18 +28,17 @@ def blocks() -> list[tuple[str, str, str]]:
 
 
 COMMANDS = [text.strip() for language, _, text in blocks() if language == "sh"]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path):
     """Write the files of the page, and run Python beside them."""
     for language, name, text in blocks():
         if name and language in ("python", "yaml"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
 
-    def started(*words: str) -> subprocess.CompletedProcess[str]:
+    def started(*words):
         env = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error"}
         python = [sys.executable, *words]
         done = subprocess.run(
@@ -53,7 +50,7 @@ def run(tmp_path: Path) -> Run:
     return started
 
 
-def test_the_page_has_the_files_and_commands_it_speaks_of() -> None:
+def test_the_page_has_the_files_and_commands_it_speaks_of():
     names = [name for _, name, _ in blocks() if name]
     expected = "boxes.py conf/algo/boxes.yaml doubling.py conf/algo/doubling.yaml weekend.py"
     assert names == [*expected.split(), "sharpness.py", "diary.py", "conf/data/diary.yaml"]
@@ -62,7 +59,7 @@ def test_the_page_has_the_files_and_commands_it_speaks_of() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_of_the_page_runs(run: Run, command: str) -> None:
+def test_each_command_of_the_page_runs(run, command):
     words = shlex.split(command.removeprefix("python ").replace("\\\n", " "))
     done = run(*words, *(SMALL if "data=" not in command else SMALL[:2]))
     assert {"boxes" in text for text in (command, done.stdout)} != {True, False}
@@ -98,5 +95,45 @@ assert len(fitted.learned.standard_errors) == 6
     "text",
     [LEARNS, *(text for language, name, text in blocks() if language == "python" and not name)],
 )
-def test_each_python_block_of_the_page_runs_and_its_model_learns(run: Run, text: str) -> None:
+def test_each_python_block_of_the_page_runs_and_its_model_learns(run, text):
     run("-c", text)
+
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOK = ROOT / "examples" / "notebook" / "evaluate.ipynb"
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+def text_of(cell):
+    outputs = cell.get("outputs", [])
+    texts = (each.get("text", each.get("data", {}).get("text/plain", "")) for each in outputs)
+    return " ".join("".join(text) for text in texts)
+
+
+def test_the_notebook_has_the_code_of_the_page_and_its_links_lead_somewhere():
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    texts = {"code": [], "markdown": []}
+    for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"]:
+        texts[cell["cell_type"]].append("".join(cell["source"]))
+    assert texts["code"] == [
+        block.strip() for block in re.findall(r"```python\n(.*?)```", page, re.S)
+    ]
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", "\n".join(texts["markdown"]))
+    assert [link for link in links if not (NOTEBOOK.parent / link).exists()] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")
+def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
+    nbformat, nbclient, _ = (
+        pytest.importorskip(name, reason="needs the extra test")
+        for name in ("nbformat", "nbclient", "ipykernel")
+    )
+    kept, ran = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(ran, timeout=300, resources=resources).execute()
+    for cells in zip(kept.cells, ran.cells, strict=True):
+        before, after = map(text_of, cells)
+        assert NUMBER.sub("", before) == NUMBER.sub("", after), "run docs/make_notebook.py"
+        numbers = [list(map(float, NUMBER.findall(text))) for text in (before, after)]
+        assert numbers[1] == pytest.approx(numbers[0], abs=0.002)

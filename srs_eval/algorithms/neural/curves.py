@@ -1,4 +1,4 @@
-"""Forgetting curves that are mixtures of power functions, as the two largest networks give."""
+"""Forgetting curves of networks: that of FSRS-4.5, and mixtures of power functions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ from torch import Tensor, nn
 
 from srs_eval.algorithms.neural.network import Network
 
+# Recall is 0.9 one stability after the review.
+_SCALE = 0.9**-2 - 1
+# Keeps times between a microsecond and 200 million years: only non-numbers are excluded.
 _LARGEST = 25.0
 _TINY = 1e-7
+
+
+class PowerCurveNetwork(Network):
+    """A network whose state is the logarithm of the stability."""
+
+    def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
+        """Minus the logarithm of (1 + 19/81 t/S)**-0.5."""
+        stability = torch.exp(states[..., 0].clamp(-_LARGEST, _LARGEST))
+        return 0.5 * torch.log1p(_SCALE * elapsed / stability)
 
 
 class CurveHeads(nn.Module):

@@ -1,4 +1,4 @@
-"""The repository of a leaderboard: the commands of its workflows, run as GitHub would run them."""
+"""Repositories of leaderboards: their workflows, run as GitHub runs them, and the arena."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from commands import QUIET, SMALL, run_here
 
 from srs_eval.commands import new
 from srs_eval.submit.command import command as submit
+from srs_eval.submit.reading import read_leaderboard
+from srs_eval.submit.record import read_record
 
+SEED = Path(__file__).parents[1] / "experiments" / "arena" / "seed.py"
+ALGORITHMS = ["avg", "constant", "fsrs6", "hlr", "sm2"]
 WORKFLOWS = Path(".github") / "workflows"
 
 
@@ -59,11 +63,8 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "-q", "-m", "x")
 
 
-def workflow(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(
-        new.files("board", new.LEADERBOARD)[str(WORKFLOWS / name)]
-    )
-    return content
+def workflow(name: str) -> Any:
+    return yaml.safe_load(new.files("board", new.LEADERBOARD)[str(WORKFLOWS / name)])
 
 
 def run_step(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
@@ -78,6 +79,12 @@ def run_step(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def passes(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    done = run_step(folder, name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 def test_the_workflows_ask_for_no_more_than_they_need() -> None:
@@ -120,8 +127,7 @@ FORBIDDEN: dict[str, dict[str, str | Path | None]] = {
 
 
 def put(folder: Path, files: Mapping[str, str | Path | None]) -> None:
-    for name, content in files.items():
-        file = folder / name
+    for file, content in ((folder / name, content) for name, content in files.items()):
         file.parent.mkdir(exist_ok=True)
         if content is None:
             file.unlink()
@@ -153,8 +159,7 @@ def test_a_registration_is_a_pull_request_of_its_own(repository: Path) -> None:
     )
     put(repository, {"leaderboard/prereg/mine.yaml": registered})
     for name in ("files", "check"):
-        done = run_step(repository, name)
-        assert done.returncode == 0, done.stdout + done.stderr
+        passes(repository, name)
     put(repository, {"leaderboard/prereg/mine.yaml": "{hypothesis: x}"})
     done = run_step(repository, "check")
     assert (done.returncode, "model: is missing" in done.stderr) == (1, True)
@@ -168,29 +173,17 @@ def test_submissions_of_others_are_checked_accepted_and_published(
     shutil.copytree(submission, mine)
     commit(repository)
     for name in ("files", "check"):
-        done = run_step(repository, name)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = passes(repository, name)
     assert "mine: no problems" in done.stdout
 
-    def accepted_on_a_branch_of_a_maintainer(author: str) -> None:
-        git(repository, "checkout", "-q", "-B", "maintainer", author)
-        assert submit(["accept", str(mine), "mark=reported"]) == 0
-        commit(repository)
-        done = run_step(repository, "check")
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert run_step(repository, "files").returncode == 1  # not run for maintainers
-        git(repository, "checkout", "-q", "main")
-        git(repository, "merge", "-q", "--no-ff", "-m", "x", "maintainer")
-        git(repository, "merge-base", "--is-ancestor", author, "main")  # closes it as merged
-
-    accepted_on_a_branch_of_a_maintainer("author")
-    git(repository, "checkout", "-q", "-b", "version")
-    about = mine / "submission.yaml"
-    about.write_text(about.read_text("utf-8").replace("The mean.", "The mean of all."), "utf-8")
+    git(repository, "checkout", "-q", "-B", "maintainer", "author")
+    assert submit(["accept", str(mine), "mark=reported"]) == 0
     commit(repository)
-    done = run_step(repository, "check")
-    assert (done.returncode, "was accepted on" in done.stderr) == (1, True)
-    accepted_on_a_branch_of_a_maintainer("version")
+    passes(repository, "check")
+    assert run_step(repository, "files").returncode == 1  # not run for maintainers
+    git(repository, "checkout", "-q", "main")
+    git(repository, "merge", "-q", "--no-ff", "-m", "x", "maintainer")
+    git(repository, "merge-base", "--is-ancestor", "author", "main")  # closes it as merged
     git(repository, "checkout", "-q", "-b", "copy")
     shutil.copytree(submission, repository / "leaderboard" / "copy")
     commit(repository)
@@ -202,3 +195,19 @@ def test_submissions_of_others_are_checked_accepted_and_published(
         if "run" in step and not step["run"].startswith("pip"):
             subprocess.run(["bash", "-ec", step["run"]], cwd=repository, check=True)
     assert (repository / "site" / "index.html").is_file()
+
+
+@pytest.mark.slow
+def test_five_algorithms_become_a_site(tmp_path: Path) -> None:
+    words = ["out=arena", f"algo={','.join(ALGORITHMS)}", "users=3", "max_reviews=400"]
+    seed = [sys.executable, str(SEED), *words]
+    subprocess.run(seed, cwd=tmp_path, check=True)
+    leaderboard = tmp_path / "arena" / "leaderboard"
+    (board,) = read_leaderboard(leaderboard)
+    assert [one.name for one in board.submissions] == ALGORITHMS
+    assert {one.mark for one in board.submissions} == {"reported"}
+    assert len(list((tmp_path / "arena" / "site").rglob("*.html"))) > 5
+    record = read_record(leaderboard)
+    again = subprocess.run(seed, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "fsrs6 was finished before" in again.stdout
+    assert read_record(leaderboard) == record

@@ -1,0 +1,341 @@
+"""What options may name and make Hydra do: checked before anything is called."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+from commands import run_here as command
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+
+from srs_eval.algorithms.combined.blend import Blend
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.config import settings
+from srs_eval.config.building import KINDS, build
+from srs_eval.config.hydra_section import Loader, composed
+from srs_eval.config.option_files import also_in
+from srs_eval.config.rebuild import rebuilt_source
+from srs_eval.config.settings import register_schema
+from srs_eval.config.targets import Builder
+from srs_eval.data.anki import AnkiCollection
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import Algorithm, Metric, Source
+
+FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
+BLEND = "srs_eval.algorithms.combined.blend.Blend"
+ENSEMBLE = "srs_eval.algorithms.combined.ensemble.Ensemble"
+# Things that run code or touch files when called, and were called once.
+GADGETS = {
+    "sympy.sympify": {"a": "open('PWNED', 'w')"},
+    "joblib.load": {"filename": "pickled"},
+    "builtins.open": {"file": "PWNED", "mode": "w"},
+    "builtins.exec": {"source": "open('PWNED', 'w')"},
+    "pathlib.Path.touch": {"self": "PWNED"},
+    "logging.FileHandler": {"filename": "PWNED"},
+    "os.system": {"command": "touch PWNED"},
+    "functools.partial": {"func": "print"},
+    "unittest.mock.MagicMock": {},
+    "srs_eval.experiment.job.Path": {},
+    "srs_eval.commands.run.main": {},
+    "srs_eval.tracking.nothing.NoTracker.start": {},
+}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A working directory to import from, with a folder `c` of untrusted options and a bomb."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "c" / "experiment").mkdir(parents=True)
+    (tmp_path / "pickled").write_bytes(b"cbuiltins\nopen\n(VPWNED\nVw\ntR.")
+    return tmp_path
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries that are imported
+@pytest.mark.parametrize("target", GADGETS)
+def test_nothing_is_called_that_is_not_of_the_kind_asked_for(place, target):
+    before, part = sorted(place.iterdir()), {"_target_": target, **GADGETS[target]}
+    panel = {"_target_": "srs_eval.metrics.panel.Panel", "metrics": {"x": part}}
+    inside = [
+        *({"_target_": BLEND, "base": base} for base in (part, [part], {"x": part})),
+        {"_target_": BLEND, "base": {"_target_": BLEND, "base": part}},
+        {"_target_": BLEND, "half_life": part},
+        {"_target_": FSRS6, "fit": [[{"deep": part}]]},
+        {"_target_": ENSEMBLE, "members": {"a": part}},
+    ]
+    of_groups = [*((kind, part) for kind in KINDS.values()), (KINDS["panel"], panel)]
+    for kind, options in [*of_groups, *((Algorithm, options) for options in inside)]:
+        with pytest.raises(ConfigError):
+            Builder().build(options, kind)
+    assert sorted(place.iterdir()) == before
+
+
+def test_parts_that_fit_are_built_also_under_the_names_of_earlier_releases():
+    base = {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6", "fit": "default"}
+    of_blend = {"_target_": "srs_eval.algorithms.blend.Blend", "base": base, "prior": 7.0}
+    blend = Builder().build(of_blend, Algorithm)
+    assert (type(blend), type(blend.base)) == (Blend, Fsrs6)
+    assert (blend.base.method, blend.prior) == ("default", 7.0)
+    members = {"a": base, "b": {"_target_": "srs_eval.algorithms.half_life.hlr.Hlr"}}
+    ensemble = Builder().build({"_target_": ENSEMBLE, "members": members}, Algorithm)
+    assert [type(member) for member in ensemble.members.values()] == [Fsrs6, Hlr]
+    assert Builder().find("srs_eval.data.anki.AnkiCollection", Source) is AnkiCollection
+
+
+BAD_MODULES = {
+    "ends": "raise SystemExit(3)",
+    "raises": "raise KeyError('x')",
+    "unfinished": "x = (",
+}
+PARTS = """
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+from srs_eval.nouns import Algorithm
+
+if TYPE_CHECKING:
+    from nowhere import Number
+
+class Kernel(Protocol):
+    def weigh(self, days): ...
+
+class Flat:
+    def weigh(self, days): ...
+
+class Base: ...
+class Derived(Base): ...
+
+@dataclass
+class Smooth(Algorithm):
+    kernel: "Kernel | None"
+    bases: list[Base] = ()
+    size: "Number" = 1
+    def fit(self, reviews, rows, rng): ...
+
+class Plain:
+    same_day, when = False, "previous_review"
+    def __init__(self, kernel, **others):
+        self.sees_truth, self.kernel, self.others = False, kernel, others
+    def fit(self, reviews, rows, rng): ...
+
+class Lacking:
+    same_day = True
+    def fit(self, reviews, rows, rng): ...
+
+class Breaks(Smooth):
+    def __init__(self):
+        raise LookupError("no such thing")
+"""
+
+
+@pytest.fixture
+def _parts(place, monkeypatch):
+    monkeypatch.delitem(sys.modules, "their_parts", raising=False)
+    for name, text in {**BAD_MODULES, "their_parts": PARTS}.items():
+        (place / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("_parts")
+def test_parts_of_plug_ins_are_checked_by_their_annotations():
+    options = {"_target_": "their_parts.Smooth", "kernel": FLAT, "bases": [DERIVED], "size": 2}
+    smooth = Builder().build(options, Algorithm)
+    assert smooth.size == 2
+    assert type(smooth.kernel).__name__ == "Flat"
+    assert type(smooth.bases[0]).__name__ == "Derived"
+    options = {"_target_": "their_parts.Plain", "kernel": [1], "a": {"b": 2}}
+    plain = Builder().build(options, Algorithm)
+    assert (plain.kernel, plain.others) == ([1], {"a": {"b": 2}})
+
+
+FLAT, DERIVED = ({"_target_": f"their_parts.{name}"} for name in ("Flat", "Derived"))
+PROCESSES = "srs_eval.compute.processes.Processes"
+TABLE, COLUMNS = "srs_eval.data.table.ReviewTable", "srs_eval.data.table_options.Columns"
+REFUSED: list[tuple[object, dict[str, object]]] = [
+    *((target, {}) for target in ("", "x", ".", "..x.Y", "x..Y", "a b.C", 3, None, ["a.B"])),
+    *((target, {}) for target in ("os.", ".os", "srs_eval.__main__.X", "os.system", "os.Nothing")),
+    *((f"{module}.X", {}) for module in BAD_MODULES),
+    *((FSRS6, {word: True}) for word in ("_partial_", "_args_", "_recursive_", "_convert_")),
+    (BLEND, {"base": {"_target_": FSRS6, "_partial_": True}}),
+    ("their_parts.Lacking", {}),
+    ("their_parts.Breaks", {}),
+    ("their_parts.Smooth", {"kernell": None}),
+    ("their_parts.Smooth", {"kernel": DERIVED}),
+    ("their_parts.Smooth", {"kernel": None, "bases": [FLAT]}),
+    ("their_parts.Plain", {"kernel": FLAT}),
+    *((PROCESSES, {"workers": workers}) for workers in (1.0, 1.5, True)),
+    *((COLUMNS, {"card": card}) for card in (["a"], 7)),
+    *((TABLE, {"path": path}) for path in ("", " ", "pickled/", 2026)),
+    ("srs_eval.protocol.validation.Validation", {"base": 2026}),
+    ("srs_eval.algorithms.baselines.Constant", {"p": "0.9"}),
+    (FSRS6, {"binary": 1}),
+]
+
+
+@pytest.mark.usefixtures("_parts")
+def test_what_is_refused_is_told(golden_text):
+    lines = []
+    for target, arguments in REFUSED:
+        plain = target in (PROCESSES, TABLE, COLUMNS) or "Validation" in str(target)
+        with pytest.raises(ConfigError) as refused:
+            Builder().build({"_target_": target, **arguments}, object if plain else Algorithm)
+        lines.append(f"{target!r} {arguments}\n  {refused.value}")
+    golden_text("refused_targets", "\n".join([*lines, ""]))
+
+
+def test_a_strangers_record_imports_nothing_that_was_not_installed_as_a_plug_in(place):
+    (place / "marking.py").write_text("open('PWNED', 'w').close()\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="marking is not imported"):
+        rebuilt_source({"_target_": "marking.X"})
+    for target in ("antigravity.fly", "this.s", "..x.Y", "srs_eval.__main__.main"):
+        with pytest.raises(ConfigError):
+            rebuilt_source({"_target_": target})
+    assert not (place / "PWNED").exists()
+    assert "marking" not in sys.modules
+    assert "antigravity" not in sys.modules
+
+
+def test_every_problem_of_every_group_is_told():
+    cfg = settings.composed([])
+    OmegaConf.set_struct(cfg, value=False)
+    cfg.algo = {"_target_": "sympy.sympify", "a": "1"}
+    cfg.panel.metrics = {"x": {"_target_": FSRS6}}
+    with pytest.raises(ConfigError) as raised:
+        build(cfg, dict.fromkeys(KINDS, "mine"))
+    algo, panel = raised.value.args
+    assert algo == "algo=mine: sympy.sympify is not a class"
+    assert panel.startswith(f"panel=mine: {FSRS6}")
+    assert f"{Metric.__module__}.Metric" in panel
+
+
+QUICK = ["algo=avg", "data.users=1", "data.size_scale=0.02", "tracking=none", "figures=false"]
+CALL = "{_target_: distutils.spawn.spawn, cmd: [touch, PWNED]}"
+PLUG_INS = ("hydra/launcher=submitit_slurm", "hydra/sweeper=srs_eval_optuna")
+LAUNCHER = "hydra_plugins.hydra_submitit_launcher"
+# Of a file that is named in the option of a group; what decides is what Hydra has composed.
+HANDLERS = """
+version: 1
+disable_existing_loggers: false
+formatters: {simple: {format: '[%(asctime)s][%(name)s][%(levelname)s] - %(message)s'}}
+handlers:
+  console: {class: logging.StreamHandler, formatter: simple, stream: 'ext://sys.stdout'}
+  file:
+    class: logging.FileHandler
+    formatter: simple
+    filename: FILE
+root: {level: INFO, handlers: [console, file]}
+"""
+OWN_FILE = "${hydra.runtime.output_dir}/${hydra.job.name}.log"
+
+
+@pytest.fixture
+def _log_files_are_closed():
+    """Close what Hydra logs to, as the end of a process does."""
+    kept = logging.root.handlers[:]
+    yield
+    for handler in [one for one in logging.root.handlers if one not in kept]:
+        logging.root.removeHandler(handler)
+        handler.close()
+
+
+def overlay(place, name, section):
+    text = f"# @package _global_\nhydra: {{{section}}}\n"
+    (place / "c" / "experiment" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def test_what_an_overlay_makes_hydra_do_is_refused(place, transcript):
+    pytest.importorskip(LAUNCHER, reason=f"{LAUNCHER} is needed")
+    register_schema()
+
+    def told(*words):
+        chosen = [word for word in PLUG_INS if words[0].rstrip(":") in word]
+        overlay(place, "x", " ".join(words))
+        both = pytest.raises((ConfigError, HydraException))
+        with also_in([place / "c"]), both as refused:
+            composed(Loader(), ["experiment=x", *chosen], [])
+        if isinstance(refused.value, HydraException):
+            return f"{refused.value}".partition("\n")[0] + "\n"
+        return f"{refused.value}\n"
+
+    transcript("refused_overlays", told)
+    assert sorted(path.name for path in place.iterdir()) == ["c", "pickled"]
+
+
+def test_a_command_with_such_an_overlay_does_nothing(place, here):
+    swept = "# @package _global_\ndefaults: [override /hydra/sweeper: srs_eval_optuna]\n"
+    swept += f"study: {CALL}\n"
+    overlay(place, "x", f"callbacks: {{x: {CALL}}}")
+    (place / "c/experiment/y.yaml").write_text(
+        f"{swept}hydra: {{sweeper: {{trial: '${{study}}'}}}}\n"
+    )
+    for words, key in (
+        (["experiment=x"], "callbacks.x"),
+        (["-m", "experiment=y"], "sweeper.trial"),
+    ):
+        done = here(*words, *QUICK, "--config-dir", "c")
+        assert (done.status, f"hydra.{key}" in done.err) == (2, True)
+    assert sorted(path.name for path in place.iterdir()) == ["c", "pickled"]
+
+
+@pytest.mark.usefixtures("_log_files_are_closed")
+@pytest.mark.parametrize(
+    ("file", "kind", "status"),
+    [("PWNED", "job", 2), ("PWNED", "hydra", 2), (OWN_FILE, "job", 0)],
+)
+def test_an_option_of_logging_writes_no_file_but_that_of_hydra(place, file, kind, status):
+    folder = place / "c" / "hydra" / f"{kind}_logging"
+    folder.mkdir(parents=True)
+    (folder / "x.yaml").write_text(HANDLERS.replace("FILE", file), encoding="utf-8")
+    words = [*QUICK, "panel=quick", "--config-dir", "c", "hydra.run.dir=out"]
+    assert command([*words, f"hydra/{kind}_logging=x"]) == status
+    if kind == "hydra":  # which help would open
+        assert command(["--config-dir", "c", "hydra/hydra_logging=x", "--hydra-help"]) == 2
+    assert not (place / "PWNED").exists()
+    assert (place / "out" / "srs_eval.log").exists() == (status == 0)
+
+
+def test_what_a_launcher_runs_is_typed(place):
+    pytest.importorskip(LAUNCHER, reason=f"{LAUNCHER} is needed")
+    overlay(place, "x", "launcher: {partition: long, timeout_min: 5, setup: [module load x]}")
+    words = ["experiment=x", "hydra/launcher=submitit_slurm"]
+    register_schema()
+    with also_in([place / "c"]):
+        with pytest.raises(ConfigError, match=r"^hydra\.launcher\.setup:"):
+            composed(Loader(), words, [])
+        assert composed(Loader(), [*words, "hydra.launcher.setup=[module load y]"], [])
+
+
+@pytest.mark.slow
+def test_what_a_sweep_chooses_is_checked_before_the_first_job(place, here):
+    overlay(place, "x", "job_logging: {formatters: {x: {(): distutils.spawn.spawn}}}")
+    overlay(place, "y", "job: {chdir: false}")
+    (place / "c" / "sweep").mkdir()
+    hidden = "# @package _global_\nhydra: {sweeper: {params: {experiment: 'x,null'}}}\n"
+    (place / "c" / "sweep" / "s.yaml").write_text(hidden, encoding="utf-8")
+    for how in ("sweep=s", "experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"):
+        done = here("-m", *QUICK, "--config-dir", "c", how, "hydra.sweep.dir=out")
+        assert (done.status, "hydra.job_logging" in done.err) == (2, True), how
+        assert not (place / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "word",
+    [
+        "+hydra.callbacks.again={_target_: hydra.experimental.callback.Callback}",
+        "hydra.verbose=true",
+        "hydra/job_logging=stdout",
+    ],
+)
+def test_the_rest_of_the_section_works_as_before(place, word):
+    assert command([*QUICK, "panel=quick", "hydra.run.dir=out", word]) == 0
+    assert (place / "out" / "summary.json").is_file()
+
+
+def test_flags_that_run_other_things_are_refused(place, here):
+    flags = "--experimental-rerun pickled;--experimental-rer=pickled;--config-path c;-cn other"
+    for words in flags.split(";"):
+        done = here(*words.split())
+        assert (done.status, "--" in done.err) == (2, True), words
+    assert not (place / "PWNED").exists()
