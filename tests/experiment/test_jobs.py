@@ -255,9 +255,9 @@ def test_cards_learned_in_a_job_are_unknown_in_the_next(
 ) -> None:
     """Jobs of a sweep share no state: what one learned from its test rows helps no other."""
     # The run outside a sweep is in this process, where other tests may have filled the table.
-    monkeypatch.setattr(offenders, "_LAPSES", {})
+    monkeypatch.setattr(offenders, "_EASINESS", {})
     (here.folder / "own/algo").mkdir(parents=True)
-    text = "_target_: offenders.KeepsATableOfCards\n"
+    text = "_target_: offenders.KeepsTheLatestTable\n"
     (here.folder / "own/algo/cards.yaml").write_text(text, encoding="utf-8")
     # The check of a class fits it once, and this one keeps what it learned there, too.
     words = ("--config-dir=own", "algo=cards", "check_lookahead=false", *SMALL, *QUIET)
