@@ -8,13 +8,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.compute.interface import Compute
 from srs_eval.config.option_files import values
 from srs_eval.config.targets import TARGET, Builder
-from srs_eval.data.anki import AnkiCollection
-from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
@@ -86,6 +82,12 @@ def _without_effect(content: Mapping[str, Any], usual: Mapping[str, Any]) -> Ite
 
 def _of_collection(algorithm: Algorithm, source: Source) -> Algorithm:
     """Return FSRS-6 with the parameters that a collection has now for each preset."""
+    # Here, so that other runs do not load readers and engine
+    from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
+    from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+    from srs_eval.data.anki import AnkiCollection
+    from srs_eval.data.anki.presets import read_fsrs_settings
+
     if not isinstance(algorithm, Fsrs6) or not isinstance(source, AnkiCollection):
         raise ConfigError(f"algo.parameters={CURRENT} needs algo=fsrs6 and data=anki")
     settings = read_fsrs_settings(source.location)

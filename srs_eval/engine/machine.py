@@ -10,16 +10,18 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from srs_eval.cpu import VARIABLE, common_level
-from srs_eval.engine.kernel_writer import KernelCode
 from srs_eval.engine.layout import LANES, Packed, aligned
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray
+
+if TYPE_CHECKING:
+    from srs_eval.engine.kernel_writer import KernelCode
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 # What sets a level apart from those below it.

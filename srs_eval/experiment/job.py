@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from srs_eval import results
-from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.comparison.judging import verdicts_of
 from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users
@@ -36,6 +35,9 @@ from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
 from srs_eval.text.console import complain, say
 from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
+
+if TYPE_CHECKING:
+    from srs_eval.comparison.baseline import AgainstBaseline
 
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
 # Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
@@ -182,6 +184,10 @@ def _remove_figures(folder: Path) -> None:
 def _against_baseline(plan: Plan, result: Result) -> AgainstBaseline | None:
     """Compare with the run that was named or, in a sweep, with the first of its jobs."""
     run, options = run_of(result), plan.options
+    if options.baseline is None and options.sweep_folder is None:
+        return None
+    from srs_eval.comparison.baseline import first_alike, in_percent  # not for a single run
+
     if options.baseline is not None:
         return in_percent(run, load_run(options.baseline))
     other = None if options.sweep_folder is None else first_alike(run, options.sweep_folder)
@@ -198,6 +204,8 @@ def _show(plan: Plan, result: Result, against: AgainstBaseline | None) -> None:
         say()
         say(percent_text(against, result.facts.when))
     if plan.options.prereg is not None and against is not None and is_single:
+        from srs_eval.comparison.judging import verdicts_of  # only with a registration
+
         say("\n".join(["", *verdicts_of([run_of(result), against.baseline])]))
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srs_eval.comparison.baseline import AgainstBaseline
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.experiment.description import RunDescription
 from srs_eval.experiment.learned_model import learned_model
@@ -41,6 +40,9 @@ from srs_eval.tracking.items import (
     Value,
 )
 from srs_eval.tracking.sections import DECIDING, section
+
+if TYPE_CHECKING:
+    from srs_eval.comparison.baseline import AgainstBaseline
 
 _USERS_SHOWN = 200
 _PARAMETERS_SHOWN = 50

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from srs_eval.comparison.baseline import AgainstBaseline
-from srs_eval.comparison.report.words import few_users
 from srs_eval.experiment.failures import frame_lines
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.headline import shown_metrics
@@ -13,12 +12,15 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Better, Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import FitCounts, bare_reason, fits_in_words, reason_of
-from srs_eval.results.remarks import sentences, too_few, warnings
+from srs_eval.results.remarks import few_users, sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
 from srs_eval.results.summary import Summary
 from srs_eval.text.console import counted, facts, interval
 from srs_eval.text.table import Table
+
+if TYPE_CHECKING:
+    from srs_eval.comparison.baseline import AgainstBaseline
 
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "fallback", "ok")

@@ -18,6 +18,7 @@ from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import nearby
 from srs_eval.nouns import User
 from srs_eval.results.run import Run
+from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.text.console import number
 
 # Below these, scores say next to nothing.
@@ -53,6 +54,11 @@ def too_few(reviews: int, forgotten: int) -> list[str]:
         f"{ENOUGH_REVIEWS} reviews, or {ENOUGH_OF_A_KIND} forgotten or recalled ones, scores and "
         "intervals say next to nothing about an algorithm"
     ]
+
+
+def few_users(users: int) -> str:
+    """Return a warning about means over few users; "" if there are enough, or only one."""
+    return f"Only {users} users" if 1 < users < ENOUGH_USERS else ""
 
 
 def worse_than_a_constant(run: Run, users: Sequence[User]) -> str:

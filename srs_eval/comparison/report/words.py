@@ -13,10 +13,9 @@ from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.fit_counts import explained_counts
-from srs_eval.results.remarks import worse_than_a_constant
+from srs_eval.results.remarks import few_users, worse_than_a_constant
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
 from srs_eval.results.saved_predictions import PER_REVIEW, has_predictions
-from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
 from srs_eval.text.console import counted, number, percent
 
@@ -98,11 +97,6 @@ def _for_users(board: Leaderboard, model: int) -> str:
     tied = f", {counts.tied:,} alike" if counts.tied else ""
     unsure = standing.users.verdict == "not significantly different"
     return f" ({said}{tied}{', no significant majority' if unsure else ''})"
-
-
-def few_users(users: int) -> str:
-    """Return a warning about means over few users; "" if there are enough, or only one."""
-    return f"Only {users} users" if 1 < users < ENOUGH_USERS else ""
 
 
 def facts_of(verdict: Verdict) -> list[str]:
