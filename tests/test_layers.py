@@ -15,12 +15,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = """
-config/building.py
     compute/ray.py algorithms/fsrs/fsrs6.py api/comparing.py api/evaluating.py
     api/result.py api/show.py comparison/by_users.py commands/run.py commands/compare.py
     collection/command.py submit/command.py commands/export.py commands/prepare.py
     commands/fit.py commands/cli.py data/hub.py experiment/job.py experiment/jobs.py
-    experiment/outside.py
+    experiment/outside.py config/building.py
     metrics/result.py mlflow_plugins/dataset_source.py place.py results/result.py
     site/command.py mlflow_plugins/evaluator.py tracking/mlflow_run.py
     tracking/mlflow_session.py tracking/mlflow_tracker.py
