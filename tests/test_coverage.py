@@ -228,11 +228,12 @@ def counted(*rows):
 
 
 def test_a_tenth_of_users_or_reviews_left_out_is_loud():
-    scored = [row(number, reviews_read=100, reviews=50) for number in range(10)]
-    for lost, reviews, loud in ((0, 0, False), (1, 10, False), (2, 10, True), (1, 200, True)):
+    cases = ((0, 0, False), (1, 10, False), (2, 10, True), (1, 200, True))
+    for whole, lost, reviews, loud in (*((10, *case) for case in cases), (9, 1, 10, False)):
+        scored = [row(number, reviews_read=100, reviews=50) for number in range(whole)]
         left = [row(f"x{n}", "skipped", "too few", reviews_read=reviews) for n in range(lost)]
         caution = counted(*scored, *left).caution
-        assert (f"({lost:,} of {10 + lost}" in caution) == bool(caution) == loud
+        assert (f"({lost:,} of {whole + lost}" in caution) == bool(caution) == loud
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from srs_eval.checks import check_last_step_is_the_fit
 from srs_eval.checks.assertions import CheckFailed
 from srs_eval.errors import FitError, FitSkipped, Pruned
 from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.evaluation.scoring import EvaluateAndScore
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import FittingInSteps, Learned, WarmStarting
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -84,6 +87,16 @@ class Walks(FittingInSteps):
 def evaluated(source, algorithm, *, watch=None, protocol=None):
     work = EvaluateUser(source, algorithm, protocol or Validation(SrsBenchmark()), 0, 0, watch)
     return [work(user) for user in source.users()][-1]
+
+
+def test_steps_are_told_beside_folds_only_where_they_are_watched(logs_of):
+    source = logs_of(1)
+    work = EvaluateUser(source, Walks(), Validation(SrsBenchmark()), 0, 0)
+    for watched in (False, True):
+        told = []
+        panel = Panel([LogLoss()])
+        EvaluateAndScore(work, panel, watched=watched)(1, lambda *given, to=told: to.append(given))
+        assert [len(given) for given in told] == [2] * STEPS * watched + [0]
 
 
 def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(logs_of):

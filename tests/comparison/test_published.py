@@ -106,6 +106,9 @@ def test_of_a_folder_tables_are_read_first_and_can_say_when_models_predict(tmp_p
     found = {run.name: run for run in read_published(tmp_path)}
     assert found["a"].values("log_loss", [1]).tolist() == [0.2]
     assert (found["a"].when, found["b"].when) == ("previous_review", "day_before")
+    (tmp_path / "about.txt").touch()
+    runs, _ = read_runs([tmp_path])
+    assert {run.name for run in runs} == {"a", "b"}
 
 
 def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):

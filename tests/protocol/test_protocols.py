@@ -225,9 +225,7 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
         Prequential(first=len(used))(log, same_day=same_day)
 
 
-BASES = [*(SrsBenchmark(), SrsBenchmarkRefit(20), Prequential(first=30, every=10))]
-
-
+BASES = [SrsBenchmark(), SrsBenchmarkRefit(20), Prequential(first=30, every=10)]
 BASES += [SrsBenchmarkSecs(), SrsBenchmarkEqualised()]
 
 
@@ -240,11 +238,12 @@ def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_i
     of_base = base(log, same_day=same_day)
     first_scored = min(fold.test[0] for fold in of_base.folds)
     before = of_base.folds[0].train
-    for share in (0.5, 0.8):
+    for share in (0.01, 0.5, 0.8, 0.99):
         task = Validation(base, share=share)(log, same_day=same_day)
         (fold,) = task.folds
         np.testing.assert_array_equal([*fold.train, *fold.test], before)
-        assert len(fold.train) == round(share * len(before))
+        most = len(before) - 1
+        assert len(fold.train) == np.clip(round(share * len(before)), 1, most)
         for column in ("log_row", "nth_review", "lapses", "last_rating"):
             of_log = getattr(of_base, column)[:first_scored]
             np.testing.assert_array_equal(getattr(task, column), of_log)
