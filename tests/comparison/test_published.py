@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import is_published, read_published
@@ -150,3 +151,9 @@ def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
         (["fsrs*", "*trainable", "Ebisu*"], [*fsrs, "SM2-trainable", "Ebisu-v2"]),
     ):
         assert [run.name for run in read_published(tmp_path, models)] == expected
+
+
+def test_scores_of_a_comparison_have_the_bounds_of_their_metric(make_run):
+    runs = [load_run(make_run(name, blur=blur)) for name, blur in (("a", 0.1), ("b", 0.4))]
+    found = [compare(runs, metric=name).bounds for name in ("auc", "log_loss")]
+    assert found == [(0, 1), (0, np.inf)]
