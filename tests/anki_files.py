@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.nouns import IntArray, Reviews
 
 DAY = 86_400
@@ -69,6 +70,12 @@ def collection(
             stored = [(key, json.dumps(value).encode()) for key, value in settings.items()]
             database.executemany("insert into config values (?, ?)", stored)
     return path
+
+
+def read(path: Path, **options: Any) -> Reviews:
+    """Read the log of the only user of a collection."""
+    source = AnkiCollection(path, **options)
+    return source.read(source.users()[0])
 
 
 def change(path: Path, *statements: str) -> Path:

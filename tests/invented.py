@@ -65,5 +65,21 @@ def invented_log(
     )
 
 
+def expect_one_log(log: Reviews) -> None:
+    """Expect that the columns of a log say the same of it, in order of time."""
+    last: dict[int, int] = {}
+    for i, card in enumerate(log.card.tolist()):
+        gap = log.day[i] - last[card] if card in last else -1
+        assert (log.elapsed_days[i], log.elapsed[i]) == (gap, max(gap, 0))
+        last[card] = log.day[i]
+    first = log.elapsed_days < 0
+    # Times of the day differ by less than a day.
+    assert (np.abs(log.elapsed_seconds / 86400 - log.elapsed_days)[~first] < 1).all()
+    np.testing.assert_array_equal(log.elapsed_seconds[first], -1)
+    np.testing.assert_array_equal(log.recalled, log.rating > 1)
+    assert (np.diff(log.day) >= 0).all()
+    assert (np.diff(log.row) > 0).all()
+
+
 def _passes(rng, easy, size):
     return rng.choice([2, 3, 4], size, p=[0.1, 0.9 - easy, easy])

@@ -311,6 +311,12 @@ class HasAnotherCurve(Honest):
         return forgetting(elapsed + 1)
 
 
+@caught_by(CURVE, "shape")
+class ItsCurveHasNoRowOfTimes(Honest):
+    def curve(self, reviews, rows, elapsed):
+        return forgetting(elapsed)[:, 1]
+
+
 @caught_by(TIME, "previous_review")
 class ItsCurveFollowsTheSession(Honest):
     """Predictions are those of a curve fixed at the previous review; other times are not."""

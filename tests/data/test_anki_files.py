@@ -1,38 +1,28 @@
-"""Files that are handed to `AnkiCollection`, made by hand: their packing, days, decks and cards."""
+"""Files made by hand for `AnkiCollection`: packing, days, decks, cards and the scheduler."""
 
 import json
 import sqlite3
 from contextlib import closing
+from itertools import product
 
 import pytest
 import zstandard
-from anki_files import DAY, START, change, collection, field, number, package
+from anki_files import DAY, ROWS, START, change, collection, field, number, package, read
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import preset_of_deck, template_number
 from srs_eval.errors import ReviewLogError
 
 
-def read(path, **options):
-    source = AnkiCollection(path, **options)
-    return source.read(source.users()[0])
-
-
 def test_a_collection_becomes_a_review_log(tmp_path):
     path = collection(tmp_path / "Ann.anki2", settings={"schedVer": 2, "creationOffset": 0})
-    source = AnkiCollection(str(path))
-    assert source.users() == ("Ann",)
+    source, named = AnkiCollection(str(path)), AnkiCollection(path, user=17)
     assert (source.name, source.location) == ("Ann.anki2", str(path))
-    reviews = source.read("Ann")
-    assert reviews.user == "Ann"
-    assert reviews.rating.tolist() == [3, 3, 1, 4]
-    assert reviews.state.tolist() == [0, 1, 2, 2]
-    assert reviews.elapsed_seconds.tolist() == [-1, 600, 30 * 3600 - 600, 11 * DAY - 30 * 3600]
-    assert reviews.duration_ms.tolist() == [4000, 3000, 9000, 2000]
-    assert (reviews.deck, reviews.preset) == (None, None)
-    named = AnkiCollection(path, user=17)
-    assert named.users() == (17,)
-    assert named.read(17).user == 17
+    assert (source.users(), named.users()) == (("Ann",), (17,))
+    assert (source.read("Ann").user, named.read(17).user) == ("Ann", 17)
+    assert source.read("Ann").elapsed_seconds.tolist() == [
+        *(-1, 600, 30 * 3600 - 600, 11 * DAY - 30 * 3600)
+    ]
     with pytest.raises(ReviewLogError):
         named.read("Ann")
 
@@ -88,6 +78,20 @@ def test_the_newest_collection_of_a_package_is_read_whatever_its_name(tmp_path):
     bare = tmp_path / "collection.anki21b"
     bare.write_bytes(compressed)
     assert len(read(bare)) == 4
+
+
+def test_an_open_transaction_neither_blocks_nor_shows(tmp_path):
+    path = collection(tmp_path / "a.anki2")
+    for mode in ("wal", "delete"):
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute(f"pragma journal_mode = {mode}")
+            # A small cache makes SQLite write to its files before the end of the transaction.
+            other.execute("pragma cache_size = 5")
+            other.execute("begin exclusive")
+            other.execute("delete from revlog")
+            other.execute("create table filler as select zeroblob(100000) as content")
+            assert len(read(path)) == 4
+            other.execute("rollback")
 
 
 def crafted(path, *, note=(1, 70), place=0, models=None, templates=()):
@@ -171,3 +175,114 @@ def test_the_preset_of_a_normal_deck_is_found_or_not_known():
         inside(1, b"\x08" + b"\xff" * 9 + b"\x02"),
     ):
         assert preset_of_deck(kind) is None
+
+
+# (ease, ivl) of the learning steps of one card: seconds are negative, days positive.
+STEPS = {
+    "steps of 1": [(1, -60), (2, -600), (2, 1)],
+    "steps of 2": [(1, -60), (3, -600), (3, 1), (2, -300), (4, 4)],
+    "steps of either": [(1, -60), (2, -600), (3, 1)],
+    "no other answers": [(1, -60), (1, -60), (1, -60)],
+}
+EITHER = "steps of either"
+AS_1 = {1: 1, 2: 3, 3: 4, 4: 4}
+# The name of a file, and the members of a package: the last is the collection.
+LAYOUTS = {
+    "bare": ["Ann.anki2"],
+    "bare 21": ["collection.anki21"],
+    "old deck 1": ["d.apkg", "collection__anki2"],
+    "old deck 2": ["d.apkg", "collection__anki2", "collection__anki21"],
+    "old whole 1": ["c.colpkg", "collection__anki2"],
+    "old whole 2": ["c.colpkg", "collection__anki2", "collection__anki21"],
+    "legacy deck": ["d.apkg", "meta", "collection__anki2", "collection__anki21"],
+    "legacy whole": ["c.colpkg", "meta", "collection__anki2", "collection__anki21"],
+    "new deck": ["d.apkg", "meta", "collection__anki2", "collection__anki21b"],
+    "new whole": ["c.colpkg", "meta", "collection__anki2", "collection__anki21b"],
+}
+# Cards in relearning, as a preview, buried by hand; and in relearning as in version 1.
+CARDS = ((3, 1), (2, 4), (2, -3), (2, 1), (2, 3), (2, 2))
+# Of these versions only the first two are known.
+VERSIONS = (1, 2, 0, 3, "2", 2.0, True)
+
+
+def cases():
+    """Yield layout, steps, state of a card and settings."""
+    for layout, steps, version in product(LAYOUTS, STEPS, (1, 2)):
+        yield layout, steps, None, {"schedVer": version}
+    for card, (layout, version) in product(CARDS, [("old deck 1", 2), ("bare", 1)]):
+        yield layout, EITHER, card, {"schedVer": version}
+    for version in VERSIONS:
+        yield "bare", EITHER, None, {"schedVer": version, "sched2021": True}
+    for layout, steps in product(("bare", "old deck 2"), STEPS):
+        yield layout, steps, None, {}
+
+
+def written(folder, layout, steps, card, settings):
+    """Write the file that a layout stands for."""
+    rows = [(START * 1000 + 60_000 * k, 5, ease, 0, 10, 0, ivl) for k, (ease, ivl) in steps]
+    plain = collection(folder / "plain", rows, settings=settings)
+    if card:
+        create = "create table cards (id integer primary key, type, queue)"
+        change(plain, create, f"insert into cards (type, queue) values {card}")
+    content = plain.read_bytes()
+    plain.unlink()
+    name, *members = LAYOUTS[layout]
+    if not members:
+        (folder / name).write_bytes(content)
+        return folder / name
+    held = {member: b"\x08\x03" if member == "meta" else b"dummy" for member in members}
+    is_packed = members[-1].endswith("b")
+    held[members[-1]] = zstandard.ZstdCompressor().compress(content) if is_packed else content
+    return package(folder / name, **held)
+
+
+def test_the_version_is_told_from_packing_setting_answers_and_cards(tmp_path, golden_text):
+    said = []
+    for layout, name, card, settings in cases():
+        steps = list(enumerate(STEPS[name]))
+        ratings = [ease for _, (ease, _) in steps]
+        path = written(tmp_path, layout, steps, card, settings)
+        of_version = {1: [AS_1[ease] for ease in ratings], 2: ratings}
+        for version, expected in of_version.items():
+            assert read(path, scheduler=version).rating.tolist() == expected
+        try:
+            log = read(path)
+        except ReviewLogError as error:
+            said_which = "data.scheduler=1 or data.scheduler=2" in error.hint
+            told = error.violations[0] if said_which and error.source == str(path) else str(error)
+        else:
+            told = log.notes[0].removeprefix("ratings read as those of ")
+            version = int(log.notes[0].split("version ")[1][0])
+            assert log.rating.tolist() == of_version[version]
+        state = f"a card of type {card[0]} and queue {card[1]}, " if card else ""
+        said.append(f"{layout}, {name}, {state}{settings}:\n  {told}")
+    golden_text("anki_schedulers", "\n".join(said) + "\n")
+
+
+def test_answers_of_reviews_stay_and_those_before_2015_are_of_either_version(tmp_path):
+    steps = [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (2, 2), (4, 1)]
+    rows = [(ROWS[0][0] + k, 5, ease, 0, 10, kind) for k, (ease, kind) in enumerate(steps)]
+    for version, ratings in ((1, [1, 3, 4, 2, 3, 3, 4]), (2, [1, 2, 3, 2, 3, 2, 4])):
+        path = collection(tmp_path / f"{version}.anki2", rows, settings={"schedVer": version})
+        assert read(path).rating.tolist() == ratings
+    for begin, scheduler, version in ((1_420_070_399_000, "auto", 1), (1_420_070_400_000, 2, 2)):
+        rows = [(begin, 5, 4, 0, 10, 0, 1)]
+        path = collection(tmp_path / f"{begin}.anki2", rows, settings={"schedVer": 1})
+        assert f"version {version}" in read(path, scheduler=scheduler).notes[0]
+
+
+def test_a_log_says_when_days_begin(tmp_path):
+    # With version 1 at the creation stamp, with version 2 at 4:00 in the recorded time zone.
+    two = {"schedVer": 2, "creationOffset": 0}
+    east = {**two, "rollover": -2, "localOffset": -330}
+    for settings, options, said in (
+        (two, {}, "04:00 UTC"),
+        (two, {"scheduler": 1}, "02:00 UTC"),
+        (east, {}, "16:30 UTC"),
+        (east, {}, "22:00"),
+        (east, {}, "UTC+05:30, setting localOffset"),
+        (east, {"rollover_hour": 5, "utc_offset_minutes": 0}, "data.rollover_hour=5"),
+    ):
+        path = collection(tmp_path / "a.anki2", settings=settings)
+        assert said in read(path, **options).notes[1]
+        path.unlink()

@@ -9,12 +9,11 @@ from unittest.mock import Mock
 
 import pytest
 import zstandard
-from anki_files import ROWS, change, collection, opened, package, with_decks
+from anki_files import ROWS, change, collection, opened, package, read, with_decks
 from anki_logs import anki_log
 
 from srs_eval.data import untrusted_database
 from srs_eval.data.anki import package as anki_package
-from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
 
@@ -25,11 +24,6 @@ pragma writable_schema = on;
 insert into sqlite_master values ('table', 'holidays', 'holidays', 0, '{}')
 """
 FORGED_VIEWS = ("CREATE/**/VIEW revlog AS SELECT 1 id", "create view revlog as select 1 id")
-
-
-def read(path, **options):
-    source = AnkiCollection(path, **options)
-    return source.read(source.users()[0])
 
 
 def refusal(path, **options):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra.utils import instantiate
-from omegaconf import MissingMandatoryValue, OmegaConf
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.frame import ReviewFrame
@@ -23,7 +19,6 @@ from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.errors import ConfigError, ReviewLogError
 
-CONF = Path(__file__).parents[2] / "conf" / "data"
 table = partial(ReviewTable, "log.csv")
 anki = partial(AnkiCollection, "a.anki2")
 
@@ -58,28 +53,6 @@ def test_options_at_their_bounds_are_taken() -> None:
         assert table(day_start_hour=hour).reading.day_start_hour == hour
     for hour, minutes in ((0, -840), (23, 840)):
         assert anki(rollover_hour=hour, utc_offset_minutes=minutes)
-
-
-@pytest.mark.parametrize(
-    ("option", "source"),
-    [
-        ("csv", ReviewTable("log")),
-        ("revlogs_10k", RevlogsFolder("log")),
-        ("anki", AnkiCollection("log")),
-        ("synthetic", SyntheticUsers()),
-    ],
-)
-def test_the_options_of_a_source_are_its_arguments_with_their_defaults(
-    option: str, source: object
-) -> None:
-    described = OmegaConf.load(CONF / f"{option}.yaml")
-    names = inspect.signature(type(source)).parameters.keys()
-    assert described.keys() - {"_target_"} == names
-    if "path" in names:
-        with pytest.raises(MissingMandatoryValue):
-            instantiate(described, _convert_="all")
-        described = OmegaConf.merge(described, {"path": "log"})
-    assert instantiate(described, _convert_="all") == source
 
 
 SPELLINGS = [

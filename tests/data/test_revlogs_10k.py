@@ -28,10 +28,6 @@ LOG = pd.DataFrame(
 )
 
 
-COLUMNS = {name: name for name in ("rating", "state", "elapsed_days", "elapsed_seconds")}
-COLUMNS |= {"card": "card_id", "day": "day_offset", "duration_ms": "duration"}
-
-
 @pytest.fixture
 def folder(tmp_path):
     """Three users in the layout of the data set."""
@@ -47,20 +43,19 @@ def write(path, table):
 
 
 def test_users_are_named_by_number_without_reading_them(folder, monkeypatch):
-    monkeypatch.setattr(files, "read_table", None)
-    for path in (folder, folder / "revlogs", str(folder)):
-        source = RevlogsFolder(path)
-        assert source.users() == (1, 2, 10)
-        assert (source.name, source.location) == ("anki", str(path))
-    assert RevlogsFolder(folder, "1-2").users() == (1, 2)
-    assert RevlogsFolder(folder, [10, 1]).users() == (10, 1)
-
-
-def test_every_column_of_a_user_is_read(folder):
-    got = RevlogsFolder(folder).read(10)
-    assert (got.user, got.left_out, got.deck, got.preset) == (10, {}, None, None)
-    for name, column in COLUMNS.items():
-        assert getattr(got, name).tolist() == LOG[column].tolist()
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "read_table", None)
+        for path in (folder, folder / "revlogs", str(folder)):
+            source = RevlogsFolder(path)
+            assert source.users() == (1, 2, 10)
+            assert (source.name, source.location) == ("anki", str(path))
+        assert RevlogsFolder(folder, "1-2").users() == (1, 2)
+        assert RevlogsFolder(folder, [10, 1]).users() == (10, 1)
+    log = source.read(10)
+    assert (log.user, log.left_out, log.deck, log.preset) == (10, {}, None, None)
+    for name in LOG:
+        noun = {"card_id": "card", "day_offset": "day", "duration": "duration_ms"}.get(name, name)
+        assert getattr(log, noun).tolist() == LOG[name].tolist()
 
 
 @pytest.mark.parametrize(
@@ -132,7 +127,18 @@ def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):
     ]
 
 
-def test_the_real_logs_are_read_with_every_review(build_option, real_logs):
+DIGESTS = {
+    JOSH: "1cebb655825974579538877d018b5ffc8cc324bb6bb6fda9cbd5da85cfe9e445",
+    JOSH_AS_BENCHMARK: "e78a1b7eeb00314f467dbecc3dace209c3d3720330a54e48400e8c0f35c8b085",
+}
+
+
+def test_the_public_logs_are_as_published_and_every_review_is_read(build_option, real_logs):
+    for file, digest in DIGESTS.items():
+        assert sha256((real_logs / file).read_bytes()).hexdigest() == digest
+        licence = (LOGS / file).with_name("LICENSE").read_text(encoding="utf-8")
+        assert licence.startswith("MIT License\n\nCopyright (c) 20")
+    assert (LOGS / "anki-mit" / "LICENSE").read_text(encoding="utf-8").startswith("MIT License")
     source = build_option("revlogs_10k", path=str(real_logs / "anki-mit"), users=[8, 36])
     logs = {user: source.read(user) for user in source.users()}
     assert {user: len(log) for user, log in logs.items()} == {8: 7061, 36: 224}
@@ -211,22 +217,3 @@ def test_each_file_is_fetched_into_the_folder_and_what_goes_wrong_is_explained(
     with pytest.raises(ConfigError) as missing:
         hub.download_files("some/set", [NAME], tmp_path)
     golden_text("hub_errors", "\n".join([*said, f"# no package\n{missing.value}\n"]))
-
-
-@pytest.mark.parametrize(
-    ("file", "digest"),
-    [
-        (JOSH, "1cebb655825974579538877d018b5ffc8cc324bb6bb6fda9cbd5da85cfe9e445"),
-        (JOSH_AS_BENCHMARK, "e78a1b7eeb00314f467dbecc3dace209c3d3720330a54e48400e8c0f35c8b085"),
-    ],
-)
-def test_the_files_are_those_that_were_published(real_logs, file, digest):
-    assert sha256((real_logs / file).read_bytes()).hexdigest() == digest
-
-
-def test_each_log_has_its_owners_licence_beside_it():
-    folders = [folder for folder in LOGS.iterdir() if folder.is_dir()]
-    assert len(folders) == 2
-    for folder in folders:
-        text = (folder / "LICENSE").read_text(encoding="utf-8")
-        assert text.startswith("MIT License\n\nCopyright (c) 20")

@@ -4,10 +4,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from cases import rest_nightly
+from invented import expect_one_log
 
-from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
-from srs_eval.data.simulated.log import simulate_log
-from srs_eval.data.simulated.population import POPULATIONS
+from srs_eval.data.simulated.learner import draw_later_reviews
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
@@ -15,11 +14,6 @@ from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 PUBLISHED = {1: 785, 5: 1635, 10: 2350, 25: 4780, 50: 12500, 75: 35995, 90: 89750, 95: 147010}
 COLUMNS = ("card", "day", "rating", "elapsed_days", "elapsed", "row", "elapsed_seconds")
 COLUMNS += ("duration_ms", "state", "truth")
-PEOPLE = POPULATIONS[2]
-
-
-def generator(*seed):
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
 
 
 @pytest.fixture(scope="module", params=rest_nightly([2, 1]))
@@ -91,7 +85,8 @@ def test_version_3_is_version_2_with_the_clock_of_published_logs():
 
 def test_sizes_follow_the_published_percentiles():
     # 1.2 later reviews to a scored one, and the outlier rule takes 4 % away.
-    scored = [draw_later_reviews(generator(2026, user), 1) * 0.96 / 1.2 for user in range(1, 2001)]
+    generators = [np.random.default_rng([2026, user]) for user in range(1, 2001)]
+    scored = [draw_later_reviews(each, 1) * 0.96 / 1.2 for each in generators]
     for percent, expected in PUBLISHED.items():
         share = np.mean(np.array(scored) < expected)
         error = np.sqrt(percent / 100 * (1 - percent / 100) / 2000)
@@ -130,29 +125,14 @@ def test_truth_is_the_probability_of_recall_whatever_is_known_before_an_answer(l
     assert 0.1 < np.median(gains) < 0.35
 
 
-def test_rows_are_in_time_order_and_intervals_in_seconds_agree_with_days(logs):
+def test_a_simulated_log_hangs_together(logs):
     for log in logs:
+        expect_one_log(log)
         assert log.day[0] == 0
-        assert np.all(np.diff(log.day) >= 0)
         assert np.array_equal(log.row, np.arange(len(log)))
-        cards, first = np.unique(log.card, return_index=True)
-        assert np.array_equal(cards, np.arange(len(cards)))
-        assert np.all(np.diff(first) > 0)
-        days, seconds = log.elapsed_days, log.elapsed_seconds
-        assert np.array_equal(days < 0, seconds == -1)
-        # Times of the day differ by less than a day, and the first answer took time as well.
-        assert np.all(np.abs(seconds - days * 86_400)[days >= 0] < 86_400)
-        assert seconds[days >= 0].min(initial=20) >= 20
-
-
-def test_every_day_ends_before_the_next_begins():
-    rng = generator(5, 5)
-    answers = simulate_log(draw_learner(3000, PEOPLE, rng), rng)
-    assert np.all(np.diff(answers.second) >= 0)
-    day = np.floor(answers.second / 86400)
-    assert np.array_equal(day - day[0], answers.day)
-    ended = answers.second + answers.duration_ms / 1000
-    assert np.array_equal(np.floor(ended / 86400), day)
+        # Cards are numbered as they come, and the first answer took time as well.
+        assert log.card[log.elapsed_days < 0].tolist() == [*range(log.card.max() + 1)]
+        assert log.elapsed_seconds[log.elapsed_days >= 0].min(initial=20) >= 20
 
 
 def test_a_source_says_what_it_is_and_reads_only_whom_it_has():

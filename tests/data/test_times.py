@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from srs_eval.data.times import day_numbers, read_times
@@ -64,6 +64,7 @@ NUMBERS = [
     ([86_400, 172_800], "s", "ee"),
     ([-5, 1_711_744_352], "s", "eg"),
     ([0, 1_711_744_352_000], "s", "el"),
+    ([1_711_744_352, 1_711_744_352_250], "auto", "eg"),
     ([1_711_744_352_000_000, 1_711_844_352_000_000], "auto", "uu"),
 ]
 
@@ -77,12 +78,6 @@ def test_numbers_are_times_of_their_unit_and_impossible_ones_are_named(factor):
             assert found.tolist() == [kind == mark for kind in kinds], (values, unit, mark)
         good = [value * 1_000_000 for value, kind in zip(values, kinds, strict=True) if kind == "g"]
         assert times.microseconds[~times.bad].tolist() == good
-
-
-def test_a_number_of_the_other_unit_is_impossible():
-    assert read([1_711_744_352_000], unit="s").late.all()
-    assert read([1_711_744_352, 1_711_844_352], unit="ms").early.all()
-    assert read([1_711_744_352, 1_711_744_352_250]).bad.any()
 
 
 @pytest.mark.parametrize("form", ["iso", "number", "date-time"])
@@ -104,11 +99,10 @@ def test_unreadable_times_are_marked_one_by_one():
     assert "data.columns.day" in read([0, 1, 7]).expected
 
 
-def days(moments, *, time_zone="UTC", day_start_hour=4.0):
-    instants = np.array([int(moment.timestamp()) * 1_000_000 for moment in moments], np.int64)
-    return day_numbers(instants, time_zone=time_zone, day_start_hour=day_start_hour).tolist()
-
-
+# A second before a day begins and then, in winter and in summer; and 02:45 and 02:15 again.
+@example([datetime(2024, 1, 10, 2, 59, 59), datetime(2024, 1, 10, 3)], 4, VIENNA)
+@example([datetime(2024, 7, 10, 1, 59, 59), datetime(2024, 7, 10, 2)], 4, VIENNA)
+@example([datetime(2024, 10, 27, 0, 45), datetime(2024, 10, 27, 1, 15)], 2.5, VIENNA)
 @settings(deadline=None)
 @given(
     st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2050, 1, 1)), min_size=1, max_size=20),
@@ -123,13 +117,5 @@ def test_days_equal_a_plain_loop(moments, hour, zone):
         dates.append((local - timedelta(seconds=round(hour * 3600))).date())
     # Where a clock is put back, the day that has begun goes on.
     expected = [(max(dates[: n + 1]) - dates[0]).days for n in range(len(dates))]
-    assert days(moments, day_start_hour=hour, time_zone=zone) == expected
-
-
-def test_days_begin_to_the_second_in_summer_and_winter_and_do_not_come_back():
-    for month, hour in ((1, 3), (7, 2)):
-        begin = datetime(2024, month, 10, hour, tzinfo=UTC)
-        assert days([begin - timedelta(seconds=1), begin], time_zone=VIENNA) == [0, 1]
-    before = datetime(2024, 10, 27, 0, 45, tzinfo=UTC)  # 02:45 in Vienna, the first time
-    after = datetime(2024, 10, 27, 1, 15, tzinfo=UTC)  # 02:15 again
-    assert days([before, after], time_zone=VIENNA, day_start_hour=2.5) == [0, 0]
+    instants = np.array([int(moment.timestamp()) * 1_000_000 for moment in moments], np.int64)
+    assert day_numbers(instants, time_zone=zone, day_start_hour=hour).tolist() == expected
