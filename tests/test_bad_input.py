@@ -121,6 +121,34 @@ def test_an_output_folder_that_cannot_be_written_is_told(
     assert "cannot write the output folder: No space left on device" in done.err
 
 
+def interrupted_by(patched: pytest.MonkeyPatch, what: str) -> str:
+    """Let the disk fill up at a file, or the store fail after its first call; return the error."""
+    if what == "tracking":
+        log, calls = MlflowTracker.log, []
+
+        def fails(self: MlflowTracker, items: object) -> None:
+            calls.append(items)
+            if len(calls) > 1:
+                raise TrackingError("MLflow could not keep the results")
+            log(self, items)  # type: ignore[arg-type]
+
+        patched.setattr(MlflowTracker, "log", fails)
+        return "MLflow could not keep the results"
+
+    def full(write: Callable[..., object]) -> Callable[..., object]:
+        def until_full(*args: object, **options: object) -> object:
+            for where in (Path(arg) for arg in args if isinstance(arg, str | Path)):
+                if where.name.startswith(what) and where.parent.name == "out":
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
+            return write(*args, **options)
+
+        return until_full
+
+    for name in ("write_table", "ParquetWriter"):
+        patched.setattr(pq, name, full(getattr(pq, name)))
+    return "No space left on device"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["predictions.parquet", "scores.parquet", "tracking"])
 def test_a_full_disk_or_a_store_that_fails_half_way_loses_no_finished_user(
@@ -128,39 +156,19 @@ def test_a_full_disk_or_a_store_that_fails_half_way_loses_no_finished_user(
 ) -> None:
     quiet = ["figures=false"] if what == "tracking" else ["panel=quick", *QUIET]
     words, out = ["algo=avg", *SMALL, *quiet, "hydra.run.dir=out"], here.folder / "out"
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), what)
-    failed = TrackingError("MLflow could not keep the results")
-
-    def failing(write: Callable[..., object], error: Exception) -> Callable[..., object]:
-        calls: list[object] = []
-
-        def fails(*args: object, **options: object) -> object:
-            calls.append(args)
-            of_the_file = any(
-                Path(arg) == out / what for arg in args if isinstance(arg, str | Path)
-            )
-            if of_the_file or (error is failed and len(calls) > 1):
-                raise error
-            return write(*args, **options)
-
-        return fails
-
     with monkeypatch.context() as patched:
-        if what == "tracking":
-            patched.setattr(MlflowTracker, "log", failing(MlflowTracker.log, failed))
-        for name in ("write_table", "ParquetWriter"):
-            patched.setattr(pq, name, failing(getattr(pq, name), full))
+        told = interrupted_by(patched, what)
         done = here(*words)
     assert done.status == 1
-    assert (str(failed) if what == "tracking" else "No space left on device") in done.err
+    assert told in done.err
     assert "resume=true hydra.run.dir=" in done.err
     assert "Traceback" not in done.text
     assert outcome_of(out)["status"] == "failed"
     if what == "tracking":
         assert f"The results are in {out}." in done.err
         assert "log_loss" in done.out
-        for file in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
-            assert (out / file).is_file()
+        for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
+            assert (out / name).is_file()
     done = here(*words, "resume=true")
     assert done.status == 0, done.err
     assert "2 of 2 users were done before" in done.out

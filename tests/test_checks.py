@@ -167,6 +167,7 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     np.testing.assert_array_equal(future.state[row + 1 :], 3 if hard else 2)
     took, again = future.duration_ms[row:], future.card[row + 1 :] == future.card[row]
     assert ((took >= np.sqrt(100 * 100_000)) == hard).all()
+    assert 100 <= took.min() < took.max() <= 100_000
     assert again[::2].all() if hard else not again.any()
     assert (future.elapsed_days[row + 1 :] > 0).all()
     assert future.user != reviews.user
