@@ -15,6 +15,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from tqdm import tqdm
 from verdicts import Case, Verdict
 
 TIME_LIMIT = 60  # CPU seconds: a case that waits for a busy machine does not hang
@@ -66,6 +67,7 @@ def _serve(connection: Connection, path: list[str]) -> None:
     sys.path[:] = path
     for name in _IMPORTS:
         import_module(name)
+    tqdm.get_lock()  # a semaphore that a fork would leave behind
     # what other processes start leaves its temporary files elsewhere
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="cases_")
     with suppress(EOFError):
