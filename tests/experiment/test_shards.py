@@ -17,7 +17,7 @@ from object_store import object_store
 
 from srs_eval.commands import run
 from srs_eval.commands.merge import command as merge
-from srs_eval.compute.shard import Shard
+from srs_eval.compute.shard import COMMAND, COMMAND_FILES, Shard
 from srs_eval.errors import ConfigError, ShardsMissingError
 from srs_eval.experiment.shards import require_all
 from srs_eval.place import Place
@@ -105,7 +105,9 @@ def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(
     assert summary_of(here.folder / "out")["failed"] == 20
 
 
-def test_shards_take_each_item_once_and_what_is_none_is_refused(here: Here) -> None:
+def test_shards_take_each_item_once_and_what_is_none_is_refused(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
     items = list(range(11))
     taken = [item for k in range(1, 5) for item in Shard.parse(f"{k}/4").take(items)]
     assert sorted(taken) == items
@@ -114,6 +116,13 @@ def test_shards_take_each_item_once_and_what_is_none_is_refused(here: Here) -> N
             Shard.parse(text)
     assert here(*RUN, "shard=1/2").status == 2  # in a folder of its own, nothing can be merged
     assert not (here.folder / "out").exists()
+    with object_store(monkeypatch, "bucket"):  # the command is where any machine can merge
+        words = (*RUN, "data.users=2", "parts=s3://bucket/run", "shard=1/2", "hydra.run.dir=1")
+        assert here(*words).status == 0
+        recorded = Place.of("s3://bucket/run") / "shards" / "1_of_2" / COMMAND
+        own = here.folder / "1" / "shards" / "1_of_2" / COMMAND
+        for name in COMMAND_FILES:
+            assert (recorded / name).read() == (own / name).read_bytes()
 
 
 class Begun:
