@@ -1,14 +1,15 @@
-"""Small invented review logs that many tests share."""
+"""Small invented review logs, and a model, that many tests share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.nouns import Reviews, User
+from srs_eval.nouns import IntArray, Reviews, User
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,18 @@ class Logs:
 
     def read(self, user: User) -> Reviews:
         return self.logs[user]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A model that predicts what it was told to, and tells how it was fitted."""
+
+    p: Any = 0.5
+    parameters: Any = ()
+    learned: Any = None
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> np.ndarray:
+        return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
 
 
 def invented_log(

@@ -2,12 +2,11 @@
 
 import dataclasses
 import zlib
-from dataclasses import dataclass
 
 import numpy as np
 import plain_protocol
 import pytest
-from invented import Logs
+from invented import Logs, Told
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -16,18 +15,6 @@ from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
 from srs_eval.nouns import PREDICTION_COLUMNS, Algorithm, Learned
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-
-
-@dataclass(frozen=True)
-class Told:
-    """A model that predicts what it was told to, and tells how it was fitted."""
-
-    p: object = 0.5
-    parameters: object = ()
-    learned: object = None
-
-    def predict(self, reviews, rows):
-        return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
 
 
 class Tells(Algorithm):
