@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import QUIET, Done, Here, outcome_of, summary_of
+from commands import QUIET, Done, Here, apart, outcome_of, summary_of
 from filelock import FileLock
 
 from srs_eval.errors import ConfigError, TrackingError
@@ -46,15 +46,6 @@ def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here: Here,
         assert refused.status == 1
         assert "out is in use by another command" in refused.err
         assert contents(here.folder) == before
-
-
-@pytest.mark.slow
-def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None:
-    job = here.folder / "out" / "1_avg"
-    with used(job):
-        assert here(*RUN, "-m", "hydra.sweep.dir=out", "seed=1,2,3").status == 1
-        assert {path.name for path in job.iterdir()} <= {".lock", ".hydra"}
-    assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
 
 
 @pytest.mark.parametrize("kind", ["run", SWEEP])
@@ -153,23 +144,10 @@ def _prepared(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(here.folder)
 
 
-def ended(words: list[str], folder: Path | None = None) -> Done:
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        start_new_session=True,
-        timeout=120,
-        check=False,
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
 def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
     """Run a command that gets a signal when some users are finished and one is under way."""
     (folder / "stop").write_text(str(int(number)), encoding="utf-8")
-    done = ended(["-m", "srs_eval", *WORDS, *words], folder)
+    done = apart(folder, *WORDS, *words)
     (folder / "stop").unlink()
     return done
 
@@ -270,7 +248,7 @@ STUBBORN = """
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_signal_is_heard(program: str) -> None:
     body, status = PROGRAMS[program]
-    done = ended(["-c", f"{BEGIN}    {body}{END}"])
+    done = apart(None, f"{BEGIN}    {body}{END}", program=["-c"])
     assert (done.status, done.err) == (status, "" if status == 7 else INTERRUPTED)
 
 
@@ -295,5 +273,5 @@ def test_a_second_signal_ends_at_once() -> None:
 def test_a_signal_during_the_imports_is_heard(tmp_path: Path, number: signal.Signals) -> None:
     stub = f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(60)\n"
     (tmp_path / "hydra.py").write_text(stub, encoding="utf-8")
-    done = ended(["-m", "srs_eval", "algo=avg"], tmp_path)
+    done = apart(tmp_path, "algo=avg")
     assert (done.status, done.err) == (128 + number, INTERRUPTED)

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydoc import locate
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from srs_eval import nouns
 
@@ -74,19 +75,19 @@ def test_what_is_imported_is_declared_as_a_dependency():
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     groups = [project["dependencies"], *(extras[name] for name in extras.keys() - {"test", "dev"})]
-    declared = {as_pip_knows(re.match(r"[\w-]+", each)[0]) for group in groups for each in group}
+    declared = {
+        canonicalize_name(re.match(r"[\w-]+", each)[0]) for group in groups for each in group
+    }
     owners = packages_distributions()
     modules = {name.partition(".")[0] for _, tree in nodes(ast.Module) for name in imported(tree)}
     others = modules - set(sys.stdlib_module_names) - {"srs_eval", "hydra_plugins"}
     assert len(others) > 10
     undeclared = {
-        name for name in others if not declared & set(map(as_pip_knows, owners.get(name, [name])))
+        name
+        for name in others
+        if not declared & set(map(canonicalize_name, owners.get(name, [name])))
     }
     assert undeclared == set()
-
-
-def as_pip_knows(name):
-    return name.lower().replace("_", "-")
 
 
 def test_nothing_depends_on_the_name_of_an_algorithm():
@@ -100,15 +101,11 @@ def test_nothing_depends_on_the_name_of_an_algorithm():
     assert wrong == set()
 
 
-def test_files_and_functions_stay_short():
-    """A file has at most 400 lines, a function 60."""
+def test_files_and_functions_stay_short_and_no_compiled_code_is_kept_on_disk():
+    """A file has at most 400 lines, a function 60; docs/adr/0010 says where numba would write."""
     functions = nodes(ast.FunctionDef)
     long = [(place, f.name) for place, f in functions if f.end_lineno - f.body[0].end_lineno > 60]
     assert long + [place for place, text in TEXTS.items() if text.count("\n") > 400] == []
-
-
-def test_no_compiled_code_is_kept_on_disk():
-    """See docs/adr/0010: numba would write into the package, or into the home folder."""
     assert not [place for place, text in TEXTS.items() if "cache=True" in text]
 
 

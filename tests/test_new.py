@@ -13,12 +13,6 @@ from srs_eval.commands import new
 LONGEST = "abcdefghijklmnopqrstuvwxyz_abc"
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def package(folder, kind, name):
     """Write a package, and say of it what pip would."""
     assert new.command([kind, name, str(folder)]) == 0
@@ -40,21 +34,23 @@ def test_it_says_what_there_is_and_what_to_type(here, capsys, golden_text):
     said = capsys.readouterr().out
     held = {line.strip() for line in said.splitlines() if line.startswith("  ")}
     for folder in ("srs-half-day", "board"):
-        files = [path for path in (here / folder).rglob("*") if path.is_file()]
-        assert {path.relative_to(here / folder).as_posix() for path in files} <= held
+        files = [path for path in (here.folder / folder).rglob("*") if path.is_file()]
+        assert {path.relative_to(here.folder / folder).as_posix() for path in files} <= held
     golden_text("new_written", said)
 
 
 @pytest.mark.parametrize("kind", new.KINDS)
 def test_what_is_written_is_clean(here, kind):
-    (here / "made").mkdir()  # an empty folder is taken
+    (here.folder / "made").mkdir()  # an empty folder is taken
     for folder, name in {"made": "x_y", "short": "a", "long": LONGEST}.items():
         assert new.command([kind, name, folder]) == 0
     for words in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", *["made", "short", "long"]]
-        done = subprocess.run(ruff, cwd=here, capture_output=True, text=True, check=False)
+        done = subprocess.run(ruff, cwd=here.folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
-    assert not [path for path in here.rglob("*") if path.is_file() and "$" in path.read_text()]
+    assert not [
+        path for path in here.folder.rglob("*") if path.is_file() and "$" in path.read_text()
+    ]
 
 
 @pytest.mark.nightly
@@ -100,13 +96,13 @@ NAMES += ["class", "null", "fitted", "fsrs6", "eval", LONGEST + "d"]
 
 def test_a_bad_name_or_folder_is_refused_with_a_better_one(here, capsys, golden_text):
     text = "".join(f"{name}\n  {' '.join(new.name_problems(name))}\n" for name in NAMES)
-    (here / "file").write_text("")
-    (here / "full").mkdir()
-    (here / "full" / "work.py").write_text("work of days")
+    (here.folder / "file").write_text("")
+    (here.folder / "full").mkdir()
+    (here.folder / "full" / "work.py").write_text("work of days")
     for folder in ("full", "file", "file/below"):
         status = new.command(["algo", "half_day", folder])
         text += f"\n$ new algo half_day {folder}\n{capsys.readouterr().err}status {status}\n"
-    assert [path.name for path in (here / "full").iterdir()] == ["work.py"]
+    assert [path.name for path in (here.folder / "full").iterdir()] == ["work.py"]
     golden_text("new_packages", text)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from invented import Ends
 from metric_functions import METRIC
 from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGetsAndReturns
 from pairs import predicted
@@ -21,7 +22,7 @@ from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import clipped
-from srs_eval.nouns import Algorithm, Curves, Fit, Learned
+from srs_eval.nouns import Curves, Fit, Learned
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint, rows_fingerprint, select
 from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.refit import SrsBenchmarkRefit
@@ -34,22 +35,6 @@ KEPT = SimpleNamespace(
     predict=lambda reviews, rows: np.full(len(rows), 0.9),
     learned=Learned(fallback=True, note="the default was kept"),
 )
-
-
-class EndsAt(Algorithm):
-    """Average, but the fit of one user in one fold, or in all, ends otherwise."""
-
-    def __init__(self, user, fold, end):
-        self.user, self.fold, self.end, self.fits = user, fold, end, 0
-
-    def fit(self, reviews, rows, rng):
-        if reviews.user == self.user:
-            self.fits += 1
-            if self.fold in (None, self.fits - 1):
-                if isinstance(self.end, Exception):
-                    raise self.end
-                return self.end
-        return Average().fit(reviews, rows, rng)
 
 
 @pytest.fixture
@@ -114,7 +99,7 @@ def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
     ],
 )
 def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold, end, status):
-    _, result = scored(EndsAt(2, fold, end), 1, 2, 3)
+    _, result = scored(Ends(end, users=[2], fold=fold), 1, 2, 3)
     assert statuses(result) == {status: 1, "ok": 14}
     assert result.by_user.users == (1, 2, 3)
     assert not np.isnan(result.by_user.values[[0, 2]]).any()
@@ -141,7 +126,7 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.mean_users == summary.mean_reviews == summary.pooled
     # Over cards one left of two would look more certain than the failure of the other allows.
-    _, result = scored(EndsAt(2, None, FitError("no")), 1, 2)
+    _, result = scored(Ends(FitError("no"), users=[2], fold=None), 1, 2)
     assert result.facts.interval_over == "users"
     assert np.isnan(result.facts.metrics["log_loss"].lo)
     assert not np.isnan(result.facts.metrics["log_loss"].mean_users)
@@ -150,7 +135,7 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
 def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
     _, one = scored(Average(), 1, 2)
     _, other = scored(Fsrs6(fit="default"), 2, 1)
-    _, without = scored(EndsAt(2, 0, FitError("no")), 1, 2)
+    _, without = scored(Ends(FitError("no"), users=[2], fold=0), 1, 2)
     _, fewer = scored(Average(), 1)
     assert one.facts.rows_fingerprint == other.facts.rows_fingerprint
     assert len({e.facts.rows_fingerprint for e in (one, without, fewer)}) == 3
@@ -245,9 +230,7 @@ def test_parts_of_a_user_are_joined_by_name_and_selected():
     assert select(joined, np.array([3, 0])).row.tolist() == [3, 1]
     assert select(joined, joined.row > 1).row.tolist() == [2, 3]
     assert concatenate([]) is None
-
-
-def test_curves_go_with_their_users_and_facts_that_a_part_lacks_are_lacking():
+    # Curves go with their users, and facts that a part lacks are lacking.
     joined = concatenate([of("a", [1, 2]), of("b", [5, 6], curves=2, facts=False)])
     assert joined.curves.user.tolist() == [1, 1]
     assert joined.elapsed_days is None
