@@ -23,12 +23,6 @@ RUN = ["algo=avg", "data.users=2", "data.max_reviews=600", *SMALL]
 ON_POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
-def used(folder: Path) -> FileLock:
-    """Return what another command holds while it uses a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / ".lock")
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
@@ -40,7 +34,7 @@ SWEEP = pytest.param("sweep", marks=pytest.mark.slow)
 def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here: Here, kind: str) -> None:
     words = [f"hydra.{kind}.dir=out", *(["-m"] if kind == "sweep" else [])]
     assert here(*RUN, *words).status == 0
-    with used(here.folder / "out"):
+    with FileLock(here.folder / "out" / ".lock"):
         before = contents(here.folder)
         refused = here(*RUN, *words, "name=another")
         assert refused.status == 1
@@ -54,7 +48,7 @@ def test_commands_begun_in_the_same_second_get_folders_of_their_own(here: Here, 
     words = [*RUN, f"hydra.{kind}.dir=same_${{now:%Y}}", *(["-m"] if job else [])]
     assert here(*words).status == 0
     (folder,) = here.folder.iterdir()
-    with used(folder):
+    with FileLock(folder / ".lock"):
         before = contents(folder)
         assert here(*words).status == 0
         assert contents(folder) == before

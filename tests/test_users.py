@@ -18,14 +18,11 @@ def named(names):
     return SimpleNamespace(location="somewhere", users=lambda: names)
 
 
-def test_numpys_numbers_become_pythons():
+def test_names_become_pythons_and_those_that_cannot_be_used_are_told_all_at_once():
     users = checked_users(named(np.array([3, 1])))
     assert users == [3, 1]
     assert all(type(user) is int for user in users)
     assert checked_users(named(np.array(["ada", "bob"]))) == ["ada", "bob"]
-
-
-def test_names_that_cannot_be_used_are_told_all_at_once():
     with pytest.raises(ReviewLogError) as caught:
         checked_users(named([1, 2.5, 1, ("a", "b")]))
     told = str(caught.value)
