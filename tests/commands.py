@@ -93,11 +93,12 @@ class Here:
         return Done(status, captured.out, captured.err)
 
 
-def apart(folder, *words, env=None, timeout=120):
-    """Run the command in a process of its own."""
+def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
+    """Run the command, or another program, in a process and session of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "srs_eval", *words],
+        [sys.executable, *program, *words],
         cwd=folder,
+        start_new_session=True,
         env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,

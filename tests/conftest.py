@@ -96,10 +96,6 @@ def _options_are_parsed_once() -> Iterator[None]:
         yield
 
 
-def _seed(user):
-    return zlib.crc32(str(user).encode())
-
-
 @pytest.fixture(scope="session")
 def make_log() -> Callable[..., Reviews]:
     return invented_log
@@ -111,7 +107,9 @@ def logs_of() -> Callable[..., Logs]:
 
     def build(*users: User | Reviews) -> Logs:
         made = [
-            user if isinstance(user, Reviews) else invented_log(seed=_seed(user), user=user)
+            user
+            if isinstance(user, Reviews)
+            else invented_log(seed=zlib.crc32(f"{user}".encode()), user=user)
             for user in users
         ]
         return Logs({log.user: log for log in made})

@@ -1,14 +1,17 @@
-"""Small invented review logs that many tests share."""
+"""Small invented review logs, and models of given outcomes, that many tests share."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.baselines import Average
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.nouns import Reviews, User
+from srs_eval.nouns import Algorithm, IntArray, Reviews, User
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,36 @@ class Logs:
 
     def read(self, user: User) -> Reviews:
         return self.logs[user]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A model that predicts what it was told to, and tells how it was fitted."""
+
+    p: Any = 0.5
+    parameters: Any = ()
+    learned: Any = None
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> np.ndarray:
+        return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
+
+
+class Ends(Algorithm):
+    """Average, but fits of some users, in one fold or in all, return or raise what is given."""
+
+    def __init__(self, outcome: Any, *, users: Any = None, fold: int | None = None) -> None:
+        self.outcome, self.users, self.fold = outcome, users, fold
+        self.fits = Counter[User]()
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Any:
+        user = reviews.user
+        self.fits[user] += 1
+        is_other = self.users is not None and user not in self.users
+        if is_other or self.fold not in (None, self.fits[user] - 1):
+            return Average().fit(reviews, rows, rng)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
 
 
 def invented_log(

@@ -1,45 +1,94 @@
 """Run what takes an hour or more and guards what rarely changes: ``./check nightly``.
 
+``./check processors [arguments of pytest]`` runs pytest as other processors would compute: numbers
+of a fit, an interval or a metric differ in their last bits, because NumPy, OpenBLAS and the kernels
+of srs_eval choose instructions by what there is. Each setting takes some of them away, or asks for
+those of another processor; what this machine cannot run is named and left out. By default, the
+quick tests of numbers run.
+
 Every part runs, also after one that failed; the last lines say how each ended.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 
-DAY = int(time.time()) // 86400
+DAY = str(int(time.time()) // 86400)
 SPREAD = ("-n", str((os.cpu_count() or 1) * 3 // 2), "--dist", "worksteal", "-q")
 PYTEST = (sys.executable, "-m", "pytest")
 QUICK = ("-m", "not slow and not nightly")
-
 PARTS: Mapping[str, Sequence[str]] = {
     "tests marked nightly": (*PYTEST, "-m", "nightly", *SPREAD, "--durations=30"),
-    "quick tests in a random order": (*PYTEST, *QUICK, *SPREAD, "--shuffle", str(DAY)),
-    "tests of numbers on other processors": (sys.executable, "tests/processors.py"),
-    "mutants": (sys.executable, "tests/mutants.py", "--sample", "25", "--seed", str(DAY)),
+    "quick tests in a random order": (*PYTEST, *QUICK, *SPREAD, "--shuffle", DAY),
+    "tests of numbers on other processors": (sys.executable, __file__, "processors"),
+    "mutants": (sys.executable, "tests/mutants.py", "--sample", "25", "--seed", DAY),
     "campaign of faults": (
-        *(sys.executable, "tests/faults/campaign.py"),
-        *("--minutes", "20", "--seed", str(DAY)),
+        *(sys.executable, "tests/faults/campaign.py", "--minutes", "20", "--seed", DAY),
     ),
 }
 
+_numpy = import_module("numpy._core._multiarray_umath")
+groups, there = _numpy.__cpu_dispatch__, _numpy.__cpu_features__
+AVX2 = "X86_V3" if "X86_V3" in groups else "AVX2"
+AVX512 = "X86_V4" if "X86_V4" in groups else "AVX512_SKX"
+NUMBERS = [
+    *(*QUICK, "-q", "-n", "auto"),
+    *(f"tests/{folder}" for folder in ("algorithms", "engine", "metrics", "protocol", "stats")),
+    *(f"tests/{folder}" for folder in ("comparison", "results", "data", "collection")),
+    *("tests/test_checks.py", "tests/test_golden_run.py", "tests/test_evaluate.py"),
+    *("tests/test_scoring.py", "tests/test_power.py", "tests/test_book.py"),
+]
 
-def main() -> int:
-    """Run each part; return 1 if one failed."""
+
+def without(first: str) -> str:
+    """Return the groups of instructions from one on that NumPy would use here."""
+    return " ".join(name for name in groups[groups.index(first) :] if there.get(name))
+
+
+def settings() -> Iterator[tuple[str, Mapping[str, str] | None]]:
+    """Yield each setting, by name; None if this processor cannot run it."""
+    for threads in ("1", "2"):
+        yield (
+            f"{threads} threads",
+            dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads),
+        )
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return
+    for name, first in (("NumPy up to AVX2", AVX512), ("NumPy's baseline", AVX2)):
+        off = without(first)
+        yield name, {"NPY_DISABLE_CPU_FEATURES": off} if off else None
+    for core, needs in (("Nehalem", ""), ("Haswell", AVX2), ("Zen", AVX2), ("SkylakeX", AVX512)):
+        here = not needs or there.get(needs)
+        yield f"OpenBLAS for {core}", {"OPENBLAS_CORETYPE": core} if here else None
+    for level, needs in (("x86-64-v3", AVX2), ("x86-64-v4", AVX512)):
+        yield f"kernels of {level}", {"SRS_EVAL_CPU": level} if there.get(needs) else None
+
+
+def main(words: Sequence[str]) -> int:
+    """Run each part or, if asked to, each setting of processors; return 1 if one failed."""
+    parts = [(name, command, {}) for name, command in PARTS.items()]
+    if words:
+        command = (*PYTEST, *(words[1:] or NUMBERS))
+        parts = [(name, command, variables) for name, variables in settings()]
     ends = []
-    for name, command in PARTS.items():
-        print(f"=== {name}: {' '.join(command)}", flush=True)  # noqa: T201
+    for name, command, variables in parts:
+        if variables is None:
+            ends.append(f"{name}: not here")
+            continue
+        print(f"=== {name}: {' '.join(command)}", variables, flush=True)  # noqa: T201
         begin = time.monotonic()
-        status = subprocess.run(command, check=False).returncode
-        seconds = time.monotonic() - begin
-        ends.append((status, f"{name}: {'failed' if status else 'passed'} in {seconds:.0f} s"))
-    print(*(line for _, line in ends), sep="\n")  # noqa: T201
-    return int(any(status for status, _ in ends))
+        done = subprocess.run(command, env={**os.environ, **variables}, check=False)
+        ended = "failed" if done.returncode else "passed"
+        ends.append(f"{name}: {ended} in {time.monotonic() - begin:.0f} s")
+    print(*ends, sep="\n")  # noqa: T201
+    return int(any(": failed in" in end for end in ends))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

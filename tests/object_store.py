@@ -16,22 +16,19 @@ class ObjectStore:
 
     url: str = ""
     requests: int = 0
+    lock: Any = field(default_factory=threading.Lock)
     failing: Callable[[int], str] = field(default=lambda number: "")
+    inner: Any = None
 
-    def app(self, inner: Any) -> Any:
-        lock = threading.Lock()
-
-        def handle(environ, start_response):
-            with lock:
-                self.requests += 1
-                failure = self.failing(self.requests)
-            if not failure:
-                return inner(environ, start_response)
-            start_response(failure, [("Content-Type", "application/xml")])
-            code = failure.partition(" ")[2].replace(" ", "")
-            return [f"<Error><Code>{code}</Code></Error>".encode()]
-
-        return handle
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        with self.lock:
+            self.requests += 1
+            failure = self.failing(self.requests)
+        if not failure:
+            return self.inner(environ, start_response)
+        start_response(failure, [("Content-Type", "application/xml")])
+        code = failure.partition(" ")[2].replace(" ", "")
+        return [f"<Error><Code>{code}</Code></Error>".encode()]
 
 
 @contextmanager
@@ -41,9 +38,8 @@ def object_store(monkeypatch: Any, *buckets: str) -> Iterator[ObjectStore]:
     from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    store = ObjectStore()
-    app = store.app(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, app, threaded=True)
+    store = ObjectStore(inner=DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, store, threaded=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     store.url = f"http://127.0.0.1:{server.server_port}"

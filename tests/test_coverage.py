@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from invented import Logs, invented_log
+from invented import Ends, Logs, invented_log
 
 from srs_eval import results
 from srs_eval.algorithms.baselines import Average, Constant
@@ -62,19 +62,6 @@ LOGS = {
     **{user: short_log(user, 8 + place) for place, user in enumerate("abc")},
 }
 READ, SHORT = sum(map(len, LOGS.values())), 8 + 9 + 10
-
-
-@dataclass(frozen=True)
-class FailsFor(Average):
-    """The average, which cannot be had for some users."""
-
-    users: tuple = ()
-    error: type = FitError
-
-    def fit(self, reviews, rows, rng):
-        if reviews.user in self.users:
-            raise self.error("it diverged")
-        return super().fit(reviews, rows, rng)
 
 
 def evaluated(algorithm=None, label="avg", **changed):
@@ -152,7 +139,7 @@ def test_a_board_says_the_same_in_every_output(both, metric, users):
 def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every_run(both):
     run = run_of(both[0])
     for error in (FitError, FitSkipped):
-        runs = [run, run_of(evaluated(FailsFor(users=(2, 4), error=error), "other"))]
+        runs = [run, run_of(evaluated(Ends(error("it diverged"), users=(2, 4)), "other"))]
         with pytest.raises(ConfigError, match=r"other .* users 2, 4"):
             compare(runs)
         for verdict in (compare(runs, intersect=True), *compare_groups(runs)):

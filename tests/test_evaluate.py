@@ -2,12 +2,11 @@
 
 import dataclasses
 import zlib
-from dataclasses import dataclass
 
 import numpy as np
 import plain_protocol
 import pytest
-from invented import Logs
+from invented import Ends, Logs, Told
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -16,33 +15,6 @@ from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
 from srs_eval.nouns import PREDICTION_COLUMNS, Algorithm, Learned
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-
-
-@dataclass(frozen=True)
-class Told:
-    """A model that predicts what it was told to, and tells how it was fitted."""
-
-    p: object = 0.5
-    parameters: object = ()
-    learned: object = None
-
-    def predict(self, reviews, rows):
-        return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
-
-
-class Tells(Algorithm):
-    """An algorithm that returns a given model, or raises a given error, in one fold or all."""
-
-    def __init__(self, outcome, *, fold=None):
-        self.outcome, self.fold, self.fits = outcome, fold, -1
-
-    def fit(self, reviews, rows, rng):
-        self.fits += 1
-        if self.fold is not None and self.fits != self.fold:
-            return Told()
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return self.outcome
 
 
 class Curve(Told):
@@ -99,15 +71,24 @@ def evaluate(logs_of):
 
 
 @pytest.mark.parametrize("algorithm", [MovingAverage(), Draws()])
-def test_it_predicts_what_the_bare_loop_predicts(evaluate, logs_of, algorithm):
+def test_it_predicts_and_records_what_the_bare_loop_does(evaluate, logs_of, algorithm):
     source, seed = logs_of(7), 5
     task = SrsBenchmark()(source.read(7), same_day=algorithm.same_day)
-    expected = []
+    expected, fits, ticks = [], [], []
     for fold in task.folds:
         rng = np.random.default_rng([seed, zlib.crc32(b"7"), fold.number])
         model = algorithm.fit(task.reviews, fold.train, rng)
         expected.append(model.predict(task.reviews, fold.test))
-    found = evaluate(algorithm, source=source, seed=seed).predictions
+        known = (fold.number, len(fold.train), len(fold.test), tuple(model.parameters))
+        fits.append((7, "ok", "", *known))
+    result = evaluate(algorithm, source=source, seed=seed, tick=lambda: ticks.append(1))
+    found, log = result.predictions, result.log
+    for fit, facts in zip(result.fits, fits, strict=True):
+        of_fit = (fit.user, fit.status, fit.reason, fit.fold, fit.n_train, fit.n_test)
+        assert (*of_fit, fit.parameters) == facts
+    assert len(ticks) == 5
+    assert (log.reviews, log.left_out) == (len(source.read(7)), {})
+    assert log.fingerprint != evaluate(Average(), source=logs_of(2)).log.fingerprint
     np.testing.assert_array_equal(found.p, np.concatenate(expected))
     assert found.p.dtype == expected[0].dtype
     assert (found.curves is None) == isinstance(algorithm, MovingAverage)
@@ -171,21 +152,6 @@ def test_a_fit_to_everything_learns_from_all_rows_that_are_scored_or_learned(log
     assert found.fit.parameters == tuple(expected) == tuple(found.model.parameters)
 
 
-def test_every_fit_is_on_record_with_its_parameters_and_sizes(evaluate, logs_of):
-    source, ticks = logs_of(1), []
-    log = source.read(1)
-    task = SrsBenchmark()(log, same_day=False)
-    result = evaluate(Average(), source=source, tick=lambda: ticks.append(1))
-    assert [fit.fold for fit in result.fits] == [0, 1, 2, 3, 4]
-    for fit, fold in zip(result.fits, task.folds, strict=True):
-        assert (fit.user, fit.status, fit.reason) == (1, "ok", "")
-        assert (fit.n_train, fit.n_test) == (len(fold.train), len(fold.test))
-        assert fit.parameters == (task.reviews.recalled[fold.train].mean(),)
-    assert len(ticks) == 5
-    assert (result.log.reviews, result.log.left_out) == (len(log), {})
-    assert result.log.fingerprint != evaluate(Average(), source=logs_of(2)).log.fingerprint
-
-
 @pytest.mark.parametrize("error", [ReviewLogError("a.csv", ["row 3: 7"]), ValueError("row 3: 7")])
 def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate, logs_of, make_log, error):
     class Unreadable(Logs):
@@ -242,7 +208,7 @@ OUTCOMES = {
 def test_what_comes_of_a_fit_is_on_record_and_other_folds_are_kept(evaluate, golden_text):
     lines = []
     for name, outcome in OUTCOMES.items():
-        result = evaluate(Tells(outcome, fold=2))
+        result = evaluate(Ends(outcome, fold=2))
         fits, fit = result.fits, result.fits[2]
         assert [other.status for other in (*fits[:2], *fits[3:])] == ["ok"] * 4, name
         kept = [0, 1, 2, 3, 4] if fit.predicts else [0, 1, 3, 4]
@@ -251,7 +217,7 @@ def test_what_comes_of_a_fit_is_on_record_and_other_folds_are_kept(evaluate, gol
         trace = ", with a traceback" * bool(fit.traceback)
         errors = f", standard errors {fit.standard_errors}" * bool(fit.standard_errors)
         lines.append(f"{name}\n  {fit.status}{trace}{errors}\n  {fit.reason}".rstrip())
-    assert evaluate(Tells(FitError("no"))).predictions is None
+    assert evaluate(Ends(FitError("no"))).predictions is None
     golden_text("outcomes_of_fits", "\n".join([*lines, ""]))
 
 
@@ -264,7 +230,7 @@ def test_every_algorithm_is_asked_for_the_same_forgetting_curves(evaluate, logs_
         drawn = np.random.default_rng((0, zlib.crc32(b"1"), fold.number, 1))
         size = min(len(fold.test), max(size, wanted // 5))
         rows += np.sort(task.log_row[drawn.choice(fold.test, size, replace=False)]).tolist()
-    drawing = Tells(Curve(lambda elapsed: np.full(elapsed.shape, 0.5)))
+    drawing = Ends(Curve(lambda elapsed: np.full(elapsed.shape, 0.5)))
     for algorithm in (Fsrs6(fit="default"), Constant(), drawing):
         curves = evaluate(algorithm, source=source, curves=wanted).predictions.curves
         assert curves.row.tolist() == rows

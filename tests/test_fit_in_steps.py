@@ -1,12 +1,14 @@
-"""Fits that start from the fit before, and fits with a callback after each step."""
+"""Optional methods: fits that start from the fit before, fits in steps, and how they are found."""
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from invented import Told
 
 from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.checks import check_last_step_is_the_fit
 from srs_eval.checks.assertions import CheckFailed
 from srs_eval.errors import FitError, FitSkipped, Pruned
@@ -15,24 +17,13 @@ from srs_eval.evaluation.scoring import EvaluateAndScore
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import FittingInSteps, Learned, WarmStarting
+from srs_eval.nouns.capabilities import CAPABILITIES, misspelt
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 
 WARM = SrsBenchmarkRefit(refits=8)
 STEPS = 4
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A model that predicts one probability for all reviews."""
-
-    p: float = 0.5
-    parameters: tuple = ()
-    learned: object = None
-
-    def predict(self, reviews, rows):
-        return np.full(len(rows), self.p)
 
 
 class Continues(WarmStarting):
@@ -53,7 +44,7 @@ class Continues(WarmStarting):
         is_odd = len(self.calls) - 1 in self.at
         if is_odd and isinstance(self.odd, Exception):
             raise self.odd
-        self.model = self.odd if is_odd else Rate(parameters=(0.0,) * len(self.calls))
+        self.model = self.odd if is_odd else Told(parameters=(0.0,) * len(self.calls))
         return self.model
 
     @property
@@ -81,7 +72,7 @@ class Walks(FittingInSteps):
         for _ in range(STEPS):
             self.taken += 1
             p = 0.05 + 0.9 * ((p + mean) / 2 + 0.01 * rng.random())
-            yield Rate(p, (p,))
+            yield Told(p, (p,))
 
 
 def evaluated(source, algorithm, *, watch=None, protocol=None):
@@ -119,7 +110,7 @@ def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(log
     "odd",
     [
         *(FitSkipped("too few"), FitError("no"), ZeroDivisionError()),
-        *(Rate(np.nan), Rate(learned=Learned(fallback=True))),
+        *(Told(np.nan), Told(learned=Learned(fallback=True))),
     ],
 )
 def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(logs_of, odd):
@@ -145,7 +136,7 @@ def test_being_watched_changes_nothing_that_comes_of_a_user(logs_of):
 
 
 def test_steps_are_taken_where_somebody_watches_until_the_watch_raises(logs_of):
-    steps, algorithm = [], Walks(fitted=Rate(0.8, (0.8,)))
+    steps, algorithm = [], Walks(fitted=Told(0.8, (0.8,)))
 
     def watch(step, predictions):
         steps.append(step)
@@ -164,8 +155,8 @@ def test_steps_are_taken_where_somebody_watches_until_the_watch_raises(logs_of):
     ("steps", "told"),
     [
         ([], "user 1, fold 0: fit_in_steps yields no model"),
-        ([Rate(0.5), Rate(1.5)], "are no probabilities"),
-        ([Rate(0.5), None], "AttributeError"),
+        ([Told(0.5), Told(1.5)], "are no probabilities"),
+        ([Told(0.5), None], "AttributeError"),
     ],
 )
 def test_steps_that_do_not_work_are_a_failed_fit(logs_of, steps, told):
@@ -175,7 +166,7 @@ def test_steps_that_do_not_work_are_a_failed_fit(logs_of, steps, told):
 
 
 def one_model_again_and_again(steps):
-    model = Rate()
+    model = Told()
     for step in steps:
         vars(model).update(vars(step))
         yield model
@@ -185,7 +176,7 @@ def one_model_again_and_again(steps):
     ("change", "lesson"),
     [
         (one_model_again_and_again, "Give each model a copy"),
-        (lambda steps: [Rate(step.p) for step in steps], "parameters differ after the last step"),
+        (lambda steps: [Told(step.p) for step in steps], "parameters differ after the last step"),
         (lambda steps: list(steps)[:-1], "end at the same step"),
         (lambda steps: [], "yields nothing"),
     ],
@@ -195,3 +186,21 @@ def test_steps_that_lead_elsewhere_than_the_fit_are_caught(change, lesson):
         check_last_step_is_the_fit(Walks(change))
     for honest in (Walks(), Average()):
         check_last_step_is_the_fit(honest)
+
+
+def with_method(name):
+    return type("Mine", (Average,), {name: lambda self: None})()
+
+
+def test_a_misspelt_capability_is_named_and_others_are_checked_by_their_protocols():
+    meant = {"fit_in_step": "fit_in_steps", "predict_att": "predict_at", "pre_train": "pretrain"}
+    for name, right in {**meant, "re_fit": "refit"}.items():
+        (problem,) = misspelt(with_method(name))
+        assert name in problem
+        assert right in problem
+    for name in (*CAPABILITIES, "fits", "predict_all", "parameters", "_refits"):
+        assert misspelt(with_method(name)) == []
+    assert misspelt(type("Mine", (Average,), {"refits": 3})()) == []  # no method
+    assert isinstance(Fsrs6(), WarmStarting)
+    assert not isinstance(Average(), WarmStarting | FittingInSteps)
+    assert not isinstance(type("Mine", (Fsrs6,), {"refit": None})(), WarmStarting)

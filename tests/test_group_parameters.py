@@ -1,6 +1,7 @@
 """Fits of several groups: kept in full, built again, and handed over one by one."""
 
 import json
+from types import SimpleNamespace
 
 import fsrs
 import numpy as np
@@ -56,7 +57,9 @@ def run(table, tmp_path_factory):
     words += ["data=csv", f"data.path={table}", f"hydra.run.dir={folder}"]
     words += [f"data.columns.{noun}={name}" for noun, name in COLUMNS.items()]
     assert run_command(words) == 0
-    return folder
+    options = OmegaConf.to_container(OmegaConf.load(folder / ".hydra" / "config.yaml").algo)
+    kept = pq.read_table(folder / "fits.parquet").to_pylist()[-1]["parts"]
+    return SimpleNamespace(folder=folder, fit=load(folder).fitted[-1], options=options, parts=kept)
 
 
 @pytest.fixture(scope="module")
@@ -64,37 +67,26 @@ def task(table):
     return SrsBenchmark()(ReviewTable(table, columns=COLUMNS).read("two"), same_day=True)
 
 
-@pytest.fixture(scope="module")
-def last_fit(run):
-    return load(run).fitted[-1]
-
-
-@pytest.fixture(scope="module")
-def options(run):
-    return OmegaConf.to_container(OmegaConf.load(run / ".hydra" / "config.yaml").algo)
-
-
-def test_each_preset_has_the_parameters_of_a_fit_to_its_own_reviews(run, task, last_fit):
+def test_each_preset_has_the_parameters_of_a_fit_to_its_own_reviews(run, task):
     train, preset = task.folds[-1].train, task.reviews.preset
-    assert last_fit.parameters == ()  # no reader can take the pooled fit for the model
+    assert run.fit.parameters == ()  # no reader can take the pooled fit for the model
     names = {"all": "every other preset", "preset 0": PRESETS[0], "preset 1": PRESETS[1]}
-    assert {part.name: part.title for part in last_fit.parts} == names
+    assert {part.name: part.title for part in run.fit.parts} == names
     rows = [train, *(train[preset[train] == number] for number in (0, 1))]
-    for part, own in zip(last_fit.parts, rows, strict=True):
+    for part, own in zip(run.fit.parts, rows, strict=True):
         alone = Fsrs6().fit(task.reviews, own, np.random.default_rng(0))
         assert part.parameters == tuple(alone.parameters)
         assert part.standard_errors == pytest.approx(alone.learned.standard_errors, nan_ok=True)
         assert (part.n_train, part.option, part.standalone) == (len(own), "base", True)
-    kept = pq.read_table(run / "fits.parquet").to_pylist()[-1]["parts"]
-    assert [tuple(p["parameters"]) for p in kept] == [p.parameters for p in last_fit.parts]
+    assert [tuple(p["parameters"]) for p in run.parts] == [p.parameters for p in run.fit.parts]
 
 
-def test_the_model_built_again_predicts_what_the_run_has_predicted(run, task, last_fit, options):
-    kept = load_predictions(run)
-    model = rebuilt_model(options, (), last_fit.parts, whole_days=True)
+def test_the_model_built_again_predicts_what_the_run_has_predicted(run, task):
+    kept = load_predictions(run.folder)
+    model = rebuilt_model(run.options, (), run.fit.parts, whole_days=True)
     again = model.predict(task.reviews, task.folds[-1].test)
-    np.testing.assert_array_equal(again, kept.p[kept.fold == last_fit.fold])
-    for number in np.flatnonzero(kept.curves.fold == last_fit.fold)[:20]:
+    np.testing.assert_array_equal(again, kept.p[kept.fold == run.fit.fold])
+    for number in np.flatnonzero(kept.curves.fold == run.fit.fold)[:20]:
         (row,) = np.flatnonzero(task.log_row == kept.curves.row[number])
         elapsed = kept.curves.elapsed[[number]]
         curve = model.predict_at(task.reviews, np.array([row]), elapsed)
@@ -102,28 +94,27 @@ def test_the_model_built_again_predicts_what_the_run_has_predicted(run, task, la
 
 
 @pytest.mark.slow
-def test_a_served_model_asks_for_the_preset_of_a_card(run, last_fit, options):
-    content = {"options": options, "parameters": [], "whole_days": True}
-    parts = pq.read_table(run / "fits.parquet").to_pylist()[-1]["parts"]
-    curves = CurvesOfCards({**content, "parts": parts})
+def test_a_served_model_asks_for_the_preset_of_a_card(run):
+    content = {"options": run.options, "parameters": [], "whole_days": True}
+    curves = CurvesOfCards({**content, "parts": run.parts})
     history = pd.DataFrame({"card": [1, 2, 3], "elapsed_days": 0.0, "rating": 3})
     asked = curves(history.assign(preset=[0, 1, -1]), [3.0])["recall"].tolist()
     for recall, name in zip(asked, ("preset 0", "preset 1", "all"), strict=True):
-        (part,) = [part for part in last_fit.parts if part.name == name]
-        base = {"options": options["base"], "parameters": part.parameters, "whole_days": True}
+        (part,) = [part for part in run.fit.parts if part.name == name]
+        base = {"options": run.options["base"], "parameters": part.parameters, "whole_days": True}
         assert [recall] == CurvesOfCards(base)(history[:1], [3.0])["recall"].tolist()
     assert curves(history[:1], [3.0])["recall"].tolist() == asked[2:]
 
 
-def test_every_form_of_export_has_the_parameters_of_each_preset(run, last_fit, capsys):
+def test_every_form_of_export_has_the_parameters_of_each_preset(run, capsys):
     printed = {}
     for form in ("anki", "py_fsrs", "json"):
-        assert command([str(run), f"to={form}"]) == 0
+        assert command([str(run.folder), f"to={form}"]) == 0
         printed[form] = capsys.readouterr().out
     schedulers, content = json.loads(printed["py_fsrs"]), json.loads(printed["json"])
     assert (content["algorithm"], content["parameters"]) == ("per_group", [])
     blocks = printed["anki"].strip().split("\n\n")
-    for block, own, part in zip(blocks, content["parts"], last_fit.parts, strict=True):
+    for block, own, part in zip(blocks, content["parts"], run.fit.parts, strict=True):
         heading, numbers = block.splitlines()
         assert heading.startswith(f"# {part.name} ({part.title})")
         assert f"{part.n_train:,}" in heading

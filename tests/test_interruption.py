@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import QUIET, Done, Here, outcome_of, summary_of
+from commands import QUIET, Done, Here, apart, outcome_of, summary_of
 from filelock import FileLock
 
 from srs_eval.errors import ConfigError, TrackingError
@@ -21,12 +21,6 @@ from srs_eval.tracking.nothing import NoTracker
 SMALL = ("panel=quick", "data.size_scale=0.02", *QUIET)
 RUN = ["algo=avg", "data.users=2", "data.max_reviews=600", *SMALL]
 ON_POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-
-
-def used(folder: Path) -> FileLock:
-    """Return what another command holds while it uses a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / ".lock")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -40,21 +34,12 @@ SWEEP = pytest.param("sweep", marks=pytest.mark.slow)
 def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here: Here, kind: str) -> None:
     words = [f"hydra.{kind}.dir=out", *(["-m"] if kind == "sweep" else [])]
     assert here(*RUN, *words).status == 0
-    with used(here.folder / "out"):
+    with FileLock(here.folder / "out" / ".lock"):
         before = contents(here.folder)
         refused = here(*RUN, *words, "name=another")
         assert refused.status == 1
         assert "out is in use by another command" in refused.err
         assert contents(here.folder) == before
-
-
-@pytest.mark.slow
-def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None:
-    job = here.folder / "out" / "1_avg"
-    with used(job):
-        assert here(*RUN, "-m", "hydra.sweep.dir=out", "seed=1,2,3").status == 1
-        assert {path.name for path in job.iterdir()} <= {".lock", ".hydra"}
-    assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
 
 
 @pytest.mark.parametrize("kind", ["run", SWEEP])
@@ -63,7 +48,7 @@ def test_commands_begun_in_the_same_second_get_folders_of_their_own(here: Here, 
     words = [*RUN, f"hydra.{kind}.dir=same_${{now:%Y}}", *(["-m"] if job else [])]
     assert here(*words).status == 0
     (folder,) = here.folder.iterdir()
-    with used(folder):
+    with FileLock(folder / ".lock"):
         before = contents(folder)
         assert here(*words).status == 0
         assert contents(folder) == before
@@ -153,23 +138,10 @@ def _prepared(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(here.folder)
 
 
-def ended(words: list[str], folder: Path | None = None) -> Done:
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        start_new_session=True,
-        timeout=120,
-        check=False,
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
 def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
     """Run a command that gets a signal when some users are finished and one is under way."""
     (folder / "stop").write_text(str(int(number)), encoding="utf-8")
-    done = ended(["-m", "srs_eval", *WORDS, *words], folder)
+    done = apart(folder, *WORDS, *words)
     (folder / "stop").unlink()
     return done
 
@@ -270,7 +242,7 @@ STUBBORN = """
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_signal_is_heard(program: str) -> None:
     body, status = PROGRAMS[program]
-    done = ended(["-c", f"{BEGIN}    {body}{END}"])
+    done = apart(None, f"{BEGIN}    {body}{END}", program=["-c"])
     assert (done.status, done.err) == (status, "" if status == 7 else INTERRUPTED)
 
 
@@ -295,5 +267,5 @@ def test_a_second_signal_ends_at_once() -> None:
 def test_a_signal_during_the_imports_is_heard(tmp_path: Path, number: signal.Signals) -> None:
     stub = f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(60)\n"
     (tmp_path / "hydra.py").write_text(stub, encoding="utf-8")
-    done = ended(["-m", "srs_eval", "algo=avg"], tmp_path)
+    done = apart(tmp_path, "algo=avg")
     assert (done.status, done.err) == (128 + number, INTERRUPTED)

@@ -1,14 +1,19 @@
 """The shape of the package: who may import whom, and how large a part may grow."""
 
 import ast
+import inspect
 import re
 import sys
 import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from pydoc import locate
 
 import pytest
+from packaging.utils import canonicalize_name
+
+from srs_eval import nouns
 
 PACKAGE = Path(__file__).parents[1] / "srs_eval"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -70,19 +75,19 @@ def test_what_is_imported_is_declared_as_a_dependency():
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     groups = [project["dependencies"], *(extras[name] for name in extras.keys() - {"test", "dev"})]
-    declared = {as_pip_knows(re.match(r"[\w-]+", each)[0]) for group in groups for each in group}
+    declared = {
+        canonicalize_name(re.match(r"[\w-]+", each)[0]) for group in groups for each in group
+    }
     owners = packages_distributions()
     modules = {name.partition(".")[0] for _, tree in nodes(ast.Module) for name in imported(tree)}
     others = modules - set(sys.stdlib_module_names) - {"srs_eval", "hydra_plugins"}
     assert len(others) > 10
     undeclared = {
-        name for name in others if not declared & set(map(as_pip_knows, owners.get(name, [name])))
+        name
+        for name in others
+        if not declared & set(map(canonicalize_name, owners.get(name, [name])))
     }
     assert undeclared == set()
-
-
-def as_pip_knows(name):
-    return name.lower().replace("_", "-")
 
 
 def test_nothing_depends_on_the_name_of_an_algorithm():
@@ -96,15 +101,11 @@ def test_nothing_depends_on_the_name_of_an_algorithm():
     assert wrong == set()
 
 
-def test_files_and_functions_stay_short():
-    """A file has at most 400 lines, a function 60."""
+def test_files_and_functions_stay_short_and_no_compiled_code_is_kept_on_disk():
+    """A file has at most 400 lines, a function 60; docs/adr/0010 says where numba would write."""
     functions = nodes(ast.FunctionDef)
     long = [(place, f.name) for place, f in functions if f.end_lineno - f.body[0].end_lineno > 60]
     assert long + [place for place, text in TEXTS.items() if text.count("\n") > 400] == []
-
-
-def test_no_compiled_code_is_kept_on_disk():
-    """See docs/adr/0010: numba would write into the package, or into the home folder."""
     assert not [place for place, text in TEXTS.items() if "cache=True" in text]
 
 
@@ -113,74 +114,36 @@ HEADING = re.compile(r"^ *(Parameters|Returns|Yields|Raises|Attributes)\n *-+$",
 
 def test_internal_docstrings_are_sentences():
     """Sections of numpydoc are for what docs/api.md shows, option classes and protocols."""
-    shown, with_members = shown_by_the_api()
-    public = shown | option_classes() | protocols()
-    with_members |= protocols()
-    headed = {name for name, node in defined() if HEADING.search(ast.get_docstring(node) or "")}
-    assert {each for each in headed - public if not is_member(each, with_members)} == set()
-    assert public <= dict(defined()).keys()
+    page = (PACKAGE.parent / "docs/api.md").read_text("utf-8")
+    shown = re.findall(r"^\.\. auto(?:class|function):: (\S+)(\n +:members:)?", page, re.M)
+    api = {locate(name if "." in name else f"srs_eval.nouns.{name}"): full for name, full in shown}
+    protocols = {each for each in vars(nouns).values() if getattr(each, "_is_protocol", False)}
+    with_members = names(protocols | {each for each, members in api.items() if members})
+    texts = [path.read_text("utf-8") for path in (PACKAGE.parent / "conf").rglob("*.yaml")]
+    targets = {locate(name) for text in texts for name in re.findall(r"_target_: (\S+)", text)}
+    kinds = {kind for each in targets for kind in getattr(each, "__mro__", [each])}
+    public = names(api) | with_members | names(kinds)
+    defined = dict(pair for place, tree in nodes(ast.Module) for pair in inside(tree, place))
+    headed = {
+        name for name, node in defined.items() if HEADING.search(ast.get_docstring(node) or "")
+    }
+    members = {name for name in headed if re.sub(r"\.(?!_)\w+$", "", name) in with_members}
+    assert headed - public - members == set()
+    assert public <= defined.keys()
     assert len(headed & public) > 50
 
 
-def is_member(name, classes):
-    owner, _, own = name.rpartition(".")
-    return owner in classes and not own.startswith("_")
-
-
-def shown_by_the_api():
-    """What docs/api.md shows, and the classes of it with their members."""
-    text = (PACKAGE.parent / "docs/api.md").read_text("utf-8")
-    shown = re.findall(r"^\.\. auto(?:class|function):: (\S+)(\n +:members:)?", text, re.M)
-    full = {name if "." in name else f"srs_eval.nouns.{name}": members for name, members in shown}
-    return set(map(home, full)), {home(name) for name, members in full.items() if members}
-
-
-def option_classes():
-    """What option files name as a target, and its base classes in srs_eval."""
-    texts = [path.read_text("utf-8") for path in (PACKAGE.parent / "conf").rglob("*.yaml")]
-    found, new = set(), {name for text in texts for name in re.findall(r"_target_: (\S+)", text)}
-    while new:
-        found |= new
-        new = {base for name in new for base in bases(name) if base.startswith("srs_eval.")} - found
-    return found
-
-
-def protocols():
-    nouns = [name for name, _ in defined() if name.startswith("srs_eval.nouns.")]
-    return {name for name in nouns if "typing.Protocol" in bases(name)}
-
-
-def bases(name):
-    """The base classes of a class, by the modules that define them."""
-    module, _, _ = name.rpartition(".")
-    given = getattr(dict(defined()).get(name), "bases", [])
-    return [home(f"{module}.{ast.unparse(base).partition('[')[0]}") for base in given]
-
-
-def home(name):
-    """The name of a class or function in the module that defines it."""
-    while imports().get(name, name) != name:
-        name = imports()[name]
-    return name
-
-
-@cache
-def imports():
-    """What each module imports from others, by the name that it has there."""
+def names(kinds):
+    """The names of what srs_eval defines, after the file that does."""
+    ours = [each for each in kinds if each.__module__.startswith("srs_eval.")]
     return {
-        f"{module_of(place)}.{alias.asname or alias.name}": f"{node.module}.{alias.name}"
-        for place, node in nodes(ast.ImportFrom)
-        for alias in node.names
+        f"{Path(inspect.getfile(each)).relative_to(PACKAGE).as_posix()}.{each.__qualname__}"
+        for each in ours
     }
 
 
-@cache
-def defined():
-    """Every function and class, by its dotted name."""
-    return [pair for place, tree in nodes(ast.Module) for pair in inside(tree, module_of(place))]
-
-
 def inside(node, name):
+    """Every function and class below a node, by its dotted name after that of the file."""
     for child in ast.iter_child_nodes(node):
         is_named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         full = f"{name}.{child.name}" if is_named else name
@@ -188,7 +151,3 @@ def inside(node, name):
             yield full, child
         if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
             yield from inside(child, full)
-
-
-def module_of(place):
-    return ".".join(("srs_eval", *Path(place).with_suffix("").parts)).removesuffix(".__init__")

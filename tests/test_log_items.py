@@ -4,6 +4,8 @@ import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from invented import Ends
+
 from srs_eval.algorithms.baselines import Average
 from srs_eval.comparison.baseline import in_percent
 from srs_eval.errors import FitError
@@ -37,13 +39,6 @@ CONTENT = {
 }
 
 
-class FailsForUser2(Average):
-    def fit(self, reviews, rows, rng):
-        if reviews.user == 2:
-            raise FitError("no")
-        return Average.fit(self, reviews, rows, rng)
-
-
 def planned(folder, algorithm, source):
     built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": None}
     built |= {"panel": Panel([LogLoss(), Auc()]), "tracking": NoTracker()}
@@ -69,7 +64,7 @@ def test_what_is_logged_of_a_run(tmp_path, logs_of, make_log, golden_text):
     for name in ("scores.parquet", "summary.json", "notes.txt"):
         (tmp_path / name).write_text("{}")
     cases = {
-        "one of three users failed": (FailsForUser2(), logs_of(1, 2, 3)),
+        "one of three users failed": (Ends(FitError("no"), users=[2]), logs_of(1, 2, 3)),
         "nothing was scored": (Average(), logs_of(make_log(cards=1))),
     }
     for case, (algorithm, source) in cases.items():

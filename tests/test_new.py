@@ -13,12 +13,6 @@ from srs_eval.commands import new
 LONGEST = "abcdefghijklmnopqrstuvwxyz_abc"
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def package(folder, kind, name):
     """Write a package, and say of it what pip would."""
     assert new.command([kind, name, str(folder)]) == 0
@@ -40,21 +34,23 @@ def test_it_says_what_there_is_and_what_to_type(here, capsys, golden_text):
     said = capsys.readouterr().out
     held = {line.strip() for line in said.splitlines() if line.startswith("  ")}
     for folder in ("srs-half-day", "board"):
-        files = [path for path in (here / folder).rglob("*") if path.is_file()]
-        assert {path.relative_to(here / folder).as_posix() for path in files} <= held
+        files = [path for path in (here.folder / folder).rglob("*") if path.is_file()]
+        assert {path.relative_to(here.folder / folder).as_posix() for path in files} <= held
     golden_text("new_written", said)
 
 
 @pytest.mark.parametrize("kind", new.KINDS)
 def test_what_is_written_is_clean(here, kind):
-    (here / "made").mkdir()  # an empty folder is taken
+    (here.folder / "made").mkdir()  # an empty folder is taken
     for folder, name in {"made": "x_y", "short": "a", "long": LONGEST}.items():
         assert new.command([kind, name, folder]) == 0
     for words in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", *["made", "short", "long"]]
-        done = subprocess.run(ruff, cwd=here, capture_output=True, text=True, check=False)
+        done = subprocess.run(ruff, cwd=here.folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
-    assert not [path for path in here.rglob("*") if path.is_file() and "$" in path.read_text()]
+    assert not [
+        path for path in here.folder.rglob("*") if path.is_file() and "$" in path.read_text()
+    ]
 
 
 @pytest.mark.nightly
@@ -89,28 +85,25 @@ def test_its_option_runs_beside_ours(written, tmp_path):
     assert "half_day" in done.out
 
 
-def test_its_page_names_only_files_that_are_there(written):
-    named = re.findall(r"^\| `(.*?)`", (written / "README.md").read_text(), re.M)
-    assert [(written / name).is_file() for name in named] == [True] * 4
-
-
 NAMES = ["Half-Day", "HalfDay", "half day", "half__day", "../half", "9", "", "größe", "srs_mine"]
 NAMES += ["class", "null", "fitted", "fsrs6", "eval", LONGEST + "d"]
 
 
 def test_a_bad_name_or_folder_is_refused_with_a_better_one(here, capsys, golden_text):
     text = "".join(f"{name}\n  {' '.join(new.name_problems(name))}\n" for name in NAMES)
-    (here / "file").write_text("")
-    (here / "full").mkdir()
-    (here / "full" / "work.py").write_text("work of days")
+    (here.folder / "file").write_text("")
+    (here.folder / "full").mkdir()
+    (here.folder / "full" / "work.py").write_text("work of days")
     for folder in ("full", "file", "file/below"):
         status = new.command(["algo", "half_day", folder])
         text += f"\n$ new algo half_day {folder}\n{capsys.readouterr().err}status {status}\n"
-    assert [path.name for path in (here / "full").iterdir()] == ["work.py"]
+    assert [path.name for path in (here.folder / "full").iterdir()] == ["work.py"]
     golden_text("new_packages", text)
 
 
-def test_the_page_on_plug_ins_says_the_same():
+def test_its_page_names_files_that_are_there_and_the_page_on_plug_ins_says_the_same(written):
+    named = re.findall(r"^\| `(.*?)`", (written / "README.md").read_text(), re.M)
+    assert [(written / name).is_file() for name in named] == [True] * 4
     page = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text(encoding="utf-8")
     block = page.split("## As a package")[1].split("```text\n")[1].split("```")[0]
     typed = [line.partition("  #")[0].strip() for line in block.splitlines()]
@@ -118,5 +111,4 @@ def test_the_page_on_plug_ins_says_the_same():
     readme = new.files("half_day")["README.md"]
     assert all(line in readme for line in typed[2:])
     toml = page.split("```toml\n")[1].split("```")[0].strip().splitlines()
-    written = new.files("half_day")["pyproject.toml"].splitlines()
-    assert set(toml) <= set(written)
+    assert set(toml) <= set(new.files("half_day")["pyproject.toml"].splitlines())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,11 @@ SHELL = re.compile(r"^ *```(?:sh|bash|console)\n(.*?)^ *```", re.S | re.M)
 RUN = re.compile(r"(?:python -m srs_eval|\./run) (.*)")
 # Options that a reader is shown how to write.
 THEIR_OPTION = re.compile(r"=(boxes|doubling|diary|spreadsheet|best)\b")
+WITH_EXAMPLES = [
+    ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for file in sorted((ROOT / "srs_eval").rglob("*.py"))
+    if ">>>" in file.read_text(encoding="utf-8")
+]
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 NUMBER = re.compile(r"-?\d+\.\d+")
 # A network's float32 sums differ from one processor to the next, and training amplifies it.
@@ -76,6 +83,13 @@ def test_every_command_of_a_page_is_understood(page: Path) -> None:
         if found and not THEIR_OPTION.search(found[1]):
             words = shlex.split(found[1], comments=True)
             assert mistakes([each for each in words if "=" in each and each[0] != "-"]) == []
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_of_docstrings_show_what_the_code_returns(name: str) -> None:
+    found = doctest.testmod(import_module(name))
+    assert found.attempted
+    assert not found.failed
 
 
 @pytest.mark.slow

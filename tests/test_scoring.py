@@ -1,10 +1,16 @@
-"""From the result of each user to the reported scores."""
+"""From predictions of each user, joined, named and copied, to the reported scores."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from invented import Ends
 from metric_functions import METRIC
+from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGetsAndReturns
+from pairs import predicted
 from saved import result_from
 
 from srs_eval.algorithms.baselines import Average
@@ -14,9 +20,12 @@ from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import summarise_users
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import clipped
-from srs_eval.nouns import Algorithm, Fit, Learned
-from srs_eval.nouns.predictions import concatenate
+from srs_eval.nouns import Curves, Fit, Learned
+from srs_eval.nouns.predictions import concatenate, reviews_fingerprint, rows_fingerprint, select
+from srs_eval.protocol.prequential import Prequential
+from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.stats.estimate import mean_of_users
 
@@ -26,22 +35,6 @@ KEPT = SimpleNamespace(
     predict=lambda reviews, rows: np.full(len(rows), 0.9),
     learned=Learned(fallback=True, note="the default was kept"),
 )
-
-
-class EndsAt(Algorithm):
-    """Average, but the fit of one user in one fold, or in all, ends otherwise."""
-
-    def __init__(self, user, fold, end):
-        self.user, self.fold, self.end, self.fits = user, fold, end, 0
-
-    def fit(self, reviews, rows, rng):
-        if reviews.user == self.user:
-            self.fits += 1
-            if self.fold in (None, self.fits - 1):
-                if isinstance(self.end, Exception):
-                    raise self.end
-                return self.end
-        return Average().fit(reviews, rows, rng)
 
 
 @pytest.fixture
@@ -106,7 +99,7 @@ def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
     ],
 )
 def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold, end, status):
-    _, result = scored(EndsAt(2, fold, end), 1, 2, 3)
+    _, result = scored(Ends(end, users=[2], fold=fold), 1, 2, 3)
     assert statuses(result) == {status: 1, "ok": 14}
     assert result.by_user.users == (1, 2, 3)
     assert not np.isnan(result.by_user.values[[0, 2]]).any()
@@ -133,7 +126,7 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.mean_users == summary.mean_reviews == summary.pooled
     # Over cards one left of two would look more certain than the failure of the other allows.
-    _, result = scored(EndsAt(2, None, FitError("no")), 1, 2)
+    _, result = scored(Ends(FitError("no"), users=[2], fold=None), 1, 2)
     assert result.facts.interval_over == "users"
     assert np.isnan(result.facts.metrics["log_loss"].lo)
     assert not np.isnan(result.facts.metrics["log_loss"].mean_users)
@@ -142,7 +135,7 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
 def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
     _, one = scored(Average(), 1, 2)
     _, other = scored(Fsrs6(fit="default"), 2, 1)
-    _, without = scored(EndsAt(2, 0, FitError("no")), 1, 2)
+    _, without = scored(Ends(FitError("no"), users=[2], fold=0), 1, 2)
     _, fewer = scored(Average(), 1)
     assert one.facts.rows_fingerprint == other.facts.rows_fingerprint
     assert len({e.facts.rows_fingerprint for e in (one, without, fewer)}) == 3
@@ -165,3 +158,100 @@ def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status):
     assert (result.reviews_read, result.facts.left_out) == (12, {"cards": 2, "manual": 5})
     others = result_from(results[:1], PANEL)
     assert result.facts.data_fingerprint != others.facts.data_fingerprint
+
+
+PROTOCOLS = (
+    *(SrsBenchmark(), SrsBenchmarkRefit(refits=20), Prequential(first=20, every=20)),
+    SrsBenchmarkRefit(refits=20, warm_start=False),
+)
+COLUMNS = ("row", "p", "recalled", "card", "lapses", "nth_review", "train_rate")
+
+
+def evaluated(kind, source, protocol, *, watched):
+    """Return parameters, columns and predictions of steps, for each user."""
+    shown = []
+    watch = (lambda _, made: shown.append(made.p)) if watched else None
+    work = EvaluateUser(source, kind(), protocol, seed=0, curves=40, watch=watch)
+    for user in source.users():
+        made = work(user)
+        assert {fit.status for fit in made.fits} == {"ok"}
+        yield from ([fit.parameters for fit in made.fits], *shown)
+        yield from (getattr(made.predictions, name) for name in COLUMNS)
+        curves = made.predictions.curves
+        yield from (curves.row, curves.elapsed, curves.weight, curves.p)
+
+
+@pytest.mark.parametrize("watched", [False, True], ids=["fit", "steps"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("kind", [SharesOneArrayAmongItsModels, WritesIntoWhatItGetsAndReturns])
+def test_a_model_may_do_what_it_likes_with_its_own_memory(kind, protocol, watched, logs_of):
+    found, expected = (
+        evaluated(each, logs_of(1, 2), protocol, watched=watched) for each in (kind, Learns)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+class SortsPredictions:
+    name, better, section = "sorts_predictions", "neither", "test"
+
+    def __call__(self, predictions):
+        predictions.p.sort()
+
+
+def test_a_metric_cannot_change_what_others_are_computed_from():
+    p = np.array([0.9, 0.2, 0.6])
+    with pytest.raises(ValueError, match="read-only"):
+        score(p, [1, 0, 1], panel=Panel([SortsPredictions()]))
+    assert p.tolist() == [0.9, 0.2, 0.6]
+    p.sort()  # the caller's array is as writable as it was
+
+
+def of(user, rows, *, p=0.5, recalled=True, curves=0, facts=True):
+    n, sampled = len(rows), np.arange(curves)
+    times = np.tile([1.0, 2.0], (curves, 1))
+    kept = Curves(sampled * 0, sampled, np.array(rows)[:curves], times, times / 3, times / 4)
+    return predicted(
+        np.full(n, p),
+        np.full(n, recalled),
+        users=(user,),
+        row=np.array(rows, np.int64),
+        elapsed_days=np.ones(n) if facts else None,
+        curves=kept if curves else None,
+    )
+
+
+def test_parts_of_a_user_are_joined_by_name_and_selected():
+    joined = concatenate([of("a", [1, 2]), of("b", [1], p=0.7), of("a", [3])])
+    assert joined.users == ("a", "b")
+    assert joined.user.tolist() == [0, 0, 1, 0]
+    assert joined.row.tolist() == [1, 2, 1, 3]
+    assert joined.p.tolist() == [0.5, 0.5, 0.7, 0.5]
+    assert select(joined, np.array([3, 0])).row.tolist() == [3, 1]
+    assert select(joined, joined.row > 1).row.tolist() == [2, 3]
+    assert concatenate([]) is None
+    # Curves go with their users, and facts that a part lacks are lacking.
+    joined = concatenate([of("a", [1, 2]), of("b", [5, 6], curves=2, facts=False)])
+    assert joined.curves.user.tolist() == [1, 1]
+    assert joined.elapsed_days is None
+
+
+@given(st.permutations(range(1, 8)))
+def test_the_fingerprint_of_scored_reviews_is_of_rows_and_outcomes_in_any_order(rows):
+    expected = rows_fingerprint(of("a", [1, 2, 3, 4, 5, 6, 7]))
+    first, *others = (of("a", [row], p=0.9) for row in rows)
+    assert rows_fingerprint(concatenate([first, *others])) == expected
+    for part in (of("a", [9]), of("a", [8, 9]), replace(first, recalled=~first.recalled)):
+        assert rows_fingerprint(concatenate([part, *others])) != expected
+
+
+@pytest.mark.parametrize("column", ["card", "day", "rating", "elapsed_days"])
+def test_the_fingerprint_of_a_log_depends_on_every_column(make_log, column):
+    log = make_log()
+    changed = getattr(log, column).copy()
+    changed[5] += 1
+    other = replace(log, **{column: changed})
+    assert reviews_fingerprint(other) != reviews_fingerprint(log)
+    assert reviews_fingerprint(make_log()) == reviews_fingerprint(log)
+    seconds = replace(log, elapsed_seconds=np.full(len(log), 5.0))
+    assert reviews_fingerprint(seconds) != reviews_fingerprint(log)

@@ -38,9 +38,6 @@ class Study:
         (found,) = [run for run in self.runs if run.data.tags["label"] == label]
         return found
 
-    def artifacts(self, run: Run, folder: str | None = None) -> set[str]:
-        return {file.path for file in self.client.list_artifacts(run.info.run_id, folder)}
-
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
@@ -57,7 +54,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return Study(folder, Done(status, out.getvalue(), err.getvalue()))
 
 
-def test_every_job_is_one_flat_finished_run_and_the_later_is_compared_with_the_first(
+def test_every_job_is_a_finished_run_that_the_view_shows_and_the_later_is_compared(
     study: Study,
 ) -> None:
     assert {run.info.status for run in study.runs} == {"FINISHED"}
@@ -80,9 +77,11 @@ def test_every_job_is_one_flat_finished_run_and_the_later_is_compared_with_the_f
     assert later.tags["baseline"] == "avg"
     assert later.tags["baseline_config_hash"] == first.tags["config_hash"]
     assert not [name for name in first.metrics if name.startswith("vs_")]
-
-
-def test_it_is_said_once_and_at_the_end_how_to_open_the_ui(study: Study) -> None:
+    logged = {"params": later.params, "tags": later.tags, "metrics": later.metrics}
+    for column in view.COLUMNS:
+        kind, _, name = column.partition(".")
+        assert kind == "attributes" or name.strip("`") in logged[kind], column
+    assert set(view.BARS) <= set(later.metrics)
     end = study.done.out[study.done.out.index("to best") :]
     command = f"ui --workers 1 --backend-store-uri sqlite:///{study.folder / 'mlflow.db'}"
     assert (study.done.out.count(command), command in end) == (1, True)
@@ -97,10 +96,11 @@ def test_the_store_has_the_figures_and_the_files_of_the_output_folder(
     (run,) = found.runs
     assert run.info.run_id in found.done.out
     figures = {"calibration", "roc", "users", "forgetting", *view.FIGURES}
-    assert {f"{name}.svg" for name in figures} <= found.artifacts(run)
+    kept = {file.path for file in found.client.list_artifacts(run.info.run_id)}
+    assert {f"{name}.svg" for name in figures} <= kept
     for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
-        kept = found.client.download_artifacts(run.info.run_id, f"results/{name}", str(tmp_path))
-        assert Path(kept).read_bytes() == (here.folder / "out" / name).read_bytes()
+        file = found.client.download_artifacts(run.info.run_id, f"results/{name}", str(tmp_path))
+        assert Path(file).read_bytes() == (here.folder / "out" / name).read_bytes()
 
 
 def test_a_failed_job_is_a_failed_run_that_can_be_found(here: Here) -> None:
@@ -110,12 +110,3 @@ def test_a_failed_job_is_a_failed_run_that_can_be_found(here: Here) -> None:
     assert done.status == 1
     (run,) = Study(here.folder, done).runs
     assert (run.data.metrics["users/failed"], run.info.status) == (1, "FAILED")
-
-
-def test_the_columns_and_bars_of_the_view_are_all_logged(study: Study) -> None:
-    data = study.run("moving_avg").data
-    logged = {"params": data.params, "tags": data.tags, "metrics": data.metrics}
-    for column in view.COLUMNS:
-        kind, _, name = column.partition(".")
-        assert kind == "attributes" or name.strip("`") in logged[kind], column
-    assert set(view.BARS) <= set(data.metrics)
