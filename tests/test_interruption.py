@@ -42,6 +42,16 @@ def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here: Here,
         assert contents(here.folder) == before
 
 
+@pytest.mark.slow
+def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None:
+    job = here.folder / "out" / "1_avg"
+    job.mkdir(parents=True)
+    with FileLock(job / ".lock"):
+        assert here(*RUN, "-m", "hydra.sweep.dir=out", "seed=1,2,3").status == 1
+        assert {path.name for path in job.iterdir()} <= {".lock", ".hydra"}
+    assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
+
+
 @pytest.mark.parametrize("kind", ["run", SWEEP])
 def test_commands_begun_in_the_same_second_get_folders_of_their_own(here: Here, kind: str) -> None:
     job = "0_avg" if kind == "sweep" else ""

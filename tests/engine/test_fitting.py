@@ -1,4 +1,4 @@
-"""What a fit minimises, both fitters against scipy, and what is told of the result."""
+"""Objectives of fits, both minimisers against scipy, and the record of a fit."""
 
 import math
 

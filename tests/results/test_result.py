@@ -97,6 +97,10 @@ def test_a_summary_that_is_something_else_is_refused(content, tmp_path):
     (tmp_path / files.SUMMARY).write_text(str(content).replace("'", '"'))
     with pytest.raises(ConfigError):
         load(tmp_path)
+    if isinstance(content, dict):  # also where all other files are as they should be
+        assert Summary.from_json({"label": "x"}).label == "x"
+        with pytest.raises((LookupError, TypeError, ValueError)):
+            Summary.from_json(content)
 
 
 def test_what_was_saved_is_loaded(result, tmp_path):
