@@ -1,56 +1,103 @@
-"""Figures of a search: its history, and the importance of settings, as Optuna draws them."""
+"""Figures of a search: its history, and the importance of settings."""
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
-from optuna.exceptions import ExperimentalWarning
-from optuna.importance import FanovaImportanceEvaluator
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 from optuna.trial import TrialState
-from optuna.visualization import matplotlib as drawings
 
 from srs_eval.plots import style
+from srs_eval.text.console import counted
 from srs_eval.tuning.search import Found
 
 # The folder of a search is a folder of options, in which Hydra treats every folder as a group:
 # its name must not be that of a setting.
 FOLDER = "search_figures"
 _FEWEST = 10
+_MOST_SETTINGS = 12
 
 
 def draw(found: Found, meaning: str) -> dict[str, list[Path]]:
     """Draw the figures of a search into its folder; return the files of each."""
-    before = plt.get_backend()
-    plt.switch_backend("agg")  # no window, wherever this runs
-    try:
-        with style.house_style(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
-            history = drawings.plot_optimization_history(found.study, target_name=meaning)
-            shown = {"optimisation_history": history, "parameter_importance": _importance(found)}
-            return {name: _saved(axes, found.folder, name) for name, axes in shown.items()}
-    finally:
-        plt.switch_backend(before)
+    with style.house_style():
+        figures = {
+            "optimisation_history": _history(found, meaning),
+            "parameter_importance": _importance(found),
+        }
+    return {
+        name: style.save_figure(figure, found.folder / FOLDER, name)
+        for name, figure in figures.items()
+    }
 
 
-def _importance(found: Found) -> Axes:
+def _history(found: Found, meaning: str) -> Figure:
+    """Draw the value of each trial, and the best so far; pruned trials at their last value."""
+    figure = style.new_figure(5.6, 3.6)
+    axes = figure.add_subplot()
+    style.style_axes(axes)
+    title = f"{counted(len(found.trials), 'trial')}, {found.options.sampler}"
+    axes.set_title(style.heading("search", title))
+    axes.set_xlabel("trial")
+    axes.set_ylabel(meaning, wrap=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    done = {t.number: t.value for t in found.trials if t.state == TrialState.COMPLETE}
+    if not done:
+        style.write_message(axes, "no trial has a value")
+        return figure
+    values = np.array([*done.values()], np.float64)
+    is_minimum = found.options.direction == "minimize"
+    best = (np.minimum if is_minimum else np.maximum).accumulate(values)
+    last = found.trials[-1].number
+    axes.step([*done, last], [*best, best[-1]], where="post", color=style.BLUE, label="best so far")
+    axes.plot([*done], values, "o", color=style.BLUE, ms=4, mfc="white", label="trial")
+    # A few bad trials do not hide the differences of the others: they stand at the edge.
+    limit = best[-1] + 4 * (np.median(values) - best[-1])
+    is_far = values > limit if is_minimum else values < limit
+    if len(values) >= _FEWEST and is_far.any() and limit != best[-1]:
+        margin = 0.08 * (limit - best[-1])
+        axes.set_ylim(*sorted((best[-1] - margin, limit)))
+        far = np.array([*done])[is_far]
+        _mark(axes, far, limit, "^" if is_minimum else "v", style.MUTED, "far off")
+    told = {t.number: t.intermediate_values for t in found.trials if t.state == TrialState.PRUNED}
+    pruned = {number: steps[max(steps)] for number, steps in told.items() if steps}
+    if pruned:
+        shown = np.clip([*pruned.values()], *axes.get_ylim())
+        _mark(axes, [*pruned], shown, "x", style.VERMILION, "pruned, so far")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)  # hides no trial
+    return figure
+
+
+def _mark(
+    axes: Axes, trials: ArrayLike, values: ArrayLike, marker: str, colour: str, label: str
+) -> None:
+    """Mark trials, also at the edge of the axes."""
+    x, y = np.broadcast_arrays(trials, values)
+    axes.plot(x, y, marker, color=colour, ms=5, clip_on=False, label=label)
+
+
+def _importance(found: Found) -> Figure:
     """Draw the share of the variance among trials that each setting explains."""
     values = [trial.value for trial in found.trials if trial.state == TrialState.COMPLETE]
+    shares = {}
     if len(values) >= _FEWEST and len(set(values)) > 1:
-        evaluator = FanovaImportanceEvaluator(seed=0)
-        return drawings.plot_param_importances(found.study, evaluator=evaluator)
-    axes = plt.figure().add_subplot()
-    style.write_message(axes, f"at least {_FEWEST} trials with different values are needed")
-    return axes
-
-
-def _saved(axes: Axes, folder: Path, name: str) -> list[Path]:
-    figure = axes.figure.get_figure(root=True)
-    assert figure is not None
-    try:
-        figure.set_layout_engine("tight")
-        return style.save_figure(figure, folder / FOLDER, name)
-    finally:
-        plt.close(figure)
+        shares = get_param_importances(found.study, evaluator=FanovaImportanceEvaluator(seed=0))
+    names = [*shares][:_MOST_SETTINGS][::-1]
+    figure = style.new_figure(5.6, 1.3 + 0.32 * max(len(names), 3))
+    axes = figure.add_subplot()
+    style.style_axes(axes)
+    axes.set_title(style.heading("importance", "which settings matter"))
+    axes.set_xlabel("share of the variance among trials (fANOVA)")
+    if not names:
+        style.write_message(axes, f"at least {_FEWEST} trials with different values are needed")
+        return figure
+    bars = axes.barh(names, [shares[name] for name in names], color=style.BLUE)
+    axes.bar_label(bars, fmt="{:.2f}", padding=3, fontsize=style.SMALL)
+    axes.set_xlim(0, 1.08)
+    axes.tick_params(axis="y", length=0)
+    return figure

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
+from srs_eval.tuning import figures
 from srs_eval.tuning.ending import doubts_told, times_told
 from srs_eval.tuning.options import SearchOptions
 from srs_eval.tuning.search import search, written
@@ -284,3 +286,36 @@ def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
     other.close()
     (again,) = SearchStudy(tmp_path, SPACE, OPTIONS).propose()
     assert (again.repeated, again.params) == (True, proposal.params)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_history_has_every_trial_the_best_so_far_and_far_ones_at_the_edge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direction: str
+) -> None:
+    sign = 1 if direction == "minimize" else -1
+    study = optuna.create_study(direction=direction)
+    values = [5, 4, 900, 6, 4, 3, 5, 4, 6, 5, 4]
+    for value in values:
+        trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 10)})
+        study.tell(trial, sign * value)
+    pruned = study.ask({"x": optuna.distributions.FloatDistribution(0, 10)})
+    pruned.report(sign * 7, 1)
+    pruned.report(sign * 8, 2)
+    study.tell(pruned, state=TrialState.PRUNED)
+    drawn = {}
+    monkeypatch.setattr(
+        figures.style, "save_figure", lambda figure, _, name: drawn.update({name: figure})
+    )
+    options = SimpleNamespace(sampler="random", direction=direction)
+    figures.draw(
+        SimpleNamespace(study=study, trials=study.trials, folder=tmp_path, options=options), "y"
+    )
+    axes, importance = (figure.axes[0] for figure in drawn.values())
+    lines = {line.get_label(): line.get_xydata()[:, 1].tolist() for line in axes.lines}
+    limit = sign * (3 + 4 * (5 - 3))  # four times as far from the best as the median
+    assert lines["trial"] == [sign * value for value in values]
+    assert lines["best so far"][-2:] == [sign * 3] * 2
+    assert np.abs(lines["best so far"]).tolist() == [5, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3]
+    assert (lines["far off"], lines["pruned, so far"]) == ([limit], [sign * 8])
+    assert limit in axes.get_ylim()
+    assert [bar.get_width() for bar in importance.patches] == pytest.approx([1])
