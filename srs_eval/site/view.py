@@ -19,7 +19,7 @@ from srs_eval.submit.submission import Board, Submission
 from srs_eval.text.console import counted, listed
 
 MEANINGS = {
-    "reported": "made by its author; the files are consistent, and it was not run again",
+    "reported": "scores as their author states them, within bounds; the model was not run again",
     "verified": "run again by a maintainer, with equal scores",
     "published": "scores that another project has published",
 }
