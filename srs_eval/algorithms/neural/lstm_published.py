@@ -82,8 +82,8 @@ class LstmPublished(NetworkAlgorithm):
     train worse.
 
     With up to 8 hidden units and on a CPU, loss and gradient are compiled (see
-    `lstm_published_equations`), which takes some
-    seconds once per process; otherwise they are PyTorch's. Both are the same but for rounding.
+    `lstm_published_equations`), which takes some seconds once per process; otherwise they are
+    PyTorch's. Both are the same but for rounding.
 
     A user with 500 training reviews gets 5 steps in all, which is hardly a training: it is here
     to compare with the public number. Use ``algo=lstm`` otherwise. No published row is a mean
