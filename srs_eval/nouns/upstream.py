@@ -193,7 +193,7 @@ def result_name(
     >>> result_name("fsrs6", "fsrs6", {"fit": "newton"}, "srs_benchmark_refit50", weighted=False)
     'FSRS-6-short-newton-refit50'
     """
-    group = options["group"] if algo == "per_group" and options.get("group") in _GROUPS else ""
+    group = options["group"] if "base" in options and options.get("group") in _GROUPS else ""
     pooling = options.get("pooling")
     if group:
         options = options["base"]
