@@ -47,8 +47,8 @@ All of them at once, each with the options of its file, and one leaderboard:
         data=anki data.path=my.colpkg
 
 `oracle` needs simulated users, `fsrs_rs` a package of its own, and `bench_module` a model of yours.
-Before the last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many users,
-`experiment=leaderboard` leaves out what needs PyTorch, and writes a report.
+Before the last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many
+users, `experiment=leaderboard` leaves out what needs PyTorch, and writes a report.
 """
 MARKS = """\
 † can start from weights that were trained on other users (`python -m srs_eval.pretrain`).

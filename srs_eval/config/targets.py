@@ -18,8 +18,8 @@ from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from srs_eval import algorithms
+from srs_eval.algorithms.options import ClassName
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.nouns import ClassName
 from srs_eval.text.suggestion import suggestion
 
 TARGET = "_target_"

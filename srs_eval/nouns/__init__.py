@@ -29,7 +29,6 @@ from srs_eval.nouns.values import (
     REVIEW_COLUMNS as REVIEW_COLUMNS,
     Better as Better,
     BoolArray as BoolArray,
-    ClassName as ClassName,
     Contribution as Contribution,
     Curves as Curves,
     Fit as Fit,

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, Literal, NewType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 User = int | str
-# Dotted name of a class, in an argument called `module`: it names code, as ``_target_`` does.
-ClassName = NewType("ClassName", str)
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.floating[Any]]

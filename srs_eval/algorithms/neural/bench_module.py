@@ -24,10 +24,15 @@ from srs_eval.algorithms.neural.bench_batches import (
 )
 from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY
 from srs_eval.algorithms.neural.training import generator_from, one_thread
-from srs_eval.algorithms.options import require_above_zero, require_choice, require_whole
+from srs_eval.algorithms.options import (
+    ClassName,
+    require_above_zero,
+    require_choice,
+    require_whole,
+)
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.errors import ConfigError, FitError
-from srs_eval.nouns import ClassName, FloatArray, IntArray, Learned, Reviews, When
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews, When
 
 _EXAMPLE = ClassName("srs_eval.algorithms.neural.example_module.HalfLife")
 _KEPT = ("best", "last")
