@@ -17,18 +17,18 @@ from srs_eval.errors import ConfigError
 from srs_eval.exporting.srs_benchmark import result_rows
 from srs_eval.metrics.score import score
 from srs_eval.nouns import Fit, Part
-from srs_eval.nouns.upstream import (
+from srs_eval.results import load
+from srs_eval.results.files import FITS, write_table
+from srs_eval.results.published import METRICS, read_published
+from srs_eval.results.run import load_run
+from srs_eval.results.tables import fits_table
+from srs_eval.text.upstream import (
     MODELS,
     configuration,
     in_other_words,
     is_another_model,
     result_name,
 )
-from srs_eval.results import load
-from srs_eval.results.files import FITS, write_table
-from srs_eval.results.published import METRICS, read_published
-from srs_eval.results.run import load_run
-from srs_eval.results.tables import fits_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "srs_benchmark.md"
 PIECES = ("score", "compare", "power")

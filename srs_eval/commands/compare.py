@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from srs_eval.commands.cli import Argument, Command, Key, Local, Options
 from srs_eval.errors import ConfigError
-from srs_eval.nouns.upstream import is_another_model
 from srs_eval.nouns.when import When, when_named
 from srs_eval.text.console import facts, say
+from srs_eval.text.upstream import is_another_model
 
 if TYPE_CHECKING:
     from srs_eval.comparison.verdict import Verdict

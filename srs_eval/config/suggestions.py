@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from srs_eval.config.option_files import arguments, in_lines, options, varied
-from srs_eval.nouns.upstream import in_other_words
 from srs_eval.text.suggestion import suggestion
+from srs_eval.text.upstream import in_other_words
 
 _SHORT_LIST = 80  # characters
 _FEW = 3  # options that are named beside an argument

@@ -18,13 +18,13 @@ import numpy as np
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fit, User
-from srs_eval.nouns.upstream import result_name
 from srs_eval.nouns.when import UNKNOWN
 from srs_eval.results.files import CONFIG
 from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.published import METRICS, PUBLISHED, TRAITS_OF_MODEL
 from srs_eval.results.run import Run
 from srs_eval.text.console import counted
+from srs_eval.text.upstream import result_name
 
 _DIGITS = 6
 _ALGORITHMS = "srs_eval.algorithms."

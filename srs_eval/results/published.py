@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
-from srs_eval.nouns.upstream import bare
 from srs_eval.nouns.when import ALIASES, UNKNOWN, WHEN, when_named
 from srs_eval.results.files import reading
 from srs_eval.results.run import TRAITS, Run
 from srs_eval.text.plain import one_line
+from srs_eval.text.upstream import bare
 
 # Names of metrics in the line format, in its order, and here.
 METRICS = {
