@@ -3,11 +3,11 @@
   python -m srs_eval.reproduce data.path=../anki-revlogs-10k published=result first=100
   python -m srs_eval.reproduce data.path=DIR published=result published.models='fsrs6*,dash'
 
-DIR has logs in the layout of anki-revlogs-10k, any part of them; PATH the public srs-benchmark's
-results of each user, as lines of JSON or parquet. Each result whose name stands for a model and
-options that are here is made again, with its own trainer (fit=reference). A table has users,
-numbers of scored reviews, equal scores, the mean difference in log loss and the largest one; files
-have every user. Exit status 1: users with a published score have none here.
+DIR has logs in the layout of anki-revlogs-10k, any part of them; published= names results of the
+public srs-benchmark for each user, lines of JSON or parquet. Each result whose name stands for a
+model and options that are here is made again, with its own trainer (fit=reference). A table has
+users, numbers of scored reviews, equal scores, the mean difference in log loss and the largest one;
+files have every user.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def reproduce(options: Reproduce) -> int:
             partial.write_text(content, encoding="utf-8")
     send = f"{' and '.join(files)}, to {_WHERE}\nThey have numbers and scores of users, no review"
     say(f"{text}\n\n{facts({'files': str(out), 'to send': send})}")
-    return int(any(each.without for each in made))
+    return int(any(reason.startswith("failed") for each in made for reason in each.without))
 
 
 def _evaluations(

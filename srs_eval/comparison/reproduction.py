@@ -120,11 +120,13 @@ class Reproduction:
 
     @cached_property
     def unequal(self) -> tuple[Unequal, ...]:
-        """Every value that differs by more than rounding, by user."""
+        """Every value that differs by more than rounding, by user; only the size where it does."""
         found = []
+        sizes, theirs = self.columns[_SIZE]
         for name, (here, published) in self.columns.items():
             both = np.isnan(here) & np.isnan(published)
-            same = both | (np.abs(here - published) <= (0 if name == _SIZE else _SAME))
+            same = both | (np.abs(here - published) <= _SAME)
+            same |= (sizes != theirs) & (name != _SIZE)
             found += [
                 Unequal(self.users[n], name, float(here[n]), float(published[n]))
                 for n in np.flatnonzero(~same).tolist()
