@@ -12,7 +12,7 @@ import numpy as np
 
 from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.config.targets import TARGET, Builder
-from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.data.synthetic import VERSION, SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
 from srs_eval.experiment.description import targets
 from srs_eval.metrics.intervals import bounds_of
@@ -120,6 +120,11 @@ def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Sour
             options["path"] = str(path)
     builder = Builder() if trust else own_builder()
     return cast(Source, builder.build(options, Source, "data"))
+
+
+def data_version(options: Mapping[str, Any]) -> str:
+    """Return the version of the data that options give."""
+    return VERSION if _is_simulated(options) else str(options.get("version", "1"))
 
 
 def _is_simulated(options: Mapping[str, Any]) -> bool:
@@ -275,7 +280,7 @@ def version_problems(
     options = about["data"]["options"]
     if not options:  # rows of other projects
         return
-    facts = [("data", "version", str(options.get("version", "1")))]
+    facts = [("data", "version", data_version(options))]
     if protocol is not None:
         facts += [("protocol", "name", protocol.name), ("protocol", "version", protocol.version)]
     elif about["protocol"]["name"].startswith(_PROTOCOLS):

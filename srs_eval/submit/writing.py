@@ -28,6 +28,7 @@ from srs_eval.results.published import read_published
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS
 from srs_eval.submit.about import GAPS, LONGEST_TITLE
+from srs_eval.submit.logs_check import data_version
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
@@ -179,7 +180,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
         "when": facts.when,
         "data": {
             "name": facts.data,
-            "version": str(data.get("version", "1")),
+            "version": data_version(data),
             "options": _without_folders(data),
             "fingerprint": facts.data_fingerprint,
             "users": len(result.complete),

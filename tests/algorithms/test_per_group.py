@@ -97,7 +97,7 @@ POOLED, ROWS = WIDE.reviews, WIDE.folds[0].train
 
 def two_presets(*users):
     """Return the log of one person with a preset for the cards of each of some users."""
-    source = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1)
+    source = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000)
     logs = [source.read(user) for user in users]
     columns = {
         name: np.concatenate([getattr(log, name) for log in logs])

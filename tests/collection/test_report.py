@@ -38,7 +38,7 @@ EASY = Written(20, "easy words", "easy", (), 0.85)
 
 
 def simulated(user, reviews=None):
-    log = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1).read(user)
+    log = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000).read(user)
     return log if reviews is None else log.take(np.arange(reviews))
 
 

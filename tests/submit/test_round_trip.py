@@ -188,7 +188,7 @@ def notes_with(board: Path, read: dict[str, int] | None) -> list[str]:
 
 def test_users_and_reviews_of_the_source_are_stated_and_shown(board: Path) -> None:
     (only,) = read_leaderboard(board)
-    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900, version=2)
+    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900)
     there = {"users": 3, "reviews": sum(len(source.read(user)) for user in source.users())}
     assert {str(one.about["data"]["read"]) for one in only.submissions} == {str(there)}
     (rests,) = (note for note in view(only).notes if note.startswith("Rests on"))
