@@ -11,6 +11,7 @@ from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
 from srs_eval.data.simulated.log import Answers, simulate_log
 from srs_eval.data.simulated.population import POPULATIONS
+from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import FloatArray, Reviews, User
 
@@ -41,6 +42,10 @@ class SyntheticUsers:
     version : int
         2, or 1 for the users of earlier releases, who have no sessions, cohorts and decks, or 3
         for the users of version 2 with `elapsed_seconds` up to the answer, as in published logs.
+    scheduler : str
+        What asks for the cards of these people: ``own`` is FSRS-4.5 at a desired retention of each
+        person's own, ``fsrs_70`` the same at 70 % for all, ``sm2`` that of Anki, and ``fixed``
+        doubles intervals whatever the answers.
 
     Attributes
     ----------
@@ -67,6 +72,7 @@ class SyntheticUsers:
     size_scale: float
     max_reviews: int | None
     version: int
+    scheduler: str
 
     def __init__(
         self,
@@ -76,8 +82,11 @@ class SyntheticUsers:
         size_scale: float = 0.2,
         max_reviews: int | None = 10_000,
         version: int = 2,
+        scheduler: str = OWN,
     ) -> None:
         wrong = _out_of_range(users, seed, size_scale, max_reviews, version)
+        if not is_scheduler(scheduler):
+            wrong.append(f"data.scheduler={scheduler!r}: expected {SCHEDULERS}")
         if wrong:
             raise ConfigError("\n".join(wrong))
         object.__setattr__(self, "count", users)
@@ -85,6 +94,7 @@ class SyntheticUsers:
         object.__setattr__(self, "size_scale", float(size_scale))
         object.__setattr__(self, "max_reviews", max_reviews)
         object.__setattr__(self, "version", version)
+        object.__setattr__(self, "scheduler", scheduler)
 
     @property
     def name(self) -> str:
@@ -97,7 +107,8 @@ class SyntheticUsers:
         people = "1 simulated user" if self.count == 1 else f"{self.count:,} simulated users"
         bound = "" if self.max_reviews is None else f", at most {self.max_reviews:,} reviews each"
         version = "" if self.version == 1 else f"version {self.version}, "
-        return f"{people} ({version}seed {self.seed}, size x {self.size_scale:g}{bound})"
+        app = "" if self.scheduler == OWN else f"scheduler {self.scheduler}, "
+        return f"{people} ({version}{app}seed {self.seed}, size x {self.size_scale:g}{bound})"
 
     def users(self) -> Sequence[User]:
         """Return the names of the users, from 1 on."""
@@ -110,7 +121,7 @@ class SyntheticUsers:
             raise ReviewLogError(self.location, [what], "Ask for more with data.users=N.")
         rng = self._generator(user)
         later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
-        learner = draw_learner(later_reviews, POPULATIONS[self.version], rng)
+        learner = draw_learner(later_reviews, POPULATIONS[self.version], rng, self.scheduler)
         answers = simulate_log(learner, rng)
         kept = slice(self.max_reviews)
         return reviews_from_columns(

@@ -9,7 +9,7 @@ import numpy as np
 
 from srs_eval.data.simulated.memory import Memory
 from srs_eval.data.simulated.population import Pair, Population
-from srs_eval.data.simulated.scheduler import App, draw_app
+from srs_eval.data.simulated.scheduler import OWN, App, draw_app
 from srs_eval.nouns import FloatArray, IntArray
 
 # Scored reviews per user of the public srs-benchmark: minimum assumed, the nine published
@@ -87,7 +87,9 @@ def draw_later_reviews(
     return min(reviews, math.ceil(_LATER_SHARE * max_reviews))
 
 
-def draw_learner(later_reviews: int, population: Population, rng: np.random.Generator) -> Learner:
+def draw_learner(
+    later_reviews: int, population: Population, rng: np.random.Generator, scheduler: str = OWN
+) -> Learner:
     """Draw a person who makes so many reviews on later days.
 
     Longer logs take longer lives, with much room around that.
@@ -103,7 +105,7 @@ def draw_learner(later_reviews: int, population: Population, rng: np.random.Gene
         population=population,
         later_reviews=later_reviews,
         life_days=int(np.clip(life_days, 45, 4000)),
-        app=draw_app(rng),
+        app=draw_app(rng, scheduler),
         memory=draw_memory(population, rng),
         # Who fails much more than the app promises gives up before they have a long log.
         level=max(least_level, rng.normal(level, level_spread)),

@@ -2,16 +2,20 @@
 
 The app knows the ratings and whole-day intervals of a card, and nothing of the person. It
 estimates stability and difficulty by the rules of FSRS-4.5, its numbers scattered around the
-published defaults as if they had been fitted to another user.
+published defaults as if they had been fitted to another user. The same people may study with
+another scheduler instead, `data.scheduler`.
 
 References
 ----------
 Ye, J. (2024), *The Algorithm*, FSRS-4.5, open-spaced-repetition.
+Elmes, D. (2023), *What spaced repetition algorithm does Anki use?*, SM-2 as Anki has changed it,
+https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -28,6 +32,15 @@ _CURVE = 19 / 81
 _LEAST_STABILITY, _MOST_STABILITY = 0.01, 36500.0
 _LONGEST_INTERVAL = 3650
 _AGAIN, _GOOD = 1, 3
+# Of SM-2: days after the first rating, ease at first and at least, and by rating what is added to
+# the ease and the share of the time passed late that counts.
+_SM2_FIRST = np.array([1.0, 1.0, 1.0, 4.0])
+_EASE, _LEAST_EASE, _EASY_BONUS, _HARD_GROWTH = 2.5, 1.3, 1.3, 1.2
+_EASE_STEP = np.array([np.nan, -0.2, -0.15, 0.0, 0.15])
+_LATE_SHARE = np.array([np.nan, 0.0, 0.0, 0.5, 1.0])
+_LONGEST_FIXED = 64.0
+OWN = "own"
+SCHEDULERS = "own, sm2, fixed, or fsrs_50 to fsrs_99"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +88,75 @@ class App:
         return bounded(spread.round(), 1, _LONGEST_INTERVAL).astype(np.int64)
 
 
-def draw_app(rng: np.random.Generator) -> App:
-    """Draw how an app is set: a desired retention, and numbers around the published ones."""
+class Sm2(App):
+    """Asks after intervals of SM-2 as Anki computes them: the interval and the ease of a card.
+
+    These two are what it "believes"; at a desired retention of 0.9 a stability is an interval.
+    """
+
+    __slots__ = ()
+
+    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Give the interval and the ease after the first rating."""
+        return _SM2_FIRST[rating - 1], np.full(len(rating), _EASE)
+
+    def later(
+        self,
+        stability: FloatArray,
+        difficulty: FloatArray,
+        elapsed_days: IntArray,
+        rating: IntArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Multiply the interval by the ease, or start again from a day, and move the ease."""
+        late = np.maximum(elapsed_days - stability, 0) * _LATE_SHARE[rating]
+        factor = np.array([np.nan, np.nan, np.nan, 1.0, _EASY_BONUS])[rating] * difficulty
+        grown = np.where(rating < _GOOD, stability * _HARD_GROWTH, (stability + late) * factor)
+        interval = np.where(rating == _AGAIN, 1.0, np.maximum(grown, stability + 1))
+        ease = np.maximum(difficulty + _EASE_STEP[rating], _LEAST_EASE)
+        return np.minimum(interval, _MOST_STABILITY), ease
+
+
+class Fixed(App):
+    """Asks after 1, 2, 4, ... 64, 64, ... days, whatever the ratings."""
+
+    __slots__ = ()
+
+    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Give a day, and no difficulty."""
+        return np.ones(len(rating)), np.zeros(len(rating))
+
+    def later(
+        self,
+        stability: FloatArray,
+        difficulty: FloatArray,
+        elapsed_days: IntArray,
+        rating: IntArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Double the interval."""
+        return np.minimum(2 * stability, _LONGEST_FIXED), difficulty
+
+
+def is_scheduler(name: object) -> bool:
+    """Whether a value names a scheduler."""
+    return isinstance(name, str) and re.fullmatch("own|sm2|fixed|fsrs_[5-9][0-9]", name) is not None
+
+
+def draw_app(rng: np.random.Generator, scheduler: str = OWN) -> App:
+    """Draw how an app is set: a desired retention, and numbers around the published ones.
+
+    Another scheduler than each person's own replaces what was drawn, so that all other draws of the
+    person stay as they are.
+    """
     scatter = np.exp(0.3 * rng.standard_normal(3))
-    return App(
+    app = App(
         desired_retention=float(np.clip(rng.normal(0.89, 0.04), 0.75, 0.97)),
         first_stability=_FIRST * scatter[0],
         growth=float(np.exp(_LOG_GROWTH) * scatter[1]),
         relapse=float(_RELAPSE * scatter[2]),
     )
+    if scheduler == OWN:
+        return app
+    kind, _, percent = scheduler.partition("_")
+    if kind == "fsrs":
+        return replace(app, desired_retention=int(percent) / 100)
+    return {"sm2": Sm2, "fixed": Fixed}[kind](0.9, *astuple(app)[1:])

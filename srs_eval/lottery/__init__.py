@@ -1,0 +1,1 @@
+"""What an interval does to recall: Anki's fuzz, read as a randomised experiment."""

@@ -1,0 +1,75 @@
+"""Estimates from lots: known effects, the size of the tests, and exact permutations."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from srs_eval.lottery.estimate import effect, permutation_z, regression, strength, within
+
+
+def simulated(rng, n=400, value=0.7, cards=100):
+    """A confounded exposure: what makes it long also makes the outcome good."""
+    z, hidden = rng.uniform(-1, 1, n), rng.normal(size=n)
+    x = 0.5 * z + hidden
+    return z, x, value * x - 2 * hidden + rng.normal(size=n), rng.integers(0, cards, n)
+
+
+def test_effect_is_recovered_from_a_confounded_exposure():
+    rng = np.random.default_rng(2)
+    z, x, y, card = simulated(rng, 40_000, cards=9000)
+    found = effect(z, y, x, card)
+    assert found.value == pytest.approx(0.7, abs=4 * found.se)
+    assert x @ y / (x @ x) < -1  # what a regression would say
+    assert strength(z, x, card) > 1000
+
+
+def test_intervals_cover_and_tests_have_their_size():
+    rng = np.random.default_rng(3)
+    found = [effect(z, y, x, card) for z, x, y, card in (simulated(rng) for _ in range(600))]
+    rejected = np.mean([one.p_value(0.7) < 0.05 for one in found])
+    assert rejected == pytest.approx(0.05, abs=0.03)
+    covered = np.mean([low <= 0.7 <= high for low, high in (one.interval() for one in found)])
+    assert covered == pytest.approx(1 - rejected)
+
+
+def test_interval_ends_where_the_test_rejects():
+    z, x, y, card = simulated(np.random.default_rng(4))
+    found = effect(z, y, x, card)
+    for end in found.interval(0.9):
+        assert found.p_value(end) == pytest.approx(0.1)
+
+
+def test_weak_instrument_says_nothing():
+    z, x, y, card = simulated(np.random.default_rng(5), 40)
+    assert effect(z, y, x - 0.5 * z, card).interval() == (-np.inf, np.inf)
+    assert np.isnan(effect(z * 0, y, x, card).value)
+
+
+def test_clusters_count_once():
+    z, x, y, card = simulated(np.random.default_rng(6))
+    once = effect(z, y, x, card)
+    twice = effect(*(np.tile(each, 2) for each in (z, y, x, card)))
+    assert twice.se == pytest.approx(once.se)
+
+
+def test_regression_is_the_slope():
+    z = np.array([-1.0, 0, 1, -2, 2])
+    assert regression(z, 3 * z + 1, np.arange(5)).value == pytest.approx(3)
+
+
+def test_permutations_are_those_of_every_order():
+    z, y = np.array([1.0, 2, 4, 5, 7, 0]), np.array([0.0, 1, 1, 0, 1, 1])
+    cell = np.array([0, 0, 0, 1, 1, 2])
+    every = [
+        sum(a @ b for a, b in ((np.array(first), y[:3]), (np.array(second), y[3:5]))) + z[5] * y[5]
+        for first in itertools.permutations(z[:3])
+        for second in itertools.permutations(z[3:5])
+    ]
+    expected = (z @ y - np.mean(every)) / np.std(every)
+    assert permutation_z(z, y, cell) == pytest.approx(expected)
+    assert np.isnan(permutation_z(z, y, np.arange(6)))
+
+
+def test_means_of_cells_are_removed():
+    assert within(np.array([1.0, 3, 7]), np.array([5, 5, 2])).tolist() == [-1, 1, 0]
