@@ -49,8 +49,9 @@ def line_of(counted: Tally) -> CalibrationLine:
     """
     few = _joined(counted)
     # Centred, intercept and slope are identifiable even for very similar predictions.
-    centre = _log_odds(counted.p @ counted.count / counted.n) if _overlaps(counted) else math.nan
-    line = _newton(_log_odds(few.p) - centre, few, centre) if _overlaps(few) else None
+    centre = float(_log_odds(counted.p @ counted.count / counted.n))
+    overlap = _overlaps(counted) and _overlaps(few)
+    line = _newton(_log_odds(few.p) - centre, few, centre) if overlap else None
     if line is None:
         return CalibrationLine(math.nan, math.nan)
     return CalibrationLine(float(line[1]), float(line[0] - centre * line[1]))
