@@ -24,6 +24,11 @@ _OF_HYDRA = {name: (f"hydra.sweeper.{name}", "in a search") for name in _OF_A_SE
 _FORMER = {"data.version": "simulated users of versions 1 to 3 are in release 0.2.0"}
 
 
+def had_argument(key: str, groups: Iterable[str]) -> str | None:
+    """Return the group in which an earlier release had an argument, if one had."""
+    return next((group for group in groups if f"{group}.{key}" in _FORMER), None)
+
+
 def there_are(known: Sequence[str]) -> str:
     """List the choices, on lines of their own if they are many."""
     if not known:
