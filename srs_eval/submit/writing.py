@@ -16,8 +16,10 @@ import numpy as np
 import srs_eval
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, read_weights
 from srs_eval.config.targets import TARGET, Builder
+from srs_eval.data.synthetic import VERSION, SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
+from srs_eval.experiment.description import targets
 from srs_eval.experiment.experiment import CURVES_PER_USER
 from srs_eval.nouns import Algorithm, Fit, User
 from srs_eval.results.coverage import Coverage
@@ -28,7 +30,6 @@ from srs_eval.results.published import read_published
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS
 from srs_eval.submit.about import GAPS, LONGEST_TITLE
-from srs_eval.submit.logs_check import data_version
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
@@ -293,3 +294,13 @@ def _commit() -> str:
         return ""
     found = git(folder, "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*") or ""
     return "" if found.endswith("-dirty") else found
+
+
+def is_simulated(options: Mapping[str, Any]) -> bool:
+    """Whether options of data are those of simulated users."""
+    return [*targets(options)] == [f"{SyntheticUsers.__module__}.{SyntheticUsers.__qualname__}"]
+
+
+def data_version(options: Mapping[str, Any]) -> str:
+    """Return the version of the data that options give."""
+    return VERSION if is_simulated(options) else str(options.get("version", "1"))
