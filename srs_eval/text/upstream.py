@@ -204,11 +204,10 @@ def result_name(
     >>> result_name("fsrs6", "fsrs6", {"fit": "newton"}, "srs_benchmark_refit50", weighted=False)
     'FSRS-6-short-newton-refit50'
     """
-    group = options["group"] if "base" in options and options.get("group") in _GROUPS else ""
-    pooling = options.get("pooling")
-    if group:
-        options = options["base"]
-        algo = str(options["_target_"]).rpartition(".")[0].rpartition(".")[2]
+    base, pooling, group = options.get("base"), options.get("pooling"), ""
+    if isinstance(base, Mapping) and options.get("group") in _GROUPS:
+        group, options = options["group"], base
+        algo = str(options.get("_target_")).rpartition(".")[0].rpartition(".")[2]
     model = _BY_OPTION.get(_VARIANTS.get(algo, algo))
     clock, extra = _clock(protocol)
     seconds = clock.startswith("-secs")
