@@ -152,7 +152,7 @@ def _weighted(options: Mapping[str, Any]) -> bool:
 def _notes(run: Run, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
     """Say which users have no line and why, and what other programs would not expect."""
     without = [
-        next((fit.status for fit in fits[user] if not fit.predicts), "incomplete")
+        next((fit.status for fit in fits.get(user, ()) if not fit.predicts), "incomplete")
         for user in run.incomplete
     ]
     for status, count in Counter(without).items():
