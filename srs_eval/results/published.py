@@ -23,7 +23,7 @@ from srs_eval.results.files import reading
 from srs_eval.results.run import TRAITS, Run
 from srs_eval.text.console import listed
 from srs_eval.text.plain import one_line
-from srs_eval.text.upstream import bare
+from srs_eval.text.upstream import bare, is_plainly
 
 # Names of metrics in the line format, in its order, and here.
 METRICS = {
@@ -73,7 +73,8 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Run]:
 
     `models` are names or globs of the models to return, in this order; all by default. Only letters
     and digits count, upper and lower case are the same, and so are ``v3`` and ``3``: ``fsrs6`` is
-    FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R.
+    FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R. Where no result is called so, those of the
+    model as it is are: ``fsrs6`` is FSRS-6-short, but not FSRS-6-short-recency.
     """
     if not path.exists():
         raise ConfigError(
@@ -107,6 +108,7 @@ def _chosen(runs: Mapping[str, Run], models: Sequence[str], path: Path) -> list[
     unknown = []
     for model in models:
         matched = {name: runs[name] for name in names if fnmatchcase(names[name], bare(model))}
+        matched = matched or {name: runs[name] for name in names if is_plainly(name, model)}
         found |= matched
         if not matched:
             unknown.append(model)

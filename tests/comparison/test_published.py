@@ -149,6 +149,7 @@ def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
     for models, expected in (
         (["lstm", "fsrs6", "fsrs45", "fsrs3"], ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]),
         (["sm2", "FSRS-6"], ["SM2", "FSRS-6"]),
+        (["sm2_trainable", "lstm_curves"], ["SM2-trainable", "LSTM"]),
         (["fsrs*", "*trainable", "Ebisu*"], [*fsrs, "SM2-trainable", "Ebisu-v2"]),
     ):
         assert [run.name for run in read_published(tmp_path, models)] == expected
@@ -158,6 +159,15 @@ def test_scores_of_a_comparison_have_the_bounds_of_their_metric(make_run):
     runs = [load_run(make_run(name, blur=blur)) for name, blur in (("a", 0.1), ("b", 0.4))]
     found = [compare(runs, metric=name).bounds for name in ("auc", "log_loss")]
     assert found == [(0, 1), (0, np.inf)]
+
+
+def test_results_of_a_model_as_it_is_are_found_under_names_with_flags(tmp_path):
+    for flags in ("-short", "-short-secs", "-short-recency", "-default-short", "-short-deck"):
+        write_lines(tmp_path / f"FSRS-6{flags}.jsonl", {1: 10}, [0.3])
+    names = [run.name for run in read_published(tmp_path, ["fsrs6"])]
+    assert names == ["FSRS-6-short-secs", "FSRS-6-short"]
+    with pytest.raises(ConfigError, match="has no model fsrs7"):
+        read_published(tmp_path, ["fsrs7"])
 
 
 @pytest.mark.parametrize(
