@@ -223,7 +223,7 @@ def _explained(own: _Answers) -> tuple[Month, _Answers, BoolArray]:
     """Find the rule and the modifier that explain a month best, and which of its rows."""
     some = own.take(np.arange(0, len(own.row), -(-len(own.row) // _LOOKED_AT)))
     best = max(_tried(some, 1.0))
-    if best.matched < MATCHED:
+    if not best.explains:
         other = max(each for factor in _FACTORS for each in _tried(some, float(factor)))
         if other.likelihood > best.likelihood + _WORTH_A_FACTOR:
             best = other
@@ -235,8 +235,9 @@ def _explained(own: _Answers) -> tuple[Month, _Answers, BoolArray]:
 
 
 class _Trial(NamedTuple):
-    """How well a rule explains a month; compared by the first."""
+    """How well a rule explains a month; compared by what comes first."""
 
+    explains: bool  # Whether it can have given nearly all intervals
     likelihood: float  # Mean logarithm per row
     matched: float
     rule: str
@@ -248,7 +249,8 @@ def _tried(own: _Answers, factor: float) -> Iterator[_Trial]:
     for rule in (*Rule, SEED):
         matched, likelihood = _matches(rule, modified)
         mean = np.where(matched, likelihood, _MISMATCH).mean()
-        yield _Trial(float(mean), float(matched.mean()), rule, factor)
+        share = float(matched.mean())
+        yield _Trial(share >= MATCHED, float(mean), share, rule, factor)
 
 
 def _modified(own: _Answers, factor: float) -> _Answers:
