@@ -109,9 +109,8 @@ def lottery(
         name: algorithm(each) if isinstance(each, str) else each
         for name, each in _named(algorithms).items()
     }
-    sources: list[Source] = [
-        source(each) for each in (data if isinstance(data, list | tuple) else [data])
-    ]
+    listed: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
+    sources: list[Source] = [source(each) for each in listed]
     users = sum(len(each.users()) for each in sources)
     with bar("users", "user", on=progress)(total=users) as shown:
         collected = collect(

@@ -123,7 +123,7 @@ def _of_draws(collected: Collected, trials: Trials) -> OfDraws:
         cards=len(np.unique(trials.card)),
         recalled=float(trials.recalled.mean()),
         f=strength(trials.log_drawn, trials.log_elapsed, trials.card),
-        slope=_slope(trials, trials.recalled),
+        slope=slope_of(trials, trials.recalled),
         naive=effect(by_user, within(trials.recalled, trials.user), by_user, trials.card),
         permutation_z=permutation_z(trials.log_drawn, trials.recalled, trials.cell),
         draws=len(seen),
@@ -133,7 +133,7 @@ def _of_draws(collected: Collected, trials: Trials) -> OfDraws:
     )
 
 
-def _slope(trials: Trials, outcome: FloatArray) -> Effect:
+def slope_of(trials: Trials, outcome: FloatArray) -> Effect:
     """Estimate the change of an outcome per unit of ln days, with fixed effects of the cells."""
     cell = trials.cell
     exposure = within(np.log(trials.elapsed), cell)
@@ -147,7 +147,7 @@ def _of_model(name: str, trials: Trials, model: Predicted, draws: OfDraws) -> Of
     if not held.any():
         empty = math.nan, math.nan, math.nan
         return OfModel(name, 0, nothing, *empty, nothing, 0.0, "it predicts no user")
-    slope = _slope(own, said.actual).value
+    slope = slope_of(own, said.actual).value
     found = ratio(own, said, own.recalled, own.card)
     bound = 0.0
     if abs(draws.attrition_t) > ATTRITION_T and slope:
@@ -165,7 +165,7 @@ def _of_model(name: str, trials: Trials, model: Predicted, draws: OfDraws) -> Of
         ratio=found,
         users_se=_users_se(own, said),
         slope=slope,
-        log_loss=_log_loss(said.actual, own.recalled),
+        log_loss=log_loss(said.actual, own.recalled),
         later=_later(own, said),
         bound=bound,
         refused=refused,
@@ -185,7 +185,8 @@ def _later(trials: Trials, model: Predicted) -> Effect:
     return regression(own.log_drawn, own.later_recalled - model.later[held], own.card)
 
 
-def _log_loss(p: FloatArray, recalled: FloatArray) -> float:
+def log_loss(p: FloatArray, recalled: FloatArray) -> float:
+    """Compute the mean log loss of predictions."""
     exact = np.clip(p, CLIP, 1 - CLIP)
     return float(-np.log(np.where(recalled > 0, exact, 1 - exact)).mean())
 
