@@ -222,9 +222,9 @@ def joined_assignments(parts: Sequence[Assignments]) -> Assignments:
 def _explained(own: _Answers) -> tuple[Month, _Answers, BoolArray]:
     """Find the rule and the modifier that explain a month best, and which of its rows."""
     some = own.take(np.arange(0, len(own.row), -(-len(own.row) // _LOOKED_AT)))
-    best = max(_tried(some, 1.0))
+    best = max(_tried(some, np.ones(1)))
     if not best.explains:
-        other = max(each for factor in _FACTORS for each in _tried(some, float(factor)))
+        other = max(_tried(some, _FACTORS))
         if other.likelihood > best.likelihood + _WORTH_A_FACTOR:
             best = other
     own = _modified(own, best.factor)
@@ -244,16 +244,20 @@ class _Trial(NamedTuple):
     factor: float
 
 
-def _tried(own: _Answers, factor: float) -> Iterator[_Trial]:
-    modified = _modified(own, factor)
+def _tried(own: _Answers, factors: FloatArray) -> Iterator[_Trial]:
+    """Try every rule with factors of the modifier, all at once."""
+    n = len(own.row)
+    every = own.take(np.tile(np.arange(n), len(factors)))
+    modified = _modified(every, np.repeat(factors, n))
     for rule in (*Rule, SEED):
         matched, likelihood = _matches(rule, modified)
-        mean = np.where(matched, likelihood, _MISMATCH).mean()
-        share = float(matched.mean())
-        yield _Trial(share >= MATCHED, float(mean), share, rule, factor)
+        means = np.where(matched, likelihood, _MISMATCH).reshape(-1, n).mean(1).tolist()
+        shares = matched.reshape(-1, n).mean(1).tolist()
+        for factor, mean, share in zip(factors.tolist(), means, shares, strict=True):
+            yield _Trial(share >= MATCHED, mean, share, rule, factor)
 
 
-def _modified(own: _Answers, factor: float) -> _Answers:
+def _modified(own: _Answers, factor: FloatArray | float) -> _Answers:
     return replace(own, before=replace(own.before, modifier=own.before.modifier * factor))
 
 
