@@ -27,6 +27,7 @@ from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import Fold, Task
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.prequential import Prequential
+from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 from srs_eval.results.coverage import Coverage, CoverageCount
@@ -156,6 +157,16 @@ def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every
     assert numbers(terminal_text(verdict))[2] == found["reviews"]
 
 
+def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_there():
+    ways = (("short", "long"), ("both", "long"), ("long", "short"))
+    away, same, back = (run_of(evaluated(label=way[0], protocol=Shifted(*way))) for way in ways)
+    verdict = compare([away, same])
+    assert any("shifted_both_to_long, shifted_short_to_long" in each for each in verdict.notes)
+    for other in (back, run_of(evaluated())):
+        with pytest.raises(ConfigError, match="scored other reviews"):
+            compare([away, other])
+
+
 def test_published_or_former_runs_are_told_by_their_scores_alone(both):
     runs = [run_of(result) for result in both]
     without = [
@@ -182,7 +193,7 @@ class Plain:
 
 PROTOCOLS = (
     *(SrsBenchmark(), SrsBenchmarkSecs(), SrsBenchmarkEqualised(), Plain()),
-    *(Prequential(first=5, every=50), Validation()),
+    *(Prequential(first=5, every=50), Validation(), Shifted()),
 )
 
 

@@ -29,11 +29,11 @@ NAMING = [
 FOLDERS = "benchmarks conf docs examples experiments hydra_plugins scripts srs_eval tests"
 NAMED = re.compile(rf"(?<![\w/.-])(?:{FOLDERS.replace(' ', '|')})/[\w/.*-]*[\w*/]|\btest_\w+\.py\b")
 # Files that a reader is shown how to write, and places in their own folders.
-THEIRS = re.compile(r"conf/(algo/(boxes|doubling)|data/diary|tracking/spreadsheet)\.yaml")
+THEIRS = re.compile(r"conf/(algo/(boxes|doubling|theirs)|data/diary|tracking/spreadsheet)\.yaml")
 SHELL = re.compile(r"^ *```(?:sh|bash|console)\n(.*?)^ *```", re.S | re.M)
 RUN = re.compile(r"(?:python -m srs_eval|\./run) (.*)")
 # Options that a reader is shown how to write.
-THEIR_OPTION = re.compile(r"=(boxes|doubling|diary|spreadsheet|best)\b")
+THEIR_OPTION = re.compile(r"=(boxes|doubling|theirs|diary|spreadsheet|best)\b")
 WITH_EXAMPLES = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for file in sorted((ROOT / "srs_eval").rglob("*.py"))

@@ -55,6 +55,7 @@ from srs_eval.nouns import (
     has_curve,
 )
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
+from srs_eval.protocol.split import used_rows
 
 _CURVE_TIMES = 16
 _CURVES = 1
@@ -167,9 +168,8 @@ class EvaluateUser:
             task = self.protocol(self.source.read(user), same_day=self.algorithm.same_day)
         if task is None:
             return FittedUser(attempt.fit)
-        last = task.folds[-1]
-        rows = np.concatenate([last.train, last.test])
-        fold = Fold(last.number + 1, rows, rows[:0])
+        rows = used_rows(task.folds)
+        fold = Fold(task.folds[-1].number + 1, rows, rows[:0])
         cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
         with _Attempt(Fit(user, fold.number, "ok", n_train=len(rows))) as attempt:
             with _thread_pools(len(sys.modules)).limit(limits=1):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from srs_eval.errors import ConfigError
@@ -47,6 +49,13 @@ def expanding_refits(targets: IntArray, folds: int, refits: int) -> tuple[Fold, 
         Fold(number, train=targets[: np.searchsorted(targets, block[0])], test=block)
         for number, block in enumerate(blocks)
     )
+
+
+def used_rows(folds: Sequence[Fold]) -> IntArray:
+    """Return the rows that some fold learns from or scores, in time order."""
+    if not folds:
+        return np.zeros(0, np.int64)
+    return np.unique(np.concatenate([np.r_[fold.train, fold.test] for fold in folds]))
 
 
 def require_refits(refits: object, least: int = 5) -> None:

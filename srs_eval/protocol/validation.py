@@ -22,8 +22,8 @@ class Validation:
     """Learn from the first part of another protocol's training rows, and score the rest.
 
     Of each fold of `base`, the training rows before the first row that any fold scores are
-    divided in time; folds that come out alike are one. Algorithms are given nothing later, not
-    even as history, so that no scored row of `base` is among what is seen.
+    divided in time; of folds that would score the same rows, the first is kept. Algorithms are
+    given nothing later, not even as history, so that no scored row of `base` is among what is seen.
 
     Parameters
     ----------
@@ -74,7 +74,12 @@ class Validation:
         for fold in task.folds:
             rows = fold.train[fold.train < first_scored]
             parts.setdefault(rows.tobytes(), rows)
-        folds = [self._fold(rows) for rows in parts.values() if len(rows) > 1]
+        divided = [self._fold(rows) for rows in parts.values() if len(rows) > 1]
+        folds, scored = [], np.zeros(first_scored, np.bool_)
+        for fold in divided:  # no row is scored twice
+            if not scored[fold.test].any():
+                folds.append(fold)
+                scored[fold.test] = True
         if not folds:
             raise FitSkipped(
                 f"user {reviews.user}: fewer than 2 reviews to learn from come before the first "

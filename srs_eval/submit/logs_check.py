@@ -29,7 +29,7 @@ from srs_eval.submit.writing import PLACES, fingerprint_of
 
 _OWN = "srs_eval"
 # Protocols of srs_eval, whose options are parts of their names.
-_PROTOCOLS = ("srs_benchmark", "validation", "prequential")
+_PROTOCOLS = ("srs_benchmark", "validation", "prequential", "shifted")
 _SIMULATED = f"{SyntheticUsers.__module__}.{SyntheticUsers.__qualname__}"
 # Readers of files, and their options that name no place and no code.
 _READERS = (

@@ -15,6 +15,7 @@ from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmar
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential, prequential_folds
 from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.split import expanding_folds, expanding_refits
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
@@ -123,6 +124,7 @@ NAMED = (
     *(SrsBenchmarkSecs(previous_answer=True), SrsBenchmarkEqualised(answer_time=True)),
     SrsBenchmarkEqualised(refits=20, previous_answer=True),
     *(Validation(), Validation(SrsBenchmarkRefit(20), share=0.75)),
+    *(Shifted(), Shifted("both", "short"), Shifted("long", "short", median="card")),
 )
 COUNTS, SHARES, SWITCHES = (0, -1, 2.5, True, "many"), (0, 1, 1.5, -0.1, "most", True), ("no", 0)
 WRONG = (
@@ -136,6 +138,7 @@ REFUSED = [(kind, {option: value}) for kind, option, values in WRONG for value i
 
 
 REFUSED += [(SrsBenchmarkSecs, {"answer_time": True, "previous_answer": True})]
+REFUSED += [(Shifted, {"train": "long"}), (Shifted, {"train": "all", "test": 1, "median": None})]
 
 
 def test_names_and_refusals(golden_text):

@@ -1,0 +1,118 @@
+"""One side of the median interval against the other, compared with loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median_low
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.errors import FitSkipped
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.protocol.shifted import Shifted
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.validation import Validation
+
+WAYS = [("short", "long"), ("long", "short"), ("both", "long"), ("both", "short")]
+
+
+def plain_folds(log, same_day, train, test, median):
+    """Split by the definition, review by review."""
+    task = SrsBenchmark()(log, same_day=same_day)
+    days, cards = task.reviews.elapsed_days.tolist(), task.reviews.card.tolist()
+    for block in task.folds:
+        known = {}
+        for row in block.train.tolist():
+            known.setdefault(cards[row] if median == "card" else "all", []).append(days[row])
+
+        def side(row, known=known):
+            own = known.get(cards[row] if median == "card" else "all")
+            return own and ("long" if days[row] > median_low(own) else "short")
+
+        learned = [row for row in block.train.tolist() if side(row) not in (test, None)]
+        scored = [row for row in block.test.tolist() if side(row) == test]
+        if train == "both":
+            step = (len(block.train) - 1) / max(len(learned) - 1, 1)
+            learned = [int(block.train[round(step * i)]) for i in range(len(learned))]
+        if learned and scored:
+            yield learned, scored
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    cards=st.sampled_from([30, 80, 250]),
+    reviews_per_card=st.sampled_from([2, 3, 9]),
+    intervals=st.sampled_from([(1,), (1, 2), (1, 2, 3, 7), (3, 3, 3, 5, 40)]),
+    way=st.sampled_from(WAYS),
+    median=st.sampled_from(["user", "card"]),
+    same_day=st.booleans(),
+)
+def test_any_log_is_split_as_the_loops_split_it(make_log, way, median, same_day, **shape):
+    log = make_log(**shape, same_day=0.2)
+    try:
+        expected = list(plain_folds(log, same_day, *way, median))
+    except FitSkipped:
+        return
+    protocol = Shifted(*way, median=median)
+    try:
+        task = protocol(log, same_day=same_day)
+    except FitSkipped as skipped:
+        assert not expected
+        used, task = 0, skipped
+    else:
+        found = [(fold.train.tolist(), fold.test.tolist()) for fold in task.folds]
+        assert found == expected
+        assert [fold.number for fold in task.folds] == list(range(len(found)))
+        used = len({row for parts in found for part in parts for row in part})
+    assert used + sum(task.dropped.values()) + sum(task.unscored.values()) == len(log)
+
+
+def test_both_ways_score_what_their_comparisons_score_and_nothing_that_was_learned(make_log):
+    log = make_log(cards=200, intervals=(1, 2, 3, 7, 20))
+    made = {way: Shifted(*way)(log, same_day=False).folds for way in WAYS}
+    for test, train in (("long", "short"), ("short", "long")):
+        for shifted, both in zip(made[train, test], made["both", test], strict=True):
+            np.testing.assert_array_equal(shifted.test, both.test)
+            assert len(shifted.train) == len(set(both.train.tolist())) == len(both.train)
+            assert shifted.train[-1] < shifted.test[0]
+    for short, long in zip(made["short", "long"], made["long", "short"], strict=True):
+        assert not set(short.test) & set(long.test)
+        assert not set(short.train) & set(long.train)
+
+
+def test_intervals_after_the_training_rows_do_not_move_the_median(make_log):
+    log = make_log(cards=200, intervals=(1, 2, 3, 7, 20))
+    task = Shifted()(log, same_day=True)
+    *first, last = task.folds
+    rows = np.arange(len(log))
+    late = (rows > last.train[-1]) & (log.elapsed_days > 0) & (task.nth_review > 2) & (rows % 2 > 0)
+    moved = replace(log, elapsed_days=np.where(late, 1, log.elapsed_days))
+    *again, changed = Shifted()(moved, same_day=True).folds
+    assert len(changed.test) < len(last.test)  # the same rows are learned from
+    for fold, other in zip([*first, last], [*again, changed], strict=True):
+        np.testing.assert_array_equal(fold.train, other.train)
+
+
+def test_rows_for_choosing_options_are_scored_once_and_all_rows_are_fitted_at_the_end(
+    make_log, logs_of
+):
+    log = make_log(cards=200, intervals=(1, 2, 3, 7, 20))
+    task = Validation(Shifted())(log, same_day=False)
+    tested = np.concatenate([fold.test for fold in task.folds])
+    assert len(tested) == len(set(tested)) > 0
+    shifted = Shifted()(log, same_day=False)
+    work = EvaluateUser(logs_of(log), Average(), Shifted(), seed=0, curves=0)
+    used = {row for fold in shifted.folds for row in (*fold.train, *fold.test)}
+    assert work.fit_to_everything(log.user).fit.n_train == len(used)
+
+
+@pytest.mark.parametrize("median", ["user", "card"])
+def test_a_log_with_one_interval_has_no_other_side(make_log, median):
+    with pytest.raises(FitSkipped) as caught:
+        Shifted(median=median)(make_log(cards=100, intervals=(3,)), same_day=False)
+    assert caught.value.dropped["outside both parts of the shifted split"] > 100
