@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,10 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray
 _EIGHT_DAYS = np.log(8)
 _DAY_MS, _START_MS = 86_400_000, 1_577_836_800_000  # 2020-01-01
 _SETTINGS = {"schedVer": 2, "rollover": 4, "localOffset": 0}
+GIVES_UP = "gives up hard cards, the more so the longer their interval"
+WEEKENDS = "remembers half as long at weekends"
+SHOWN = "presses Hard where the interval shown for Good is long"
+HABITS = (GIVES_UP, WEEKENDS, SHOWN)
 _SHAPE = 0.7  # exponent of forgetting curves
 _STEPS = 12  # of Newton's method
 
@@ -135,12 +139,19 @@ class _Cards:
 
 
 def write_collection(
-    path: Path, rng: np.random.Generator, *, cards: int, rule: Rule, days: int = 1500
+    path: Path,
+    rng: np.random.Generator,
+    *,
+    cards: int,
+    rule: Rule,
+    habit: str = "",
+    days: int = 1500,
 ) -> FloatArray:
     """Write the collection of a simulated user; return the true recall at each of its answers.
 
     Intervals are drawn by the rule. Cards that are hard to remember get other ratings, and thereby
-    other intervals, so that recall and intervals have common causes.
+    other intervals, so that recall and intervals have common causes. `habit` may be one of
+    `HABITS`, which might deceive the lottery.
     """
     state = _Cards(
         number=_START_MS - 10**9 + 1000 * np.arange(cards),
@@ -155,7 +166,10 @@ def write_collection(
         late = np.where(rng.random(len(state.day)) < 0.2, rng.geometric(0.4, len(state.day)), 0)
         kept = state.day + state.interval + late < days
         state, late = state.take(kept), late[kept]
-        table += _answered(state, late, rng, rule)
+        if len(late):
+            answers, stays = _answered(state, late, rng, rule, habit)
+            table += answers
+            state = state.take(stays)
     rows = np.concatenate(table)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     rows[:, 0] = np.maximum.accumulate(rows[:, 0] - np.arange(len(rows))) + np.arange(len(rows))
@@ -171,23 +185,29 @@ def write_collection(
 
 
 def _answered(
-    state: _Cards, late: IntArray, rng: np.random.Generator, rule: Rule
-) -> list[FloatArray]:
-    """Answer every card once, and move it on; return the rows of the table."""
+    state: _Cards, late: IntArray, rng: np.random.Generator, rule: Rule, habit: str
+) -> tuple[list[FloatArray], BoolArray]:
+    """Answer every card once, and move it on; return rows of the table, and which cards stay."""
     elapsed = state.interval + late
-    recall = (1 + (0.9 ** (-1 / _SHAPE) - 1) * elapsed / state.stability) ** -_SHAPE
+    at_weekend = (state.day + elapsed) % 7 > 4
+    rested = np.where(at_weekend, 0.5, 1.0) if habit == WEEKENDS else np.ones(len(late))
+    recall = (1 + (0.9 ** (-1 / _SHAPE) - 1) * elapsed / (state.stability * rested)) ** -_SHAPE
     recalled, chosen = rng.random(len(late)) < recall, rng.random(len(late))
     rating = np.where(chosen < 0.05 + 0.3 * (1 - recall), 2, np.where(chosen > 0.85, 4, 3))
     ones = np.ones(len(late))
     before = Before(
         rating, state.interval, late, state.ease / 1000, ones, 1.2 * ones, 1.3 * ones, 36500 * ones
     )
-    if not len(late):
-        return []
-    if rule.is_seeded:
-        days = drawn(rule, before, fuzz_factor(state.number, state.count))
-    else:
-        days = sampled(lots_of(rule, before), rng)
+    lots = lots_of(rule, before)
+    draw = fuzz_factor(state.number, state.count)
+    days = drawn(rule, before, draw) if rule.is_seeded else sampled(lots, rng)
+    longer = np.log(days) - lots.mean_log
+    if habit == SHOWN:
+        shorter = (rating == 3) & (longer > 0) & (rng.random(len(late)) < 0.4)
+        rating = np.where(shorter, 2, rating)
+        days = drawn(rule, replace(before, rating=rating), draw)
+    leaves = 0.05 + 0.5 * longer * (state.stability < np.median(state.stability))
+    stays = rng.random(len(late)) >= leaves if habit == GIVES_UP else np.ones(len(late), np.bool_)
     step = np.array([0, 0, -150, 0, 150])[rating]
     state.ease = np.maximum(state.ease + np.where(recalled, step, -200), 1300)
     state.day = state.day + elapsed
@@ -201,7 +221,7 @@ def _answered(
     again[:, 0] += 600_000
     again[:, 2:4] = 3, 1
     again[:, 6] = 2
-    return [rows, again]
+    return [rows, again], stays
 
 
 def _rows(

@@ -6,10 +6,12 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from drawn_intervals import (
+    HABITS,
     Critics,
     associational,
     critics_case,
@@ -50,8 +52,22 @@ MODELS: Mapping[str, Callable[[Critics, Critics], Predicted]] = {
 ONLY_V3 = "lottery_v3"  # protocol of a registration
 _COLLECTION = "collection.anki21"
 _LEVEL = 0.95
+_ALL = "any rule"
 _FORMATS = {"rejected": ".1%", "covered": ".1%", "se by user": ".2f", "matched": ".1%"}
-_FORMATS |= {"ratio": ".2f", "se": ".3f", "t": ".1f", "users": ".0f", "modifier": ".2f"}
+_FORMATS |= {
+    "imbalance above 4": ".0%",
+    "refused": ".0%",
+    "attrition, t": ".1f",
+    "mean deviation, se": "+.2f",
+}
+_FORMATS |= {
+    "± (of the mean)": ".2f",
+    "ratio": ".2f",
+    "se": ".3f",
+    "t": ".1f",
+    "users": ".0f",
+    "modifier": ".2f",
+}
 
 
 def of_critics(simulations: int, n: int, seed: int = 2026) -> tuple[pd.DataFrame, Figure]:
@@ -104,42 +120,92 @@ def _figure_of_critics(
     return lottery_figure(trials.log_drawn, residual, (slope.value, slope.se), shown, title=title)
 
 
-def of_collections(simulations: int, cards: int, algorithms: Sequence[str]) -> pd.DataFrame:
-    """Simulate collections, and count how often intervals contain what the truth gives."""
-    rules = (Rule.V1, Rule.V2, Rule.V3)
-    found: dict[tuple[str, str], list[tuple[bool, float, float]]] = {}
+class _Simulated(NamedTuple):
+    """A simulated collection, studied."""
+
+    covered: bool  # Whether the interval of the ratio contains that of the truth
+    truth: float
+    deviation: float  # Of the ratio from that of the truth, in standard errors
+    se: float
+    attrition: float  # In standard errors
+    imbalance: float  # The largest, in standard errors
+    refused: bool
+
+
+def of_collections(
+    simulations: int,
+    cards: int,
+    algorithms: Sequence[str],
+    *,
+    rules: Sequence[Rule] = (Rule.V1, Rule.V2, Rule.V3),
+    habit: str = "",
+) -> dict[tuple[str, str], list[_Simulated]]:
+    """Simulate collections, each by one of the rules, and study them; by model and rule."""
+    found: dict[tuple[str, str], list[_Simulated]] = {}
     built = {name: algorithm(name) for name in algorithms}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(simulations):
             rule = rules[number % len(rules)]
-            path = Path(folder) / f"{number}.anki2"
-            true = write_collection(path, np.random.default_rng(number), cards=cards, rule=rule)
+            path, rng = Path(folder) / f"{number}.anki2", np.random.default_rng(number)
+            true = write_collection(path, rng, cards=cards, rule=rule, habit=habit)
             one = AnkiCollection(path)
-            collected = collect([one], built)
-            (user,) = one.users()
-            log = one.read_with_table(user)
-            trials = collected.trials()
+            lottery = found_in(collect([one], built))
+            log = one.read_with_table(one.users()[0])
+            assert lottery.draws is not None
+            trials = lottery.collected.trials()
             recall = true[log.rows[np.searchsorted(log.reviews.row, trials.row)]]
-            for name in built:
-                model = collected.predictions(name)
-                of_truth = ratio(trials, model, recall, trials.card).value
-                of_outcomes = ratio(trials, model, trials.recalled, trials.card)
-                low, high = of_outcomes.interval(_LEVEL)
-                row = (low <= of_truth <= high, of_truth, of_outcomes.se)
-                found.setdefault((name, "all rules"), []).append(row)
-                found.setdefault((name, str(rule)), []).append(row)
+            balance = [abs(each.value / each.se) for each in lottery.draws.balance.values()]
+            for model in lottery.models:
+                said = lottery.collected.predictions(model.name)
+                of_truth = ratio(trials, said, recall, trials.card).value
+                low, high = model.ratio.interval(_LEVEL)
+                away = (model.ratio.value - of_truth) / model.ratio.se
+                doubts = (lottery.draws.attrition_t, max(balance), bool(model.refused))
+                row = _Simulated(low <= of_truth <= high, of_truth, away, model.ratio.se, *doubts)
+                found.setdefault((model.name, str(rule)), []).append(row)
             path.unlink()
+    return found
+
+
+def coverage_table(found: Mapping[tuple[str, str], Sequence[_Simulated]]) -> pd.DataFrame:
+    """Return how often intervals contain what the truth gives, by model and rule."""
+    groups = {**found}
+    for name in dict.fromkeys(name for name, _ in found):
+        every = [row for (own, _), rows in found.items() if own == name for row in rows]
+        groups[name, _ALL] = every
     rows = [
         {
             "model": name,
             "drawn by": rule,
             "collections": len(every),
-            "covered": float(np.mean([row[0] for row in every])),
-            "ratio of the truth": float(np.median([row[1] for row in every])),
-            "median se": float(np.median([row[2] for row in every])),
+            "covered": float(np.mean([row.covered for row in every])),
+            "ratio of the truth": float(np.median([row.truth for row in every])),
+            "median se": float(np.median([row.se for row in every])),
         }
-        for (name, rule), every in sorted(found.items())
+        for (name, rule), every in sorted(groups.items())
     ]
+    return pd.DataFrame(rows)
+
+
+def habits_table(simulations: int, cards: int, name: str) -> pd.DataFrame:
+    """Return what habits that might deceive the lottery do to the ratio of a model."""
+    rows = []
+    for habit in ("", *HABITS):
+        found = of_collections(simulations, cards, [name], rules=[Rule.V3], habit=habit)
+        every = found[name, str(Rule.V3)]
+        away = np.array([row.deviation for row in every])
+        rows.append(
+            {
+                "somebody who": habit or "has none of these habits",
+                "collections": len(every),
+                "covered": float(np.mean([row.covered for row in every])),
+                "mean deviation, se": float(away.mean()),
+                "± (of the mean)": float(away.std() / np.sqrt(len(away))),
+                "attrition, t": float(np.median([row.attrition for row in every])),
+                "imbalance above 4": float(np.mean([row.imbalance > 4 for row in every])),
+                "refused": float(np.mean([row.refused for row in every])),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -201,10 +267,13 @@ def run(options: SimpleNamespace) -> Findings:
         tables, figures, lottery, learned = of_own([source(str(path)) for path in paths], options)
         metrics = {f"ratio_{model.name}": model.ratio.value for model in lottery.models}
         return Findings(answer(lottery), learned, tables, figures, metrics, formats=_FORMATS)
-    sizes = (20, 4000, 6, 150) if options.small else (300, 20_000, 200, 500)
+    sizes = (8, 20_000, 3, 100, 2, 100) if options.small else (300, 20_000, 200, 500, 60, 500)
     critics, drawing = of_critics(*sizes[:2])
-    coverage = of_collections(*sizes[2:], ("hlr",) if options.small else ("fsrs6", "anki_sm2"))
-    tables, figures = {"critics": critics, "coverage": coverage}, {"critics": drawing}
+    model = "hlr" if options.small else "fsrs6"
+    coverage = coverage_table(of_collections(*sizes[2:4], (model, "anki_sm2")))
+    habits = habits_table(*sizes[4:], model)
+    tables = {"critics": critics, "coverage": coverage, "habits": habits}
+    figures = {"critics": drawing}
     learned = _of_simulations(critics, coverage)
     left_out = []
     folder = None if options.small else given_path(options, "anki_mit")
@@ -237,7 +306,7 @@ def _answer(critics: pd.DataFrame) -> str:
 
 
 def _of_simulations(critics: pd.DataFrame, coverage: pd.DataFrame) -> list[str]:
-    whole = coverage[coverage["drawn by"] == "all rules"]
+    whole = coverage[coverage["drawn by"] == _ALL]
     covered = ", ".join(
         f"{row['covered']:.1%} ({row['model']}, {row['collections']} collections)"
         for _, row in whole.iterrows()
