@@ -53,20 +53,12 @@ ONLY_V3 = "lottery_v3"  # protocol of a registration
 _COLLECTION = "collection.anki21"
 _LEVEL = 0.95
 _ALL = "any rule"
-_FORMATS = {"rejected": ".1%", "covered": ".1%", "se by user": ".2f", "matched": ".1%"}
-_FORMATS |= {
-    "imbalance above 4": ".0%",
-    "refused": ".0%",
-    "attrition, t": ".1f",
-    "mean deviation, se": "+.2f",
-}
-_FORMATS |= {
-    "± (of the mean)": ".2f",
-    "ratio": ".2f",
-    "se": ".3f",
-    "t": ".1f",
+_FORMATS = {
+    **dict.fromkeys(("rejected", "covered", "matched"), ".1%"),
+    **dict.fromkeys(("imbalance above 4", "refused"), ".0%"),
+    **dict.fromkeys(("ratio", "se by user", "modifier", "± (of the mean)"), ".2f"),
+    **{"se": ".3f", "t": ".1f", "attrition, t": ".1f", "mean deviation, se": "+.2f"},
     "users": ".0f",
-    "modifier": ".2f",
 }
 
 
