@@ -13,9 +13,9 @@ import numpy as np
 from scipy.special import expit
 
 from srs_eval.data.anki.fuzz import fuzz_factor
-from srs_eval.lottery.lots import Lots
-from srs_eval.lottery.rules import Before, Rule, drawn, lots_of
-from srs_eval.lottery.trials import Predicted, Trials
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.rules import Before, Rule, drawn, lots_of
+from srs_eval.draws.trials import Predicted, Trials
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _EIGHT_DAYS = np.log(8)

@@ -25,9 +25,8 @@ from real_logs import given_path
 from srs_eval.api.inputs import algorithm, source
 from srs_eval.comparison.prereg import REGIONS, Prereg, read_prereg
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.experiment.study import Findings
-from srs_eval.lottery.estimate import Effect, within
-from srs_eval.lottery.report import (
+from srs_eval.draws.estimate import Effect, within
+from srs_eval.draws.report import (
     answer,
     count_records,
     draw_records,
@@ -36,10 +35,11 @@ from srs_eval.lottery.report import (
     month_records,
     sentences,
 )
-from srs_eval.lottery.result import Lottery, found_in, log_loss, slope_of
-from srs_eval.lottery.rules import Rule
-from srs_eval.lottery.study import collect
-from srs_eval.lottery.trials import Predicted, ratio
+from srs_eval.draws.result import Lottery, found_in, log_loss, slope_of
+from srs_eval.draws.rules import Rule
+from srs_eval.draws.study import collect
+from srs_eval.draws.trials import Predicted, ratio
+from srs_eval.experiment.study import Findings
 from srs_eval.nouns import Source
 from srs_eval.plots.lottery_plot import ModelInLottery, lottery_figure
 
@@ -132,7 +132,10 @@ def of_collections(
     rules: Sequence[Rule] = (Rule.V1, Rule.V2, Rule.V3),
     habit: str = "",
 ) -> dict[tuple[str, str], list[_Simulated]]:
-    """Simulate collections, each by one of the rules, and study them; by model and rule."""
+    """Simulate collections, each by one of the rules, and study them; by model and rule.
+
+    Those that are refused as a whole are left out.
+    """
     found: dict[tuple[str, str], list[_Simulated]] = {}
     built = {name: algorithm(name) for name in algorithms}
     with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +146,9 @@ def of_collections(
             one = AnkiCollection(path)
             lottery = found_in(collect([one], built))
             log = one.read_with_table(one.users()[0])
-            assert lottery.draws is not None
+            path.unlink()
+            if lottery.draws is None:
+                continue
             trials = lottery.collected.trials()
             recall = true[log.rows[np.searchsorted(log.reviews.row, trials.row)]]
             balance = [abs(each.value / each.se) for each in lottery.draws.balance.values()]
@@ -155,7 +160,6 @@ def of_collections(
                 doubts = (lottery.draws.attrition_t, max(balance), bool(model.refused))
                 row = _Simulated(low <= of_truth <= high, of_truth, away, model.ratio.se, *doubts)
                 found.setdefault((model.name, str(rule)), []).append(row)
-            path.unlink()
     return found
 
 
@@ -189,13 +193,13 @@ def habits_table(simulations: int, cards: int, name: str) -> pd.DataFrame:
         rows.append(
             {
                 "somebody who": habit or "has none of these habits",
-                "collections": len(every),
+                "collections": simulations,
+                "refused": 1 - sum(not row.refused for row in every) / simulations,
                 "covered": float(np.mean([row.covered for row in every])),
                 "mean deviation, se": float(away.mean()),
                 "± (of the mean)": float(away.std() / np.sqrt(len(away))),
                 "attrition, t": float(np.median([row.attrition for row in every])),
                 "imbalance above 4": float(np.mean([row.imbalance > 4 for row in every])),
-                "refused": float(np.mean([row.refused for row in every])),
             }
         )
     return pd.DataFrame(rows)

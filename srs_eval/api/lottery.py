@@ -11,10 +11,10 @@ import pandas as pd
 from srs_eval.api.evaluating import bar
 from srs_eval.api.inputs import AlgorithmLike, DataLike, algorithm, source
 from srs_eval.api.show import Shown
+from srs_eval.draws.report import answer, figure, model_records, sentences
+from srs_eval.draws.result import Lottery, found_in
+from srs_eval.draws.study import collect
 from srs_eval.errors import ConfigError
-from srs_eval.lottery.report import answer, figure, model_records, sentences
-from srs_eval.lottery.result import Lottery, found_in
-from srs_eval.lottery.study import collect
 from srs_eval.nouns import Source
 from srs_eval.text.table import Table
 

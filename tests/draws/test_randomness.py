@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from srs_eval.lottery.lots import Lots
-from srs_eval.lottery.randomness import LEAST_P, load_z, place_p_value
-from srs_eval.lottery.trials import Assignments
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.randomness import LEAST_P, load_z, place_p_value
+from srs_eval.draws.trials import Assignments
 
 
 def assigned(rng, n=3000, choose=None):

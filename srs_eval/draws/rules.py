@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from srs_eval.data.anki.fuzz import fuzz_bounds, fuzzed
-from srs_eval.lottery.lots import Lots
+from srs_eval.draws.lots import Lots
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _HARD, _GOOD, _EASY = 2, 3, 4

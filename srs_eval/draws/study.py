@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from srs_eval.cards import rows_by_card
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
-from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
-from srs_eval.lottery.estimate import strength
-from srs_eval.lottery.lots import Lots
-from srs_eval.lottery.randomness import doubts
-from srs_eval.lottery.reconstruct import CERTAIN, SEED, Draws, Month, reconstructed
-from srs_eval.lottery.rules import Rule
-from srs_eval.lottery.trials import (
+from srs_eval.draws.estimate import strength
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.randomness import doubts
+from srs_eval.draws.reconstruct import CERTAIN, SEED, Draws, Month, reconstructed
+from srs_eval.draws.rules import Rule
+from srs_eval.draws.trials import (
     Assignments,
     Outcomes,
     Predicted,
@@ -30,6 +29,7 @@ from srs_eval.lottery.trials import (
     predicted,
     trials_of,
 )
+from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Reviews, Source, User
 
 SIMULATED = "simulated"
@@ -145,13 +145,14 @@ def read_draws(source: Source, user: User) -> tuple[Reviews, Draws]:
         presets = read_fsrs_settings(source.path).presets
         options = {number: preset.intervals for number, preset in presets.items()}
         return log.reviews, reconstructed(log, options)
-    read = getattr(source, "read_with_lots", None)
+    read = getattr(source, "read_with_intervals", None)
     if read is None:
         what = "it does not say which intervals the app gave"
         raise ReviewLogError(source.location, [what], "Use collections of Anki, or their packages.")
-    reviews, row, drawn, low, high = read(user)
-    several = high > low
-    assigned = Assignments(row, drawn, Lots.uniform(low, high)).take(several)
+    reviews, given = read(user)
+    several = given.high > given.low
+    lots = Lots.uniform(given.low, given.high)
+    assigned = Assignments(given.row, given.days, lots).take(several)
     excluded = {CERTAIN: int(np.sum(~several))}
     return reviews, Draws(assigned, [SIMULATED] * len(assigned), excluded=excluded)
 

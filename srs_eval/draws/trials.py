@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.cards import rows_by_card
+from srs_eval.draws.estimate import Effect, effect
+from srs_eval.draws.lots import Lots, joined
 from srs_eval.errors import ConfigError
-from srs_eval.lottery.estimate import Effect, effect
-from srs_eval.lottery.lots import Lots, joined
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,

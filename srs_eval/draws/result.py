@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.lottery.estimate import Effect, effect, permutation_z, regression, strength, within
-from srs_eval.lottery.study import WEAK, Collected
-from srs_eval.lottery.trials import Predicted, Trials, ratio
+from srs_eval.draws.estimate import Effect, effect, permutation_z, regression, strength, within
+from srs_eval.draws.study import WEAK, Collected
+from srs_eval.draws.trials import Predicted, Trials, ratio
 from srs_eval.metrics.proper import CLIP
 from srs_eval.nouns import FloatArray, IntArray
 

@@ -19,9 +19,9 @@ from srs_eval.data.anki.collection import CollectionLog
 from srs_eval.data.anki.fuzz import fuzz_bounds, fuzz_factor, fuzzed
 from srs_eval.data.anki.presets import IntervalOptions
 from srs_eval.data.anki.rules import FILTERED, MANUAL
-from srs_eval.lottery.lots import Lots, joined
-from srs_eval.lottery.rules import Before, Rule, drawn, lots_of
-from srs_eval.lottery.trials import Assignments
+from srs_eval.draws.lots import Lots, joined
+from srs_eval.draws.rules import Before, Rule, drawn, lots_of
+from srs_eval.draws.trials import Assignments
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 MATCHED = 0.95

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from srs_eval.lottery.trials import Assignments
+from srs_eval.draws.trials import Assignments
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 # Below it, draws are not taken for random.

@@ -7,9 +7,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from srs_eval.lottery.estimate import within
-from srs_eval.lottery.reconstruct import MATCHED
-from srs_eval.lottery.result import Lottery, OfDraws, OfModel, by_rule
+from srs_eval.draws.estimate import within
+from srs_eval.draws.reconstruct import MATCHED
+from srs_eval.draws.result import Lottery, OfDraws, OfModel, by_rule
 from srs_eval.plots.lottery_plot import ModelInLottery, lottery_figure
 
 _TEN_PERCENT = math.log(1.1)

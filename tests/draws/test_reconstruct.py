@@ -16,12 +16,12 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.fuzz import fuzz_factor
 from srs_eval.data.anki.presets import IntervalOptions, preset_in_message, preset_in_text
-from srs_eval.lottery import reconstruct
-from srs_eval.lottery.lots import Lots
-from srs_eval.lottery.reconstruct import MATCHED, SEED, UNEXPLAINED, reconstructed
-from srs_eval.lottery.result import found_in
-from srs_eval.lottery.rules import Before, Rule, drawn, lots_of
-from srs_eval.lottery.study import collect
+from srs_eval.draws import reconstruct
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.reconstruct import MATCHED, SEED, UNEXPLAINED, reconstructed
+from srs_eval.draws.result import found_in
+from srs_eval.draws.rules import Before, Rule, drawn, lots_of
+from srs_eval.draws.study import collect
 
 DAY_MS = 86_400_000
 
