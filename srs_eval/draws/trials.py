@@ -203,8 +203,7 @@ def predicted(
 
     Raise what the algorithm raises, and `ConfigError` if its model has no forgetting curve.
     """
-    visible = reviews if algorithm.sees_truth else replace(reviews, truth=None)
-    known = in_whole_days(visible, same_day=algorithm.same_day)
+    known = in_whole_days(reviews.seen_by(algorithm), same_day=algorithm.same_day)
     _, card = np.unique(known.reviews.card, return_inverse=True)
     half = rng.permutation(card.max() + 1)[card] % 2
     seen = assigned.take(found.seen)
