@@ -39,6 +39,7 @@ from srs_eval.draws.result import Lottery, found_in, log_loss, slope_of
 from srs_eval.draws.rules import Rule
 from srs_eval.draws.study import collect
 from srs_eval.draws.trials import Predicted, ratio
+from srs_eval.errors import ConfigError
 from srs_eval.experiment.study import Findings
 from srs_eval.nouns import Source
 from srs_eval.plots.lottery_plot import ModelInLottery, lottery_figure
@@ -259,8 +260,11 @@ def of_own(
 def run(options: SimpleNamespace) -> Findings:
     """Study the collections that are given; else simulate, and study one public collection."""
     if options.path is not None:
-        paths = [options.path] if isinstance(options.path, str) else list(options.path)
-        tables, figures, lottery, learned = of_own([source(str(path)) for path in paths], options)
+        paths = [options.path] if isinstance(options.path, str) else [*map(str, options.path)]
+        gone = [path for path in paths if not (path.isidentifier() or Path(path).exists())]
+        if gone:
+            raise ConfigError(*(f"data.path={path}: no such file or folder" for path in gone))
+        tables, figures, lottery, learned = of_own([source(path) for path in paths], options)
         metrics = {f"ratio_{model.name}": model.ratio.value for model in lottery.models}
         return Findings(answer(lottery), learned, tables, figures, metrics, formats=_FORMATS)
     sizes = (8, 20_000, 3, 100, 2, 100) if options.small else (300, 20_000, 200, 500, 60, 500)
@@ -279,7 +283,8 @@ def run(options: SimpleNamespace) -> Findings:
         own = AnkiCollection(folder / _COLLECTION, user="anki-mit")
         more, drawn, lottery, words = of_own([own], options)
         tables, figures = {**tables, **more}, {**figures, **drawn}
-        learned += [f"anki-mit: {answer(lottery)}", *(f"anki-mit: {each}" for each in words)]
+        learned.append(f"anki-mit: {answer(lottery)}")
+        learned += words
     return Findings(
         answer=_answer(critics),
         learned=learned,

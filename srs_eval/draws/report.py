@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from srs_eval.draws.estimate import within
 from srs_eval.draws.reconstruct import MATCHED
 from srs_eval.draws.result import Lottery, OfDraws, OfModel, by_rule
 from srs_eval.plots.lottery_plot import ModelInLottery, lottery_figure
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _TEN_PERCENT = math.log(1.1)
-ASSUMPTIONS = (
-    "Fuzz is random given the rule (tested: places, load of the days, balance).",
-    "A longer interval acts on recall by the days that go by alone, not by weekday or neighbours.",
-    "Reviews that were not seen again are as their predictions say, within the bound.",
-    "It holds near the intervals that people have, mostly within 5 to 25 % of them; it is about "
-    "slopes, never about the level of recall.",
+_ASSUMED = (
+    "Assumed: fuzz is random given the rule (tested: places, load of the days, balance), acts by "
+    "the days that go by alone, and reviews that were not seen are as predicted, within the bound. "
+    "It holds near the intervals that people have, for slopes and not for the level of recall."
 )
 
 
@@ -69,7 +68,7 @@ def count_records(lottery: Lottery) -> list[dict[str, Any]]:
     if collected.parts:
         found = by_rule(collected.trials())
         rows = [
-            {"answers": f"used: drawn by {rule}", "number": number, "users": len(users)}
+            {"answers": f"used: drawn by {rule}", "number": number, "users": users}
             for rule, (number, users) in found.items()
         ]
     rows += [
@@ -91,7 +90,7 @@ def sentences(lottery: Lottery) -> list[str]:
     lines = []
     if draws is not None:
         lines += _of_draws(draws)
-        lines += [_of_model(draws, model) for model in lottery.models]
+        lines += [*(_of_model(draws, model) for model in lottery.models), _ASSUMED]
     matched = [month.matched >= MATCHED for _, month in collected.months]
     if matched:
         lines.append(f"{sum(matched)} of {len(matched)} months are explained by a rule.")

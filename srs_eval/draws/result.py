@@ -12,7 +12,7 @@ from srs_eval.draws.estimate import Effect, effect, permutation_z, regression, s
 from srs_eval.draws.study import WEAK, Collected
 from srs_eval.draws.trials import Predicted, Trials, ratio
 from srs_eval.metrics.proper import CLIP
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.nouns import FloatArray
 
 LEVEL = 0.95
 # Above it, a ratio whose interval has 1 in it says nothing.
@@ -191,10 +191,10 @@ def log_loss(p: FloatArray, recalled: FloatArray) -> float:
     return float(-np.log(np.where(recalled > 0, exact, 1 - exact)).mean())
 
 
-def by_rule(trials: Trials) -> dict[str, tuple[int, IntArray]]:
-    """Return the trials of each rule: how many, and of how many users."""
-    rules, place = np.unique(trials.rule, return_inverse=True)
+def by_rule(trials: Trials) -> dict[str, tuple[int, int]]:
+    """Return how many trials there are of each rule, and of how many users."""
     return {
-        str(rule): (int(np.sum(place == n)), np.unique(trials.user[place == n]))
-        for n, rule in enumerate(rules)
+        str(rule): (int(np.sum(own)), len(np.unique(trials.user[own])))
+        for rule in np.unique(trials.rule)
+        for own in [trials.rule == rule]
     }

@@ -29,7 +29,7 @@ from srs_eval.draws.trials import (
     predicted,
     trials_of,
 )
-from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
+from srs_eval.errors import ConfigError, FitError, FitSkipped, ReviewLogError
 from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Reviews, Source, User
 
 SIMULATED = "simulated"
@@ -221,7 +221,8 @@ def _part(
             predictions[model] = predicted(reviews, assigned, found, algorithm, rng)
         except ConfigError as error:
             missing[model] = str(error)
-        except FitSkipped:
+        except (FitSkipped, FitError) as error:
+            missing[f"{model} for {name}"] = str(error)
             predictions[model] = nothing_predicted(int(found.seen.sum()))
     _, card = np.unique(reviews.card, return_inverse=True)
     return Part(

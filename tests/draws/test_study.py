@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from drawn_intervals import GIVES_UP, SHOWN, write_collection
+from invented import Ends
 
 import srs_eval as se
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -22,7 +23,7 @@ from srs_eval.draws.report import count_records, draw_records, model_records, se
 from srs_eval.draws.result import LARGEST_BOUND, OfModel, found_in
 from srs_eval.draws.rules import Rule
 from srs_eval.draws.study import NOT_V3, collect, read_draws
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, FitError
 from srs_eval.experiment.study import load_study
 
 BOOK = Path(__file__).parents[2] / "experiments"
@@ -95,6 +96,15 @@ def test_only_draws_of_version_3_are_used_on_demand(found, path, tmp_path):
     old = tmp_path / "old.anki2"
     write_collection(old, np.random.default_rng(0), cards=30, rule=Rule.V1)
     assert collect([AnkiCollection(old)], {"hlr": Hlr()}, only_v3=True).excluded[NOT_V3] > 30
+
+
+def test_a_fit_that_fails_is_told_and_leaves_the_others(path):
+    failing = Ends(FitError("no minimum"))
+    collected = collect([AnkiCollection(path)], {"failing": failing, "hlr": Hlr()})
+    assert collected.missing == {"failing for one": "no minimum"}
+    failed, hlr = found_in(collected).models
+    assert (failed.trials, failed.verdict) == (0, "refused: it predicts no user")
+    assert np.isfinite(hlr.ratio.value)
 
 
 def test_a_log_that_does_not_say_what_was_given_is_refused(logs_of):
