@@ -267,7 +267,7 @@ def run(options: SimpleNamespace) -> Findings:
         tables, figures, lottery, learned = of_own([source(path) for path in paths], options)
         metrics = {f"ratio_{model.name}": model.ratio.value for model in lottery.models}
         return Findings(answer(lottery), learned, tables, figures, metrics, formats=_FORMATS)
-    sizes = (8, 20_000, 3, 100, 2, 100) if options.small else (300, 20_000, 200, 500, 60, 500)
+    sizes = (8, 20_000, 3, 100, 2, 100) if options.small else (200, 20_000, 120, 500, 40, 500)
     critics, drawing = of_critics(*sizes[:2])
     model = "hlr" if options.small else "fsrs6"
     coverage = coverage_table(of_collections(*sizes[2:4], (model, "anki_sm2")))
@@ -282,6 +282,7 @@ def run(options: SimpleNamespace) -> Findings:
     else:
         own = AnkiCollection(folder / _COLLECTION, user="anki-mit")
         more, drawn, lottery, words = of_own([own], options)
+        more.pop("months", None)  # too long for a page
         tables, figures = {**tables, **more}, {**figures, **drawn}
         learned.append(f"anki-mit: {answer(lottery)}")
         learned += words

@@ -116,6 +116,8 @@ def collect(
     for source in sources:
         for user in source.users():
             name = f"{source.name}: {user}" if len(source.users()) > 1 else str(user)
+            if name in refused or any(name == part.user for part in parts):
+                name = f"{name} ({source.location})"  # files of one name in several folders
             try:
                 reviews, draws = read_draws(source, user)
             except ReviewLogError as error:
