@@ -236,26 +236,19 @@ def test_a_path_is_taken_as_it_was_typed():
         assert settings.literally(several, is_sweep=True) == several
 
 
-@pytest.mark.parametrize(
-    ("word", "same"),
-    [
-        ("algo=blend algo.base=hlr", "algo=blend algo.base={_target_:%s.half_life.hlr.Hlr}"),
-        (
-            "algo=ensemble +algo.members.third=fsrs45_default",
-            "algo=ensemble +algo.members.third={_target_:%s.fsrs.fsrs45.Fsrs45,fit:default}",
-        ),
-        (
-            "algo=per_group algo.base=blend",
-            "algo=per_group algo.base={_target_:%s.combined.blend.Blend,"
-            "base:{_target_:%s.fsrs.fsrs6.Fsrs6}}",
-        ),
-    ],
-)
-def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line(word, same):
-    def algorithm(words):
-        return building.resolved(settings.composed(words.split()), {})["algo"]
+def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line():
+    def inside(*words):
+        return building.resolved(settings.composed(words), {})["algo"]
 
-    assert algorithm(word) == algorithm(same.replace("%s", "srs_eval.algorithms"))
+    def target(path):
+        return {"_target_": f"srs_eval.algorithms.{path}"}
+
+    assert inside("algo=blend", "algo.base=fsrs6") == inside("algo=blend")
+    assert inside("algo=blend", "algo.base=hlr")["base"] == target("half_life.hlr.Hlr")
+    members = inside("algo=ensemble", "+algo.members.third=fsrs45_default")["members"]
+    assert members["third"] == target("fsrs.fsrs45.Fsrs45") | {"fit": "default"}
+    blend = target("combined.blend.Blend") | {"base": target("fsrs.fsrs6.Fsrs6")}
+    assert inside("algo=per_group", "algo.base=blend")["base"] == blend
 
 
 def test_a_misspelt_algorithm_inside_of_another_is_refused():

@@ -198,8 +198,8 @@ class Blend(Wrapper):
     answers so far, older ones fading, plus a pull towards leaving predictions alone. It begins
     with reviews on which the algorithm was not trained: the latest of the training reviews,
     predicted by a fit to the others. What is predicted is a mixture with the other algorithm, in
-    the shares that the evidence so far gives them. Reads what the other algorithm reads, and outcomes; 2
-    parameters and the other's. No published row.
+    the shares that the evidence so far gives them. Reads what the other algorithm reads, and
+    outcomes; 2 parameters and the other's. No published row.
 
     Parameters
     ----------
