@@ -145,7 +145,7 @@ def job(cfg: DictConfig) -> float:
         content = resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
-        built = build(cfg, choices)
+        built = build(content, choices)
         usual = option_files.values("algo", choices["algo"], folders)
         planned = make_plan(
             built,
