@@ -230,7 +230,8 @@ def command(words: list[str]) -> int:
         say(option_files.help_page(folders))
         return 0
     given.overrides = [
-        settings.literally(word, is_sweep=given.multirun) for word in given.overrides
+        settings.literally(word, is_sweep=given.multirun)
+        for word in settings.of_study(given.overrides, folders)
     ]
     problems = [
         *_flag_problems(given, unknown, parser.format_usage()),
