@@ -4,7 +4,7 @@
 
 Each LOG is a folder or a file in the layout of anki-revlogs-10k, NAME the head of its column.
 The column of 22 Anki users is copied from measurements by the same definitions, as those logs are
-not public. Ratios by lot (`srs_eval.lottery`) are of 30 Anki users, from outcomes; of simulated
+not public. Ratios by lot (`srs_eval.draws`) are of 30 Anki users, from outcomes; of simulated
 users, they are those of the truth, which has no chance in it but that of the days.
 """
 
@@ -25,8 +25,8 @@ from srs_eval.data.intervals import previous_review
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.lottery.lots import Lots
-from srs_eval.lottery.trials import (
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.trials import (
     Assignments,
     Predicted,
     in_time,

@@ -80,7 +80,7 @@ def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(
 ) -> None:
     (only,) = read_leaderboard(board)
     assert [each.name for each in only.submissions] == ["avg", "constant"]
-    assert only.name == f"srs_benchmark-1_synthetic-2_{only.fingerprint[:8]}"
+    assert only.name == f"srs_benchmark-1_synthetic-4_{only.fingerprint[:8]}"
     first, second = only.submissions
     assert second.run.rows is first.run.rows
     sums = pa.FixedSizeListArray.from_arrays(pa.array([np.nan] * 6), 2)  # of earlier releases
