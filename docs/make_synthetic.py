@@ -24,10 +24,8 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.data.intervals import previous_review
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.draws.lots import Lots
+from srs_eval.draws.study import read_draws
 from srs_eval.draws.trials import (
-    Assignments,
     Predicted,
     in_time,
     outcomes,
@@ -36,6 +34,7 @@ from srs_eval.draws.trials import (
     ratio,
     trials_of,
 )
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
@@ -354,9 +353,8 @@ def by_lot(source: SyntheticUsers, users: list[Studied]) -> list[str]:
     """Return how much true recall changes by lot, over how much models say that it changes."""
     parts, truths, models = [], [], [[] for _ in BY_LOT]
     for user in users:
-        log, drawn = source.read_with_intervals(user.log.user)
-        lots = Lots.uniform(drawn.low, drawn.high)
-        assigned = Assignments(drawn.row, drawn.days, lots).take(drawn.high > drawn.low)
+        log, draws = read_draws(source, user.log.user)
+        assigned = draws.assigned
         last_day = np.full(len(assigned), log.day[-1])
         assigned = assigned.take(in_time(assigned, log.day[assigned.row], last_day))
         found = outcomes(log, assigned.row)
