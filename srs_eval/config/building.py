@@ -18,6 +18,7 @@ from srs_eval.tracking.tracker import Tracker
 
 # In place of a list: the parameters that the Anki collection has now.
 CURRENT = "current"
+_USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
 # Protocol of each group.
 KINDS: Mapping[str, type] = {
     "algo": Algorithm,
@@ -42,7 +43,10 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError(*lines)
-    return {str(key): value for key, value in content.items() if key != "study"}
+    found = {str(key): value for key, value in content.items() if key != "study"}
+    if "protocol" in found:
+        found["protocol"] = in_user_folds(found["protocol"])
+    return found
 
 
 def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
@@ -52,6 +56,7 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     for_data = False
     for group in KINDS:
         content: Any = OmegaConf.to_container(cfg[group], resolve=True) if cfg[group] else {}
+        content = in_user_folds(content) if group == "protocol" else content
         is_current = group == "algo" and content.get("parameters") == CURRENT
         if is_current:  # nothing is fitted, and the collection has them
             usual = values("algo", choices["algo"])
@@ -67,6 +72,18 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     if for_data:
         built["algo"] = _of_collection(built["algo"], built["data"])
     return built
+
+
+def in_user_folds(protocol: Any) -> Any:
+    """Return the options of a protocol, in those of folds of users where ``user_folds`` is given.
+
+    So it is an option of every protocol, also of those of others.
+    """
+    if not isinstance(protocol, Mapping) or "user_folds" not in protocol:
+        return protocol
+    base = {name: value for name, value in protocol.items() if name != "user_folds"}
+    folds = protocol["user_folds"]
+    return base if folds is None else {TARGET: _USER_FOLDS, "base": base, "user_folds": folds}
 
 
 def _without_effect(content: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[str]:
