@@ -28,15 +28,8 @@ MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
 MODULES |= {
     name: f"commands.{name}"
     for name in (
-        "compare",
-        "export",
-        "fit",
-        "merge",
-        "new",
-        "power",
-        "prepare",
-        "pretrain",
-        "score",
+        *("compare", "export", "fit", "merge", "new", "power", "prepare", "pretrain"),
+        *("reproduce", "score"),
     )
 }
 

@@ -80,7 +80,7 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Run]:
             "some of the models that it has"
         )
     files = (
-        sorted(path.iterdir(), key=lambda file: file.suffix != ".parquet")
+        sorted(path.iterdir(), key=lambda file: (file.suffix != ".parquet", file.name))
         if path.is_dir()
         else [path]
     )
