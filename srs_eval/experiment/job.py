@@ -26,7 +26,6 @@ from srs_eval.experiment.shards import (
     require_all,
     shared_at,
 )
-from srs_eval.experiment.user_folds import learns_from_other_users
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, PREREG, SUMMARY, whole_file
 from srs_eval.results.fit_counts import failures_in_words
@@ -78,8 +77,6 @@ def run_job(plan: Plan) -> Done:
     say(announcement(plan, len(users)))
     if options.is_merge:
         require_all(users, kept, shared_at(plan))
-    if learns_from_other_users(plan.experiment):
-        say(f"{about.label} learns from the users of the other folds first, once for each fold")
     for problem in misspelt(plan.experiment.algorithm):
         complain(f"algo={about.algo}: {problem}")
     if _in_fractional_days(plan) and getattr(plan.experiment.algorithm, "for_whole_days", False):

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from srs_eval.algorithms.combined.cross_fitted import cross_fitted
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.experiment.experiment import Experiment, checked_users
 from srs_eval.nouns import (
@@ -36,7 +37,6 @@ def with_user_folds(experiment: Experiment) -> Experiment:
     algorithm, protocol, source = experiment.algorithm, experiment.protocol, experiment.source
     if not isinstance(protocol, UserFolds) or not isinstance(algorithm, Pretrainable):
         return experiment
-    from srs_eval.algorithms.combined.cross_fitted import cross_fitted  # not for other protocols
 
     def read(users: Sequence[User]) -> Iterator[tuple[Reviews, IntArray]]:
         return lessons(algorithm, source, protocol, users)
