@@ -118,17 +118,16 @@ def test_weights_that_were_given_are_not_passed_over(logs_of):
 def test_it_is_an_option_of_every_protocol(name):
     choices = dict.fromkeys(BUILT_GROUPS, name)
     plain, folded = (
-        composed([f"protocol={name}", "tracking=none", *words])
+        resolved(composed([f"protocol={name}", "tracking=none", *words]), choices)
         for words in ((), ("protocol.user_folds=3",))
     )
-    base = build(plain, choices)["protocol"]
-    protocol = build(folded, choices)["protocol"]
+    base, protocol = (build(content, choices)["protocol"] for content in (plain, folded))
     assert protocol == UserFolds(base, user_folds=3)
     assert (protocol.folds, protocol.name.startswith(base.name)) == (base.folds, True)
     for trait in ("is_validation", "in_fractional_days"):
         assert getattr(protocol, trait) == getattr(base, trait, False)
     # Runs of before are resumed: nothing is left of the option where it is not used.
-    assert "user_folds" not in resolved(plain, choices)["protocol"]
+    assert "user_folds" not in plain["protocol"]
 
 
 def test_what_is_learned_of_a_scored_user_in_another_fold_is_found():

@@ -26,7 +26,7 @@ from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.commands.pretrain import command
 from srs_eval.config import settings
-from srs_eval.config.building import build
+from srs_eval.config.building import build, resolved
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
@@ -164,7 +164,8 @@ def test_the_command_repeats_itself_and_nobody_it_has_learned_from_is_scored(
         assert "3 users, which will not be scored" in said
     assert paths[0].read_bytes() == paths[1].read_bytes()
     words = [f"algo={algo}", *LOGS, "data.users=4", f"algo.weights={paths[0]}", "tracking=none"]
-    built = build(settings.composed(words), dict.fromkeys(settings.BUILT_GROUPS, ""))
+    choices = dict.fromkeys(settings.BUILT_GROUPS, "")
+    built = build(resolved(settings.composed(words), choices), choices)
     evaluate = EvaluateUser(built["data"], built["algo"], built["protocol"], seed=0, curves=0)
     fits = [evaluate(user).fits for user in built["data"].users()]
     assert [{fit.status for fit in each} for each in fits] == [{"skipped"}] * 3 + [{"ok"}]
