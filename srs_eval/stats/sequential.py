@@ -77,8 +77,9 @@ def log_evidence(days: Days) -> Vector:
 def second_moments(days: Days) -> Vector:
     """Bound the mean of x**2 of each day from the days before, [days].
 
-    The bound is a quarter more than that of independent reviews, times by how much days exceeded it: over all
-    earlier days or over recent ones, whichever is more. NaN where there is no earlier day.
+    The bound is a quarter more than that of independent reviews, times by how much days exceeded
+    it: over all earlier days or over recent ones, whichever is more. NaN where there
+    is no earlier day.
     """
     excess = days.x**2 / days.independent
     sums = np.r_[0.0, np.cumsum(excess)]
