@@ -8,14 +8,18 @@ The unit is the day. A day enters by one number x, a mean over its reviews, so n
 how reviews of one day depend on each other. Assumed is, given all earlier days,
 
 - of the null hypothesis: the mean of x is at most 0;
-- of the noise: the mean of x**2 is at most `second`, which is said before the answers are known.
+- of the noise: the variance of x is at most `noise`, which is said before the answers are known.
 
-Then E exp(b x - b**2 (x**2 / 6 + second / 3)) <= 1 for every b >= 0, because exp(z - z**2 / 6) <=
-1 + z + z**2 / 3 (Delyon 2009, doi:10.1214/EJP.v14-637). Bets on bounded values would need no second
-moment, but a mean of a thousand reviews moves by 0.01 and is bounded by 1 only: they find a
-difference many times later. The size b is averaged over a half-normal distribution, in closed form
-(Robbins 1970), and the day at which the difference begins over weeks, so that a drift after two
-years is found nearly as fast as one on the first day.
+Then E exp(b x - b**2 ((x - m)**2 / 6 + noise / 3)) <= 1 for b >= 0, where m is 0, or a guess of the
+mean, which is at most 0, from the last days: exp(z - z**2 / 6) <= 1 + z + z**2 / 3 (Delyon 2009,
+doi:10.1214/EJP.v14-637), and 1 + z + z**2 / 3 <= exp(z) where the mean is above the guess. (Where
+it is far below, both sides are small, and b**2 times the variance has to be below 3.) Bets on
+bounded values would need no variance, but a mean of a thousand reviews moves by 0.01 and is bounded
+by 1 only: they find a difference many times later.
+
+The size b is averaged over a half-normal distribution, in closed form (Robbins 1970), and the day
+on which a difference begins over weeks, so that a drift after two years is found nearly as fast as
+one on the first day.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from srs_eval.nouns import Vector
 
-# Scale of the mixture over b, in units of 1 / sqrt(second): differences of half that noise a day.
+# Scale of the mixture over b, in units of 1 / sqrt(noise): differences of half that noise a day.
 _SCALE = 0.5
 # Starts of a difference that are averaged over, in days.
 _WEEK = 7
@@ -42,7 +46,7 @@ class Days:
     """What one test sees: one entry for each day, in order of time."""
 
     x: Vector  # [days]: mean over the reviews of the day, at most 0 on average under the null
-    # [days]: mean of x**2 if reviews were independent, from what was predicted before the answers
+    # [days]: variance of x if reviews were independent, from what was predicted before the answers
     independent: Vector
 
 
@@ -59,9 +63,11 @@ def log_evidence(days: Days) -> Vector:
     result = np.zeros(len(days.x))
     if n == 0:
         return result
-    z = days.x[LEARNED:] / np.sqrt(second_moments(days)[LEARNED:])
-    total = np.r_[0.0, np.cumsum(z)]
-    spread = np.r_[0.0, np.cumsum(z**2 / 3 + 2 / 3)]
+    scale = np.sqrt(noise(days)[LEARNED:])
+    guess = np.minimum(0.0, _mean_before(days.x, _WEEK)[LEARNED:])
+    total = np.r_[0.0, np.cumsum(days.x[LEARNED:] / scale)]
+    squares = ((days.x[LEARNED:] - guess) / scale) ** 2
+    spread = np.r_[0.0, np.cumsum(squares / 3 + 2 / 3)]
     starts = np.arange(0, n, _WEEK)
     weeks = np.arange(1.0, len(starts) + 1)
     weight = 1 / (weeks * (weeks + 1))  # of all weeks to come, together 1
@@ -74,21 +80,30 @@ def log_evidence(days: Days) -> Vector:
     return result
 
 
-def second_moments(days: Days) -> Vector:
-    """Bound the mean of x**2 of each day from the days before, [days].
+def noise(days: Days) -> Vector:
+    """Bound the variance of each day from the days before, [days].
 
-    The bound is a quarter more than that of independent reviews, times by how much days exceeded
-    it: over all earlier days or over recent ones, whichever is more. NaN where there
-    is no earlier day.
+    The bound is a quarter more than the variance of independent reviews, times by how much
+    differences of successive days exceeded it: over all earlier days or over recent ones, whichever
+    is more. Differences, because a lasting change is no noise. NaN before the third day.
     """
-    excess = days.x**2 / days.independent
-    sums = np.r_[0.0, np.cumsum(excess)]
-    number = np.arange(len(excess))
-    first = np.maximum(number - _RECENT, 0)
+    expected = days.independent[1:] + days.independent[:-1]
+    excess = np.r_[np.nan, np.diff(days.x) ** 2 / expected]
+    whole, recent = (_mean_before(excess, length) for length in (len(excess), _RECENT))
+    result: Vector = _MARGIN * days.independent * np.maximum(1.0, np.maximum(whole, recent))
+    return result
+
+
+def _mean_before(values: Vector, length: int) -> Vector:
+    """Average as many values before each, or as there are; NaN where there is none."""
+    known = ~np.isnan(values)
+    sums, counts = (
+        np.r_[0.0, np.cumsum(each)] for each in (np.where(known, values, 0), known.astype(float))
+    )
+    end = np.arange(len(values))
+    begin = np.maximum(end - length, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        before = sums[:-1] / number
-        recent = (sums[:-1] - sums[first]) / (number - first)
-    result: Vector = _MARGIN * days.independent * np.maximum(1.0, np.maximum(before, recent))
+        result: Vector = (sums[end] - sums[begin]) / (counts[end] - counts[begin])
     return result
 
 

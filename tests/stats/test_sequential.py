@@ -12,7 +12,7 @@ from srs_eval.stats.sequential import (
     either,
     first_alarm,
     log_evidence,
-    second_moments,
+    noise,
 )
 
 LEVEL = 0.01
@@ -52,16 +52,18 @@ def test_the_closed_forms_are_those_of_the_definition():
 
 
 def test_the_noise_of_a_day_is_bounded_by_earlier_days_only():
-    days = Days(np.array([1.0, 0.0, 3.0, 5.0]), np.array([1.0, 2.0, 1.0, 1.0]))
-    bound = second_moments(days)
-    assert np.isnan(bound[0])
-    np.testing.assert_allclose(bound[1:], [2.5, 1.25, 25 / 6])
-    changed = Days(np.array([1.0, 0.0, 3.0, 99.0]), days.independent)
-    np.testing.assert_array_equal(second_moments(changed), bound)
+    days = Days(np.array([1.0, 0.0, 3.0, 5.0, 5.0]), np.array([1.0, 2.0, 1.0, 1.0, 2.0]))
+    bound = noise(days)
+    assert np.isnan(bound[:2]).all()
+    # differences 1, 9 and 4, expected 3, 3 and 2: at least as much as independent reviews
+    np.testing.assert_allclose(bound[2:], np.array([1.0, 5 / 3, 2 * 16 / 9]) * 1.25)
+    changed = Days(np.array([1.0, 0.0, 3.0, 5.0, 99.0]), days.independent)
+    np.testing.assert_array_equal(noise(changed), bound)
 
 
 def test_evidence_grows_from_day_to_day_and_is_the_same_whenever_it_is_looked_at():
     (days,) = histories(np.random.default_rng(5), 1, 60, shift=0.03)
+    assert _mixture(np.array(0.0), np.array(0.0)) == pytest.approx(0)
     whole = log_evidence(days)
     assert not whole[:LEARNED].any()
     for until in (0, 3, LEARNED, LEARNED + 1, 30, 59):
@@ -72,12 +74,17 @@ def test_evidence_grows_from_day_to_day_and_is_the_same_whenever_it_is_looked_at
 
 def test_alarms_without_a_difference_are_as_rare_as_promised():
     rng = np.random.default_rng(11)
-    alarms = []
+    alarms, inside = [], []
     for days in histories(rng, 200, users=15):
         opposite = Days(-days.x, days.independent)
         evidence = either(log_evidence(days), log_evidence(opposite))
         alarms.append(first_alarm(evidence, LEVEL) is not None)
+        # means that swing below 0, and fall at once
+        below = 0.03 * (np.sin(np.arange(365) / 15) - 1) - 0.1 * (np.arange(365) > 200)
+        swung = log_evidence(Days(days.x + below, days.independent))
+        inside.append(first_alarm(swung, LEVEL) is not None)
     assert np.mean(alarms) <= LEVEL
+    assert not any(inside)
 
 
 @pytest.mark.parametrize(("since", "within"), [(0, 45), (180, 60)])
