@@ -72,6 +72,15 @@ def test_every_file_that_a_page_links_to_or_names_exists(page: Path) -> None:
     assert missing == [] or page.name == "CHANGELOG.md"  # which names those of its time
 
 
+def test_assistants_are_led_to_pages_that_exist() -> None:
+    """All pages of the manual about commands are there, and a screen is enough for AGENTS.md."""
+    links = re.findall(r"\]\((\S+)\)", (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8"))
+    prefix = "https://github.com/srs-eval/srs_eval/blob/main/"
+    assert [link for link in links if not (ROOT / link.removeprefix(prefix)).is_file()] == []
+    assert {f"{prefix}docs/{name}.md" for name in ("compare", "export", "sweeps")} <= {*links}
+    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 45
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_of_a_page_is_understood(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

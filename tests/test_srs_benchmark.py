@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from commands import run_here as run_command
 
 from srs_eval.commands.compare import command as compare
 from srs_eval.commands.export import command as export
+from srs_eval.commands.power import command as power
 from srs_eval.commands.score import command as score_command
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.srs_benchmark import result_rows
@@ -127,6 +129,10 @@ def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys
     assert first["parameters"] == {"7": [7, 0.5], "8": [8, 0.5]}
     assert second["parameters"] == {"0": [7, 0.5]}
     assert [json.loads(line)["user"] for line in result_rows(load_run(folder), "2").lines] == [2]
+    write_table(folder / FITS, fits_table([*fits, Fit(3, 1, "failed"), Fit(3, 0, "ok")]))
+    # of users without a line, by what became of them, and of the time that is told
+    for users, count in (((), 1), ((3,), 2), ((3, 4), 3)):
+        assert len(result_rows(replace(load_run(folder), incomplete=users)).notes) == count
     file = tmp_path / "one.jsonl"
     assert export([str(folder), "to=srs_benchmark", f"out={file}"]) == 0
     (again,) = read_published(file)
@@ -171,7 +177,42 @@ def test_models_of_the_benchmark_are_options_under_another_name(golden_text):
     golden_text("upstream_names", "\n".join(f"{name}: {in_other_words(name)}" for name in names))
 
 
-def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path, monkeypatch, capsys):
+def test_lines_are_in_the_order_of_users_and_power_takes_those_of_equal_size(tmp_path, capsys):
+    losses = {9: 0.3, 10: 0.5, 1: 0.4, 2: 0.45, 3: 0.35}
+    for name, more in (("A", 0.0), ("B", 0.01)):
+        rows = [
+            {
+                "metrics": {"LogLoss": loss + more * user},
+                "user": user,
+                "size": 50 + (name == "B" and user == 9),
+            }
+            for user, loss in losses.items()
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert export([str(tmp_path / "A.jsonl"), "to=srs_benchmark"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["user"] for line in printed] == sorted(losses)
+    (run,) = read_published(tmp_path / "A.jsonl")
+    named = {f"user {10 - n}": n for n in run.rows} | {7: 7}
+    rows = result_rows(replace(run, rows=dict.fromkeys(named, ""), reviews=named, scores={}))
+    assert [json.loads(line)["user"] for line in rows.lines] == [*named]
+    assert (len(rows.notes), len(result_rows(run).notes)) == (1, 0)
+    assert power([str(tmp_path / "A.jsonl"), str(tmp_path / "B.jsonl")]) == 0
+    assert capsys.readouterr().out.startswith("4 users: mean difference -0.04000")
+    assert power([str(tmp_path / "A.jsonl"), str(tmp_path)]) == 2
+
+
+def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):
+    (tmp_path / "run").mkdir()
+    for name in ("scores.parquet", "summary.json"):
+        text = (runs / "0" / name).read_bytes().replace(b'"algo": "fsrs6"', b'"algo": "lstm"')
+        (tmp_path / "run" / name).write_bytes(text)
+    theirs = tmp_path / "LSTM-short-secs.jsonl"
+    assert export([str(runs / "0"), "to=srs_benchmark", f"out={theirs}"]) == 0
+    words = [f"published={theirs}", "tracking=none", f"out={tmp_path / 'out'}"]
+    assert compare([str(tmp_path / "run"), *words]) == 0
+    notes = json.loads((tmp_path / "out" / "comparison.json").read_text())["notes"]
+    assert is_another_model("lstm", "LSTM-short-secs") in notes
     told = {
         (option, name): is_another_model(option, name)
         for option in ("gru", "lstm", "gru_p")
