@@ -173,7 +173,7 @@ def _lines(
     yield Table(columns, rows, "").write()
     for name in found.alarms:
         yield f"{name}: {ANSWERS[name]} (level {question.level:g})"
-    left = ", ".join(f"{n:,} {reason}" for reason, n in facts["left_out"].items())
+    left = ", ".join(f"{n:,} {reason}" for reason, n in facts["left_out"].items() if n)
     yield f"Reviews in no day: {left or 'none'}"
     if facts["changed_days"]:
         yield (
