@@ -20,16 +20,10 @@ _FLOOR = 1e-3  # evidence below it is drawn at it
 def plot_evidence(
     axes: Axes, tests: Mapping[str, tuple[ArrayLike, ArrayLike]], *, level: float
 ) -> None:
-    """Draw e-values over days, and the threshold at which each is an alarm.
+    """Draw e-values over days, and the threshold 1/level at which each is an alarm.
 
-    Parameters
-    ----------
-    axes : Axes
-        Where to draw; no other matplotlib state is touched.
-    tests : mapping of str to (int [days], float [days])
-        Days since 1970-01-01 and the logarithm of the e-value after each, by test.
-    level : float
-        Chance of a false alarm: the threshold is 1/level.
+    Each test has its days, counted from 1970-01-01, int [days], and the logarithm of the e-value
+    after each, float [days].
     """
     style.style_axes(axes)
     threshold, top = 1 / level, 10 / level
