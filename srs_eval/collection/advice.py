@@ -67,17 +67,21 @@ class Belief:
     sd: float
 
     @classmethod
-    def of(cls, own: Change | None, others: People | None) -> Belief:
+    def of(cls, own: Change | None, others: People | None, spread: float = math.inf) -> Belief:
         """Weight both by their precision, as a normal prior and a normal likelihood.
 
         The prior is another person of the kind: it has their mean, and their spread with the
-        error of that mean. One's own standard error is that of the wider side of the 99 %
-        interval, which allows for skewness and for few cards and days.
+        error of that mean; without others it is no change, with a spread. One's own standard
+        error is that of the wider side of the 99 % interval, which allows for skewness and for
+        few cards and days.
         """
         means, variances = [], []
         if others is not None:
             means.append(others.mean)
             variances.append(others.sd**2 * (1 + 1 / others.people))
+        elif math.isfinite(spread):
+            means.append(0.0)
+            variances.append(spread**2)
         if own is not None and math.isfinite(own.error):
             means.append(own.share)
             variances.append(max(own.error, 1e-9) ** 2)
@@ -119,11 +123,6 @@ class Advice:
         return self.fsrs is not None and self.fsrs.chance >= _LIKELY
 
     @property
-    def leave_off(self) -> bool:
-        """Whether FSRS is off and should stay so, whatever its parameters."""
-        return self.fsrs is not None and not self.turn_on
-
-    @property
     def still_needed(self) -> int | None:
         """How many more scored reviews would settle it, if the difference stays as it is.
 
@@ -144,9 +143,12 @@ def advise(study: Study) -> Advice:
     if not study.fitted.complete or not study.now.complete:
         return Advice("early", Belief.of(None, None), fsrs, learnable)
     own = Change.of(difference(study.fitted, study.now), log_loss(study.now))
-    # What is known of others is about those who had the published parameters before.
-    others = None if study.current and study.is_in_sample else nearest(FITTED, learnable)
+    others = nearest(FITTED, learnable)
     new = Belief.of(own, others)
+    if study.is_in_sample:
+        # Others had the published parameters before. What a second fit changes is not known of
+        # them: no more than the first, and for better or worse.
+        new = Belief.of(own, None, others.sd if others else math.inf)
     return Advice(decide(new), new, fsrs, learnable)
 
 

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srs_eval.collection.advice import Advice, Belief
-from srs_eval.collection.parameters import doubtful_lists, those_of_now
+from srs_eval.collection.advice import FITTED, Advice, Belief
+from srs_eval.collection.parameters import doubtful_lists, those_of_now, worth
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, predictions_of, reason_of
 from srs_eval.collection.truth import usual_level
-from srs_eval.collection.words import Kind, explained
+from srs_eval.collection.words import explained
 from srs_eval.text.console import counted, percent
 
-_FEWEST = 25  # Reviews of a fit that other people's logs speak of
-_KEEP: dict[Kind, str] = {
-    "worse": "new ones predict worse",
-    "noise": "new ones make no difference worth having",
-    "no_gain": "new ones predict no better",
-    "same": "new ones predict the same",
-}
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'
 _PASTE = (
@@ -37,35 +30,32 @@ def in_short(study: Study, advice: Advice) -> Section:
 def _what_to_do(study: Study, advice: Advice) -> str:
     """Return the answer: one thing to do, and how sure it is."""
     new, yours = advice.new, those_of_now(study)
-    if advice.leave_off:
-        return f"leave FSRS off: {_chance(advice.fsrs)} it predicts worse than SM-2, which you have"
+    if advice.fsrs is not None and not advice.turn_on:
+        return f"leave FSRS off: {_likely(advice.fsrs)} it predicts worse than SM-2, which you have"
     on = "turn FSRS on and " if advice.turn_on else ""
     if advice.action == "paste" and new.is_clear:
-        return f"{on}paste the new parameters: they predict better than {yours}"
+        return f"{on}paste the new parameters"
     if advice.action == "paste":
-        return (
-            f"{on}paste the new parameters: {_chance(new)} they predict better than {yours}, with "
-            f"an error about {percent(-new.mean)} smaller"
-        )
+        return f"{on}paste the new parameters: {_likely(new)} they predict better than {yours}"
     if advice.action == "keep":
-        kind = "unknown" if new.own is None else new.own.kind
-        return f"{on}keep {yours}: {_KEEP.get(kind, f'{_chance(new)} new ones predict worse')}"
+        why = "" if new.is_clear else f": {_likely(new)} new ones predict worse"
+        return f"{on}keep {yours}{why}"
     if advice.action == "open":
         return (
             f"{on}keep {yours} for now: whether new ones predict better cannot be told, the chance "
-            f"is {percent(new.chance)}"
+            f"is {100 * new.chance:.0f} %"
         )
-    if advice.learnable < _FEWEST:
+    if advice.learnable < FITTED[0].reviews:
         return (
-            f"{on}keep {yours} for now: a fit could learn from {counted(advice.learnable, 'review')}"
-            f", and it takes at least {_FEWEST} to predict better for most people"
+            f"{on}keep {yours} for now: new ones predict better for most people from "
+            f"{FITTED[0].reviews} reviews on that can be learned from, and you have "
+            f"{advice.learnable}"
         )
     return f"{on}keep {yours}: new ones cannot be fitted ({reason_of(study.fitted)})"
 
 
-def _chance(belief: Belief | None) -> str:
+def _likely(belief: Belief) -> str:
     """Return how likely the likelier of better and worse is."""
-    assert belief is not None
     chance = max(belief.chance, 1 - belief.chance)
     word = next((word for least, word in _SURE if chance >= least), "more likely than not")
     return f"{word} ({'above 99 %' if chance > 0.99 else f'{100 * chance:.0f} %'})"
@@ -73,25 +63,27 @@ def _chance(belief: Belief | None) -> str:
 
 def _evidence(study: Study, advice: Advice) -> Iterator[str]:
     """Say what the answer rests on, and what would settle it."""
-    new, rows = advice.new, counted(study.now.facts.reviews, "scored review")
+    new = advice.new
     if new.own is not None:
-        yield f"on your {rows}, {new.own.of_error}"
-    if new.others is not None and not new.is_clear:
-        who = new.others
-        yield (
-            f"other people with {who.reviews:,} reviews or more: better for {who.better} of "
-            f"{who.people}, error {percent(-who.mean)} smaller on average"
-        )
+        said = worth(study, new.own)
+        if new.others is not None and not new.is_clear:
+            who = new.others
+            said += (
+                f"; new ones were better for {who.better} of {who.people} other people with "
+                f"{who.reviews:,} reviews or more, by {percent(-who.mean)} on average"
+            )
+        yield said if advice.action == "paste" else said.replace("they", "new ones", 1)
     if advice.action == "paste":
         yield from _recall(study)
     if advice.action == "open":
         yield f"what would settle it: {_settles(study, advice)}"
     fsrs = advice.fsrs
     if fsrs is not None and fsrs.others is not None:
-        own = f"on your {rows}, {fsrs.own.of_error}; " if fsrs.own is not None else ""
+        own = fsrs.own
+        said = "" if own is None or own.kind == "unknown" else f"on your reviews, {own.of_error}; "
         yield (
-            f"FSRS against SM-2, which you have: {own}for other people, an earlier version of FSRS "
-            f"was better for {fsrs.others.better:,} of {fsrs.others.people:,}"
+            f"FSRS against SM-2, which you have: {said}for other people, an earlier version of "
+            f"FSRS was better for {fsrs.others.better:,} of {fsrs.others.people:,}"
         )
 
 
@@ -108,12 +100,15 @@ def _recall(study: Study) -> Iterator[str]:
     now, new = study.scored, predictions_of(study.fitted)
     levels = [usual_level(study, each) for each in (now, new) if each is not None]
     if len(levels) == 2 and all(level is not None for level in levels):
-        old, then = (
-            f"it says about {percent(level.predicted)}, you recall {percent(level.observed)}"
+        (said, recalled), (then, recalled_then) = (
+            (percent(level.predicted), percent(level.observed))
             for level in levels
             if level is not None
         )
-        yield f"where {old}; with the new ones, where {then}"
+        yield (
+            f"where {study.whose} says about {said}, you recall {recalled}; with the new ones, "
+            f"where it says about {then}, {recalled_then}"
+        )
 
 
 def _doubts(study: Study, advice: Advice) -> Iterator[str]:
@@ -121,18 +116,18 @@ def _doubts(study: Study, advice: Advice) -> Iterator[str]:
     if advice.action == "early":
         return
     _, lo, hi = explained(study.fitted)
-    if lo <= hi:  # not defined where all answers are alike
-        how = "does not clearly predict better"
-        if lo > 0 or hi < 0:
-            how = f"predicts {'better' if lo > 0 else 'worse'}"
-        yield f"fitted to your reviews, FSRS {how} than your average alone"
+    if lo <= 0 <= hi or hi < 0:  # no range where all answers are alike
+        how = "predicts worse" if hi < 0 else "does not clearly predict better"
+        yield f"even fitted to your reviews, FSRS {how} than your average alone"
     if advice.action == "paste":
         yield from doubtful_lists(study)
 
 
 def _notes(advice: Advice) -> Iterator[str]:
+    if advice.fsrs is not None and not advice.turn_on:
+        return
     clicks = [_TURN_ON] * advice.turn_on + [_PASTE] * (advice.action == "paste")
-    if clicks and not advice.leave_off:
+    if clicks:
         yield f"How: {', then '.join(clicks)}."
     if advice.new.others is not None and not advice.new.is_clear:
         yield (

@@ -9,7 +9,7 @@ import numpy as np
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.collection.advice import Advice
 from srs_eval.collection.section import Paste, Section
-from srs_eval.collection.study import MAY, Study, difference, difference_on, reason_of
+from srs_eval.collection.study import Study, difference, difference_on, reason_of
 from srs_eval.collection.words import Change, between_or_not, explained, log_loss
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
@@ -31,7 +31,7 @@ def which_parameters(study: Study, advice: Advice) -> Section:
         lists = fitted_lists(study)
     except SrsEvalError as error:
         return Section(question, f"The fit to all reviews failed: {error}")
-    answer = f"{_evidence(study, advice)} {_one_or_several(study)}"
+    answer = f"{_which(study, advice)} {_one_or_several(study)}"
     parts: list[Table | Paste] = []
     if len(study.presets) > 1:
         parts.append(_by_preset(study))
@@ -80,7 +80,7 @@ def where_do_i_stand(study: Study) -> Section | None:
         return None
     results = {
         "default parameters": study.default,
-        "your parameters now": study.now,
+        f"your parameters now{study.caution}": study.now,
         "new parameters, as evaluated": study.fitted,
     }
     base = log_loss(study.now)
@@ -123,7 +123,7 @@ def where_do_i_stand(study: Study) -> Section | None:
 
 
 def _standing(study: Study, change: Change) -> str:
-    yours = f"Your parameters ({MAY})" if study.is_in_sample else "Your parameters"
+    yours = f"Your parameters{study.caution}"
     return {
         "better": f"{yours} predict better than the default ones: {change.of_error}.",
         "worse": f"{yours} predict worse than the default ones: {change.of_error}.",
@@ -140,30 +140,33 @@ def _standing(study: Study, change: Change) -> str:
 
 def those_of_now(study: Study) -> str:
     """Return whose parameters new ones are held against, in words."""
-    yours = "those you have now" if study.current else "the default ones"
-    return yours + (f" ({MAY})" if study.is_in_sample else "")
+    return ("those you have now" if study.is_in_sample else "the default ones") + study.caution
 
 
-def _evidence(study: Study, advice: Advice) -> str:
-    """Return which parameters to take, and what new ones are worth on the person's own reviews."""
-    yours, change = those_of_now(study), advice.new.own
-    rows = f"on {counted(study.now.facts.reviews, 'scored review')} they"
-    assert change is not None
-    worth = {
-        "better": f"{rows} predict better than {yours}, {change.of_error}",
-        "worse": f"{rows} predict worse than {yours}, {change.of_error}",
-        "noise": f"{rows} make no difference worth having against {yours}, {change.of_error}",
-        "no_gain": f"{rows} predict no better than {yours}, {change.of_error}",
-        "same": f"{rows} predict the same as {yours}",
-        "open": f"{rows} change the error within chance against {yours}, by {change.size}",
-        "unknown": f"{rows} cannot be told from {yours}: the range is wider than 100 points",
-    }[change.kind]
-    which = {
-        "paste": "The new ones",
-        "keep": f"{'Yours' if study.current else 'The default ones'}, not new ones",
-        "open": f"{'Yours' if study.current else 'The default ones'}, until it can be told of new ones",
-    }[advice.action]
-    return f"{which}: {worth}."
+def worth(study: Study, change: Change) -> str:
+    """Return what new parameters are worth on the person's own reviews, in words."""
+    yours, rows = those_of_now(study), counted(study.now.facts.reviews, "scored review")
+    return (
+        f"on your {rows} they "
+        + {
+            "better": f"predict better than {yours}, {change.of_error}",
+            "worse": f"predict worse than {yours}, {change.of_error}",
+            "noise": f"make no difference worth having against {yours}, {change.of_error}",
+            "no_gain": f"predict no better than {yours}, {change.of_error}",
+            "same": f"predict the same as {yours}",
+            "open": f"change the error within chance against {yours}, by {change.size}",
+            "unknown": f"cannot be told from {yours}, because the range is wider than 100 points",
+        }[change.kind]
+    )
+
+
+def _which(study: Study, advice: Advice) -> str:
+    """Return which parameters to take, as is advised."""
+    before = "Yours" if study.is_in_sample else "The default ones"
+    which = {"paste": "The new ones", "open": f"{before} for now", "keep": before}[advice.action]
+    assert advice.new.own is not None
+    said = worth(study, advice.new.own)
+    return f"{which}: {said if advice.action == 'paste' else said.replace('they', 'new ones', 1)}."
 
 
 def at_limits(parameters: Sequence[float]) -> int:
@@ -237,7 +240,7 @@ def _by_preset(study: Study) -> Table:
         name = titles.get(preset, f"preset {preset}")
         rows.append([name, reviews, int(chosen.sum()), change.size, change.verdict])
     against = "your parameters now" if study.current else "the default parameters"
-    against += f" ({MAY})" if study.is_in_sample else ""
+    against += study.caution
     return Table(
         ["preset", "reviews", "scored", "error", ""],
         rows,

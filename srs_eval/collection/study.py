@@ -31,7 +31,6 @@ from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
 from srs_eval.nouns import (
-    Algorithm,
     BoolArray,
     EvaluationProtocol,
     FloatArray,
@@ -49,7 +48,7 @@ from srs_eval.stats.estimate import Estimate, clustered_mean
 
 _PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)
 # Other algorithms, and what they are in a few words.
-OTHERS: Mapping[str, tuple[Callable[[], Algorithm], str]] = {
+OTHERS: Mapping[str, tuple[Callable[[], Any], str]] = {
     "avg": (Average, "always your average so far"),
     "anki_sm2": (partial(AnkiSm2, fit="default"), "Anki's older scheduler, SM-2, not fitted"),
     "hlr": (Hlr, "half-life regression (Duolingo, 2016)"),
@@ -151,10 +150,15 @@ class Study:
         return CurrentParameters(self.current).in_sample
 
     @property
+    def caution(self) -> str:
+        """What sentences about the parameters of now say behind them; "" where it is not so."""
+        return f" ({MAY})" if self.is_in_sample else ""
+
+    @property
     def whose(self) -> str:
         """FSRS as it is judged, in words: whose parameters it has."""
         if self.is_in_sample:
-            return f"FSRS with your parameters ({MAY})"
+            return f"FSRS with your parameters{self.caution}"
         if self.settings is not None and not self.has_fsrs:
             return "FSRS with its default parameters (it is off in this collection)"
         return "FSRS with its default parameters"
