@@ -24,7 +24,7 @@ class People:
     reviews: int  # Fewest reviews of a log that this says something about
     people: int
     better: int  # People whose error became smaller
-    mean: float  # Mean change, as a share of the error before
+    mean: float  # Change of their mean error, as a share of what it was
 
     @property
     def sd(self) -> float:
@@ -37,7 +37,8 @@ class People:
 
 
 # FSRS-6 fitted to the first reviews of a log, against the published parameters, on the next 200
-# later-day reviews. 47 logs of Anki and SuperMemo that are not public: see docs/collection.md.
+# later-day reviews: 47 logs of Anki and SuperMemo that are not public, see docs/collection.md.
+# benchmarks/other_people.py computes the same of other logs.
 FITTED = (
     People(25, 47, 29, 0.3121 / 0.3317 - 1),
     People(50, 45, 31, 0.3028 / 0.3233 - 1),
@@ -47,13 +48,13 @@ FITTED = (
     People(1000, 26, 19, 0.2906 / 0.3108 - 1),
 )
 # FSRS-5 against SM-2 on the users of the public srs-benchmark, by number of scored reviews: see
-# benchmarks/collection_people.py. The first row speaks for smaller logs as well.
+# benchmarks/other_people.py. The first row speaks for smaller logs as well.
 SM2 = (
-    People(0, 178, 172, -0.503),
-    People(1000, 1272, 1255, -0.459),
-    People(3000, 3020, 3010, -0.456),
-    People(10_000, 2628, 2626, -0.412),
-    People(30_000, 2901, 2898, -0.342),
+    People(0, 178, 172, -0.637),
+    People(1000, 1272, 1255, -0.574),
+    People(3000, 3020, 3010, -0.550),
+    People(10_000, 2628, 2626, -0.491),
+    People(30_000, 2901, 2898, -0.394),
 )
 
 
@@ -123,17 +124,22 @@ class Advice:
         return self.fsrs is not None and self.fsrs.chance >= _LIKELY
 
     @property
+    def leave_off(self) -> bool:
+        """Whether FSRS is off and should stay so, whatever its parameters."""
+        return self.fsrs is not None and not self.turn_on
+
+    @property
     def still_needed(self) -> int | None:
         """How many more scored reviews would settle it, if the difference stays as it is.
 
         The width of an interval falls with the root of the reviews. None where it would take
-        more than a hundred times as many as there are.
+        more than ten times as many as there are.
         """
         own = self.new.own
         if own is None or not math.isfinite(own.error) or own.share == 0:
             return None
         times = (own.error * float(ndtri((1 + LEVEL) / 2)) / own.share) ** 2
-        return math.ceil(self.learnable * (times - 1)) if 1 < times <= 100 else None
+        return math.ceil(self.learnable * (times - 1)) if 1 < times <= 10 else None
 
 
 def advise(study: Study) -> Advice:

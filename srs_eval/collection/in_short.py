@@ -30,7 +30,7 @@ def in_short(study: Study, advice: Advice) -> Section:
 def _what_to_do(study: Study, advice: Advice) -> str:
     """Return the answer: one thing to do, and how sure it is."""
     new, yours = advice.new, those_of_now(study)
-    if advice.fsrs is not None and not advice.turn_on:
+    if advice.leave_off and advice.fsrs is not None:
         return f"leave FSRS off: {_likely(advice.fsrs)} it predicts worse than SM-2, which you have"
     on = "turn FSRS on and " if advice.turn_on else ""
     if advice.action == "paste" and new.is_clear:
@@ -63,19 +63,20 @@ def _likely(belief: Belief) -> str:
 
 def _evidence(study: Study, advice: Advice) -> Iterator[str]:
     """Say what the answer rests on, and what would settle it."""
-    new = advice.new
-    if new.own is not None:
+    new, is_off = advice.new, advice.leave_off
+    if new.own is not None and not is_off:
         said = worth(study, new.own)
         if new.others is not None and not new.is_clear:
             who = new.others
             said += (
                 f"; new ones were better for {who.better} of {who.people} other people with "
-                f"{who.reviews:,} reviews or more, by {percent(-who.mean)} on average"
+                f"{who.reviews:,} reviews or more, with an error {percent(-who.mean)} smaller on "
+                "average"
             )
         yield said if advice.action == "paste" else said.replace("they", "new ones", 1)
-    if advice.action == "paste":
+    if advice.action == "paste" and not is_off:
         yield from _recall(study)
-    if advice.action == "open":
+    if advice.action == "open" and not is_off:
         yield f"what would settle it: {_settles(study, advice)}"
     fsrs = advice.fsrs
     if fsrs is not None and fsrs.others is not None:
@@ -92,7 +93,7 @@ def _settles(study: Study, advice: Advice) -> str:
         return "reviews that neither list has seen, so run this again in a few weeks"
     if (more := advice.still_needed) is not None:
         return f"about {counted(more, 'review')} more, if the difference stays as it is"
-    return "nothing within reach, because the two predict nearly alike"
+    return "many times as many reviews as you have, so run this again when you have twice as many"
 
 
 def _recall(study: Study) -> Iterator[str]:
@@ -113,7 +114,7 @@ def _recall(study: Study) -> Iterator[str]:
 
 def _doubts(study: Study, advice: Advice) -> Iterator[str]:
     """Say how fitted parameters compare with a constant, and what is odd about the list."""
-    if advice.action == "early":
+    if advice.action == "early" or advice.leave_off:
         return
     _, lo, hi = explained(study.fitted)
     if lo <= 0 <= hi or hi < 0:  # no range where all answers are alike
@@ -124,7 +125,7 @@ def _doubts(study: Study, advice: Advice) -> Iterator[str]:
 
 
 def _notes(advice: Advice) -> Iterator[str]:
-    if advice.fsrs is not None and not advice.turn_on:
+    if advice.leave_off:
         return
     clicks = [_TURN_ON] * advice.turn_on + [_PASTE] * (advice.action == "paste")
     if clicks:

@@ -164,6 +164,8 @@ def _which(study: Study, advice: Advice) -> str:
     """Return which parameters to take, as is advised."""
     before = "Yours" if study.is_in_sample else "The default ones"
     which = {"paste": "The new ones", "open": f"{before} for now", "keep": before}[advice.action]
+    if advice.leave_off:
+        which = f"If you turn FSRS on, {which[0].lower()}{which[1:]}"
     assert advice.new.own is not None
     said = worth(study, advice.new.own)
     return f"{which}: {said if advice.action == 'paste' else said.replace('they', 'new ones', 1)}."
