@@ -21,8 +21,8 @@ KINDS = {
 # By question: answers that exclude each other, as they are said.
 ANSWERS = {
     "which parameters": {
-        "new": r"[Pp]aste the new parameters|^The new ones:",
-        "now": r"[Kk]eep (the default|those you)|^(Yours|The default ones)( for now)?:",
+        "new": r"[Pp]aste the new parameters|(^T|, t)he new ones:",
+        "now": r"[Kk]eep (the default|those you)|(^T|, t)he default ones( for now)?:|^Yours",
     },
     "new ones on one's own reviews": {
         "better": r"reviews (they|new ones) predict better than",
@@ -32,7 +32,7 @@ ANSWERS = {
         "open": r"change the error within chance against",
         "unknown": r"cannot be told from (those|the default)",
     },
-    "FSRS": {"on": r"[Tt]urn FSRS on", "off": r"[Ll]eave FSRS off"},
+    "FSRS": {"on": r"^Turn FSRS on", "off": r"^Leave FSRS off"},
     "fitted against the average": {
         "better": r"FSRS-6 fitted to your reviews explains",
         "not": r"not clearly (better|predict better) than your average",

@@ -59,7 +59,7 @@ def told(study, found):
                 is_list = isinstance(part, Paste)
                 yield f"[{part.title}]\n{part.numbers if is_list else part.write()}"
 
-    text = re.sub(r"[-+]?\d+\.\d+", "0.0", "\n".join(lines()))
+    text = re.sub(r"[-+]?\d+\.\d+|\d+(?= %\))", "0.0", "\n".join(lines()))
     return re.sub(r"number \d+|\d+(?= of \d\d par)|first [\d,]+(?= or)|-{2,}|  +", " ", text)
 
 
