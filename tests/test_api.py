@@ -135,6 +135,7 @@ assert not loaded, loaded
 
 REFUSED = {
     "a misspelt argument": lambda: evaluated("fsrs6", fti="s0"),
+    "an option of earlier releases": lambda: evaluated("avg", version=2),
     "a misspelt algorithm": lambda: evaluated("lsmt"),
     "a misspelt data set": lambda: evaluated(data="syntetic"),
     "a misspelt column": lambda: evaluated(data=log(), crad="item"),
