@@ -248,9 +248,9 @@ def _findings(
     answer = (
         f"The orders of {len(at)} models under two schedulers agree by a Kendall's tau of "
         f"{np.nanmin(taus):.2f} to {np.nanmax(taus):.2f} (mean {np.nanmean(taus):.2f}). The lowest "
-        f"log loss has {_by_value(leaders)}. Of {pairs} pairs of models, {len(turned)} are turned "
-        "round: each is significantly better under some scheduler"
-        + (f" ({'; '.join(turned)})." if turned else ".")
+        f"log loss has {_by_value(leaders)}. {len(turned)} of {pairs} pairs of models turn round, "
+        "so that each is significantly better under some scheduler"
+        + (f": {'; '.join(turned)}." if turned else ".")
     )
     learned = [
         f"The log loss of {BASELINE} is {usual.min():.4f} ({usual.idxmin()}) to {usual.max():.4f} "
