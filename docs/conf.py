@@ -30,7 +30,7 @@ extensions = [
 root_doc = "docs/index"
 # Pages lie where readers of the repository find them, so the sources are the whole repository.
 include_patterns = ["docs/**", "experiments/**.md", "benchmarks/*.md", "examples/**", "*.md"]
-exclude_patterns = ["README.md", "**/.*", "site/**", "outputs/**", "multirun/**"]
+exclude_patterns = ["README.md", "AGENTS.md", "**/.*", "site/**", "outputs/**", "multirun/**"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "srs_eval"
@@ -42,6 +42,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_extra_path = ["llms.txt"]  # at the root of the site
 html_css_files = ["figures.css"]
 html_sidebars = {"docs/index": []}
 html_show_sourcelink = False

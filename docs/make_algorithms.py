@@ -43,11 +43,13 @@ comparable.
 
 All of them at once, each with the options of its file, and one leaderboard:
 
-    python -m srs_eval -m 'algo=glob(*,exclude=[oracle,fsrs_rs])' data=anki data.path=my.colpkg
+    python -m srs_eval -m 'algo=glob(*,exclude=[oracle,recorded,fsrs_rs,bench_module])' \\
+        data=anki data.path=my.colpkg
 
-`oracle` needs simulated users, and `fsrs_rs` a package of its own. Before the
-last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many users,
-`experiment=leaderboard` leaves out what needs PyTorch, and writes a report.
+`oracle` needs simulated users, `recorded` predictions of an app, `fsrs_rs` a package of its own,
+and `bench_module` a model of yours.
+Before the last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many
+users, `experiment=leaderboard` leaves out what needs PyTorch, and writes a report.
 """
 MARKS = """\
 † can start from weights that were trained on other users (`python -m srs_eval.pretrain`).

@@ -27,7 +27,10 @@ from srs_eval.tuning.options import SearchOptions
 MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
 MODULES |= {
     name: f"commands.{name}"
-    for name in ("compare", "export", "fit", "merge", "new", "power", "prepare", "pretrain")
+    for name in (
+        *("compare", "export", "fit", "merge", "new", "power", "prepare", "pretrain"),
+        *("reproduce", "score"),
+    )
 }
 
 

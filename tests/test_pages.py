@@ -29,11 +29,11 @@ NAMING = [
 FOLDERS = "benchmarks conf docs examples experiments hydra_plugins scripts srs_eval tests"
 NAMED = re.compile(rf"(?<![\w/.-])(?:{FOLDERS.replace(' ', '|')})/[\w/.*-]*[\w*/]|\btest_\w+\.py\b")
 # Files that a reader is shown how to write, and places in their own folders.
-THEIRS = re.compile(r"conf/(algo/(boxes|doubling)|data/diary|tracking/spreadsheet)\.yaml")
+THEIRS = re.compile(r"conf/(algo/(boxes|doubling|theirs)|data/diary|tracking/spreadsheet)\.yaml")
 SHELL = re.compile(r"^ *```(?:sh|bash|console)\n(.*?)^ *```", re.S | re.M)
 RUN = re.compile(r"(?:python -m srs_eval|\./run) (.*)")
 # Options that a reader is shown how to write.
-THEIR_OPTION = re.compile(r"=(boxes|doubling|diary|spreadsheet|best)\b")
+THEIR_OPTION = re.compile(r"=(boxes|doubling|theirs|diary|spreadsheet|best)\b")
 WITH_EXAMPLES = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for file in sorted((ROOT / "srs_eval").rglob("*.py"))
@@ -70,6 +70,15 @@ def test_every_file_that_a_page_links_to_or_names_exists(page: Path) -> None:
         and not (page.parent / name).exists()
     ]
     assert missing == [] or page.name == "CHANGELOG.md"  # which names those of its time
+
+
+def test_assistants_are_led_to_pages_that_exist() -> None:
+    """All pages of the manual about commands are there, and a screen is enough for AGENTS.md."""
+    links = re.findall(r"\]\((\S+)\)", (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8"))
+    prefix = "https://github.com/srs-eval/srs_eval/blob/main/"
+    assert [link for link in links if not (ROOT / link.removeprefix(prefix)).is_file()] == []
+    assert {f"{prefix}docs/{name}.md" for name in ("compare", "export", "sweeps")} <= {*links}
+    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 45
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "plugins.md"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
 # Small enough for a test; everything else is run as it stands on the page.
 SMALL = ["tracking=none", "figures=false", "data.size_scale=0.02", "data.users=2"]
 
 
-def blocks():
+def blocks(page=PAGE):
     """Language, file name (or "") and text of each block."""
     # text before a block, its language and its content, in turn
-    parts = BLOCK.split(PAGE.read_text(encoding="utf-8"))
+    parts = BLOCK.split(page.read_text(encoding="utf-8"))
     return [
         (language, (NAME.findall(before) or [""])[-1], text)
         for before, language, text in zip(parts[::3], parts[1::3], parts[2::3], strict=False)
@@ -31,9 +32,9 @@ COMMANDS = [text.strip() for language, _, text in blocks() if language == "sh"]
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, request):
     """Write the files of the page, and run Python beside them."""
-    for language, name, text in blocks():
+    for language, name, text in blocks(getattr(request, "param", PAGE)):
         if name and language in ("python", "yaml"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
@@ -97,6 +98,47 @@ assert len(fitted.learned.standard_errors) == 6
 )
 def test_each_python_block_of_the_page_runs_and_its_model_learns(run, text):
     run("-c", text)
+
+
+TORCH = DOCS / "guides" / "torch.md"
+# What a checkout of srs-benchmark has, with another model.
+CHECKOUT = {
+    "config.py": "class Config: ...",
+    "models/base.py": """
+from config import Config
+from torch import nn
+class BaseModel(nn.Module):
+    lr = 0.04
+    def __init__(self, config: Config): super().__init__(); self.config = config
+""",
+    "models/theirs.py": """
+import torch
+from models.base import BaseModel
+from srs_eval.algorithms.neural.example_module import HalfLife
+class Theirs(BaseModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.w = torch.nn.Parameter(torch.tensor([2.0, 2.0, -1.0]))
+    batch_process = HalfLife.batch_process
+""",
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("run", [TORCH], indirect=True)
+def test_a_file_of_srs_benchmark_and_a_module_are_run_as_their_page_says(run, tmp_path):
+    for name, text in CHECKOUT.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    commands = "".join(text for language, _, text in blocks(TORCH) if language == "sh")
+    told = []
+    for command in commands.replace("\\\n", " ").splitlines():
+        words = shlex.split(command.removeprefix("python "))
+        evaluates = words[:2] == ["-m", "srs_eval"]
+        told.append(run(*words, *(SMALL if evaluates else ())).stdout)
+    assert len(told) == 5
+    assert {name in told[1] for name in ("theirs", "fsrs6", "avg", "to best")} == {True}
+    assert {name in told[4] for name in ("mine.Mine", "config.hidden=8", "fsrs6")} == {True}
 
 
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,6 @@ import yaml
 
 from srs_eval.api.show import Shown
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.report import panel_table
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
 from srs_eval.metrics.headline import FEWEST, shown_metrics
@@ -23,6 +22,7 @@ from srs_eval.results.claim import claim
 from srs_eval.results.files import CONFIG
 from srs_eval.results.remarks import warnings
 from srs_eval.results.run import run_of
+from srs_eval.results.summary import panel_table
 from srs_eval.text.table import Table
 
 if TYPE_CHECKING:

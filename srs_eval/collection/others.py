@@ -11,8 +11,8 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, reason_of
 from srs_eval.collection.words import log_loss
-from srs_eval.comparison.published import read_published
 from srs_eval.errors import ConfigError
+from srs_eval.results.published import read_published
 from srs_eval.text.console import counted
 
 QUESTION = "How do I compare with other people?"

@@ -26,6 +26,7 @@ from srs_eval.commands.cli import Argument, Command, Key, Local, Options
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.when import When, when_named
 from srs_eval.text.console import facts, say
+from srs_eval.text.upstream import is_another_model
 
 if TYPE_CHECKING:
     from srs_eval.comparison.verdict import Verdict
@@ -79,8 +80,10 @@ class Compare(Options):
     """
     tags: Annotated[Mapping[str, str], Key("tags.KEY")] = field(default_factory=dict)
     """take the runs of the tracking store with this tag, such as tags.algo=fsrs6"""
-    tracking: Literal["mlflow", "none"] = "mlflow"
-    """mlflow: log the comparison as a run of its own; none: files only"""
+    tracking: Literal["mlflow", "none"] | None = None
+    """mlflow: log the comparison as a run of its own; none: files only (mlflow, but none for
+    published scores alone)
+    """
     uri: Annotated[str | None, Key("tracking.uri")] = None
     """the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)"""
     own_experiment: Annotated[str, Key("tracking.experiment")] = EXPERIMENT
@@ -110,9 +113,9 @@ def compare(options: Compare) -> int:
     from srs_eval.comparison.inputs import read_runs
     from srs_eval.comparison.judging import judge, verdicts_of
     from srs_eval.comparison.prereg import read_prereg
-    from srs_eval.comparison.published import read_published
     from srs_eval.comparison.report.files import chosen_tables, terminal_text, write_files
     from srs_eval.comparison.report.html import write_html
+    from srs_eval.results.published import read_published
 
     out = (options.out or Path(f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare")).resolve()
     if out.exists() and not out.is_dir():
@@ -128,6 +131,7 @@ def compare(options: Compare) -> int:
     if options.when:
         runs, yardsticks = _predicting(when_named(options.when), runs, yardsticks)
     every = [*runs, *yardsticks]
+    left_out += _alike_by_name_alone(every)
     if not every:
         raise ConfigError("\n".join(left_out) or "there are no finished runs")
     verdict = comparing.compare(
@@ -144,7 +148,8 @@ def compare(options: Compare) -> int:
     files = [*write_files(verdict, out, chosen=options.latex), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
-    if options.tracking == "mlflow":
+    is_tracked = any(run.has_digests for run in verdict.paired.every_run)
+    if options.tracking == "mlflow" or (options.tracking is None and is_tracked):
         links = _track(options, verdict, files, stored)
         shown = {"MLflow UI": links.ui_command, "this comparison": links.run_url}
         say(facts({name: text for name, text in shown.items() if text}))
@@ -169,6 +174,14 @@ def _predicting(when: str, *groups: Sequence[Run]) -> list[list[Run]]:
         times = ", ".join(f"{time} ({count})" for time, count in found.items())
         raise ConfigError(f"when={when}: no run predicts then; there are runs of {times}")
     return [[run for run in runs if run.when == when] for runs in groups]
+
+
+def _alike_by_name_alone(runs: Sequence[Run]) -> list[str]:
+    """Warn of runs that have the name of a published model and are another."""
+    ours = {str(run.summary["algo"]) for run in runs if run.summary.get("algo")}
+    theirs = [run.name for run in runs if not run.has_digests]
+    found = [is_another_model(option, name) for option in ours for name in theirs]
+    return [text for text in dict.fromkeys(found) if text]
 
 
 def _track(

@@ -1,17 +1,20 @@
-"""Export the fitted parameters of a run to a scheduler; nothing is fitted again.
+"""Export a run: its fitted parameters to a scheduler, or its scores to the public srs-benchmark.
 
   python -m srs_eval.export outputs/2026-01-31/12-00-00 to=anki
   python -m srs_eval.export RUN to=py_fsrs user=7 out=scheduler.json
   python -m srs_eval.export RUN to=json user=all out=parameters/     one file per user
+  python -m srs_eval.export RUN to=srs_benchmark out=result/         NAME.jsonl, a line per user
 
-RUN is a folder with fits.parquet. The parameters go to standard output or the file, notes about
-them to standard error. A fit that failed or was skipped is not exported: exit status 1.
+RUN is a folder with fits.parquet; to=srs_benchmark also takes a folder with several runs, and
+published scores. Nothing is fitted again. What is exported goes to standard output or the file,
+notes about it to standard error. A fit that failed or was skipped is not exported: exit status 1.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -50,6 +53,11 @@ class Export(HandedOver):
 
     run: Argument[Path]
     """the folder of one run"""
+    to: Literal[To, "srs_benchmark"]  # type: ignore[assignment]  # wider than those of a fit
+    """anki, the list for Anki's field "FSRS parameters"; py_fsrs, JSON for py-fsrs's
+    Scheduler.from_json; json, for other programs; or srs_benchmark, scores and parameters as lines
+    of the public benchmark's result/NAME.jsonl
+    """
     user: str | None = None
     """the user (by default the only one); all, with out=FOLDER, for one file per user"""
     fold: Annotated[int | None, Ge(0)] = None
@@ -59,16 +67,32 @@ class Export(HandedOver):
     standard output)
     """
 
+    def problems(self) -> Iterable[str]:
+        """Return what is wrong with the options together."""
+        if self.to == "srs_benchmark" and self.fold is not None:
+            yield "fold= goes with parameters: to=srs_benchmark has the scores of all folds"
+
+    @property
+    def place(self) -> Path | None:
+        """Where to write; None for standard output."""
+        return Path(self.out).expanduser() if self.out else None
+
+    @property
+    def in_folder(self) -> bool:
+        """Whether that is a folder."""
+        return self.out.endswith(("/", os.sep)) or (self.place is not None and self.place.is_dir())
+
 
 def export(options: Export) -> int:
-    """Export the parameters, and return the exit status."""
+    """Export the run, and return the exit status."""
+    if options.to == "srs_benchmark":
+        return _export_results(options)
     # Heavy: not for --help and for mistakes.
     from srs_eval.exporting.fitted import RunFits
     from srs_eval.exporting.formats import FORMATS
 
     run, user = RunFits.read(options.run), options.user
-    place = Path(options.out).expanduser() if options.out else None
-    in_folder = place is not None and (options.out.endswith(("/", os.sep)) or place.is_dir())
+    place, in_folder = options.place, options.in_folder
     every = user == _ALL and _ALL not in map(str, run.users)
     if every and (place is None or (place.suffix in ENDINGS.values() and not in_folder)):
         raise ConfigError("user=all writes a file per user: add a folder, as in out=parameters/")
@@ -87,13 +111,39 @@ def deliver(made: HandOver, place: Path | None) -> None:
     if place is None:
         say(made.text)
     else:
-        _write(place, made)
+        _write(place, made.text)
     for note in (made.learned, *made.notes):
         complain(note)
     if place is None:
         complain(made.use(None))
     else:
         say(facts({"written": str(place), "use": made.use(place)}))
+
+
+def _export_results(options: Export) -> int:
+    """Write runs as results of the public benchmark, and return the exit status."""
+    from srs_eval.comparison.inputs import read_runs
+    from srs_eval.exporting.srs_benchmark import new_place, result_rows
+
+    runs, notes = read_runs([options.run])
+    place, in_folder = options.place, options.in_folder
+    if len(runs) > 1 and not in_folder:
+        raise ConfigError(f"{options.run} has {len(runs)} results: add a folder, as in out=result/")
+    user = None if options.user == _ALL else options.user
+    made = [result_rows(run, user) for run in runs]
+    files = [new_place(place, rows) if place and in_folder else place for rows in made]
+    for rows, file in zip(made, files, strict=True):
+        if file is None:
+            say(rows.text)
+        else:
+            _write(file, rows.text)
+        for note in rows.notes:
+            complain(f"{rows.name}: {note}")
+    for note in notes:
+        complain(note)
+    if place is not None:
+        say(facts({"written": "\n".join(map(str, files))}))
+    return 0
 
 
 def _export_all(run: RunFits, to: To, folder: Path, fold: int | None) -> int:
@@ -109,7 +159,7 @@ def _export_all(run: RunFits, to: To, folder: Path, fold: int | None) -> int:
             refused.append(error)
             continue
         place = folder / _file_name(user, to)
-        _write(place, made)
+        _write(place, made.text)
         written[place] = made
     if not written:
         raise refused[0]
@@ -128,12 +178,12 @@ def _export_all(run: RunFits, to: To, folder: Path, fold: int | None) -> int:
     return int(bool(refused))
 
 
-def _write(place: Path, made: HandOver) -> None:
+def _write(place: Path, text: str) -> None:
     from srs_eval.results.files import whole_file
 
     place.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(place) as partial:
-        partial.write_text(made.text + "\n", encoding="utf-8")
+        partial.write_text(text + "\n", encoding="utf-8")
 
 
 def _file_name(user: User, to: To) -> str:

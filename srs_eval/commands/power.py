@@ -1,6 +1,7 @@
 """Compute how many users settle a difference between two models.
 
   python -m srs_eval.power RUN OTHER_RUN                       two finished runs on the same users
+  python -m srs_eval.power result/A.jsonl result/B.jsonl       … or published scores of each user
   python -m srs_eval.power RUN OTHER_RUN difference=0.001      … and the difference that matters
   python -m srs_eval.power difference=0.001 sd=0.01 users=500  without runs
   python -m srs_eval.power difference=0.001                    for several standard deviations
@@ -31,14 +32,15 @@ from annotated_types import Ge, Gt, Lt
 
 from srs_eval.commands.cli import Argument, Command, Options
 from srs_eval.comparison.compare import directions
+from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.prereg import REGIONS, claim_of
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray
-from srs_eval.results.run import load_run
+from srs_eval.nouns import FloatArray, User
+from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate, mean_of_users
 from srs_eval.stats.power import Study, upper_deviation, users_needed
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.console import interval, number, say
+from srs_eval.text.console import interval, listed, number, say
 from srs_eval.text.table import Table
 
 # From two fits of one model to two different models.
@@ -52,7 +54,7 @@ class Power(Options):
     """Options of the command."""
 
     runs: Argument[tuple[Path, ...]] = ()
-    """two finished runs, or none"""
+    """two finished runs or files of published scores, or none"""
     difference: Annotated[float | None, Gt(0)] = None
     """smallest mean difference that matters, such as 0.001 (with runs: theirs)"""
     sd: Annotated[float | None, Gt(0)] = None
@@ -187,13 +189,15 @@ def _differences(options: Power) -> FloatArray:
 
     They are scores of the first less those of the second; with a direction, its advantages.
     """
-    first, second = map(load_run, options.runs)
-    metric = options.metric
+    runs, _ = read_runs(options.runs)
+    if len(runs) != 2:
+        raise ConfigError(f"{len(runs)} runs ({listed([run.name for run in runs])}): name two")
+    (first, second), metric = runs, options.metric
     for run in (first, second):
         if metric not in run.scores:
             raise ConfigError(f"metric={metric}: {run.name} has {', '.join(run.scores)}")
     scores = [dict(zip(run.rows, run.scores[metric], strict=True)) for run in (first, second)]
-    same = [user for user, rows in first.rows.items() if second.rows.get(user) == rows]
+    same = [user for user in first.rows if user in second.rows and _alike(first, second, user)]
     differences: FloatArray = np.array([scores[0][user] - scores[1][user] for user in same])
     differences = differences[~np.isnan(differences)]
     if len(differences) < 3:
@@ -204,6 +208,13 @@ def _differences(options: Power) -> FloatArray:
     if better is None:
         raise ConfigError(f"metric={metric}: neither higher nor lower values are better")
     return differences if better == "higher" else -differences
+
+
+def _alike(first: Run, second: Run, user: User) -> bool:
+    """Whether two runs scored the same reviews of a user, as far as published scores say."""
+    rows, others = first.rows[user], second.rows[user]
+    is_known = rows != "" and others != ""
+    return rows == others if is_known else first.reviews[user] == second.reviews[user]
 
 
 command = Command("python -m srs_eval.power", __doc__, Power, power)

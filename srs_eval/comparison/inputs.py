@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from srs_eval.comparison.published import is_published, read_published
 from srs_eval.errors import ConfigError
 from srs_eval.results.folder import is_run
+from srs_eval.results.published import is_published, read_published
 from srs_eval.results.run import Run, load_run, runs_below
 
 

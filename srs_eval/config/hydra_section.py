@@ -32,6 +32,8 @@ from srs_eval.errors import ConfigError
 from srs_eval.text.addresses import has_secret, secret_problem
 from srs_eval.text.local_paths import uri_problem
 
+# Jobs of a sweep whose configurations are kept until they begin.
+JOBS_KEPT = 100
 _FOLDERS = ("run.dir", "sweep.dir", "sweep.subdir")
 # Where Hydra saves the settings of a job, inside its folder.
 _SUBFOLDERS = (".hydra", None)
@@ -48,17 +50,34 @@ _PLAIN = re.compile(r"[\w.,:;@%+=*~ -]*")
 class Loader(ConfigLoaderImpl):
     """Composes configurations of the options that a command has."""
 
-    ready: DictConfig | None = None  # What is composed already, and asked for next
-
     def __init__(self) -> None:
         setup_globals()
         setbase("1.3")
         super().__init__(create_config_search_path(str(conf_folder())))
+        self.ready: DictConfig | None = None  # What is composed already, and asked for next
+        self._jobs: dict[tuple[str, ...], DictConfig] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the process of a job needs."""
+        return {**vars(self), "_jobs": {}}
 
     def load_configuration(self, *args: Any, **options: Any) -> DictConfig:
         """Return what is ready, once, or compose."""
         ready, self.ready = self.ready, None
         return super().load_configuration(*args, **options) if ready is None else ready
+
+    def load_sweep_config(
+        self, master_config: DictConfig, sweep_overrides: list[str]
+    ) -> DictConfig:
+        """Compose the configuration of a job: once, though Hydra asks before a sweep and in it."""
+        words = tuple(sweep_overrides)
+        checked = self._jobs.pop(words, None)
+        if checked is not None:
+            return checked
+        config = super().load_sweep_config(master_config, sweep_overrides)
+        if len(self._jobs) < JOBS_KEPT:
+            self._jobs[words] = config
+        return config
 
 
 def composed(loader: Loader, overrides: Sequence[str], folders: Sequence[Path]) -> DictConfig:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from srs_eval.config.option_files import arguments, in_lines, options, varied
 from srs_eval.text.suggestion import suggestion
+from srs_eval.text.upstream import in_other_words
 
 _SHORT_LIST = 80  # characters
 _FEW = 3  # options that are named beside an argument
@@ -34,11 +35,12 @@ def there_are(known: Sequence[str]) -> str:
 def unknown_options(group: str, names: Iterable[str], folders: Sequence[Path] = ()) -> list[str]:
     """Return a message for each name that is no option of a group."""
     known = options(group, folders)
-    return [
-        f"{group}={name}: no such option{suggestion(name, known)}{there_are(known)}"
-        for name in names
-        if name not in known
-    ]
+    problems = []
+    for name in names:
+        theirs = in_other_words(name) if group == "algo" else ""
+        meant = f"; {theirs}" if theirs else suggestion(name, known) + there_are(known)
+        problems += [f"{group}={name}: no such option{meant}"] if name not in known else []
+    return problems
 
 
 def unknown_argument(

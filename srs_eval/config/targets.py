@@ -18,6 +18,7 @@ from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from srs_eval import algorithms
+from srs_eval.algorithms.options import ClassName
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.suggestion import suggestion
 
@@ -36,6 +37,7 @@ _PLAIN: Mapping[Any, tuple[str, tuple[type, ...]]] = {
     float: ("a number", (int, float)),
     str: ("text", (str,)),
     Path: ("a path", (str,)),
+    ClassName: ("the dotted name of a class", (str,)),
     type(None): ("null", (type(None),)),
 }
 # Modules of generic types in annotations.
@@ -79,10 +81,25 @@ class Builder:
             place = f"{key}.{name}" if key else name
             self._check_value(value, owner, name, place)
             if not (isinstance(value, Mapping) and TARGET in value):
-                _expect_value(_hint(owner, name), place, value)
+                hint = _hint(owner, name)
+                _expect_value(hint, place, value)
+                if hint is ClassName:
+                    self._expect_importable(str(value))
 
     def find(self, target: str, *kinds: type) -> Any:
         """Import a target, and check that it has one of several kinds."""
+        module, name = self._expect_importable(target)
+        try:
+            found = getattr(import_module(module), name)
+        except (Exception, SystemExit) as error:  # modules run when imported
+            raise ConfigError(f"cannot import {target} ({_reason(error)})") from error
+        problem = _misfit(found, kinds)
+        if problem:
+            raise ConfigError(f"{target} {problem}")
+        return found
+
+    def _expect_importable(self, target: str) -> tuple[str, str]:
+        """Return the module and the name of a class, if that module may be imported."""
         module, _, name = current(target).rpartition(".")
         words = [*module.split("."), name]
         if not all(word.isidentifier() and not word.startswith("__") for word in words):
@@ -93,14 +110,7 @@ class Builder:
                 "installed package with an entry point srs_eval.conf; if you trust it, import it "
                 "first"
             )
-        try:
-            found = getattr(import_module(module), name)
-        except (Exception, SystemExit) as error:  # modules run when imported
-            raise ConfigError(f"cannot import {target} ({_reason(error)})") from error
-        problem = _misfit(found, kinds)
-        if problem:
-            raise ConfigError(f"{target} {problem}")
-        return found
+        return module, name
 
     def _check_value(self, value: Any, owner: Any, name: str, place: str) -> None:
         """Check the targets inside an argument."""

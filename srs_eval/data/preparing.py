@@ -77,7 +77,9 @@ def prepare(
             connection.close()
     _remove_leftovers(out, {name for table in found for name in table["file"].to_pylist()})
     nouns: dict[str, Any] = dict.fromkeys(each.name for each in fields(Columns))
-    columns = Columns(**{**nouns, **{noun: noun for noun in names}, "user": "user"})
+    p = [noun for noun in names if noun in (source.columns.p or ())]
+    named = {noun: noun for noun in names if noun not in p}
+    columns = Columns(**{**nouns, **named, "user": "user", "p": p})
     write_index(out, found, columns, source.reading)
     rows = sum(int(np.sum(table["rows"].to_numpy())) for table in found)
     return Prepared(len(users), rows, len({table["file"][0].as_py() for table in found}))
@@ -137,7 +139,11 @@ def _files(source: ReviewTable) -> Sequence[Place]:
 
 def _nouns(columns: Columns) -> Mapping[str, str]:
     """Return the name in the table of each column that is written."""
-    used = columns.in_use()
+    used = {noun.removeprefix("p "): name for noun, name in columns.in_use().items()}
+    if len(used) < len(columns.in_use()):
+        raise ConfigError(
+            "data.columns.p has a column that is called like a column of every log: rename it"
+        )
     return used if columns.user is None else {**used, "user": columns.user}
 
 

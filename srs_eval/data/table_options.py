@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -44,6 +44,12 @@ class Columns:
         0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
     deck, preset : str, optional
         Deck of the card and preset of the deck: numbers or text, empty where not known.
+    p : str or sequence of str, optional
+        Probabilities of recall that were stored before the answers, from 0 to 1, empty where there
+        is none: one column for each program that predicted (`algo=recorded`).
+    recorded_at : str, optional
+        When the predictions of a row were stored: later than the answer is an error. Only with
+        `time`.
     note_type, template : str, optional
         Note type of the card and its card template, likewise. Templates of different note types
         need different names.
@@ -51,7 +57,7 @@ class Columns:
     Raises
     ------
     ConfigError
-        If a column that every log needs is None, or intervals are given without `day`.
+        If a column that every log needs is None, or columns are given that do not go together.
     """
 
     card: str = "card"
@@ -68,9 +74,13 @@ class Columns:
     preset: str | None = None
     note_type: str | None = None
     template: str | None = None
+    p: str | Sequence[str] | None = None
+    recorded_at: str | None = None
 
     def __post_init__(self) -> None:
         """Check that there are the columns a log needs, and that they go together."""
+        recorded = (self.p,) if isinstance(self.p, str) else tuple(self.p or ())
+        object.__setattr__(self, "p", recorded)
         lacking = [
             " or ".join(f"data.columns.{noun}" for noun in nouns)
             for nouns in (("card",), ("rating", "recalled"), ("time", "day"))
@@ -83,14 +93,24 @@ class Columns:
                 "data.columns.elapsed_days and elapsed_seconds go with data.columns.day; "
                 "where there are times, intervals are derived from them"
             )
+        if len({*recorded}) < len(recorded):
+            raise ConfigError(f"data.columns.p names a column twice: {', '.join(recorded)}")
+        if self.recorded_at and (self.day or not recorded):
+            raise ConfigError(
+                "data.columns.recorded_at goes with data.columns.p and data.columns.time: it is "
+                "compared with the times of the answers"
+            )
 
     def in_use(self) -> dict[str, str]:
         """Name of each column that is read from the rows."""
         names = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         replaced = {"rating" if self.recalled else "", "time" if self.day else "", "user"}
-        return {
-            noun: name for noun, name in names.items() if name is not None and noun not in replaced
+        used = {
+            noun: name
+            for noun, name in names.items()
+            if name is not None and noun not in replaced and noun != "p"
         }
+        return used | {f"p {name}": name for name in self.p or ()}
 
     def named_things(self) -> tuple[str, ...]:
         """Columns of names, which are text in a CSV: 007 and 7 are different cards and decks."""

@@ -22,6 +22,12 @@ from srs_eval.data.names import (
     read_names,
 )
 from srs_eval.data.ratings import read_ratings
+from srs_eval.data.recorded import (
+    is_recorded,
+    read_recorded,
+    refuse_two_predictions,
+    require_recorded_before,
+)
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
@@ -67,7 +73,9 @@ class _Log:
 
 def columns_needed(columns: Columns) -> list[tuple[str, str]]:
     """Return the name of each column that is read from the rows, and the option that names it."""
-    return [(name, f"data.columns.{noun}") for noun, name in columns.in_use().items()]
+    return [
+        (name, f"data.columns.{noun.partition(' ')[0]}") for noun, name in columns.in_use().items()
+    ]
 
 
 def check_named_columns(
@@ -111,14 +119,21 @@ def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: R
     log = _Log(names, part, rows.numbers)
     _identify_cards(log)
     _rate(log, reading)
+    read_recorded(log)
     if "time" in part:
         _put_in_time_order(log, reading)
+    recorded = {noun: log.columns.pop(noun) for noun in [*log.columns] if is_recorded(noun)}
+    log.columns.pop("recorded_at", None)
     cards = log.columns["card"]
     log.columns["card"] = identities(cards)
     titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
     titles["card"] = _titles(log.columns["card"], cards)
     _fill_first_intervals(log)
-    return replace(_checked(user, source, log), titles=titles)
+    reviews = replace(_checked(user, source, log), titles=titles)
+    if not recorded:
+        return reviews
+    p = np.column_stack([column.to_numpy(np.float64) for column in recorded.values()])
+    return replace(reviews, recorded=p, recorded_names=tuple(names[noun] for noun in recorded))
 
 
 def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
@@ -192,6 +207,7 @@ def _put_in_time_order(log: _Log, reading: Reading) -> None:
     log.columns["time"] = pd.Series(times.microseconds[order])
     _settle_duplicates(log, reading)
     instants = log.columns.pop("time").to_numpy(np.int64)
+    require_recorded_before(log, instants, reading)
     days = day_numbers(instants, time_zone=reading.time_zone, day_start_hour=reading.day_start_hour)
     previous = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))
     log.columns["day"] = pd.Series(days)
@@ -209,6 +225,7 @@ def _settle_duplicates(log: _Log, reading: Reading) -> None:
     if not count:
         return
     if reading.duplicates == "drop":
+        refuse_two_predictions(log)
         log.left_out[_DUPLICATE] = count
         log.take(~repeated)
         return

@@ -144,7 +144,7 @@ class EvaluateUser:
         if task is None or reading.fit.status != "ok":
             return UserEvaluation(user, (reading.fit,), None, facts)
         fits, parts = [], []
-        cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
+        cuts = _Cuts(task, self.algorithm)
         previous: MemoryModel | None = None
         # One thread per user: the same sums in the same order wherever the user is evaluated.
         with _thread_pools(len(sys.modules)).limit(limits=1):
@@ -170,7 +170,7 @@ class EvaluateUser:
             return FittedUser(attempt.fit)
         rows = used_rows(task.folds)
         fold = Fold(task.folds[-1].number + 1, rows, rows[:0])
-        cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
+        cuts = _Cuts(task, self.algorithm)
         with _Attempt(Fit(user, fold.number, "ok", n_train=len(rows))) as attempt:
             with _thread_pools(len(sys.modules)).limit(limits=1):
                 model = self._model(task, fold, cuts, None)
@@ -288,8 +288,8 @@ class _Cuts:
     folds are learned from just what the fold before was tested on.
     """
 
-    def __init__(self, task: Task, *, sees_truth: bool) -> None:
-        self._reviews = task.reviews if sees_truth else replace(task.reviews, truth=None)
+    def __init__(self, task: Task, algorithm: Algorithm) -> None:
+        self._reviews = task.reviews.seen_by(algorithm)
         self._last: Reviews | None = None
 
     def after(self, rows: IntArray) -> Reviews:

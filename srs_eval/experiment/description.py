@@ -81,7 +81,7 @@ def described(
         "protocol": protocol.name,
         "protocol_version": protocol.version,
         "config_hash": config_hash({**content, "algo": algorithm}),
-        "code_hash": _code_hash(built.values()),
+        "code_hash": _code_hash(built.values(), targets(options)),
         "when": when_of(built["algo"]),
         "python": platform.python_version(),
         "cpu": target_cpu(),
@@ -115,7 +115,8 @@ def targets(options: Any) -> Iterator[str]:
     """Go through the class of everything that was built, also of what something is made of."""
     if isinstance(options, Mapping):
         if "_target_" in options:
-            yield str(options["_target_"])
+            # Besides a target, only a `srs_eval.algorithms.options.ClassName` names code.
+            yield from (str(options[key]) for key in ("_target_", "module") if key in options)
         options = list(options.values())
     if isinstance(options, list | tuple):
         for value in options:
@@ -132,6 +133,8 @@ def _arguments(algorithm: object, given: Mapping[str, Any], usual: Mapping[str, 
         and not isinstance(value, Mapping)
         and value != (usual[name] if name in usual else known[name].default)
     ]
+    open_ended = {name: given[name] for name in given if usual.get(name) == {}}
+    changed += [f"{name}={value}" for name, value in _flat(open_ended).items()]
     return f"({', '.join(changed)})" if changed else ""
 
 
@@ -166,12 +169,21 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _code_hash(objects: Iterable[object]) -> str:
-    """Return the digest of the source files of srs_eval, and of those of the plug-ins in use."""
+def _code_hash(objects: Iterable[object], named: Iterable[str]) -> str:
+    """Return the digest of the source files of srs_eval, and of those of the plug-ins in use.
+
+    Of a class that is named in an option, also those of its bases in the same package.
+    """
     files = set(Path(__file__).parents[1].rglob("*.py"))
-    for used in objects:
-        module = sys.modules.get(type(used).__module__)
-        file = getattr(module, "__file__", None)  # what was typed into a notebook has none
+    modules = {type(used).__module__ for used in objects}
+    for target in named:
+        module, _, name = target.rpartition(".")
+        bases = getattr(getattr(sys.modules.get(module), name, None), "__mro__", ())
+        inside = target.partition(".")[0]
+        modules |= {b.__module__ for b in bases if b.__module__.partition(".")[0] == inside}
+    for each in modules:
+        # what was typed into a notebook has no file
+        file = getattr(sys.modules.get(each), "__file__", None)
         if file is not None and Path(file).is_file():
             files.add(Path(file))
     digest = hashlib.sha256()

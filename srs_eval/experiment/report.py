@@ -9,13 +9,13 @@ from srs_eval.experiment.failures import frame_lines
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Better, Fit
+from srs_eval.nouns import Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import FitCounts, bare_reason, fits_in_words, reason_of
 from srs_eval.results.remarks import few_users, sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
-from srs_eval.results.summary import Summary
+from srs_eval.results.summary import panel_table
 from srs_eval.text.console import counted, facts, interval
 from srs_eval.text.table import Table
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "fallback", "ok")
 _TITLES = {"ok": "note"}
-
-_ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
 
 
 def announcement(plan: Plan, n_users: int) -> str:
@@ -145,25 +143,6 @@ def _title(fit: Fit) -> str:
     if fit.status == "failed" and fit.fold < 0:
         return "not evaluated"
     return _TITLES.get(fit.status, fit.status)
-
-
-def panel_table(facts: Summary, shown: Mapping[str, Better]) -> Table:
-    """Tabulate metrics with their intervals, and with what chance gives a perfect model."""
-    rows, several = [], facts.interval_over == "users"
-    for name, better in shown.items():
-        row, floor = facts.metrics[name], facts.metrics.get(f"{name}_floor")
-        rows.append(
-            {
-                "metric": name,
-                "better": _ARROWS[better],
-                "mean over users" if several else "score": row.mean_users,
-                f"99 % over {facts.interval_over}": interval(row.lo, row.hi),
-                "by chance": "" if floor is None else floor.mean_users,
-                "users": row.n_users,
-            }
-        )
-    table = Table.of_records(rows, align="ll")
-    return table if several else table.without("users")
 
 
 def _elsewhere(panel: Panel) -> str:

@@ -235,7 +235,7 @@ def _first_intervals(fitted: Fitted) -> dict[str, Any]:
 
 def _no_app(fitted: Fitted) -> str:
     if fitted.version is not None:
-        return f"{fitted.version.name} is read by no scheduler yet"
+        return f"{fitted.version.name} is read by forks of Anki alone (docs/export.md)"
     return f"{fitted.algorithm} is no version of FSRS, and no scheduler reads it"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.metrics.smece import fixed_point, residual_field
+from srs_eval.metrics.smece import exact_of, fixed_point
 from srs_eval.metrics.smece_floor import floor_of
 from srs_eval.metrics.smooth import CosineField
 from srs_eval.metrics.tally import Tally
@@ -62,7 +62,7 @@ def reliability_of(
     grid = np.linspace(0, 1, points)
     if not len(counted):
         return _undefined(grid)
-    error = fixed_point(residual_field(counted))
+    error = exact_of(counted)
     sigma = max(error, NARROWEST)
     cells = _Cells.of(counted)
     observed, density = _smoothed(cells.counts[None], sigma, grid)

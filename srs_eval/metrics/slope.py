@@ -49,8 +49,9 @@ def line_of(counted: Tally) -> CalibrationLine:
     """
     few = _joined(counted)
     # Centred, intercept and slope are identifiable even for very similar predictions.
-    centre = _log_odds(counted.p @ counted.count / counted.n) if _overlaps(counted) else math.nan
-    line = _newton(_log_odds(few.p) - centre, few) if _overlaps(few) else None
+    centre = float(_log_odds(counted.p @ counted.count / counted.n))
+    overlap = _overlaps(counted) and _overlaps(few)
+    line = _newton(_log_odds(few.p) - centre, few, centre) if overlap else None
     if line is None:
         return CalibrationLine(math.nan, math.nan)
     return CalibrationLine(float(line[1]), float(line[0] - centre * line[1]))
@@ -97,9 +98,12 @@ def _joined(counted: Tally) -> Tally:
     return from_sums(forgotten, recalled, total)
 
 
-def _newton(x: FloatArray, counted: Tally) -> FloatArray | None:
-    """Maximise the likelihood of a line over x by Newton's method; None if it does not converge."""
-    line: FloatArray = np.array([_log_odds(counted.n_recalled / counted.n), 0.0])
+def _newton(x: FloatArray, counted: Tally, centre: float) -> FloatArray | None:
+    """Maximise the likelihood of a line over x by Newton's method, from calibrated predictions.
+
+    None if it does not converge.
+    """
+    line: FloatArray = np.array([centre, 1.0])
     for _ in range(MOST_ITERATIONS):
         # Beyond these log odds a probability is 0 or 1, and exp has no number.
         odds_against = np.exp(np.clip(-line[0] - line[1] * x, -700, 700))

@@ -19,7 +19,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
-from scipy.optimize import brentq
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
@@ -32,25 +31,35 @@ LATTICE_FLOOR = 2
 DENSITY_FLOOR = 1e-4
 EVALUATION_POINTS = 200
 DOUBTFUL = 1e-5
+# Of the bandwidth of `fixed_point`.
+PRECISION = 1e-10
 
 
-def lattice_of(counted: Tally) -> tuple[float, float]:
-    """SmoothECE as commonly printed, and its bandwidth, of predictions counted already."""
+def lattice_of(counted: Tally, near: float = 0.5) -> tuple[float, float]:
+    """SmoothECE as commonly printed, and its bandwidth, which is looked for around `near` first."""
     if not len(counted):
         return math.nan, math.nan
     exact, quick = _LatticeFields.of(counted), _LatticeFields.of(counted.compact)
-    low, high = 0, LATTICE
+    low, high, stride = 0, LATTICE, 1
+    middle = math.ceil(near * LATTICE)
     while high - low > 1:
-        middle = (low + high) // 2
+        if not low < middle < high:
+            middle = (low + high) // 2
         sigma, error = middle / LATTICE, quick.error(middle)
         # Joined neighbours move the error far less than this; in doubt all are looked at.
         if abs(error - sigma) < DOUBTFUL:
             error = exact.error(middle)
         if middle < LATTICE_FLOOR or sigma < error:
-            low = middle
+            low, middle = middle, middle + stride
         else:
-            high = middle
+            high, middle = middle, middle - stride
+        stride *= 4
     return exact.error(high), high / LATTICE
+
+
+def exact_of(counted: Tally) -> float:
+    """SmoothECE by its definition."""
+    return fixed_point(residual_field(counted))
 
 
 def residual_field(counted: Tally) -> CosineField:
@@ -60,19 +69,32 @@ def residual_field(counted: Tally) -> CosineField:
 
 
 def fixed_point(residuals: CosineField) -> float:
-    """Solve for the bandwidth that equals the error it leaves."""
-
-    def excess(sigma: float) -> float:
-        return residuals.absolute_integral(sigma) - sigma
-
+    """Solve for the bandwidth that equals the error it leaves, to 1e-10, by the secant method."""
     # No smoothing can leave less than the mean bias, or more than all the masses.
     lowest = abs(float(residuals.coefficients[0]))
     highest = residuals.total_variation
-    if highest - lowest < 1e-12 or excess(lowest) <= 0:
+    if highest - lowest < PRECISION:
         return lowest
-    if excess(highest) >= 0:
-        return highest
-    return float(brentq(excess, lowest, highest, xtol=1e-10, rtol=1e-10))
+    excess = residuals.absolute_integral(lowest) - lowest
+    if excess <= 0:
+        return lowest
+    # The error falls as the bandwidth grows: what a bandwidth leaves is beyond the solution.
+    highest = min(highest, lowest + excess)
+    before, sigma = lowest, 0.5 * (lowest + highest)
+    while highest - lowest > PRECISION:
+        last, excess = excess, residuals.absolute_integral(sigma) - sigma
+        lowest, highest = (
+            (sigma, min(highest, sigma + excess))
+            if excess > 0
+            else (max(lowest, sigma + excess), sigma)
+        )
+        if abs(excess) < PRECISION:
+            break
+        step = excess * (sigma - before) / (last - excess) if last != excess else math.inf
+        before, sigma = sigma, sigma + step
+        if not lowest < sigma < highest:
+            sigma = 0.5 * (lowest + highest)
+    return sigma
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +161,7 @@ class Smece(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        return lattice_of(sketch.tally)[0]
+        return lattice_of(sketch.tally, sketch.derived(exact_of))[0]
 
 
 class SmeceExact(SketchMetric):
@@ -157,4 +179,4 @@ class SmeceExact(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        return fixed_point(residual_field(sketch.tally))
+        return sketch.derived(exact_of)

@@ -68,6 +68,11 @@ class Reviews:
         Rows of the source that are not reviews, counted by reason.
     notes : sequence of str
         Remarks of the source on this log, printed with the results.
+    recorded : float64 [n, k], optional
+        Probabilities that other programs stored before each answer; NaN where there is none. Only
+        algorithms with ``reads_recorded = True`` see them.
+    recorded_names : sequence of str
+        What predicted each of these columns.
     whole_days : bool
         Whether `elapsed` counts whole days: short logs do not tell by their numbers.
     """
@@ -91,6 +96,8 @@ class Reviews:
     template: IntArray | None = None
     titles: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    recorded: FloatArray | None = None
+    recorded_names: Sequence[str] = ()
 
     def __len__(self) -> int:
         """Count the reviews."""
@@ -100,6 +107,15 @@ class Reviews:
     def recalled(self) -> BoolArray:
         """Whether each review was recalled (any rating but Again)."""
         return self.rating > 1
+
+    def seen_by(self, algorithm: object) -> Reviews:
+        """Return the log without the columns that an algorithm may not read."""
+        hidden: dict[str, Any] = {
+            column: None
+            for column, trait in (("truth", "sees_truth"), ("recorded", "reads_recorded"))
+            if getattr(self, column) is not None and not getattr(algorithm, trait, False)
+        }
+        return replace(self, **hidden) if hidden else self
 
     def take(self, rows: IntArray | BoolArray) -> Reviews:
         """Select rows, by number or by mask, in the given order."""

@@ -117,7 +117,9 @@ def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
         rows, columns = gaps.n.shape
         width = float(np.clip(1.9 + 0.62 * columns, 5.0, 9.5))
         height = float(np.clip(1.9 + 0.5 * rows, 3.4, 7.5))
-        figure = style.new_figure(width, height)
+        left = 0.4 + 0.075 * max(map(len, gaps.reviews), default=0)
+        margins = style.Margins(left, 0.66, style.KEY + 0.1, 0.86)
+        figure = style.new_figure(width, height, margins)
         axes = figure.add_subplot()
         shades = _draw_bins(axes, gaps)
         axes.set_title(style.heading("bins", title), pad=44)

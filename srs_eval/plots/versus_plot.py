@@ -97,7 +97,7 @@ def versus_figure(
 ) -> Figure:
     """Draw two models against each other, user by user."""
     with style.house_style():
-        figure = style.new_figure(5, 5.6)
+        figure = style.new_figure(5, 5.6, style.Margins(0.75, 0.54, 0.13, 0.86))
         axes = figure.add_subplot()
         plot_versus(axes, scores_a, scores_b, names=names, metric=metric, better=better)
         axes.set_title(style.heading("users", f"{names[0]} and {names[1]}"), pad=44)

@@ -8,13 +8,16 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from srs_eval.metrics.summary import MetricSummary
+from srs_eval.nouns import Better
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN, WHEN, when_named
 from srs_eval.results.coverage import Coverage
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.console import counted
+from srs_eval.text.console import counted, interval
+from srs_eval.text.table import Table
 
 _COUNTS = ("users", "reviews", "forgotten")
+_ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,25 @@ class Summary:
         for name in ("tags", "left_out"):
             known[name] = dict(known.get(name, {}))
         return cls(**{**known, "label": str(content["label"])})
+
+
+def panel_table(facts: Summary, shown: Mapping[str, Better]) -> Table:
+    """Tabulate metrics with their intervals, and with what chance gives a perfect model."""
+    rows, several = [], facts.interval_over == "users"
+    for name, better in shown.items():
+        row, floor = facts.metrics[name], facts.metrics.get(f"{name}_floor")
+        rows.append(
+            {
+                "metric": name,
+                "better": _ARROWS[better],
+                "mean over users" if several else "score": row.mean_users,
+                f"99 % over {facts.interval_over}": interval(row.lo, row.hi),
+                "by chance": "" if floor is None else floor.mean_users,
+                "users": row.n_users,
+            }
+        )
+    table = Table.of_records(rows, align="ll")
+    return table if several else table.without("users")
 
 
 def _when(content: Mapping[str, Any]) -> str:

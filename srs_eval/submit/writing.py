@@ -15,7 +15,6 @@ import numpy as np
 
 import srs_eval
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, read_weights
-from srs_eval.comparison.published import read_published
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
@@ -25,6 +24,7 @@ from srs_eval.results.coverage import Coverage
 from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.folder import is_run, load, read_config
+from srs_eval.results.published import read_published
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS
 from srs_eval.submit.about import GAPS, LONGEST_TITLE

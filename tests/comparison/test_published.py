@@ -12,9 +12,9 @@ import pytest
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.published import is_published, read_published
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.files import SCORES
+from srs_eval.results.published import is_published, read_published
 from srs_eval.results.run import load_run
 
 ROOT = Path(__file__).parents[2]

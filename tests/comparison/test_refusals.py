@@ -17,11 +17,11 @@ from srs_eval.comparison.judging import judge
 from srs_eval.comparison.one_user import reviews_by_run
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.prereg import prereg_of, read_prereg
-from srs_eval.comparison.published import read_published
 from srs_eval.comparison.report.files import latex
 from srs_eval.comparison.strata import stratify
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
+from srs_eval.results.published import read_published
 from srs_eval.results.run import load_run, with_own_names
 
 REGISTERED = {

@@ -95,13 +95,20 @@ def test_the_digest_is_of_the_configuration_of_an_experiment():
 
 def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    file, own = tmp_path / "of_a_plug_in.py", _code_hash([])
+    package, own = tmp_path / "of_a_plug_in", _code_hash([], [])
+    package.mkdir()
+    (package / "model.py").write_text("from of_a_plug_in.base import Base\nclass Mine(Base): ...\n")
     found = set()
     for content in ("1", "2"):
-        file.write_text(f"class Mine:\n    number = {content}\n")
-        found.add(_code_hash([importlib.import_module(file.stem).Mine(), Average()]))
-    assert len({own, *found}) == 3
-    assert _code_hash([Average()]) == own
+        (package / "base.py").write_text(f"class Base:\n    number = {content}\n")
+        model = importlib.import_module("of_a_plug_in.model")
+        found |= {
+            _code_hash([model.Mine(), Average()], []),
+            _code_hash([], ["of_a_plug_in.model.Mine"]),
+        }
+    # of an object, its own file; of what an option names, also those of its bases
+    assert len({own, *found}) == 4
+    assert _code_hash([Average()], ["of_nothing.Mine"]) == own
 
 
 @dataclass(frozen=True)

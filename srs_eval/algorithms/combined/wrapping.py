@@ -70,6 +70,10 @@ class Combined(ABC):
     def sees_truth(self) -> bool:
         return any(algorithm.sees_truth for algorithm in self.combined)
 
+    @property
+    def reads_recorded(self) -> bool:
+        return any(getattr(algorithm, "reads_recorded", False) for algorithm in self.combined)
+
 
 class Wrapper(Combined):
     """Base of algorithms made of one other, `base`."""
@@ -217,10 +221,10 @@ def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
 def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:
     """Remove what an algorithm may not read, and renumber the rows accordingly.
 
-    That is the truth of simulated users, and on a clock of whole days, the reviews on the day of
-    the review before, as protocols do.
+    That is the truth of simulated users, recorded predictions, and on a clock of whole days, the
+    reviews on the day of the review before, as protocols do.
     """
-    seen = reviews if algorithm.sees_truth else replace(reviews, truth=None)
+    seen = reviews.seen_by(algorithm)
     if algorithm.same_day or not reviews.whole_days:
         return seen, rows
     kept = np.flatnonzero(reviews.elapsed_days != 0)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -21,19 +20,25 @@ from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
 from srs_eval.nouns.when import ALIASES, UNKNOWN, WHEN, when_named
 from srs_eval.results.files import reading
-from srs_eval.results.run import Run
+from srs_eval.results.run import TRAITS, Run
 from srs_eval.text.plain import one_line
+from srs_eval.text.upstream import bare
 
-# Names of metrics in the line format, and here.
-_METRICS = {
+# Names of metrics in the line format, in its order, and here.
+METRICS = {
+    "RMSE": "rmse",
     "LogLoss": "log_loss",
     "RMSE(bins)": "rmse_bins",
+    "smECE": "smece",
     "AUC": "auc",
-    "RMSE": "rmse",
+    "precision@90": "confusion_ppv_at_0_9",
+    "recall@90": "confusion_tpr_at_0_9",
     "ICI": "ici",
     "MBE": "mbe",
-    "smECE": "smece",
 }
+# Entry of a line: what `to=srs_benchmark` says of the model, keys of `TRAITS`.
+TRAITS_OF_MODEL = "traits"
+PUBLISHED = "published"  # Where other runs have the name of their data
 _IDENTITY = ("model", "user", "size")
 _WHEN = "when"
 # When the models of the public benchmark predict, by the beginnings of their names: some walk
@@ -75,7 +80,7 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Run]:
             "some of the models that it has"
         )
     files = (
-        sorted(path.iterdir(), key=lambda file: file.suffix != ".parquet")
+        sorted(path.iterdir(), key=lambda file: (file.suffix != ".parquet", file.name))
         if path.is_dir()
         else [path]
     )
@@ -96,26 +101,17 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Run]:
 
 def _chosen(runs: Mapping[str, Run], models: Sequence[str], path: Path) -> list[Run]:
     """Return the runs whose names match one of the patterns, in the order of these."""
-    names = {name: _bare(name) for name in runs}
+    names = {name: bare(name) for name in runs}
     found: dict[str, Run] = {}
     unknown = []
     for model in models:
-        matched = {name: runs[name] for name in names if fnmatchcase(names[name], _bare(model))}
+        matched = {name: runs[name] for name in names if fnmatchcase(names[name], bare(model))}
         found |= matched
         if not matched:
             unknown.append(model)
     if unknown:
         raise ConfigError(f"{path}: has no model {', '.join(unknown)}; there are {', '.join(runs)}")
     return list(found.values())
-
-
-def _bare(name: str) -> str:
-    """Return what counts of the name of a model, or of a glob of names.
-
-    >>> [_bare(name) for name in ("FSRS-4.5", "FSRSv3", "Ebisu-v2", "act_r", "FSRS-*")]
-    ['fsrs45', 'fsrs3', 'ebisu2', 'actr', 'fsrs*']
-    """
-    return re.sub(r"v(?=\d)", "", re.sub(r"[^\w*?]|_", "", name.casefold()))
 
 
 def _of_table(file: Path) -> Iterator[Run]:
@@ -136,14 +132,15 @@ def _of_table(file: Path) -> Iterator[Run]:
 def _of_lines(file: Path) -> Iterator[Run]:
     with file.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
-    names = dict.fromkeys(name for row in rows for name in row["metrics"] if name in _METRICS)
+    names = dict.fromkeys(name for row in rows for name in row["metrics"] if name in METRICS)
     values = {
-        _METRICS[name]: np.array([_number(row["metrics"].get(name)) for row in rows], np.float64)
+        METRICS[name]: np.array([_number(row["metrics"].get(name)) for row in rows], np.float64)
         for name in names
     }
     users, sizes = [row["user"] for row in rows], [row["size"] for row in rows]
     when = [row.get(_WHEN) for row in rows]
-    yield _run(file.stem, file, users, sizes, values, when)
+    traits = {trait for row in rows for trait in row.get(TRAITS_OF_MODEL, ())}
+    yield _run(file.stem, file, users, sizes, values, when, traits)
 
 
 def _run(
@@ -153,6 +150,7 @@ def _run(
     sizes: list[int],
     scores: dict[str, np.ndarray],
     when: Sequence[str | None],
+    traits: Collection[str] = (),
 ) -> Run:
     if len(set(users)) < len(users):
         raise ConfigError(f"{file}: {name} has more than one score of the same user")
@@ -166,10 +164,11 @@ def _run(
         scores=scores,
         summary={
             "label": name,
-            "data": "published",
+            "data": PUBLISHED,
             "protocol": "",
             "users": len(users),
-            "when": _stated(file, name, stated) if stated else _known(name),
+            "when": _stated(file, name, stated) if stated else known_when(name),
+            **{trait: True for trait in TRAITS if trait in traits},
         },
     )
 
@@ -185,7 +184,7 @@ def _stated(file: Path, name: str, when: Sequence[str]) -> str:
     return stated.pop()
 
 
-def _known(name: str) -> str:
+def known_when(name: str) -> str:
     """Return when a model of the public benchmark predicts."""
     if name.lower().startswith(_AT_REVIEW):
         return "at_review"

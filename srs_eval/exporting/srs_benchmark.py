@@ -1,0 +1,175 @@
+"""Results as the public srs-benchmark writes them: a line of JSON for each user.
+
+Its own tables, srs-simulator and SSP-MMC-FSRS read such files, and so does `read_published`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import Fit, User
+from srs_eval.nouns.when import UNKNOWN
+from srs_eval.results.files import CONFIG
+from srs_eval.results.folder import is_run, load, read_config
+from srs_eval.results.published import METRICS, PUBLISHED, TRAITS_OF_MODEL
+from srs_eval.results.run import Run
+from srs_eval.text.console import counted
+from srs_eval.text.upstream import result_name
+
+_DIGITS = 6
+_ALGORITHMS = "srs_eval.algorithms."
+# What has no reviews that it can be computed from is 0 there.
+_ZERO = ("precision@90", "recall@90")
+_WHOLE = "0"  # Where there is one fit for all cards
+_FITS_ALONE = (
+    "time_ms is the processor time of the fits alone, where srs-benchmark counts reading, features "
+    "and metrics too"
+)
+_NOT_THEIRS = (
+    "intervals end with the question; those of srs-benchmark include the answer time: "
+    "protocol.answer_time=true"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRows:
+    """The lines of a result, and what its reader should know."""
+
+    name: str  # That of the file, without its ending
+    lines: Sequence[str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The content of the file."""
+        return "\n".join(self.lines)
+
+
+def result_rows(run: Run, user: str | None = None) -> ResultRows:
+    """Return the lines of a run, or of a published result that was read, sorted by users.
+
+    Scores have 6 decimals, as there, but published ones stay as they are. `user` is the only one
+    that is wanted. Raise `ConfigError` if there is no such user, or no user has a score.
+    """
+    fits = _fits(run)
+    columns = _columns(run)
+    rows = [
+        {"metrics": {name: values[place] for name, values in columns.items()}}
+        | _about(run, whose, fits.get(whose, ()))
+        for place, whose in enumerate(run.rows)
+        if user is None or str(whose) == user
+    ]
+    if not rows:
+        wanted = "no user" if user is None else f"user={user}: no such user"
+        raise ConfigError(f"{wanted} has a score in {run.place}")
+    if all(isinstance(row["user"], int) for row in rows):
+        rows.sort(key=lambda row: row["user"])
+    lines = [json.dumps(row, allow_nan=False) for row in rows]
+    return ResultRows(_name(run), lines, tuple(_notes(run, fits)))
+
+
+def _fits(run: Run) -> dict[User, list[Fit]]:
+    """Return the fits of each user; none of published results."""
+    found: dict[User, list[Fit]] = {}
+    for fit in load(run.place).fitted if is_run(run.place) else ():
+        found.setdefault(fit.user, []).append(fit)
+    return found
+
+
+def _columns(run: Run) -> dict[str, list[float | None]]:
+    """Return the metrics that are defined for a user or more, under the names there."""
+    scores = dict(run.scores)
+    if "rmse" not in scores and "brier" in scores:
+        scores["rmse"] = np.sqrt(scores["brier"])
+    digits = None if run.data == PUBLISHED else _DIGITS
+    return {
+        name: [_value(name, value, digits) for value in scores[ours].tolist()]
+        for name, ours in METRICS.items()
+        if ours in scores and (name in _ZERO or not np.isnan(scores[ours]).all())
+    }
+
+
+def _value(name: str, value: float, digits: int | None) -> float | None:
+    if not math.isfinite(value):
+        return 0.0 if name in _ZERO and digits else None
+    return value if digits is None else round(value, digits)
+
+
+def _about(run: Run, user: User, fits: Sequence[Fit]) -> dict[str, Any]:
+    """Return what a line has beside the metrics."""
+    about: dict[str, Any] = {"user": user, "size": int(run.reviews[user])}
+    if fits:
+        parameters = _parameters(max(fits, key=lambda fit: fit.fold))
+        about |= {"parameters": parameters} if parameters else {}
+        about["time_ms"] = round(1000 * math.fsum(fit.seconds for fit in fits), 3)
+    about |= {"when": run.when} if run.when != UNKNOWN else {}
+    return about | ({TRAITS_OF_MODEL: list(run.traits)} if run.traits else {})
+
+
+def _parameters(fit: Fit) -> dict[str, list[float]]:
+    """Return the parameters of a fit by deck or preset, or else those of all cards."""
+    groups = [part for part in fit.parts if part.standalone and part.parameters]
+    found = {part.name.rpartition(" ")[2]: part.parameters for part in groups}
+    if len(found) < 2:
+        whole = next(iter(found.values()), fit.parameters)
+        found = {_WHOLE: whole} if whole else {}
+    return {name: [round(number, _DIGITS) for number in found[name]] for name in found}
+
+
+def _name(run: Run) -> str:
+    if not is_run(run.place):
+        return run.name
+    options: Mapping[str, Any] = {}
+    if (run.place / CONFIG).is_file():
+        options = read_config(run.place).get("algo") or {}
+    algo, label = str(run.summary.get("algo", "")), str(run.summary["label"])
+    return result_name(algo, label, options, run.protocol, weighted=_weighted(options))
+
+
+def _weighted(options: Mapping[str, Any]) -> bool:
+    """Whether recent reviews count more in the fit, by the options or by default."""
+    options = options.get("base") or options
+    recency, fit = options.get("recency"), options.get("fit")
+    module, _, kind = str(options.get("_target_")).rpartition(".")
+    if recency is None and "recency" in options and module.startswith(_ALGORITHMS):
+        found = getattr(import_module(module), kind)
+        minimises = fit in ("newton", "lbfgs")
+        recency = found.own_recency if minimises else found.published_recency
+    return fit != "default" and recency not in (None, "none")
+
+
+def _notes(run: Run, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
+    """Say which users have no line and why, and what other programs would not expect."""
+    without = [
+        next((fit.status for fit in fits[user] if not fit.predicts), "incomplete")
+        for user in run.incomplete
+    ]
+    for status, count in Counter(without).items():
+        yield f"{counted(count, 'user')} without a line: {status} (fits.parquet)"
+    if not all(isinstance(user, int) for user in run.rows):
+        yield "users have names, where srs-benchmark has whole numbers"
+    if fits:
+        yield _FITS_ALONE
+    if run.protocol in ("srs_benchmark_secs", "srs_benchmark_equalised"):
+        yield _NOT_THEIRS
+
+
+def new_place(folder: Path, rows: ResultRows) -> Path:
+    """Return where a result is written in a folder, and refuse to replace another."""
+    place = folder / f"{rows.name}.jsonl"
+    if place.exists():
+        raise ConfigError(
+            f"{place}: there is a result of that name; give the file itself, as in "
+            f"out={folder / 'NAME.jsonl'}"
+        )
+    return place

@@ -1,0 +1,81 @@
+"""Score only reviews whose recall was predicted before the answer, by every program in question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import BoolArray, EvaluationProtocol, Reviews, Task
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+_MISSING = "without a recorded prediction"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRows:
+    """Score the reviews of another protocol that have a recorded prediction.
+
+    Whatever algorithm is evaluated: recorded predictions and fits of our own are scored on the
+    same reviews. Those that are left out are counted, and still learned from.
+
+    Parameters
+    ----------
+    base : EvaluationProtocol
+        What else is scored and learned from.
+    columns : str or sequence of str, optional
+        Recorded columns that a review needs a prediction in; all of them if None.
+    """
+
+    base: EvaluationProtocol = field(default_factory=SrsBenchmark)
+    columns: str | Sequence[str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the base, and that of the columns if they are not all."""
+        return "_".join([self.base.name, "recorded", *self._named()])
+
+    @property
+    def version(self) -> str:
+        """Version of the rule, and of those of the base."""
+        return f"1 of {self.base.version}"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user, as of the base."""
+        return self.base.folds
+
+    def _named(self) -> tuple[str, ...]:
+        return (self.columns,) if isinstance(self.columns, str) else tuple(self.columns or ())
+
+    def _has(self, reviews: Reviews) -> BoolArray:
+        """Whether each review has the predictions that it needs, bool [n]."""
+        if reviews.recorded is None:
+            raise FitSkipped(f"user {reviews.user}: the log has no recorded predictions")
+        names = [*reviews.recorded_names]
+        unknown = [name for name in self._named() if name not in names]
+        if unknown:
+            listed = f"{', '.join(unknown)}; recorded are {', '.join(names)}"
+            raise ConfigError(f"protocol.columns: there is no column {listed}")
+        wanted = [names.index(name) for name in self._named() or names]
+        has: BoolArray = np.isfinite(reviews.recorded[:, wanted]).sum(axis=1) == len(wanted)
+        return has
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Split one user's log as the base does, and score what was predicted."""
+        task = self.base(reviews, same_day=same_day)
+        has = self._has(task.reviews)
+        scored = np.unique(np.concatenate([fold.test for fold in task.folds]))
+        dropped = {**task.dropped, _MISSING: int(np.count_nonzero(~has[scored]))}
+        folds = [replace(fold, test=fold.test[has[fold.test]]) for fold in task.folds]
+        kept = [fold for fold in folds if len(fold.test)]
+        if not kept:
+            raise FitSkipped(
+                f"user {reviews.user}: none of {len(scored):,} reviews has a recorded prediction",
+                dropped=dropped,
+                unscored=task.unscored,
+            )
+        numbered = [replace(fold, number=number) for number, fold in enumerate(kept)]
+        return replace(task, folds=numbered, dropped=dropped)

@@ -1,0 +1,161 @@
+"""Predictions that were stored before the answers, as columns of tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.recorded import Recorded
+from srs_eval.data.frame import ReviewFrame
+from srs_eval.data.table import ReviewTable
+from srs_eval.data.table_options import Columns, Reading
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.protocol.recorded import RecordedRows
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+HEADER = "card,rating,time,p,stored"
+FIRST = "a,3,2024-01-01T10:00:00Z,,"
+LOG = {"time": ["2024-01-01T10:00Z", "2024-01-03T10:00Z"]}
+
+
+def columns(**others):
+    return Columns(**{"p": "p", "recorded_at": "stored", **others})
+
+
+def read(csv, *lines, reading=None, **others):
+    path = csv(HEADER, FIRST, *lines)
+    table = ReviewTable(path, columns(**others), **(reading or {}))
+    return table.read("log")
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("a,3,2024-01-03T10:00:00Z,1.2,2024-01-03T09:00:00Z", "out_of_range"),
+        ("a,3,2024-01-03T10:00:00Z,-0.1,2024-01-03T09:00:00Z", "out_of_range"),
+        ("a,3,2024-01-03T10:00:00Z,93,2024-01-03T09:00:00Z", "out_of_range"),
+        ("a,3,2024-01-03T10:00:00Z,NaN,2024-01-03T09:00:00Z", "wrong_type"),
+        ("a,3,2024-01-03T10:00:00Z,inf,2024-01-03T09:00:00Z", "wrong_type"),
+        ("a,3,2024-01-03T10:00:00Z,likely,2024-01-03T09:00:00Z", "wrong_type"),
+        ("a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T10:00:01Z", "order"),
+        ("a,3,2024-01-03T10:00:00Z,0.9,2999-01-03T10:00:01Z", "order"),
+        ("a,3,2024-01-03T10:00:00Z,0.9,soon", "wrong_type"),
+        ("a,3,2024-01-03T10:00:00Z,0.9,", "missing"),
+        # of another zone: one second after the answer
+        ("a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T12:00:01+02:00", "order"),
+    ],
+)
+def test_what_cannot_be_a_prediction_made_before_the_answer_is_refused(csv, line, kind):
+    with pytest.raises(ReviewLogError) as caught:
+        read(csv, line)
+    (found,) = caught.value.violations
+    assert (found.kind, found.rows) == (kind, ("row 2",))
+    assert found.column in {"p", "stored"}
+
+
+def test_times_of_several_zones_are_compared_as_instants(csv):
+    log = read(csv, "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T12:00:00+02:00")
+    assert log.recorded_names == ("p",)
+    np.testing.assert_array_equal(log.recorded, [[np.nan], [0.9]])
+    local = read(
+        csv,
+        "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T11:00:00",
+        reading={"time_zone": "Europe/Vienna"},
+    )
+    assert local.recorded[1, 0] == 0.9
+
+
+def test_two_predictions_of_one_review_are_refused_whatever_is_done_about_duplicates(csv):
+    second = "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T09:00:00Z"
+    for other, refused in ((second, False), (second.replace("0.9", "0.8"), True)):
+        for duplicates in ("drop", "error"):
+            if not refused and duplicates == "drop":
+                log = read(csv, second, other, reading={"duplicates": duplicates})
+                assert log.left_out == {"card and time of an earlier row": 1}
+                continue
+            with pytest.raises(ReviewLogError) as caught:
+                read(csv, second, other, reading={"duplicates": duplicates})
+            assert {found.kind for found in caught.value.violations} == {"duplicate"}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"p": ["p", "p"]},
+        {"p": None},
+        {"day": "day"},
+    ],
+)
+def test_columns_that_do_not_go_together_are_refused(others):
+    with pytest.raises(ConfigError):
+        columns(**others)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng, rows = np.random.default_rng(7), 3000
+    times = pd.date_range("2024-01-01", periods=rows, freq="10min", tz="UTC")
+    ours = np.where(rng.random(rows) < 0.2, np.nan, rng.uniform(0.5, 1, rows))
+    return pd.DataFrame(
+        {
+            "card": np.arange(rows) % 300,
+            "rating": rng.integers(1, 5, rows),
+            "time": times,
+            "ours": ours,
+            "theirs": np.r_[np.full(rows // 2, np.nan), rng.uniform(0.5, 1, rows - rows // 2)],
+        }
+    )
+
+
+def evaluated(frame, algorithm, protocol, p=("ours", "theirs")):
+    source = ReviewFrame(frame, Columns(p=p), reading=Reading())
+    return EvaluateUser(source, algorithm, protocol, seed=1, curves=0)("frame")
+
+
+def test_recorded_predictions_are_scored_as_they_are_and_others_on_the_same_rows(frame):
+    runs = [
+        evaluated(frame, algorithm, RecordedRows())
+        for algorithm in (Recorded("ours"), Recorded("theirs", "previous_review"), Average())
+    ]
+    ours, theirs, average = (run.predictions for run in runs)
+    np.testing.assert_array_equal(ours.p, frame["ours"].to_numpy()[ours.row])
+    np.testing.assert_array_equal(theirs.p, frame["theirs"].to_numpy()[theirs.row])
+    everything = evaluated(frame, Average(), SrsBenchmark()).predictions
+    has = frame[["ours", "theirs"]].notna().all(axis=1).to_numpy()[everything.row]
+    for one, run in zip((ours, theirs, average), runs, strict=True):
+        np.testing.assert_array_equal(one.row, everything.row[has])
+        assert run.log.dropped["without a recorded prediction"] == np.count_nonzero(~has)
+    # those that are not scored are learned from all the same
+    np.testing.assert_array_equal(average.p, everything.p[has])
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "protocol", "p", "status"),
+    [
+        (Recorded("ours"), SrsBenchmark(), ("ours",), "failed"),  # some are missing
+        (Recorded(), RecordedRows(), ("ours", "theirs"), "failed"),  # which one?
+        (Recorded("other"), RecordedRows(), ("ours",), "failed"),
+        (Recorded(), RecordedRows(columns="other"), ("ours",), "failed"),
+        (Recorded(), RecordedRows(), (), "skipped"),
+        (Recorded(), SrsBenchmark(), (), "skipped"),
+        (Recorded(), RecordedRows(columns="ours"), ("ours",), "ok"),
+    ],
+)
+def test_a_run_without_the_predictions_it_needs_says_so(frame, algorithm, protocol, p, status):
+    assert {fit.status for fit in evaluated(frame, algorithm, protocol, p).fits} == {status}
+
+
+def test_no_algorithm_but_the_recorded_one_sees_recorded_predictions(frame):
+    seen = []
+
+    class Spy(Average):
+        def fit(self, reviews, rows, rng):
+            seen.append(reviews.recorded)
+            return super().fit(reviews, rows, rng)
+
+    evaluated(frame, Spy(), RecordedRows())
+    assert seen
+    assert set(map(type, seen)) == {type(None)}
+    with pytest.raises(ConfigError):
+        Recorded(made="tomorrow")

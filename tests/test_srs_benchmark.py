@@ -1,0 +1,268 @@
+"""Files of the public srs-benchmark: written as it does, read back to the digit, named as there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import QUIET, SMALL, apart
+from commands import run_here as run_command
+
+from srs_eval.commands.compare import command as compare
+from srs_eval.commands.export import command as export
+from srs_eval.commands.power import command as power
+from srs_eval.commands.score import command as score_command
+from srs_eval.errors import ConfigError
+from srs_eval.exporting.srs_benchmark import result_rows
+from srs_eval.metrics.score import score
+from srs_eval.nouns import Fit, Part
+from srs_eval.results import load
+from srs_eval.results.files import FITS, write_table
+from srs_eval.results.published import METRICS, read_published
+from srs_eval.results.run import load_run
+from srs_eval.results.tables import fits_table
+from srs_eval.text.upstream import (
+    MODELS,
+    configuration,
+    in_other_words,
+    is_another_model,
+    result_name,
+)
+
+PAGE = Path(__file__).parents[1] / "docs" / "srs_benchmark.md"
+PIECES = ("score", "compare", "power")
+# Runs a module as python -m does, and says what it should not have imported.
+IN_ITS_PLACE = """
+import runpy, sys
+del sys.argv[0]
+try:
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+finally:
+    print([name for name in ("hydra", "omegaconf", "mlflow", "torch") if name in sys.modules])
+"""
+RESULTS = Path(__file__).parents[2] / "shared" / "data" / "srs-benchmark-results"
+SECONDS = "protocol=srs_benchmark_equalised"
+# Files in the tables of September 2026, and some of 2025.
+PUBLISHED = [
+    *("LSTM-short-secs-duration-equalize_test_with_non_secs", "GRU-short-secs", "MOVING-AVG"),
+    *("LogisticRegression-short-secs-recency-equalize_test_with_non_secs", "FSRS-rs-short"),
+    *("FSRS-7-short-secs-recency", "FSRS-7-short-secs-equalize_test_with_non_secs-preset"),
+    *("FSRS-7-default-short-secs", "FSRS-6-short", "FSRS-6-short-recency", "FSRS-6-short-deck"),
+    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-6-one-step-short", "FSRS-5-short"),
+    *("FSRS-4.5", "FSRSv4", "FSRSv3-short-secs", "DASH", "DASH[MCM]", "DASH[ACT-R]-short-secs"),
+    *("ACT-R", "AVG", "Anki-default", "SM2-trainable", "SM2", "Ebisu-v2", "RMSE-BINS-EXPLOIT"),
+    *("NN-17", "Transformer", "GRU-P", "90%", "SBD-short-secs-recency"),
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Finished runs below a folder: one in whole days, one with fits as published in seconds."""
+    folder = tmp_path_factory.mktemp("runs")
+    several = (["algo=fsrs6"], ["algo=fsrs7", "algo.fit=default", SECONDS], ["algo=avg"])
+    for number, words in enumerate(several):
+        assert run_command([*words, *SMALL, *QUIET, f"hydra.run.dir={folder}/{number}"]) == 0
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the published results are not here")
+def test_published_rows_are_the_same_when_written_and_read_again(tmp_path, capsys):
+    assert export([str(RESULTS), "to=srs_benchmark", f"out={tmp_path}/"]) == 0
+    before = {run.name: run for run in read_published(RESULTS)}
+    after = {run.name: run for run in read_published(tmp_path)}
+    assert len(before) == 12
+    assert before.keys() == after.keys()
+    for name, first in before.items():
+        second = after[name]
+        assert (first.reviews, first.when) == (second.reviews, second.when)
+        assert first.scores.keys() == second.scores.keys()
+        for metric, column in first.scores.items():
+            np.testing.assert_array_equal(column, second.scores[metric])
+    # what they are written as is what they were read from, but for the order of metrics
+    again = [json.loads(line) for line in (tmp_path / "SM2.jsonl").read_text().splitlines()]
+    theirs = [json.loads(line) for line in (RESULTS / "SM2.jsonl").read_text().splitlines()]
+    assert [{**row, "when": "previous_review"} for row in theirs] == again
+
+
+def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert export([str(runs), "to=srs_benchmark", "out=result/"]) == 0
+    seconds = "FSRS-7-default-short-secs-equalize_test_with_non_secs-no_answer_time"
+    names = ["FSRS-6-short-recency-newton", seconds, "AVG"]
+    assert sorted(path.stem for path in Path("result").iterdir()) == sorted(names)
+    for number, name in enumerate(names):
+        ours, (theirs,) = load_run(runs / str(number)), read_published(Path(f"result/{name}.jsonl"))
+        assert (theirs.reviews, theirs.when) == (ours.reviews, ours.when)
+        scores = dict(ours.scores) | {"rmse": np.sqrt(ours.scores["brier"])}
+        assert [*theirs.scores] == [*METRICS.values()]
+        for metric, column in theirs.scores.items():
+            # where nothing is predicted at 0.9 or above: 0 there, undefined here
+            expected = np.nan_to_num(scores[metric]) if "at_0_9" in metric else scores[metric]
+            np.testing.assert_array_equal(column, [round(value, 6) for value in expected])
+    row = json.loads(Path("result", f"{names[0]}.jsonl").read_text().splitlines()[1])
+    fits = [fit for fit in load(runs / "0").fitted if fit.user == row["user"]]
+    assert row["parameters"] == {"0": [round(number, 6) for number in fits[-1].parameters]}
+    assert row["time_ms"] == pytest.approx(1000 * sum(fit.seconds for fit in fits), abs=1e-3)
+    words = [str(runs / "0"), f"result/{names[0]}.jsonl", "out=both", "tracking=none"]
+    assert compare(words) == 0
+    pairs = json.loads(Path("both/comparison.json").read_text())["pairs"]
+    assert max(abs(pair["difference"]) for pair in pairs) < 1e-6
+    with pytest.raises(ConfigError, match="result of that name"):
+        export.run(export.options(run=runs, to="srs_benchmark", out="result/"))
+
+
+def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys):
+    folder = tmp_path / "copied"
+    (folder / ".hydra").mkdir(parents=True)
+    for name in ("scores.parquet", ".hydra/config.yaml"):
+        (folder / name).write_bytes((runs / "0" / name).read_bytes())
+    summary = json.loads((runs / "0" / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps({**summary, "sees_truth": True}))
+    parts = [Part(f"preset {n}", "base", (n, 0.5), standalone=True) for n in (7, 8)]
+    fits = [Fit(user, 4, "ok", parts=tuple(parts[: 3 - user])) for user in (1, 2)]
+    write_table(folder / FITS, fits_table(fits))
+    first, second = map(json.loads, result_rows(load_run(folder)).lines)
+    assert first["parameters"] == {"7": [7, 0.5], "8": [8, 0.5]}
+    assert second["parameters"] == {"0": [7, 0.5]}
+    assert [json.loads(line)["user"] for line in result_rows(load_run(folder), "2").lines] == [2]
+    file = tmp_path / "one.jsonl"
+    assert export([str(folder), "to=srs_benchmark", f"out={file}"]) == 0
+    (again,) = read_published(file)
+    assert (again.traits, again.is_eligible) == (("sees_truth",), False)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_names_of_results_are_understood_and_made_again(name):
+    found = configuration(name)
+    assert found is not None
+    assert found.unknown == ()
+    options, algo = dict(found.arguments), found.model.option
+    if found.group:
+        base = {**options, "_target_": f"srs_eval.algorithms.{algo}.Any"}
+        options, algo = {"base": base, "group": found.group, "pooling": "none"}, "per_group"
+    protocol = found.protocol + "_published" * (found.protocol != "srs_benchmark")
+    weighted = "recency" in found.arguments
+    label = f"{algo}(recency=steep)" if weighted else algo
+    assert result_name(algo, label, options, protocol, weighted=weighted) == name
+
+
+def test_names_say_what_is_not_done_there():
+    cases = {
+        (
+            "fsrs6",
+            "fsrs6(prior_weight=2.0)",
+            "srs_benchmark",
+        ): "FSRS-6-short-newton-prior_weight=2.0",
+        ("fsrs6", "fsrs6", "prequential"): "FSRS-6-short-newton-prequential",
+        ("constant", "constant(p=0.8)", "srs_benchmark"): "90%-newton-p=0.8",
+        ("mine", "mine(a/b=../x)", "srs_benchmark_secs"): "mine_a_b=.._x_-secs-no_answer_time",
+    }
+    for (algo, label, protocol), name in cases.items():
+        options = {"fit": "newton", "p": 0.8}
+        assert result_name(algo, label, options, protocol, weighted=False) == name
+
+
+def test_models_of_the_benchmark_are_options_under_another_name(golden_text):
+    names = [name for model in MODELS for name in (model.name, *model.aliases)]
+    names += ["fsrs-7", "Ebisu v2", "HLR-short", "FSRS-7-short-secs-100epochs", "mine"]
+    names += [name for name in PUBLISHED if "secs" in name or name.endswith("deck")]
+    golden_text("upstream_names", "\n".join(f"{name}: {in_other_words(name)}" for name in names))
+
+
+def test_lines_are_in_the_order_of_users_and_power_takes_those_of_equal_size(tmp_path, capsys):
+    losses = {9: 0.3, 10: 0.5, 1: 0.4, 2: 0.45, 3: 0.35}
+    for name, more in (("A", 0.0), ("B", 0.01)):
+        rows = [
+            {
+                "metrics": {"LogLoss": loss + more * user},
+                "user": user,
+                "size": 50 + (name == "B" and user == 9),
+            }
+            for user, loss in losses.items()
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert export([str(tmp_path / "A.jsonl"), "to=srs_benchmark"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["user"] for line in printed] == sorted(losses)
+    assert power([str(tmp_path / "A.jsonl"), str(tmp_path / "B.jsonl")]) == 0
+    assert capsys.readouterr().out.startswith("4 users: mean difference -0.04000")
+    assert power([str(tmp_path / "A.jsonl"), str(tmp_path)]) == 2
+
+
+def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):
+    (tmp_path / "run").mkdir()
+    for name in ("scores.parquet", "summary.json"):
+        text = (runs / "0" / name).read_bytes().replace(b'"algo": "fsrs6"', b'"algo": "lstm"')
+        (tmp_path / "run" / name).write_bytes(text)
+    theirs = tmp_path / "LSTM-short-secs.jsonl"
+    assert export([str(runs / "0"), "to=srs_benchmark", f"out={theirs}"]) == 0
+    words = [f"published={theirs}", "tracking=none", f"out={tmp_path / 'out'}"]
+    assert compare([str(tmp_path / "run"), *words]) == 0
+    notes = json.loads((tmp_path / "out" / "comparison.json").read_text())["notes"]
+    assert is_another_model("lstm", "LSTM-short-secs") in notes
+    told = {
+        (option, name): is_another_model(option, name)
+        for option in ("gru", "lstm", "gru_p")
+        for name in ("GRU", "GRU-short-secs", "LSTM", "GRU-P")
+    }
+    assert {pair for pair, text in told.items() if text} == {
+        ("gru", "GRU-short-secs"),
+        ("lstm", "LSTM"),
+    }
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_run_on_its_files_without_hydra_and_mlflow(tmp_path):
+    """Each as it stands on the page, in a process of its own."""
+    text = PAGE.read_text(encoding="utf-8").split("<!-- three commands -->")[1]
+    commands = re.findall(r"^python -m (\S+) (.*)$", text, re.M)
+    assert [name for name, _ in commands] == [f"srs_eval.{each}" for each in PIECES]
+    rng, lines = np.random.default_rng(1), {"raw/A": [], "result/B": []}
+    for user in range(1, 9):
+        p = np.round(rng.uniform(0.05, 0.95, 200), 4)
+        recalled = rng.random(200) < p
+        lines["raw/A"].append({"user": user, "p": p.tolist(), "y": recalled.astype(int).tolist()})
+        loss = score(0.2 + 0.6 * p, recalled, resamples=0)["log_loss"]
+        lines["result/B"].append({"metrics": {"LogLoss": loss}, "user": user, "size": 200})
+    for name, rows in lines.items():
+        file = tmp_path / f"{name}.jsonl"
+        file.parent.mkdir()
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    commands.append(("srs_eval.export", "result to=srs_benchmark out=again/"))
+    for name, words in commands:
+        done = apart(tmp_path, "-c", IN_ITS_PLACE, name, *shlex.split(words), program=())
+        assert (done.status, done.out.splitlines()[-1]) == (0, "[]"), done.text
+    rows = [json.loads(line) for line in (tmp_path / "result/A.jsonl").read_text().splitlines()]
+    first = lines["raw/A"][0]
+    assert rows[0]["metrics"]["LogLoss"] == round(score(first["p"], first["y"])["log_loss"], 6)
+    assert (tmp_path / "verdict" / "report.html").is_file()
+    assert (tmp_path / "again" / "A.jsonl").read_text() == (tmp_path / "result/A.jsonl").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"raw", "result", "verdict", "again"}
+
+
+def test_predictions_that_cannot_be_scored_are_told_by_line(tmp_path, capsys, golden_text):
+    lines = [
+        *('{"user": 1, "p": [2], "y": [1]}', '{"user": 2, "p": [0.5, 0.4], "y": [1]}', "[1", "7"),
+        *('{"user": true, "p": [0.5], "y": [1]}', '{"user": 3, "p": ["x"], "y": [1]}'),
+    ]
+    told = []
+    for number, content in enumerate(("\n".join(lines), "", '{"user": 1, "p": [], "y": []}')):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_text(content)
+        assert score_command([str(file)]) == 2
+        told.append(capsys.readouterr().err.replace(f"{tmp_path}/", ""))
+    assert score_command([str(tmp_path / "none.jsonl")]) == 2
+    golden_text("score_lines_refused", "".join(told))
+
+
+def test_the_page_has_every_model_and_its_option():
+    table = PAGE.read_text(encoding="utf-8").split("\n## Models")[1].split("\n## Flags")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    named = {
+        name: row for row, (names, _) in enumerate(rows) for name in re.findall("`(.+?)`", names)
+    }
+    for model in MODELS:
+        assert f"`{model.option}`" in rows[named[model.name]][1] or not model.option, model
