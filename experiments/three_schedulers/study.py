@@ -48,10 +48,9 @@ def excess(truth: FloatArray, p: FloatArray) -> float:
 
 def excesses(source: SyntheticUsers, each: Scored) -> FloatArray:
     """Return the excess log loss of each user."""
-    truths = {user: source.read(user).truth for user in each.predictions}
     found = []
     for user, own in each.predictions.items():
-        truth = truths[user]
+        truth = source.read(user).truth
         assert truth is not None
         found.append(excess(truth[own.row], own.p))
     return np.array(found)
