@@ -13,7 +13,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -174,17 +174,30 @@ class Option:
     @property
     def arguments(self) -> str:
         """What can be set, and what it is if nothing is."""
-        shown = [f"`{key}={value}`" for key, value in _flat(self.content) if key != "_target_"]
+        shown = [f"`{key}={value}`" for key, value in _flat(self.content)]
         return f"Arguments: {', '.join(shown)}." if shown else "No arguments."
 
 
 def _flat(content: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield what can be typed: an algorithm inside of another by the name of its option."""
     for key, value in content.items():
-        if isinstance(value, dict):
+        if key == "_target_":
+            continue
+        name = _named().get(repr(value)) if isinstance(value, dict) else None
+        if name is not None:
+            yield before + key, name
+        elif isinstance(value, dict):
             yield from _flat(value, f"{before}{key}.")
         else:
             written = {"None": "null", "True": "true", "False": "false"}
             yield before + key, written.get(str(value), str(value))
+
+
+@cache
+def _named() -> dict[str, str]:
+    """Names of options by what a file has that takes their defaults."""
+    plain = [option for option in options() if not option.is_variant]
+    return {repr({"_target_": option.content["_target_"]}): option.name for option in plain}
 
 
 def options() -> list[Option]:

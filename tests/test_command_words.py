@@ -115,6 +115,8 @@ def test_every_command_is_started_by_its_name(name, monkeypatch, capsys):
     ended: list[int] = []
     monkeypatch.setattr(stopping, "run", lambda command: ended.append(command()))
     monkeypatch.setattr(sys, "argv", [name, "--version"])
+    # a function may be there in place of the module, where another test has imported it
+    monkeypatch.delitem(sys.modules, f"srs_eval.{name}", raising=False)
     run_module(f"srs_eval.{name}", run_name="__main__")
     assert (ended, capsys.readouterr().out[:9]) == ([0], "srs_eval ")
 

@@ -66,7 +66,7 @@ def test_an_option_is_built_or_asks_for_what_it_needs(path):
     cfg, choices = compose(path), dict.fromkeys(settings.BUILT_GROUPS, "default")
     choices[path.parent.name] = path.stem
     if not OmegaConf.missing_keys(cfg):
-        assert build(cfg, choices)[path.parent.name] is not None
+        assert build(resolved(cfg, choices), choices)[path.parent.name] is not None
         return
     (missing,) = OmegaConf.missing_keys(cfg)
     with pytest.raises(ConfigError, match=rf"data={path.stem} needs {missing}="):
@@ -74,7 +74,7 @@ def test_an_option_is_built_or_asks_for_what_it_needs(path):
     cfg = copy.deepcopy(cfg)
     OmegaConf.update(cfg, missing, "SELECT 1")
     cfg.data.path = "there/is/no such file"
-    source = build(cfg, choices)["data"]
+    source = build(resolved(cfg, choices), choices)["data"]
     with pytest.raises(ReviewLogError, match="there/is/no such file: no such file"):
         source.read(source.users()[0])
 
@@ -116,7 +116,8 @@ def test_the_top_level_is_what_the_schema_says_with_a_default_of_each_group():
     assert {name: config[name] for name in scalars} == {name: defaults[name] for name in scalars}
     composed = settings.composed(["tracking=none"])
     assert all("_target_" in composed[group] for group in settings.BUILT_GROUPS)
-    built = build(composed, dict.fromkeys(settings.GROUPS, ""))
+    choices = dict.fromkeys(settings.GROUPS, "")
+    built = build(resolved(composed, choices), choices)
     assert built["panel"].names == default_panel().names
 
 
@@ -160,11 +161,11 @@ def plan_of(*words, sweep_folder=None):
     """Plan a job from the words of a command, as the command does."""
     words = [*USUAL, "compute=serial", *words]
     choices = dict(word.split("=") for word in words if word.split("=")[0] in settings.BUILT_GROUPS)
-    cfg = settings.composed(words)
+    content = building.resolved(settings.composed(words), choices)
     usual = option_files.values("algo", choices["algo"])
     return make_plan(
-        building.build(cfg, choices),
-        building.resolved(cfg, choices),
+        building.build(content, choices),
+        content,
         choices,
         usual=usual,
         folder=Path("out"),
@@ -235,10 +236,30 @@ def test_a_path_is_taken_as_it_was_typed():
         assert settings.literally(several, is_sweep=True) == several
 
 
+def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line():
+    def inside(*words):
+        return building.resolved(settings.composed(words), {})["algo"]
+
+    def target(path):
+        return {"_target_": f"srs_eval.algorithms.{path}"}
+
+    assert inside("algo=blend", "algo.base=fsrs6") == inside("algo=blend")
+    assert inside("algo=blend", "algo.base=hlr")["base"] == target("half_life.hlr.Hlr")
+    members = inside("algo=ensemble", "+algo.members.third=fsrs45_default")["members"]
+    assert members["third"] == target("fsrs.fsrs45.Fsrs45") | {"fit": "default"}
+    blend = target("combined.blend.Blend") | {"base": target("fsrs.fsrs6.Fsrs6")}
+    assert inside("algo=per_group", "algo.base=blend")["base"] == blend
+
+
+def test_a_misspelt_algorithm_inside_of_another_is_refused():
+    with pytest.raises(ConfigError, match=r"algo\.base=fsrs66: .*did you mean 'fsrs6'"):
+        building.resolved(settings.composed(["algo=blend", "algo.base=fsrs66"]), {})
+
+
 def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
     choices = dict(word.split("=") for word in [*USUAL, "compute=serial"])
-    cfg = settings.composed(USUAL)
-    content, built = building.resolved(cfg, choices), building.build(cfg, choices)
+    content = building.resolved(settings.composed(USUAL), choices)
+    built = building.build(content, choices)
 
     def stamp(parameters):
         parts = {**built, "algo": CurrentParameters({1: parameters})}

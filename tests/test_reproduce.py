@@ -11,7 +11,7 @@ from commands import run_here as run_command
 
 from srs_eval.commands.export import command as export
 from srs_eval.commands.reproduce import command as reproduce
-from srs_eval.comparison.reproduction import Reproduction, UserScore, summary_table
+from srs_eval.comparison.reproduction import Reproduction, UserScore, summary_table, users_table
 from srs_eval.results.run import Run
 
 QUIET = ("tracking=none", "figures=false", "curves_per_user=0")
@@ -127,3 +127,10 @@ def test_the_verdict_follows_from_sizes_and_the_interval(differences, sizes, ver
     assert made.without == {"skipped: too short": 1}
     (row,) = summary_table([made]).texts()
     assert row[:4] == ["a", verdict, str(len(differences)), str(sizes)]
+    known = differences[1:] if sizes else differences
+    mean = f"{np.mean(known):+z.6f}" if known else "-"
+    far = max(known, key=abs) if known else 0.0
+    place = str(differences.index(far) + (sizes if far == 0 else 0)) if known else "-"
+    assert (row[5], row[7], row[8]) == (mean, f"{far:+z.6f}" if known else "-", place)
+    assert (row[6] == "-") == (len(known) < 2)
+    assert len(users_table([made]).rows) == len(differences)

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,10 @@ def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys
     assert first["parameters"] == {"7": [7, 0.5], "8": [8, 0.5]}
     assert second["parameters"] == {"0": [7, 0.5]}
     assert [json.loads(line)["user"] for line in result_rows(load_run(folder), "2").lines] == [2]
+    write_table(folder / FITS, fits_table([*fits, Fit(3, 1, "failed"), Fit(3, 0, "ok")]))
+    # of users without a line, by what became of them, and of the time that is told
+    for users, count in (((), 1), ((3,), 2), ((3, 4), 3)):
+        assert len(result_rows(replace(load_run(folder), incomplete=users)).notes) == count
     file = tmp_path / "one.jsonl"
     assert export([str(folder), "to=srs_benchmark", f"out={file}"]) == 0
     (again,) = read_published(file)
@@ -187,6 +192,11 @@ def test_lines_are_in_the_order_of_users_and_power_takes_those_of_equal_size(tmp
     assert export([str(tmp_path / "A.jsonl"), "to=srs_benchmark"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["user"] for line in printed] == sorted(losses)
+    (run,) = read_published(tmp_path / "A.jsonl")
+    named = {f"user {10 - n}": n for n in run.rows} | {7: 7}
+    rows = result_rows(replace(run, rows=dict.fromkeys(named, ""), reviews=named, scores={}))
+    assert [json.loads(line)["user"] for line in rows.lines] == [*named]
+    assert (len(rows.notes), len(result_rows(run).notes)) == (1, 0)
     assert power([str(tmp_path / "A.jsonl"), str(tmp_path / "B.jsonl")]) == 0
     assert capsys.readouterr().out.startswith("4 users: mean difference -0.04000")
     assert power([str(tmp_path / "A.jsonl"), str(tmp_path)]) == 2

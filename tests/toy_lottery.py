@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.lottery.lots import Lots
-from srs_eval.lottery.trials import Assignments
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.trials import Assignments
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
 HALF_LIVES = np.array([4.0, 9.0, 20.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from srs_eval.collection.words import log_loss
 from srs_eval.errors import ConfigError
 from srs_eval.results.published import read_published
 from srs_eval.text.console import counted
+from srs_eval.text.upstream import is_plainly
 
 QUESTION = "How do I compare with other people?"
 # Published models, the newest first, and the algorithms that they are.
@@ -28,8 +30,9 @@ _FEWEST = 50
 def others(study: Study, path: Path) -> Section:
     """Return the section."""
     runs = {run.name: run for run in read_published(path)}
-    name = next((name for name in MODELS if name in runs), None)
-    if name is None or _CONSTANT not in runs:
+    found = {model: _in_whole_days(runs, model) for model in (*MODELS, _CONSTANT)}
+    name = next((name for name in MODELS if found[name]), None)
+    if name is None or not found[_CONSTANT]:
         raise ConfigError(
             f"published={path}: has {', '.join(runs)}; expected {_CONSTANT} and one of "
             f"{', '.join(MODELS)}"
@@ -37,9 +40,10 @@ def others(study: Study, path: Path) -> Section:
     ours, constant = study.evaluated(name, MODELS[name](fit="reference")), study.others["avg"]
     if not ours.complete or not constant.complete:
         return Section(QUESTION, f"This is not known: {reason_of(ours)}.")
-    users = [user for user in runs[name].rows if user in runs[_CONSTANT].rows]
-    theirs, base = (runs[each].values("log_loss", users) for each in (name, _CONSTANT))
-    sizes = np.array([runs[name].reviews[user] for user in users])
+    model, average = runs[found[name]], runs[found[_CONSTANT]]
+    users = [user for user in model.rows if user in average.rows]
+    theirs, base = (each.values("log_loss", users) for each in (model, average))
+    sizes = np.array([model.reviews[user] for user in users])
     size = ours.facts.reviews
     alike = (sizes >= size / _SIZE) & (sizes <= size * _SIZE)
     alike &= np.abs(base / log_loss(constant) - 1) <= _NEAR
@@ -59,3 +63,9 @@ def others(study: Study, path: Path) -> Section:
         "reviews as the public benchmark fitted it to theirs.",
     ]
     return Section(QUESTION, answer, notes)
+
+
+def _in_whole_days(runs: Iterable[str], model: str) -> str:
+    """Return the name of the result of a model as it is, in whole days; "" if there is none."""
+    named = [name for name in runs if is_plainly(name, model) and "-secs" not in name]
+    return min(named, key=len, default="")

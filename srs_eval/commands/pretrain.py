@@ -57,7 +57,7 @@ def pretrained(options: Configured) -> Any:
     """Build the objects of the overrides, and pretrain the algorithm."""
     cfg, choices = options.composed()
     content = resolved(cfg, choices)
-    built = build(cfg, choices)
+    built = build(content, choices)
     algorithm = built["algo"]
     if not hasattr(algorithm, "pretrain"):
         raise ConfigError(f"algo={choices['algo']} cannot be pretrained")

@@ -145,7 +145,7 @@ def job(cfg: DictConfig) -> float:
         content = resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
-        built = build(cfg, choices)
+        built = build(content, choices)
         usual = option_files.values("algo", choices["algo"], folders)
         planned = make_plan(
             built,
@@ -230,7 +230,8 @@ def command(words: list[str]) -> int:
         say(option_files.help_page(folders))
         return 0
     given.overrides = [
-        settings.literally(word, is_sweep=given.multirun) for word in given.overrides
+        settings.literally(word, is_sweep=given.multirun)
+        for word in settings.of_study(given.overrides, folders)
     ]
     problems = [
         *_flag_problems(given, unknown, parser.format_usage()),

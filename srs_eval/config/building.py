@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.compute.interface import Compute
+from srs_eval.config import option_files
 from srs_eval.config.option_files import values
-from srs_eval.config.targets import TARGET, Builder
+from srs_eval.config.suggestions import unknown_options
+from srs_eval.config.targets import TARGET, Builder, classes_of
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
@@ -42,23 +45,67 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError(*lines)
-    return {str(key): value for key, value in content.items() if key != "study"}
+    found = {str(key): value for key, value in content.items() if key != "study"}
+    if isinstance(found.get("algo"), Mapping):
+        found["algo"] = _with_options(found["algo"], "algo")
+    return found
 
 
-def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Build the object of each group."""
+def _with_options(content: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Put the options of an algorithm in place of its name, as in ``algo.base=fsrs6``."""
+    if TARGET not in content:
+        return dict(content)
+    try:
+        owner = Builder().find(str(content[TARGET]))
+        takes = {name: Algorithm in classes_of(owner, name) for name in content}
+    except ConfigError:
+        return dict(content)  # what is wrong is told when it is built
+
+    def whole(value: Any, place: str, *, is_algorithm: bool) -> Any:
+        if isinstance(value, str) and is_algorithm:
+            if problems := unknown_options("algo", [value], option_files.own_folders()):
+                raise ConfigError(*(f"{place}={value}: {problem}" for problem in problems))
+            options = values("algo", value, option_files.own_folders())
+            return _with_options(_essential(options), place)
+        if isinstance(value, Mapping) and TARGET in value:
+            return _with_options(value, place)
+        if isinstance(value, Mapping):
+            return {
+                name: whole(inner, f"{place}.{name}", is_algorithm=is_algorithm)
+                for name, inner in value.items()
+            }
+        return value
+
+    return {
+        name: whole(value, f"{key}.{name}", is_algorithm=takes[name])
+        for name, value in content.items()
+    }
+
+
+def _essential(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are not the defaults of their class."""
+    known = signature(Builder().find(str(content[TARGET]))).parameters
+    return {
+        name: value
+        for name, value in content.items()
+        if name not in known or value != known[name].default
+    }
+
+
+def build(content: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
+    """Build the object of each group from a resolved configuration."""
     built: dict[str, Any] = {}
     problems: list[str] = []
     for_data = False
     for group in KINDS:
-        content: Any = OmegaConf.to_container(cfg[group], resolve=True) if cfg[group] else {}
-        is_current = group == "algo" and content.get("parameters") == CURRENT
+        options = content[group] or {}
+        is_current = group == "algo" and options.get("parameters") == CURRENT
         if is_current:  # nothing is fitted, and the collection has them
             usual = values("algo", choices["algo"])
-            problems += _without_effect(content, usual)
-            content = {**usual, "fit": "default"}
+            problems += _without_effect(options, usual)
+            options = {**usual, "fit": "default"}
         try:
-            built[group] = build_option(group, choices[group], content)
+            built[group] = build_option(group, choices[group], options)
         except ConfigError as error:
             problems.append(str(error))
         for_data = for_data or is_current

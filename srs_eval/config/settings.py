@@ -16,7 +16,7 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from srs_eval.config.option_files import conf_folder, defaults, options
+from srs_eval.config.option_files import arguments, conf_folder, defaults, options
 from srs_eval.config.suggestions import (
     there_are,
     unfit_overlay,
@@ -29,6 +29,8 @@ from srs_eval.text.addresses import has_secret, secret_problem
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
 _LONG_WORD = 500
+# Words that studies may take, and what their option is called.
+_OF_STUDIES = {"algo": "study.algo", "data.path": "study.path"}
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
 TEXTS = (
     "data.path",
@@ -121,6 +123,25 @@ def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str
             for problem in unfit_overlay("sweep", name, _with_defaults(chosen), folders)
         ),
     ]
+
+
+def of_study(words: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
+    """Give algo= and data.path= to the study that is chosen, if it has options of these names.
+
+    Several values are then one list, not several jobs.
+    """
+    chosen = [word.partition("=")[2] for word in words if word.startswith("experiment=")]
+    known = arguments("experiment", folders).get(chosen[-1], set()) if chosen else set()
+    found = []
+    for word in words:
+        key, _, value = word.partition("=")
+        option = _OF_STUDIES.get(key)
+        if option not in known:
+            found.append(word)
+        else:
+            is_list = "," in value and not value.startswith(("[", "'", '"'))
+            found.append(f"{option}=[{value}]" if is_list else f"{option}={value}")
+    return found
 
 
 def literally(word: str, *, is_sweep: bool) -> str:

@@ -232,9 +232,14 @@ def _refuses_keywords(found: type, protocol: type, name: str) -> bool:
     return any(each.kind is each.KEYWORD_ONLY and each.name not in taken for each in given)
 
 
+def classes_of(owner: Any, name: str) -> tuple[type, ...]:
+    """Return the classes and protocols in the annotation of an argument, none if it has none."""
+    return tuple(dict.fromkeys(_classes(_hint(owner, name))))
+
+
 def _annotated(owner: Any, name: str) -> tuple[type, ...]:
     """Return the classes and protocols in the annotation of an argument."""
-    kinds = tuple(dict.fromkeys(_classes(_hint(owner, name))))
+    kinds = classes_of(owner, name)
     if not kinds:
         raise ConfigError(
             f"{name}: {_module_of(owner)}.{owner.__qualname__} does not say which class goes "

@@ -9,6 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -129,29 +130,29 @@ def _parameters(fit: Fit) -> dict[str, list[float]]:
 def _name(run: Run) -> str:
     if not is_run(run.place):
         return run.name
-    options: Mapping[str, Any] = {}
-    if (run.place / CONFIG).is_file():
-        options = read_config(run.place).get("algo") or {}
+    options = read_config(run.place).get("algo") if (run.place / CONFIG).is_file() else {}
+    options = options if isinstance(options, Mapping) else {}
     algo, label = str(run.summary.get("algo", "")), str(run.summary["label"])
     return result_name(algo, label, options, run.protocol, weighted=_weighted(options))
 
 
 def _weighted(options: Mapping[str, Any]) -> bool:
     """Whether recent reviews count more in the fit, by the options or by default."""
-    options = options.get("base") or options
+    base = options.get("base")
+    options = base if isinstance(base, Mapping) else options
     recency, fit = options.get("recency"), options.get("fit")
     module, _, kind = str(options.get("_target_")).rpartition(".")
     if recency is None and "recency" in options and module.startswith(_ALGORITHMS):
-        found = getattr(import_module(module), kind)
-        minimises = fit in ("newton", "lbfgs")
-        recency = found.own_recency if minimises else found.published_recency
+        by_default = "own_recency" if fit in ("newton", "lbfgs") else "published_recency"
+        with suppress(ImportError):  # of another release
+            recency = getattr(getattr(import_module(module), kind, None), by_default, None)
     return fit != "default" and recency not in (None, "none")
 
 
 def _notes(run: Run, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
     """Say which users have no line and why, and what other programs would not expect."""
     without = [
-        next((fit.status for fit in fits[user] if not fit.predicts), "incomplete")
+        next((fit.status for fit in fits.get(user, ()) if not fit.predicts), "incomplete")
         for user in run.incomplete
     ]
     for status, count in Counter(without).items():

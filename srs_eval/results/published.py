@@ -21,8 +21,9 @@ from srs_eval.nouns import User
 from srs_eval.nouns.when import ALIASES, UNKNOWN, WHEN, when_named
 from srs_eval.results.files import reading
 from srs_eval.results.run import TRAITS, Run
+from srs_eval.text.console import listed
 from srs_eval.text.plain import one_line
-from srs_eval.text.upstream import bare
+from srs_eval.text.upstream import bare, is_plainly
 
 # Names of metrics in the line format, in its order, and here.
 METRICS = {
@@ -72,7 +73,8 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Run]:
 
     `models` are names or globs of the models to return, in this order; all by default. Only letters
     and digits count, upper and lower case are the same, and so are ``v3`` and ``3``: ``fsrs6`` is
-    FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R.
+    FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R. Where no result is called so, those of the
+    model as it is are: ``fsrs6`` is FSRS-6-short, but not FSRS-6-short-recency.
     """
     if not path.exists():
         raise ConfigError(
@@ -106,6 +108,7 @@ def _chosen(runs: Mapping[str, Run], models: Sequence[str], path: Path) -> list[
     unknown = []
     for model in models:
         matched = {name: runs[name] for name in names if fnmatchcase(names[name], bare(model))}
+        matched = matched or {name: runs[name] for name in names if is_plainly(name, model)}
         found |= matched
         if not matched:
             unknown.append(model)
@@ -132,6 +135,8 @@ def _of_table(file: Path) -> Iterator[Run]:
 def _of_lines(file: Path) -> Iterator[Run]:
     with file.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
+    if not all(isinstance(row, dict) and isinstance(row["metrics"], dict) for row in rows):
+        raise ValueError("a line is no object with metrics")
     names = dict.fromkeys(name for row in rows for name in row["metrics"] if name in METRICS)
     values = {
         METRICS[name]: np.array([_number(row["metrics"].get(name)) for row in rows], np.float64)
@@ -152,6 +157,14 @@ def _run(
     when: Sequence[str | None],
     traits: Collection[str] = (),
 ) -> Run:
+    odd = [
+        f"user {user!r} has size {size!r}"
+        for user, size in zip(users, sizes, strict=True)
+        if type(user) not in (int, str) or type(size) is not int or size < 1
+    ]
+    if odd:
+        expected = "a number or a name, and a whole number of 1 or more"
+        raise ConfigError(f"{file}: {name}: {listed(odd)}; expected {expected}")
     if len(set(users)) < len(users):
         raise ConfigError(f"{file}: {name} has more than one score of the same user")
     name = one_line(name)

@@ -131,6 +131,13 @@ class Configuration:
         return [*algo, *protocol, *published] if not self.group else []
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the model was run as it is, without a flag for another fit or group."""
+        usual = configuration(self.model.name)
+        is_usual = usual is not None and usual.arguments == self.arguments
+        return is_usual and not self.group and not self.unknown
+
+    @property
     def why_not(self) -> str:
         """Why the result cannot be made again; empty if it can."""
         if not self.model.option:
@@ -204,11 +211,10 @@ def result_name(
     >>> result_name("fsrs6", "fsrs6", {"fit": "newton"}, "srs_benchmark_refit50", weighted=False)
     'FSRS-6-short-newton-refit50'
     """
-    group = options["group"] if "base" in options and options.get("group") in _GROUPS else ""
-    pooling = options.get("pooling")
-    if group:
-        options = options["base"]
-        algo = str(options["_target_"]).rpartition(".")[0].rpartition(".")[2]
+    base, pooling, group = options.get("base"), options.get("pooling"), ""
+    if isinstance(base, Mapping) and options.get("group") in _GROUPS:
+        group, options = options["group"], base
+        algo = str(options.get("_target_")).rpartition(".")[0].rpartition(".")[2]
     model = _BY_OPTION.get(_VARIANTS.get(algo, algo))
     clock, extra = _clock(protocol)
     seconds = clock.startswith("-secs")
@@ -248,6 +254,17 @@ def _clock(protocol: str) -> tuple[str, list[str]]:
     whole = protocol.startswith(WHOLE_DAYS)
     rest = protocol.removeprefix(WHOLE_DAYS).replace("_", "-")
     return "", [rest if whole else f"-{protocol}"]
+
+
+def is_plainly(name: str, model: str) -> bool:
+    """Return whether a result is one of a model as it is; `model` is its name there or here.
+
+    >>> [is_plainly(name, "fsrs6") for name in ("FSRS-6-short", "FSRS-6-short-recency", "FSRS-7")]
+    [True, False, False]
+    """
+    found = configuration(name)
+    names = () if found is None else (found.model.name, found.model.option, *found.model.aliases)
+    return found is not None and found.is_plain and bare(model) in map(bare, filter(None, names))
 
 
 def in_other_words(name: str) -> str:

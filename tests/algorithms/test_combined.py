@@ -156,24 +156,28 @@ def test_fits_and_records_of_members_are_those_of_the_ensemble():
 
 
 def plain(p, recalled, day, *, half_life, prior, every):
-    """The same recursion in words of matrices: state before each review, and after the last."""
+    """The same recursion in words of matrices: before each review, and after the last.
+
+    Bias, slope, and what those before each review have saved.
+    """
     kept = 0.5 ** (1 / half_life)
     w, start = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     information = np.zeros((2, 2))
-    shown, states = [], [w]
+    shown, saved = [], 0.0
     for n in range(len(p)):
         if every == "review" or n == 0 or day[n] != day[n - 1]:
-            shown.append(w)
+            shown.append((*w, saved))
         else:
             shown.append(shown[-1])
         x = np.array([1.0, logit(p[n])])
+        moved = expit(x @ shown[-1][:2])
+        saved += np.log(moved / p[n]) if recalled[n] else np.log((1 - moved) / (1 - p[n]))
         q = expit(w @ x)
         information = kept * information + q * (1 - q) * np.outer(x, x)
         gradient = (q - recalled[n]) * x + (1 - kept) * prior * (w - start)
         w = w - np.linalg.solve(information + prior * np.eye(2), gradient)
         w = np.array([w[0], max(w[1], 0.05)])
-        states.append(w)
-    return np.array(shown), states[-1]
+    return np.array(shown), (*w, saved)
 
 
 @pytest.mark.parametrize("every", ["day", "review"])
@@ -182,12 +186,36 @@ def test_states_are_those_of_the_recursion_and_its_slope_never_turns_round(every
     rng = np.random.default_rng(5)
     p = rng.uniform(0.05, 0.99, 1000)
     recalled = rng.random(1000) < expit(sense * logit(p))
-    day = np.sort(rng.integers(0, 400, 1000))
-    shown, after = Recalibration(half_life, 7.0, every).follow(p, recalled, recalled | True, day)
-    expected, last = plain(p, recalled, day, half_life=half_life, prior=7.0, every=every)
-    np.testing.assert_allclose(shown, expected, atol=1e-10)
-    np.testing.assert_allclose(after.state[:2], last, atol=1e-10)
-    assert (after.state[1] < 0.06) == (sense < 0)
+    day, later = np.sort(rng.integers(0, 400, 1000)), rng.random(1000) < 0.7
+    reviews = log_of(np.arange(1000), np.where(recalled, 3, 1), later.astype(float))
+    reviews = replace(reviews, day=day, elapsed_days=later.astype(int))
+    start = Recalibration(half_life, 7.0, every, trust=0.2)
+    shown, after = start.follow(p, reviews, np.arange(1000), recalled | True)
+    options = {"half_life": half_life, "prior": 7.0, "every": every}
+    for kind, state in zip((later, ~later), after.state, strict=True):
+        expected, last = plain(p[kind], recalled[kind], day[kind], **options)
+        np.testing.assert_allclose(shown[kind], expected, atol=1e-9)
+        np.testing.assert_allclose([*state[:2], state[5]], last, atol=1e-9)
+        assert (state[1] < 0.06) == (sense < 0)
+    share = 1 / (1 + 4 * np.exp(-shown[:, 2]))
+    moved = expit(shown[:, 0] + shown[:, 1] * logit(p))
+    mixed = start.mixed(logit(p), shown)
+    np.testing.assert_allclose(mixed, share * moved + (1 - share) * p, atol=1e-12)
+
+
+@pytest.mark.parametrize("trust", [0.1, 0.5, 1.0])
+def test_the_mixture_loses_no_more_in_all_than_its_safeguard_allows(trust):
+    blend = Blend(Hlr(), every="review", held_out=0, trust=trust)
+    model, rows = fitted(blend), FOLD.test[REVIEWS.elapsed[FOLD.test] > 0]
+
+    def loss(model):
+        p = model.predict(REVIEWS, rows)
+        return -np.log(np.where(REVIEWS.recalled[rows], p, 1 - p)).sum()
+
+    extra = loss(model) - loss(model.model)
+    assert extra != 0
+    if trust < 1:
+        assert extra < -np.log(1 - trust)
 
 
 def test_it_begins_with_the_latest_training_reviews_predicted_by_a_fit_to_the_others():
@@ -195,7 +223,7 @@ def test_it_begins_with_the_latest_training_reviews_predicted_by_a_fit_to_the_ot
     options = {"half_life": 200.0, "prior": 20.0, "every": "day"}
     _, expected = plain(p, REVIEWS.recalled[LATE], REVIEWS.day[LATE], **options)
     model = fitted(Blend(Hlr(), **options))
-    np.testing.assert_allclose(model.parameters[:2], expected, atol=1e-10)
+    np.testing.assert_allclose(model.parameters[:2], expected[:2], atol=1e-10)
     assert fitted(Blend(Hlr(), held_out=0)).parameters[:2] == (0.0, 1.0)
     assert model.parameters[2:] == model.model.parameters
     assert np.isnan(model.learned.standard_errors[:2]).all()
@@ -209,9 +237,9 @@ def test_refits_go_on_where_the_fit_before_ended(make_log):
     rng = np.random.default_rng(0)
     before = blend.fit(task.reviews, first.train, rng)
     after = blend.refit(task.reviews, second.train, rng, before)
-    p, recalled = before.model.predict(task.reviews, first.test), task.reviews.recalled[first.test]
-    day = task.reviews.day[first.test]
-    _, expected = before.recalibration.follow(p, recalled, recalled | True, day)
+    p = before.model.predict(task.reviews, first.test)
+    everything = np.ones(len(first.test), bool)
+    _, expected = before.recalibration.follow(p, task.reviews, first.test, everything)
     assert after.recalibration == expected
     assert after.until == second.train[-1]
     assert before.parameters[:2] != after.parameters[:2]

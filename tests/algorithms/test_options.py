@@ -69,6 +69,10 @@ BOUNDS = {
     "skip": ((0, 3), (-1, 1.5, True, "all")),
     "features": (("full", "small"), ("tiny",)),
     "extra": (({},), ({"mine": Hlr()},)),
+    "module": ((), ()),
+    "short": TRUE_OR_FALSE,
+    "keep": (("best", "last"), ("first",)),
+    "config": (({}, {"hidden": 8}), ("hidden", [8])),
 }
 
 

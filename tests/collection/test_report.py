@@ -213,7 +213,7 @@ def test_a_person_is_compared_with_users_of_like_retention_and_size(study, tmp_p
     alike = [(size, constant, ours + (0.1 if n < 45 else -0.1)) for n in range(60)]
     users = [*alike, (9 * size, constant, ours + 1), (size, 2 * constant, ours + 1)]
     published = {
-        "model": ["AVG"] * len(users) + ["FSRS-6"] * len(users),
+        "model": ["AVG"] * len(users) + ["FSRS-6-short"] * len(users),
         "user": [*range(len(users))] * 2,
         "size": [each[0] for each in users] * 2,
         "log_loss": [each[1] for each in users] + [each[2] for each in users],

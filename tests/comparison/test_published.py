@@ -13,6 +13,7 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.errors import ConfigError
 from srs_eval.results.files import SCORES
 from srs_eval.results.published import is_published, read_published
 from srs_eval.results.run import load_run
@@ -148,6 +149,7 @@ def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
     for models, expected in (
         (["lstm", "fsrs6", "fsrs45", "fsrs3"], ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]),
         (["sm2", "FSRS-6"], ["SM2", "FSRS-6"]),
+        (["sm2_trainable", "lstm_curves"], ["SM2-trainable", "LSTM"]),
         (["fsrs*", "*trainable", "Ebisu*"], [*fsrs, "SM2-trainable", "Ebisu-v2"]),
     ):
         assert [run.name for run in read_published(tmp_path, models)] == expected
@@ -157,3 +159,31 @@ def test_scores_of_a_comparison_have_the_bounds_of_their_metric(make_run):
     runs = [load_run(make_run(name, blur=blur)) for name, blur in (("a", 0.1), ("b", 0.4))]
     found = [compare(runs, metric=name).bounds for name in ("auc", "log_loss")]
     assert found == [(0, 1), (0, np.inf)]
+
+
+def test_results_of_a_model_as_it_is_are_found_under_names_with_flags(tmp_path):
+    for flags in ("-short", "-short-secs", "-short-recency", "-default-short", "-short-deck"):
+        write_lines(tmp_path / f"FSRS-6{flags}.jsonl", {1: 10}, [0.3])
+    names = [run.name for run in read_published(tmp_path, ["fsrs6"])]
+    assert names == ["FSRS-6-short-secs", "FSRS-6-short"]
+    with pytest.raises(ConfigError, match="has no model fsrs7"):
+        read_published(tmp_path, ["fsrs7"])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"metrics": value} for value in ("x", [], [1], {"LogLoss": []}, {"LogLoss": "x"})),
+        *({"user": value} for value in (None, True, 1.5, [1], {}, 2)),
+        *({"size": value} for value in (None, True, "x", 0, -1, 1.5, np.nan, [1])),
+        *({"traits": value} for value in (5, [[]])),
+    ],
+    ids=str,
+)
+def test_lines_that_are_no_scores_are_refused_by_file(tmp_path, odd):
+    row = {"metrics": {"LogLoss": 0.3}, "user": 1, "size": 10}
+    lines = [row | {"user": 2}, row | odd]
+    file = tmp_path / "Model.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(ConfigError, match=r"Model\.jsonl"):
+        read_published(file)

@@ -108,8 +108,8 @@ def test_each_kind_of_reader_can_be_had_again_from_another_folder(
         monkeypatch.chdir(here)
         choices = dict.fromkeys(settings.BUILT_GROUPS, option)
         cfg = settings.composed(["tracking=none", f"data={option}", *words])
-        source = build(cfg, choices)["data"]
-        content = resolved(cfg, choices)["data"]
+        everything = resolved(cfg, choices)
+        source, content = build(everything, choices)["data"], everything["data"]
         users = source.users()
         read = [source.read(user) for user in users]
         kept = json.dumps(ReviewLogSource(source.location, _reader(content)).to_dict())

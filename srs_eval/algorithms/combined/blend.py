@@ -9,7 +9,7 @@ from typing import Literal
 
 import numba
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
@@ -42,52 +42,64 @@ from srs_eval.nouns import (
 
 # Tried where the half-life is chosen by evidence, and kept where there is none.
 _HALF_LIVES, _USUAL = (50.0, 200.0, 1000.0), 1000.0
-# Bias, slope, and the three entries of what past answers say of them.
-_UNTOUCHED = (0.0, 1.0, 0.0, 0.0, 0.0)
+# Bias, slope, the three entries of what past answers say of them, and the log loss they saved:
+# for reviews on a later day than the one before of their card, and for others.
+_UNTOUCHED = ((0.0, 1.0, 0.0, 0.0, 0.0, 0.0),) * 2
 # A slope below 0 would have recall rise with elapsed time.
 _LOWEST_SLOPE = 0.05
 
 
 def _follow(
-    state: Vector,
+    state: Matrix,
+    kind: IntArray,
     given: Vector,
     recalled: Vector,
     answered: BoolArray,
     moment: IntArray,
     kept: float,
     prior: float,
-) -> tuple[Matrix, Vector]:
-    shown = np.empty((len(given), 2))
-    bias, slope, aa, ab, bb = state[0], state[1], state[2], state[3], state[4]
-    shown_bias, shown_slope = bias, slope
+) -> tuple[Matrix, Matrix]:
+    shown = np.empty((len(given), 3))
+    now, state = state.copy(), state.copy()
     for review in range(len(given)):
         if review > 0 and moment[review] != moment[review - 1]:
-            shown_bias, shown_slope = bias, slope
-        shown[review, 0] = shown_bias
-        shown[review, 1] = shown_slope
+            now[:] = state
+        seen, own = now[kind[review]], state[kind[review]]
+        shown[review] = seen[0], seen[1], seen[5]
         if not answered[review]:
             continue
         z = given[review]
+        sign = 1.0 - 2.0 * recalled[review]
+        moved = seen[0] + seen[1] * z
+        own[5] += np.logaddexp(0.0, sign * z) - np.logaddexp(0.0, sign * moved)
+        bias, slope = own[0], own[1]
         p = 1.0 / (1.0 + np.exp(-(bias + slope * z)))
         spread = p * (1.0 - p)
-        aa = kept * aa + spread
-        ab = kept * ab + spread * z
-        bb = kept * bb + spread * z * z
+        aa = kept * own[2] + spread
+        ab = kept * own[3] + spread * z
+        bb = kept * own[4] + spread * z * z
         # Where the sum of the answers' losses was flat, its prior is what has not faded.
         by_bias = p - recalled[review] + (1.0 - kept) * prior * bias
         by_slope = (p - recalled[review]) * z + (1.0 - kept) * prior * (slope - 1.0)
         area = (aa + prior) * (bb + prior) - ab * ab
-        bias -= ((bb + prior) * by_bias - ab * by_slope) / area
-        slope -= ((aa + prior) * by_slope - ab * by_bias) / area
-        slope = max(slope, _LOWEST_SLOPE)
-    return shown, np.array([bias, slope, aa, ab, bb])
+        own[0] -= ((bb + prior) * by_bias - ab * by_slope) / area
+        own[1] -= ((aa + prior) * by_slope - ab * by_bias) / area
+        own[1] = max(own[1], _LOWEST_SLOPE)
+        own[2:5] = aa, ab, bb
+    return shown, state
 
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
 _Sequential = Callable[
-    [Vector, Vector, Vector, BoolArray, IntArray, float, float], tuple[Matrix, Vector]
+    [Matrix, IntArray, Vector, Vector, BoolArray, IntArray, float, float], tuple[Matrix, Matrix]
 ]
 _followed: _Sequential = numba.njit()(_follow)
+
+
+def _kind(reviews: Reviews, rows: IntArray | slice) -> IntArray:
+    """0 for reviews on a later day than the one before of their card, 1 for others."""
+    found: IntArray = (reviews.elapsed_days[rows] == 0).astype(np.int64)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +110,39 @@ class Recalibration:
     prior: float  # Strength of the pull towards leaving log-odds alone
     # {"day", "review"}: Whether answers count from the day after, or from the next review
     every: Literal["day", "review"]
-    # Bias and slope, and the three entries of the information that answers brought
-    state: tuple[float, ...] = _UNTOUCHED
+    trust: float  # Share of moved predictions in the mixture before any evidence
+    # For later-day and same-day reviews each: bias and slope, the three entries of the information
+    # that answers brought, and the log loss that moving predictions has saved
+    state: tuple[tuple[float, ...], ...] = _UNTOUCHED
 
     def follow(
-        self, p: FloatArray, recalled: BoolArray, answered: BoolArray, day: IntArray
+        self, p: FloatArray, reviews: Reviews, rows: IntArray, answered: BoolArray
     ) -> tuple[Matrix, Recalibration]:
-        """Go through reviews in time order, learning from those marked in `answered`.
+        """Go through `rows` in time order, learning from those marked in `answered`.
 
-        Returns bias and slope at each review, before its answer [n, 2], and where it stands in the
-        end.
+        Returns bias, slope and the log loss saved so far at each review, before its answer [n, 3],
+        and where it stands in the end.
         """
-        moment = day if self.every == "day" else np.arange(len(day))
-        outcome = recalled.astype(np.float64)
+        moment = reviews.day[rows] if self.every == "day" else np.arange(len(rows))
+        kind = _kind(reviews, rows)
+        outcome = reviews.recalled[rows].astype(np.float64)
         kept = 0.5 ** (1.0 / self.half_life)
         shown, state = _followed(
-            np.array(self.state), log_odds(p), outcome, answered, moment, kept, self.prior
+            np.array(self.state), kind, log_odds(p), outcome, answered, moment, kept, self.prior
         )
-        after = Recalibration(self.half_life, self.prior, self.every, tuple(state.tolist()))
-        return shown, after
+        return shown, replace(self, state=tuple(map(tuple, state.tolist())))
+
+    def now(self, reviews: Reviews) -> Matrix:
+        """Bias, slope and the log loss saved, for each review."""
+        return np.array(self.state)[_kind(reviews, slice(None))][:, [0, 1, 5]]
+
+    def mixed(self, z: Vector, shown: Matrix) -> Vector:
+        """Mix moved predictions with those of log-odds z [..., n] as evidence says, [..., n]."""
+        bias, slope, saved = shown.T
+        with np.errstate(divide="ignore"):
+            share = expit(logit(self.trust) + saved)
+        mixture: Vector = share * expit(bias + slope * z) + (1 - share) * expit(z)
+        return mixture
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +156,8 @@ class BlendModel(Combination):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Bias and slope after training, and the parameters of the model."""
-        return (*self.recalibration.state[:2], *self.model.parameters)
+        """Bias and slope of later-day reviews after training, and the parameters of the model."""
+        return (*self.recalibration.state[0][:2], *self.model.parameters)
 
     def made_of(self) -> tuple[MemoryModel]:
         return (self.model,)
@@ -140,27 +166,26 @@ class BlendModel(Combination):
         """Recalibrate what the model predicts by all answers since training before each row.
 
         Those are the answers of all reviews that came some time after the one before on their
-        card, whether they are among the rows or not.
+        card, whether they are among the rows or not; those on the same day have a bias and slope
+        of their own.
         """
-        bias, slope = self._moved(asked.reviews, asked.rows).T
+        shown = self._shown(asked.reviews, asked.rows)
         # A row of the transpose is a column of curves.
-        return uncertain(expit(bias + slope * log_odds(asked.by(self.model)).T)).T
+        return uncertain(self.recalibration.mixed(log_odds(asked.by(self.model)).T, shown)).T
 
-    def _moved(self, reviews: Reviews, rows: IntArray) -> Matrix:
-        """Bias and slope at each of `rows`."""
+    def _shown(self, reviews: Reviews, rows: IntArray) -> Matrix:
+        """Bias, slope and the log loss saved at each of `rows`."""
         begin = self.until + 1
-        moved = np.tile(self.recalibration.state[:2], (len(reviews), 1))
+        shown = self.recalibration.now(reviews)
         answered = reviews.elapsed[begin:] > 0
         # Of what comes after the last of `rows`, nothing is wanted.
         answered[max(int(rows.max(initial=-1)) + 1 - begin, 0) :] = False
-        since = begin + np.flatnonzero(answered)
-        if len(since):
+        since = np.arange(begin, len(reviews))
+        if answered.any():
             p = np.full(len(answered), 0.5)
-            p[since - begin] = self.model.predict(reviews, since)
-            moved[begin:], _ = self.recalibration.follow(
-                p, reviews.recalled[begin:], answered, reviews.day[begin:]
-            )
-        return moved[rows]
+            p[answered] = self.model.predict(reviews, since[answered])
+            shown[begin:], _ = self.recalibration.follow(p, reviews, since, answered)
+        return shown[rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +197,9 @@ class Blend(Wrapper):
     each answer: after each day or review, bias and slope nearly minimise the log loss of the
     answers so far, older ones fading, plus a pull towards leaving predictions alone. It begins
     with reviews on which the algorithm was not trained: the latest of the training reviews,
-    predicted by a fit to the others. Reads what the other algorithm reads, and outcomes; 2
-    parameters and the other's. No published row.
+    predicted by a fit to the others. What is predicted is a mixture with the other algorithm, in
+    the shares that the evidence so far gives them. Reads what the other algorithm reads, and
+    outcomes; 2 parameters and the other's. No published row.
 
     Parameters
     ----------
@@ -190,6 +216,8 @@ class Blend(Wrapper):
         answers (training rows of that day apart), or from the next review.
     held_out : float
         Share of the training reviews with which recalibration begins; 0: it begins with the test.
+    trust : float
+        Share of the recalibrated predictions before any evidence, above 0; 1: those alone.
     """
 
     base: Algorithm
@@ -197,6 +225,7 @@ class Blend(Wrapper):
     prior: float = 20.0
     every: Literal["day", "review"] = "day"
     held_out: float = 0.25
+    trust: float = 0.1
 
     def __post_init__(self) -> None:
         require_algorithm("blend", "base", self.base)
@@ -206,6 +235,9 @@ class Blend(Wrapper):
         require_choice("blend", "every", self.every, ("day", "review"))
         if not (isinstance(self.held_out, int | float) and 0 <= self.held_out < 1):
             raise ConfigError(f"blend: held_out={self.held_out} must be at least 0 and below 1")
+        require_above_zero("blend", "trust", self.trust)
+        if self.trust > 1:
+            raise ConfigError(f"blend: trust={self.trust} must be at most 1")
 
     @property
     def when(self) -> When:
@@ -216,7 +248,7 @@ class Blend(Wrapper):
         """Fit the other algorithm, and recalibrate a fit to the earlier of `rows` by the later."""
         rows = np.sort(rows)
         usual = _USUAL if self.half_life is None else float(self.half_life)
-        recalibration = Recalibration(usual, float(self.prior), self.every)
+        recalibration = Recalibration(usual, float(self.prior), self.every, float(self.trust))
         begin = len(rows) - int(len(rows) * self.held_out)
         if 0 < begin < len(rows):
             try:
@@ -248,10 +280,9 @@ def _followed_on(
 ) -> tuple[Recalibration, float]:
     """Return where recalibration stands after `rows`, and the sum of their losses on the way."""
     p, recalled = model.predict(reviews, rows), reviews.recalled[rows]
-    everything = np.ones(len(rows), bool)
-    shown, after = recalibration.follow(p, recalled, everything, reviews.day[rows])
-    z = shown[:, 0] + shown[:, 1] * log_odds(p)
-    return after, float(np.logaddexp(0.0, np.where(recalled, -z, z)).sum())
+    shown, after = recalibration.follow(p, reviews, rows, np.ones(len(rows), bool))
+    mixture = recalibration.mixed(log_odds(p), shown)
+    return after, -float(np.log(np.where(recalled, mixture, 1 - mixture)).sum())
 
 
 def _blended(model: MemoryModel, recalibration: Recalibration, rows: IntArray) -> BlendModel:

@@ -147,7 +147,7 @@ def require_algorithm(owner: str, option: str, value: object) -> None:
     if undeclared(value) or not callable(getattr(value, "fit", None)):
         raise ConfigError(
             f"{owner}: {option}={value} is no algorithm; write "
-            f"{option}={{_target_: srs_eval.algorithms.fsrs.fsrs6.Fsrs6}}, or another class"
+            f"{option}=fsrs6 or {option}={{_target_: package.module.Class}}"
         )
 
 

@@ -27,6 +27,7 @@ from srs_eval.algorithms.neural.training import generator_from, one_thread
 from srs_eval.algorithms.options import (
     ClassName,
     require_above_zero,
+    require_bool,
     require_choice,
     require_whole,
 )
@@ -127,6 +128,9 @@ class BenchModule:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
+        require_bool("bench_module", "short", self.short)
+        if not isinstance(self.config, Mapping):
+            raise ConfigError(f"bench_module: config={self.config!r}: expected NAME: VALUE")
         for option in ("epochs", "batch_size"):
             if (count := getattr(self, option)) is not None:
                 require_whole("bench_module", option, count, least=1)

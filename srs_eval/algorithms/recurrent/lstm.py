@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.optimize import minimize
 
+from srs_eval.algorithms.combined.wrapping import Asked, Combination
 from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
 from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
@@ -20,7 +21,7 @@ from srs_eval.engine.packing import pack
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
 
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
@@ -122,8 +123,8 @@ class Lstm(Algorithm):
         """Whether it starts from weights that were learned from other users."""
         return self.start is not None
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        """Learn from the outcomes of `rows`.
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
+        """Learn from the outcomes of `rows`; same-day reviews, if any, by a network of their own.
 
         Raise `FitSkipped` if there are no training reviews, or the start was learned from this
         user; raise `FitError` if the loss or a weight is not finite.
@@ -132,6 +133,14 @@ class Lstm(Algorithm):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         if self.start is not None:
             self.start.refuse(self.name, reviews)
+        later = rows[reviews.elapsed_days[rows] > 0]
+        everything = self._fitted(reviews, rows, rng)
+        if len(later) in (0, len(rows)):
+            return everything
+        return TwoNetworks(self._fitted(reviews, later, rng), everything)
+
+    def _fitted(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
+        """Fit one network."""
         learned = self.start is not None
         start = (
             np.array(self.start.parameters) if self.start else drawn_weights(self.equations, rng)
@@ -181,6 +190,34 @@ class Lstm(Algorithm):
             },
         )
         return replace(self, weights=weights)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoNetworks(Combination):
+    """A network for later-day reviews, and one for reviews on the day of the one before.
+
+    One network would give up accuracy on the former, which are fewer, for the latter.
+    """
+
+    later: RecurrentModel  # Fitted to later-day reviews
+    same: RecurrentModel  # Fitted to all
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Weights of both."""
+        return self.later.parameters + self.same.parameters
+
+    def made_of(self) -> tuple[MemoryModel, ...]:
+        return self.later, self.same
+
+    def answer(self, asked: Asked) -> FloatArray:
+        """Predict each row by the network of its kind, at whatever time."""
+        found = asked.unanswered()
+        is_same = asked.reviews.elapsed_days[asked.rows] == 0
+        for some, model in ((~is_same, self.later), (is_same, self.same)):
+            if some.any():
+                found[some] = asked.of(some).by(model)
+        return found
 
 
 def _minimised(

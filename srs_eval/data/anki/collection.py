@@ -38,6 +38,23 @@ _NOT_KNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
+class CollectionLog:
+    """A log, with the table that it comes from."""
+
+    reviews: Reviews
+    revlog: Revlog  # The whole table, answers renumbered
+    rows: IntArray  # [len(reviews)]: Row of the table that each review is
+    start: DayStart  # When days begin
+
+    @property
+    def day(self) -> IntArray:
+        """Day of each row of the table, counted as in `reviews`."""
+        day = (self.revlog.id - self.start.second * 1000) // (DAY_SECONDS * 1000)
+        found: IntArray = day - day[self.rows[0]]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class AnkiCollection:
     """The review log of one Anki collection or package: one file, one user.
 
@@ -140,10 +157,15 @@ class AnkiCollection:
 
     def read(self, user: User) -> Reviews:
         """Read the log; every row of the review table is kept or counted in `left_out`."""
-        return self.read_with_schedule(user)[0]
+        return self.read_with_table(user).reviews
 
     def read_with_schedule(self, user: User) -> tuple[Reviews, IntArray]:
         """Read the log, and when each review was due: see `scheduled_days`."""
+        found = self.read_with_table(user)
+        return found.reviews, scheduled_days(found.revlog)[found.rows]
+
+    def read_with_table(self, user: User) -> CollectionLog:
+        """Read the log, and the table that it comes from."""
         if user not in self.users():
             what = f"there is no user {user!r}"
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
@@ -186,7 +208,7 @@ class AnkiCollection:
             found = read_recordings(self.predictions, revlog.id[selection.rows])
             notes = (*notes, *found.notes)
             reviews = replace(reviews, recorded=found.p, recorded_names=found.names, notes=notes)
-        return reviews, scheduled_days(revlog)[selection.rows]
+        return CollectionLog(reviews, revlog, selection.rows, start)
 
     def _of_groups(
         self,

@@ -102,7 +102,7 @@ def fuzz_bounds(
     return low.astype(np.int64), (high + widened).astype(np.int64)
 
 
-def fuzzed(low: IntArray, high: IntArray, draw: FloatArray) -> IntArray:
+def fuzzed(low: IntArray, high: IntArray, draw: FloatArray | float) -> IntArray:
     """Return the days between the bounds, [n], that draws in [0, 1) stand for.
 
     >>> fuzzed(np.array([5, 5, 5]), np.array([9, 9, 9]), np.array([0, 0.5, 0.99])).tolist()

@@ -6,7 +6,7 @@ import json
 import math
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,34 @@ _DEFAULT_RETENTION = 0.9
 # Keys of a message of protocol buffers: 8 * number of the field + kind of value.
 _PARAMETERS = (8 * 6 + 2, 8 * 5 + 2, 8 * 3 + 2)
 _RETENTION = 8 * 37 + 5
+_FACTORS = {"modifier": 8 * 15 + 5, "hard": 8 * 13 + 5, "easy": 8 * 12 + 5}
+_MAXIMUM = 8 * 16
+_FACTORS_IN_TEXT = {"modifier": "ivlFct", "hard": "hardFactor", "easy": "ease4"}
+_MAXIMUM_IN_TEXT = "maxIvl"
 _PARAMETERS_IN_TEXT = ("fsrsParams6", "fsrsParams5", "fsrsWeights")
 _RETENTION_IN_TEXT = "desiredRetention"
 _NUMBERS_AT_MOST = 100
+_LEAST_FACTOR, _MOST_FACTOR = 0.01, 100
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalOptions:
+    """What a preset does to the intervals of cards in review, without FSRS."""
+
+    modifier: float = 1.0  # Factor of all intervals
+    hard: float = 1.2  # Factors of Hard and of Easy
+    easy: float = 1.3
+    maximum: int = 36500  # Days
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """FSRS settings of a preset."""
+    """Settings of a preset that concern FSRS and intervals."""
 
     # As they are stored; empty if FSRS was never optimised for the preset, or they cannot be read.
     parameters: tuple[float, ...] = ()
     desired_retention: float = _DEFAULT_RETENTION
+    intervals: IntervalOptions = IntervalOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +87,8 @@ def _presets(collection: Collection) -> Iterator[tuple[int, Preset]]:
 def preset_in_message(message: bytes) -> Preset:
     """Parse the column ``config`` of Anki's table of presets.
 
-    >>> preset_in_message(b"")
-    Preset(parameters=(), desired_retention=0.9)
+    >>> preset_in_message(b"").desired_retention
+    0.9
     """
     parameters: tuple[float, ...] = ()
     try:
@@ -80,19 +96,29 @@ def preset_in_message(message: bytes) -> Preset:
             packed = message_field(message, key)
             if isinstance(packed, bytes) and len(packed) % 4 == 0:
                 parameters = parameters or struct.unpack(f"<{len(packed) // 4}f", packed)
-        stored = message_field(message, _RETENTION)
+        retention = _float(message_field(message, _RETENTION))
+        factors = {name: _float(message_field(message, key)) for name, key in _FACTORS.items()}
+        maximum = message_field(message, _MAXIMUM)
     except (IndexError, ValueError):
         return Preset()
-    retention = struct.unpack("<f", stored)[0] if isinstance(stored, bytes) else None
     # Anki keeps 4 decimals, in single precision.
-    return _preset([float(f"{number:.6g}") for number in parameters], retention)
+    found = _preset([float(f"{number:.6g}") for number in parameters], retention)
+    return replace(found, intervals=_intervals(factors, maximum))
+
+
+def _float(stored: int | bytes | None) -> float | None:
+    return float(struct.unpack("<f", stored)[0]) if isinstance(stored, bytes) else None
 
 
 def preset_in_text(options: Mapping[str, Any]) -> Preset:
     """Read a preset as older versions of Anki keep it."""
     lists = (options.get(key) for key in _PARAMETERS_IN_TEXT)
     parameters = next((found for found in lists if isinstance(found, list) and found), [])
-    return _preset(parameters, options.get(_RETENTION_IN_TEXT))
+    found = _preset(parameters, options.get(_RETENTION_IN_TEXT))
+    review = options.get("rev")
+    given = review if isinstance(review, dict) else {}
+    factors = {name: given.get(key) for name, key in _FACTORS_IN_TEXT.items()}
+    return replace(found, intervals=_intervals(factors, given.get(_MAXIMUM_IN_TEXT)))
 
 
 def _preset(parameters: list[Any], retention: Any) -> Preset:
@@ -105,6 +131,18 @@ def _preset(parameters: list[Any], retention: Any) -> Preset:
         tuple(map(float, parameters)) if usable else (),
         round(float(retention), 4) if is_share else _DEFAULT_RETENTION,
     )
+
+
+def _intervals(factors: Mapping[str, Any], maximum: Any) -> IntervalOptions:
+    """Return the options that can be used, and Anki's defaults in place of the others."""
+    usable: dict[str, Any] = {
+        name: round(float(value), 4)
+        for name, value in factors.items()
+        if isinstance(value, int | float) and _LEAST_FACTOR <= value <= _MOST_FACTOR
+    }
+    if isinstance(maximum, int) and maximum > 0:
+        usable["maximum"] = maximum
+    return IntervalOptions(**usable)
 
 
 def _objects(text: Any) -> Mapping[str, Any]:

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from srs_eval.cards import rows_by_card
-from srs_eval.lottery.estimate import Effect, effect
-from srs_eval.lottery.lots import Lots, joined
+from srs_eval.draws.estimate import Effect, effect
+from srs_eval.draws.lots import Lots, joined
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
@@ -97,7 +99,8 @@ class Trials:
     elapsed: FloatArray  # Days that went by
     drawn: IntArray  # Days that were drawn
     lots: Lots
-    rule: IntArray  # Code of the scheduler's rule
+    rule: NDArray[np.str_]  # By which the interval was drawn
+    row: IntArray  # Row of the user's log
     later_recalled: FloatArray  # Outcome of the review after; NaN where there is none
 
     def __len__(self) -> int:
@@ -117,7 +120,8 @@ class Trials:
     @property
     def cell(self) -> IntArray:
         """Number of the user, rule and lots."""
-        return self.lots.cells(self.user, self.rule)
+        _, rule = np.unique(self.rule, return_inverse=True)
+        return self.lots.cells(self.user, rule)
 
     def take(self, chosen: IntArray | BoolArray) -> Trials:
         """Select some, by number or by mask."""
@@ -145,8 +149,19 @@ class Predicted:
         return Predicted(*[getattr(self, field.name)[chosen] for field in fields(self)])
 
 
-def trials_of(reviews: Reviews, assigned: Assignments, found: Outcomes) -> Trials:
+def nothing_predicted(n: int) -> Predicted:
+    """Return that nothing is known of n trials."""
+    return Predicted(*np.full((4, n), np.nan))
+
+
+def trials_of(
+    reviews: Reviews,
+    assigned: Assignments,
+    found: Outcomes,
+    rule: NDArray[np.str_] | None = None,
+) -> Trials:
     """Return the trials of one user: intervals after which the card was seen again."""
+    rules = np.full(len(assigned), "") if rule is None else rule
     kept = assigned.take(found.seen)
     _, card = np.unique(reviews.card, return_inverse=True)
     has_later = found.later_row[found.seen] >= 0
@@ -157,7 +172,8 @@ def trials_of(reviews: Reviews, assigned: Assignments, found: Outcomes) -> Trial
         elapsed=found.elapsed[found.seen].astype(float),
         drawn=kept.drawn,
         lots=kept.lots,
-        rule=np.zeros(len(kept), np.int64),
+        rule=rules[found.seen],
+        row=found.row[found.seen],
         later_recalled=np.where(has_later, found.later_recalled[found.seen], np.nan),
     )
 
@@ -185,15 +201,15 @@ def predicted(
 ) -> Predicted:
     """Predict the trials of one user by models that have learned from the other half of the cards.
 
-    Raise what the algorithm raises, and `TypeError` if its model has no forgetting curve.
+    Raise what the algorithm raises, and `ConfigError` if its model has no forgetting curve.
     """
-    known = in_whole_days(reviews, same_day=algorithm.same_day)
+    known = in_whole_days(reviews.seen_by(algorithm), same_day=algorithm.same_day)
     _, card = np.unique(known.reviews.card, return_inverse=True)
     half = rng.permutation(card.max() + 1)[card] % 2
     seen = assigned.take(found.seen)
     target = _places(known.log_row, found.row[found.seen])
     later = _places(known.log_row, found.later_row[found.seen])
-    result = Predicted(*np.full((4, len(seen)), np.nan))
+    result = nothing_predicted(len(seen))
     for side in _HALVES:
         rows = known.targets[half[known.targets] != side]
         model = algorithm.fit(known.reviews, rows, rng)
@@ -213,7 +229,7 @@ def _at(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Predict at the days that went by, those drawn, and, on average, those possible."""
     if not has_curve(model):
-        raise TypeError(f"{type(model).__name__} has no forgetting curve")
+        raise ConfigError(f"{type(model).__name__} has no forgetting curve")
     actual, drawn, mean = np.empty((3, len(target)))
     for own, days in _alike(seen.lots):
         at = np.column_stack([elapsed[own], seen.drawn[own], days])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from srs_eval.lottery.estimate import effect, permutation_z, regression, strength, within
+from srs_eval.draws.estimate import effect, permutation_z, regression, strength, within
 
 
 def simulated(rng, n=400, value=0.7, cards=100):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from srs_eval.data.anki.fuzz import fuzz_bounds, fuzzed
-from srs_eval.lottery.lots import Lots
+from srs_eval.draws.lots import Lots
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _HARD, _GOOD, _EASY = 2, 3, 4
@@ -97,8 +97,11 @@ def lots_of(rule: Rule, before: Before) -> Lots:
     return Lots.collected(answer, days, weight, len(before))
 
 
-def drawn(rule: Rule, before: Before, draw: FloatArray) -> IntArray:
-    """Return the interval that a draw in [0, 1) gives each answer under a rule of version 3.
+def drawn(rule: Rule, before: Before, draw: FloatArray | float) -> IntArray:
+    """Return the interval that a draw in [0, 1), the same for all buttons, gives each answer.
+
+    In versions 1 and 2, where buttons have draws of their own, that is the shortest possible
+    interval for 0, and the longest for nearly 1.
 
     >>> one, day = np.ones(1), np.array([10])
     >>> preset = one, 1.2 * one, 1.3 * one, 36500 * one
@@ -107,6 +110,7 @@ def drawn(rule: Rule, before: Before, draw: FloatArray) -> IntArray:
     (array([22]), array([28]))
     """
     days, last = np.zeros(len(before), np.int64), before.interval
+    draw = np.asarray(draw, np.float32)
     for button in (_HARD, _GOOD, _EASY):
         if rule is Rule.V3:
             interval, least, most = _of_v3(before, button, last)
@@ -176,14 +180,18 @@ def _step(rule: Rule, before: Before, button: int, last: IntArray) -> _Draw:
         least = _least(before, button, last)
         return _Draw(start + 0.5, end - start, np.minimum(least, before.maximum), before.maximum)
     if rule is Rule.V1:
-        interval, least = _ideal_of_v1(before, button), before.interval + 1
-    else:
-        scaled = _scaled(before, button, whole_late=True) * before.modifier
-        interval, least = np.floor(scaled), _least(before, button, last)
+        return _step_in_python(before, _ideal_of_v1(before, button), before.interval + 1)
+    interval = np.floor(_scaled(before, button, whole_late=True) * before.modifier)
+    return _step_in_python(before, interval, _least(before, button, last))
+
+
+def _step_in_python(before: Before, interval: FloatArray, least: IntArray) -> _Draw:
+    """Return how versions 1 and 2 draw around an interval."""
     delta = _range_of_python(interval, whole=True)
     low = np.where(interval < 2, 1.0, np.where(interval == 2, 2, interval - delta))
-    high = np.where(interval < 2, 1, np.where(interval == 2, 3, interval + delta))
-    return _Draw(low, 1.0 + high - low, np.minimum(least, before.maximum), before.maximum)
+    high = np.where(interval < 2, 1.0, np.where(interval == 2, 3, interval + delta))
+    width: FloatArray = 1.0 + high - low
+    return _Draw(low, width, np.minimum(least, before.maximum), before.maximum)
 
 
 def _of_v3(before: Before, button: int, last: IntArray) -> tuple[FloatArray, IntArray, FloatArray]:

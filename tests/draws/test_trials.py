@@ -6,9 +6,9 @@ from toy_lottery import Knows, recall, toy
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.lottery.estimate import effect, regression
-from srs_eval.lottery.lots import Lots
-from srs_eval.lottery.trials import (
+from srs_eval.draws.estimate import effect, regression
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.trials import (
     Assignments,
     in_time,
     outcomes,
@@ -17,6 +17,7 @@ from srs_eval.lottery.trials import (
     ratio,
     trials_of,
 )
+from srs_eval.errors import ConfigError
 
 
 @pytest.fixture(scope="module")
@@ -110,5 +111,5 @@ def test_models_without_a_curve_are_refused(log_and_lots):
 
             return NoCurve()
 
-    with pytest.raises(TypeError):
+    with pytest.raises(ConfigError):
         predicted(log, lots, found, Flat(), np.random.default_rng(0))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from srs_eval.data.anki.fuzz import chacha12, fuzz_bounds, fuzz_factor
-from srs_eval.lottery.lots import Lots, joined
-from srs_eval.lottery.rules import Before, Rule, drawn, lots_of
+from srs_eval.draws.lots import Lots, joined
+from srs_eval.draws.rules import Before, Rule, drawn, lots_of
 
 
 def answers(n, seed=0):

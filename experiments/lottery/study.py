@@ -1,0 +1,324 @@
+"""What an interval does to recall: Anki's fuzz, read as a randomised experiment."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from drawn_intervals import (
+    HABITS,
+    Critics,
+    associational,
+    critics_case,
+    honest,
+    truth,
+    write_collection,
+)
+from matplotlib.figure import Figure
+from real_logs import given_path
+
+from srs_eval.api.inputs import algorithm, source
+from srs_eval.comparison.prereg import REGIONS, Prereg, read_prereg
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.draws.estimate import Effect, within
+from srs_eval.draws.report import (
+    answer,
+    count_records,
+    draw_records,
+    figure,
+    model_records,
+    month_records,
+    sentences,
+)
+from srs_eval.draws.result import Lottery, found_in, log_loss, slope_of
+from srs_eval.draws.rules import Rule
+from srs_eval.draws.study import collect
+from srs_eval.draws.trials import Predicted, ratio
+from srs_eval.errors import ConfigError
+from srs_eval.experiment.study import Findings
+from srs_eval.nouns import Source
+from srs_eval.plots.lottery_plot import ModelInLottery, lottery_figure
+
+ASSOCIATIONAL, HONEST, TRUTH = "associational", "honest curve", "the truth"
+MODELS: Mapping[str, Callable[[Critics, Critics], Predicted]] = {
+    ASSOCIATIONAL: associational,
+    HONEST: lambda _, test: honest(test),
+    TRUTH: lambda _, test: truth(test),
+}
+ONLY_V3 = "lottery_v3"  # protocol of a registration
+_COLLECTION = "collection.anki21"
+_LEVEL = 0.95
+_ALL = "any rule"
+_FORMATS = {
+    **dict.fromkeys(("rejected", "covered", "matched"), ".1%"),
+    **dict.fromkeys(("imbalance above 4", "refused"), ".0%"),
+    **dict.fromkeys(("ratio", "se by user", "modifier", "± (of the mean)"), ".2f"),
+    **{"se": ".3f", "t": ".1f", "attrition, t": ".1f", "mean deviation, se": "+.2f"},
+    "users": ".0f",
+}
+
+
+def of_critics(simulations: int, n: int, seed: int = 2026) -> tuple[pd.DataFrame, Figure]:
+    """Simulate the critics' case; return how each model fares, and the figure of the last."""
+    rng = np.random.default_rng(seed)
+    found: dict[str, list[tuple[float, Effect]]] = {name: [] for name in MODELS}
+    slopes, naive = [], []
+    for _ in range(simulations):
+        train, test = critics_case(rng, n), critics_case(rng, n)
+        trials = test.trials
+        said = {name: predict(train, test) for name, predict in MODELS.items()}
+        for name, model in said.items():
+            loss = log_loss(model.actual, trials.recalled)
+            found[name].append((loss, ratio(trials, model, trials.recalled, trials.card)))
+        slopes.append(slope_of(trials, trials.recalled).value)
+        log_days = np.log(trials.elapsed) - np.log(trials.elapsed).mean()
+        naive.append(float(log_days @ trials.recalled / (log_days @ log_days)))
+    rows = [
+        {
+            "model": name,
+            "log loss": float(np.mean([loss for loss, _ in every])),
+            "ratio": float(np.median([one.value for _, one in every])),
+            "se": float(np.median([one.se for _, one in every])),
+            "rejected": float(np.mean([one.p_value(1) < 1 - _LEVEL for _, one in every])),
+        }
+        for name, every in found.items()
+    ]
+    table = pd.DataFrame(rows)
+    table.attrs = {"slope": float(np.mean(slopes)), "naive": float(np.mean(naive))}
+    return table, _figure_of_critics(test, said, {name: every[-1] for name, every in found.items()})
+
+
+def _figure_of_critics(
+    test: Critics, said: Mapping[str, Predicted], last: Mapping[str, tuple[float, Effect]]
+) -> Figure:
+    trials = test.trials
+    slope = slope_of(trials, trials.recalled)
+    shown = [
+        ModelInLottery(
+            name,
+            slope_of(trials, said[name].actual).value,
+            one.value,
+            *one.interval(_LEVEL),
+            loss,
+        )
+        for name, (loss, one) in last.items()
+    ]
+    residual = within(trials.recalled, trials.cell)
+    title = f"the critics' case, simulated: {len(trials):,} reviews"
+    return lottery_figure(trials.log_drawn, residual, (slope.value, slope.se), shown, title=title)
+
+
+class _Simulated(NamedTuple):
+    """A simulated collection, studied."""
+
+    covered: bool  # Whether the interval of the ratio contains that of the truth
+    truth: float
+    deviation: float  # Of the ratio from that of the truth, in standard errors
+    se: float
+    attrition: float  # In standard errors
+    imbalance: float  # The largest, in standard errors
+    refused: bool
+
+
+def of_collections(
+    simulations: int,
+    cards: int,
+    algorithms: Sequence[str],
+    *,
+    rules: Sequence[Rule] = (Rule.V1, Rule.V2, Rule.V3),
+    habit: str = "",
+) -> dict[tuple[str, str], list[_Simulated]]:
+    """Simulate collections, each by one of the rules, and study them; by model and rule.
+
+    Those that are refused as a whole are left out.
+    """
+    found: dict[tuple[str, str], list[_Simulated]] = {}
+    built = {name: algorithm(name) for name in algorithms}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(simulations):
+            rule = rules[number % len(rules)]
+            path, rng = Path(folder) / f"{number}.anki2", np.random.default_rng(number)
+            true = write_collection(path, rng, cards=cards, rule=rule, habit=habit)
+            one = AnkiCollection(path)
+            lottery = found_in(collect([one], built))
+            log = one.read_with_table(one.users()[0])
+            path.unlink()
+            if lottery.draws is None:
+                continue
+            trials = lottery.collected.trials()
+            recall = true[log.rows[np.searchsorted(log.reviews.row, trials.row)]]
+            balance = [abs(each.value / each.se) for each in lottery.draws.balance.values()]
+            for model in lottery.models:
+                said = lottery.collected.predictions(model.name)
+                of_truth = ratio(trials, said, recall, trials.card).value
+                low, high = model.ratio.interval(_LEVEL)
+                away = (model.ratio.value - of_truth) / model.ratio.se
+                doubts = (lottery.draws.attrition_t, max(balance), bool(model.refused))
+                row = _Simulated(low <= of_truth <= high, of_truth, away, model.ratio.se, *doubts)
+                found.setdefault((model.name, str(rule)), []).append(row)
+    return found
+
+
+def coverage_table(found: Mapping[tuple[str, str], Sequence[_Simulated]]) -> pd.DataFrame:
+    """Return how often intervals contain what the truth gives, by model and rule."""
+    groups = {**found}
+    for name in dict.fromkeys(name for name, _ in found):
+        every = [row for (own, _), rows in found.items() if own == name for row in rows]
+        groups[name, _ALL] = every
+    rows = [
+        {
+            "model": name,
+            "drawn by": rule,
+            "collections": len(every),
+            "covered": float(np.mean([row.covered for row in every])),
+            "ratio of the truth": float(np.median([row.truth for row in every])),
+            "median se": float(np.median([row.se for row in every])),
+        }
+        for (name, rule), every in sorted(groups.items())
+    ]
+    return pd.DataFrame(rows)
+
+
+def habits_table(simulations: int, cards: int, name: str) -> pd.DataFrame:
+    """Return what habits that might deceive the lottery do to the ratio of a model."""
+    rows = []
+    for habit in ("", *HABITS):
+        found = of_collections(simulations, cards, [name], rules=[Rule.V3], habit=habit)
+        every = found[name, str(Rule.V3)]
+        away = np.array([row.deviation for row in every])
+        rows.append(
+            {
+                "somebody who": habit or "has none of these habits",
+                "collections": simulations,
+                "refused": 1 - sum(not row.refused for row in every) / simulations,
+                "covered": float(np.mean([row.covered for row in every])),
+                "mean deviation, se": float(away.mean()),
+                "± (of the mean)": float(away.std() / np.sqrt(len(away))),
+                "attrition, t": float(np.median([row.attrition for row in every])),
+                "imbalance above 4": float(np.mean([row.imbalance > 4 for row in every])),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def judged(registered: Prereg, lottery: Lottery) -> str:
+    """Return the verdict on a registered hypothesis about the ratio of a model."""
+    wrong = []
+    if registered.metric != "lottery_ratio":
+        wrong.append(f"its metric is {registered.metric}, not lottery_ratio")
+    users = 0 if lottery.draws is None else lottery.draws.users
+    if users < registered.users:
+        wrong.append(f"{users} of {registered.users} users")
+    own = [model for model in lottery.models if model.name == registered.model]
+    if not own:
+        wrong.append(f"{registered.model} was not run")
+    elif own[0].refused:
+        wrong.append(f"the ratio is refused: {own[0].refused}")
+    if wrong:
+        return f"Registered {registered.digest[:12]}: no verdict ({'; '.join(wrong)})."
+    low, high = own[0].interval(registered.level)
+    d = registered.smallest_difference
+    least, most = (1 + d * end for end in REGIONS[registered.direction])
+    kept, refuted = least <= low and high <= most, high < least or low > most
+    decision = "kept" if kept else "refuted" if refuted else "undecided"
+    return (
+        f"Registered {registered.digest[:12]}: {decision}. {registered.hypothesis} Ratio "
+        f"{own[0].ratio.value:.2f} [{low:.2f}, {high:.2f}] at {100 * registered.level:g} %, "
+        f"registered: from {least:g} to {most:g}."
+    )
+
+
+def of_own(
+    sources: Sequence[Source], options: SimpleNamespace
+) -> tuple[dict[str, pd.DataFrame], dict[str, Figure], Lottery, list[str]]:
+    """Study collections; return tables, figures, what was found, and sentences on it."""
+    registered = None if options.prereg is None else read_prereg(Path(str(options.prereg)))
+    names = [options.algo] if isinstance(options.algo, str) else list(options.algo)
+    only_v3 = registered is not None and registered.protocol == ONLY_V3
+    built = {name: algorithm(name) for name in names}
+    lottery = found_in(collect(sources, built, only_v3=only_v3))
+    tables = {
+        "models": pd.DataFrame(model_records(lottery)),
+        "draws": pd.DataFrame(draw_records(lottery)),
+        "answers": pd.DataFrame(count_records(lottery)),
+        "months": pd.DataFrame(month_records(lottery)),
+    }
+    tables = {name: table for name, table in tables.items() if len(table)}
+    title = ", ".join(each.name for each in sources[:3])
+    figures = {} if lottery.draws is None else {"lottery": figure(lottery, title=title)}
+    learned = sentences(lottery)
+    if registered is not None:
+        learned.insert(0, judged(registered, lottery))
+    return tables, figures, lottery, learned
+
+
+def run(options: SimpleNamespace) -> Findings:
+    """Study the collections that are given; else simulate, and study one public collection."""
+    if options.path is not None:
+        paths = [options.path] if isinstance(options.path, str) else [*map(str, options.path)]
+        gone = [path for path in paths if not (path.isidentifier() or Path(path).exists())]
+        if gone:
+            raise ConfigError(*(f"data.path={path}: no such file or folder" for path in gone))
+        tables, figures, lottery, learned = of_own([source(path) for path in paths], options)
+        metrics = {f"ratio_{model.name}": model.ratio.value for model in lottery.models}
+        return Findings(answer(lottery), learned, tables, figures, metrics, formats=_FORMATS)
+    sizes = (8, 20_000, 3, 100, 2, 100) if options.small else (200, 20_000, 120, 500, 40, 500)
+    critics, drawing = of_critics(*sizes[:2])
+    model = "hlr" if options.small else "fsrs6"
+    coverage = coverage_table(of_collections(*sizes[2:4], (model, "anki_sm2")))
+    habits = habits_table(*sizes[4:], model)
+    tables = {"critics": critics, "coverage": coverage, "habits": habits}
+    figures = {"critics": drawing}
+    learned = _of_simulations(critics, coverage)
+    left_out = []
+    folder = None if options.small else given_path(options, "anki_mit")
+    if folder is None:
+        left_out.append("study.anki_mit (no path given)")
+    else:
+        own = AnkiCollection(folder / _COLLECTION, user="anki-mit")
+        more, drawn, lottery, words = of_own([own], options)
+        more.pop("months", None)  # too long for a page
+        tables, figures = {**tables, **more}, {**figures, **drawn}
+        learned.append(f"anki-mit: {answer(lottery)}")
+        learned += words
+    return Findings(
+        answer=_answer(critics),
+        learned=learned,
+        tables=tables,
+        figures=figures,
+        metrics={"size": float(critics["rejected"].iloc[-1])},
+        left_out=left_out,
+        formats=_FORMATS,
+    )
+
+
+def _answer(critics: pd.DataFrame) -> str:
+    by_model = critics.set_index("model")
+    loss, rejected = by_model["log loss"], by_model["rejected"]
+    return (
+        "A model that learned what goes with long intervals has a better log loss than an "
+        f"honest curve ({loss[ASSOCIATIONAL]:.3f} against {loss[HONEST]:.3f}), and is rejected in "
+        f"{rejected[ASSOCIATIONAL]:.0%} of lotteries; the truth is in {rejected[TRUTH]:.1%}."
+    )
+
+
+def _of_simulations(critics: pd.DataFrame, coverage: pd.DataFrame) -> list[str]:
+    whole = coverage[coverage["drawn by"] == _ALL]
+    covered = ", ".join(
+        f"{row['covered']:.1%} ({row['model']}, {row['collections']} collections)"
+        for _, row in whole.iterrows()
+    )
+    of_associational = critics.set_index("model")["ratio"][ASSOCIATIONAL]
+    return [
+        f"In the critics' case recall changes by {critics.attrs['slope']:+.3f} per unit of ln days "
+        f"by lot, and by {critics.attrs['naive']:+.3f} in a regression on the days that went by.",
+        f"The change that the associational model predicts is {of_associational:.1f} times too "
+        "small.",
+        f"95 % intervals contain the ratio of the truth in {covered} of simulated collections, "
+        "whose draws are reconstructed from the file.",
+    ]

@@ -1,0 +1,182 @@
+"""Draws are found again in collections: simulated ones, and those of Anki itself."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from anki_files import SETTINGS, collection
+from drawn_intervals import write_collection
+
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.fuzz import fuzz_factor
+from srs_eval.data.anki.presets import IntervalOptions, preset_in_message, preset_in_text
+from srs_eval.draws import reconstruct
+from srs_eval.draws.lots import Lots
+from srs_eval.draws.reconstruct import MATCHED, SEED, UNEXPLAINED, reconstructed
+from srs_eval.draws.result import found_in
+from srs_eval.draws.rules import Before, Rule, drawn, lots_of
+from srs_eval.draws.study import collect
+
+DAY_MS = 86_400_000
+
+
+def table_of(path):
+    source = AnkiCollection(path)
+    return source.read_with_table(source.users()[0])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Collections of each rule, small."""
+    folder = tmp_path_factory.mktemp("collections")
+    for rule in Rule:
+        write_collection(folder / rule.name, np.random.default_rng(1), cards=80, rule=rule)
+    return {rule: table_of(folder / rule.name) for rule in Rule}
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_every_rule_is_recognised_and_every_answer_accounted_for(made, rule):
+    log = made[rule]
+    found = reconstructed(log, {})
+    assert found.rule.count(rule) > 0.8 * len(found.rule) > 200  # short months are alike
+    assert sum(found.excluded.values()) + len(found.assigned) == len(log.reviews)
+    assert UNEXPLAINED not in found.excluded
+    row = log.rows[np.searchsorted(log.reviews.row, found.assigned.row)]
+    same = found.assigned.drawn == log.revlog.ivl[row]
+    assert same[np.array(found.rule) == rule].all()
+    lots = found.assigned.lots
+    assert (lots.below(found.assigned.drawn)[1] > 0).all()
+    assert (np.diff(found.assigned.row) > 0).all()
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_another_count_of_answers_gives_chance_level(made, off, monkeypatch):
+    monkeypatch.setattr(reconstruct, "fuzz_factor", lambda card, n: fuzz_factor(card, n + off))
+    found = reconstructed(made[Rule.V3], {})
+    assert Rule.V3 not in found.rule
+    rng = np.random.default_rng(0)
+    n, ones = 5000, np.ones(5000)
+    fixed = rng.integers(8, 60, n), rng.integers(0, 3, n), 2.5 * ones, ones, 1.2 * ones, 1.3 * ones
+    before = Before(np.full(n, 3), *fixed, 36500 * ones)
+    card, count = rng.integers(10**12, 2 * 10**12, n), rng.integers(1, 30, n)
+    exact = drawn(Rule.V3, before, fuzz_factor(card, count))
+    other = drawn(Rule.V3, before, fuzz_factor(card, count + off))
+    lots = lots_of(Rule.V3, before)
+    chance = lots.mean(lots.probability)
+    noise = 4 * np.sqrt((chance * (1 - chance)).sum()) / n
+    assert np.mean(exact == other) == pytest.approx(chance.mean(), abs=noise)
+
+
+def test_another_modifier_than_that_of_the_preset_is_found(made):
+    found = reconstructed(made[Rule.V2], {1: IntervalOptions(modifier=0.5)})
+    large = [month for month in found.months if month.rows > 20]
+    assert [month.modifier for month in large] == pytest.approx([2] * len(large), abs=0.1)
+    assert min(month.matched for month in large) >= MATCHED
+
+
+def test_a_wrong_factor_of_easy_leaves_months_unexplained(made):
+    found = reconstructed(made[Rule.V3], {1: IntervalOptions(easy=3.0)})
+    assert found.excluded[UNEXPLAINED] > 100
+
+
+def test_draws_of_fsrs_are_taken_around_a_guess(made):
+    log = made[Rule.V3]
+    by_fsrs = replace(log, revlog=replace(log.revlog, factor=np.full(len(log.revlog), 500)))
+    found = reconstructed(by_fsrs, {})
+    assert set(found.rule) == {SEED}
+    row = log.rows[np.searchsorted(log.reviews.row, found.assigned.row)]
+    given = np.log(log.revlog.ivl[row]) - found.assigned.lots.mean_log
+    instrument = np.log(found.assigned.drawn) - found.assigned.lots.mean_log
+    assert abs(instrument.mean()) < 4 * instrument.std() / np.sqrt(len(instrument))
+    assert np.corrcoef(instrument, given)[0, 1] > 0.1
+
+
+def test_nothing_is_drawn_in_a_log_without_reviews(tmp_path):
+    found = reconstructed(table_of(collection(tmp_path / "small.anki2", settings=SETTINGS)), {})
+    assert (len(found.assigned), found.rule) == (0, [])
+
+
+def test_options_of_intervals_are_read_in_both_forms():
+    message = b"\x65" + np.float32(1.5).tobytes() + b"\x7d" + np.float32(0.9).tobytes()
+    assert preset_in_message(message + b"\x80\x01\x64").intervals == IntervalOptions(
+        modifier=0.9, easy=1.5, maximum=100
+    )
+    text = {"rev": {"ivlFct": 0.8, "ease4": 1.4, "hardFactor": 1.1, "maxIvl": 200}}
+    assert preset_in_text(text).intervals == IntervalOptions(0.8, 1.1, 1.4, 200)
+    assert preset_in_text({"rev": {"ivlFct": "x", "maxIvl": -1}}).intervals == IntervalOptions()
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_draws_of_anki_itself_are_reconstructed(anki_library, tmp_path, balanced):
+    """Answers in today's Anki, whose calendar moves on between them."""
+    path, rng = tmp_path / "anki.anki2", random.Random(1)
+    opened = anki_library.Collection(str(path))
+    opened.set_config("loadBalancerEnabled", balanced)
+    config = opened.decks.get_config(1)
+    config["new"]["perDay"] = config["rev"]["perDay"] = 9999
+    config["lapse"]["delays"] = []
+    opened.decks.update_config(config)
+    for number in range(60):
+        note = opened.new_note(opened.models.by_name("Basic"))
+        note["Front"] = str(number)
+        opened.add_note(note, 1)
+    for days in (1, 4, 2, 7, 15, 4, 30, 7, 15, 30):
+        first = opened.db.scalar("select count() from revlog") == 0
+        while card := opened.sched.getCard():
+            opened.sched.answerCard(card, 4 if first else rng.choice([2, 3, 3, 4, 1]))
+        opened.db.execute("update col set crt = crt - ?", days * DAY_MS // 1000)
+        opened.db.execute("update revlog set id = id - ?", days * DAY_MS)
+        opened.close()
+        opened = anki_library.Collection(str(path))
+    opened.close()
+    found = reconstructed(table_of(path), {})
+    assert len(found.assigned) > 80
+    assert set(found.rule) == {SEED if balanced else Rule.V3}
+    assert min(month.matched for month in found.months) == 1
+
+
+def chosen_days(path, rng, choose):
+    """Write a collection that is answered Good on the day; an add-on chooses days of the lots."""
+    known: dict[int, list[int]] = {}
+    due = [(int(day), number) for number, day in enumerate(rng.integers(0, 60, 250))]
+    heapq.heapify(due)
+    interval, load, rows = dict.fromkeys(range(250), 0), Counter(), []
+    one = np.ones(1)
+    while due and due[0][0] < 400:
+        day, number = heapq.heappop(due)
+        last = interval[number]
+        if last and last not in known:
+            fixed = np.array([last]), np.array([0]), 2.5 * one, one, 1.2 * one, 1.3 * one
+            known[last] = lots_of(Rule.V1, Before(np.array([3]), *fixed, 36500 * one)).days.tolist()
+        days = known[last] if last else [3]
+        given = choose(rng, days, [load[day + each] for each in days])
+        load[day + given] += 1
+        moment = 1_600_000_000_000 // DAY_MS * DAY_MS + day * DAY_MS + 36_000_000 + 1000 * len(rows)
+        rows.append((moment, number + 1, 3, 2500, 4000, 1 if last else 0, given))
+        interval[number] = given
+        heapq.heappush(due, (day + given, number))
+    return collection(path, rows, settings=SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("choose", "refused"),
+    [
+        (lambda rng, days, load: int(rng.choice(days)), False),
+        (lambda rng, days, load: days[load.index(min(load))], True),
+        (lambda rng, days, load: int(max(rng.choice(days, 2))), True),
+    ],
+    ids=["by lot", "the emptiest day", "late days"],
+)
+def test_a_log_whose_days_were_chosen_by_an_add_on_is_refused(tmp_path, choose, refused):
+    path = chosen_days(tmp_path / "chosen.anki2", np.random.default_rng(3), choose)
+    collected = collect([AnkiCollection(path)], {"hlr": Hlr()})
+    assert bool(collected.refused) == refused
+    assert (found_in(collected).draws is None) == refused
+    assert isinstance(collected.excluded, dict)
+    assert refused or isinstance(collected.trials().lots, Lots)

@@ -1,0 +1,219 @@
+"""The causal study from end to end: the critics' case, coverage, verdicts, refusals and words."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from drawn_intervals import GIVES_UP, SHOWN, write_collection
+from invented import Ends
+
+import srs_eval as se
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.comparison.prereg import read_prereg
+from srs_eval.config.settings import of_study
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.draws.estimate import Effect
+from srs_eval.draws.reconstruct import SEED
+from srs_eval.draws.report import count_records, draw_records, model_records, sentences
+from srs_eval.draws.result import LARGEST_BOUND, OfModel, found_in
+from srs_eval.draws.rules import Rule
+from srs_eval.draws.study import NOT_V3, collect, read_draws
+from srs_eval.errors import ConfigError, FitError
+from srs_eval.experiment.study import load_study
+
+BOOK = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.fixture(scope="module")
+def study():
+    load_study("lottery", BOOK)
+    return sys.modules["study_lottery"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lottery") / "one.anki2"
+    write_collection(path, np.random.default_rng(0), cards=150, rule=Rule.V3)
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(path):
+    return se.lottery(["hlr", "avg", "moving_avg"], path, progress=False)
+
+
+@pytest.mark.slow
+def test_the_associational_model_wins_and_is_rejected(study):
+    table = study.of_critics(5, 20_000)[0].set_index("model")
+    assert table["log loss"][study.ASSOCIATIONAL] < table["log loss"][study.HONEST] - 0.02
+    assert table["rejected"][study.ASSOCIATIONAL] == 1
+    assert table["ratio"][study.ASSOCIATIONAL] > 2.5
+
+
+@pytest.mark.slow
+def test_the_truth_is_rejected_as_often_as_promised(study):
+    table = study.of_critics(100, 2500, seed=1)[0].set_index("model")
+    assert 0.005 < table["rejected"][study.TRUTH] < 0.1
+    assert table["ratio"][study.TRUTH] == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.nightly
+def test_intervals_contain_the_ratio_of_the_truth_in_100_collections(study):
+    table = study.coverage_table(study.of_collections(100, 400, ["hlr"]))
+    assert 0.9 <= table.set_index("drawn by")["covered"][study._ALL] <= 0.99
+
+
+def test_every_answer_is_used_or_counted_by_reason(found, path):
+    collected = found.found.collected
+    log = AnkiCollection(path).read("one")
+    assert sum(collected.excluded.values()) + found.found.draws.trials == len(log)
+    assert sum(row["number"] for row in count_records(found.found)) == len(log)
+
+
+def test_the_result_has_a_row_for_each_model_with_a_curve(found):
+    table = found.table.set_index("model")
+    assert [*table.index] == ["hlr", "avg"]
+    assert list(found.found.collected.missing) == ["moving_avg"]
+    assert np.isfinite(table["ratio"]["hlr"])
+    assert np.isnan(table["ratio"]["avg"])
+    assert table["verdict"]["avg"].startswith("refused")
+    assert len(draw_records(found.found)) > 8
+    assert all(abs(each.value / each.se) < 5 for each in found.found.draws.balance.values())
+    assert found.found.draws.f > 100
+    assert "hlr" in repr(found)
+    assert len(found.plot(title="one").axes) == 2
+
+
+def test_only_draws_of_version_3_are_used_on_demand(found, path, tmp_path):
+    again = collect([AnkiCollection(path)], {"hlr": Hlr()}, only_v3=True)
+    assert set(again.trials().rule) <= {Rule.V3, SEED}
+    assert again.excluded.get(NOT_V3, 0) < 0.2 * found.found.draws.trials
+    old = tmp_path / "old.anki2"
+    write_collection(old, np.random.default_rng(0), cards=30, rule=Rule.V1)
+    assert collect([AnkiCollection(old)], {"hlr": Hlr()}, only_v3=True).excluded[NOT_V3] > 30
+
+
+def test_a_fit_that_fails_is_told_and_leaves_the_others(path):
+    failing = Ends(FitError("no minimum"))
+    collected = collect([AnkiCollection(path)], {"failing": failing, "hlr": Hlr()})
+    assert collected.missing == {"failing for one": "no minimum"}
+    failed, hlr = found_in(collected).models
+    assert (failed.trials, failed.verdict) == (0, "refused: it predicts no user")
+    assert np.isfinite(hlr.ratio.value)
+
+
+def test_a_log_that_does_not_say_what_was_given_is_refused(logs_of):
+    found = se.lottery(Hlr(), logs_of(1), progress=False)
+    assert found.found.draws is None
+    assert list(found.found.collected.refused) == ["1"]
+    assert len(found.table) == 0
+    with pytest.raises(ConfigError):
+        found.plot()
+
+
+def test_simulated_users_may_bring_a_table_of_their_draws(logs_of, make_log):
+    class WithLots:
+        name = location = "simulated"
+
+        def users(self):
+            return [1]
+
+        def read_with_intervals(self, user):
+            log = make_log(cards=80, intervals=(3, 4, 5), same_day=0)
+            row = log.row[:-1]
+            low = np.full(len(row), 3)
+            days = np.roll(log.elapsed_days, -1)[:-1].clip(3, 5)
+            return log, SimpleNamespace(row=row, days=days, low=low, high=low + 2)
+
+    log, draws = read_draws(WithLots(), 1)
+    assert len(draws.assigned) == len(log) - 1
+    assert set(draws.assigned.lots.count) == {3}
+
+
+def test_attrition_widens_intervals_or_refuses(tmp_path):
+    path = tmp_path / "gives_up.anki2"
+    rng = np.random.default_rng(2)
+    write_collection(path, rng, cards=900, rule=Rule.V3, habit=GIVES_UP)
+    lottery = found_in(collect([AnkiCollection(path)], {"hlr": Hlr()}))
+    (model,) = lottery.models
+    assert lottery.draws.attrition_t < -3
+    assert model.bound > 0
+    assert model.interval()[0] == model.ratio.interval()[0] - model.bound
+    assert bool(model.refused) == (model.bound > LARGEST_BOUND)
+
+
+def test_ratings_that_react_to_the_interval_shown_unbalance_the_draw(tmp_path):
+    path = tmp_path / "shown.anki2"
+    write_collection(path, np.random.default_rng(3), cards=150, rule=Rule.V3, habit=SHOWN)
+    draws = found_in(collect([AnkiCollection(path)], {"hlr": Hlr()})).draws
+    rating = draws.balance["rating"]
+    assert rating.value / rating.se < -5
+
+
+def of_model(value, se, **changes):
+    n = 1000
+    moments = np.tile([1.0, -1.0], n // 2) * se / np.sqrt(n)
+    ratio = Effect(value, se, value / n + moments, np.full(n, 1 / n))
+    return replace(OfModel("m", 9, ratio, 0, -1, 0, None, 0), **changes)
+
+
+@pytest.mark.parametrize(
+    ("model", "verdict"),
+    [
+        (of_model(1.1, 0.1), "not refuted"),
+        (of_model(1.1, 0.6), "undecided"),
+        (of_model(2.0, 0.2), "too flat"),
+        (of_model(3.0, 0.7), "too flat"),
+        (of_model(0.5, 0.1), "too steep"),
+        (of_model(0.7, 0.1, bound=0.2), "not refuted"),
+        (of_model(0.5, 0.1, refused="weak"), "refused: weak"),
+    ],
+)
+def test_verdicts(model, verdict):
+    assert model.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "decision"),
+    [
+        (of_model(1.0, 0.05, name="fsrs6"), {}, "kept"),
+        (of_model(2.0, 0.05, name="fsrs6"), {}, "refuted"),
+        (of_model(1.2, 0.2, name="fsrs6"), {}, "undecided"),
+        (of_model(1.2, 0.2, name="fsrs6"), {"direction": "not_worse"}, "kept"),
+        (of_model(1.0, 0.05), {}, "no verdict"),
+        (of_model(1.0, 0.05, name="fsrs6", refused="weak"), {}, "no verdict"),
+        (of_model(1.0, 0.05, name="fsrs6"), {"users": 300}, "no verdict"),
+        (of_model(1.0, 0.05, name="fsrs6"), {"metric": "log_loss"}, "no verdict"),
+    ],
+)
+def test_the_registered_hypothesis_is_judged(study, model, changes, decision):
+    registered = replace(read_prereg(BOOK / "lottery" / "preregistration.yaml"), **changes)
+    lottery = SimpleNamespace(draws=SimpleNamespace(users=200), models=[model])
+    assert f": {decision}" in study.judged(registered, lottery)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["experiment=lottery", "algo=a,b"], ["experiment=lottery", "study.algo=[a,b]"]),
+        (["experiment=lottery", "data.path=[x,y]"], ["experiment=lottery", "study.path=[x,y]"]),
+        (["experiment=lottery", "data.path='x,y'"], ["experiment=lottery", "study.path='x,y'"]),
+        (["experiment=sessions", "algo=a"], ["experiment=sessions", "algo=a"]),
+        (["algo=a,b", "data.path=x"], ["algo=a,b", "data.path=x"]),
+        (["experiment=nothing", "algo=a"], ["experiment=nothing", "algo=a"]),
+    ],
+)
+def test_words_of_an_evaluation_are_given_to_the_study(words, expected):
+    assert of_study(words) == expected
+
+
+def test_words_say_what_was_found(found):
+    lines = sentences(found.found)
+    assert any(line.startswith("By lot") for line in lines)
+    assert sum("moving_avg" in line for line in lines) == 1
+    assert {row["model"] for row in model_records(found.found)} == {"hlr", "avg"}
