@@ -35,7 +35,11 @@ environment() { # environment EXTRA: sets $python to an interpreter that has srs
   fi
   echo "Setting up $venv (once; some minutes, of which most is downloading and unpacking) ..." >&2
   [ -x "$python" ] || "$base" -m venv "$venv"
-  "$python" -m pip install --progress-bar off --no-compile --disable-pip-version-check \
-    --constraint "$root/constraints.txt" --editable "$root[$extra]" | how_far
+  local what=(--constraint "$root/constraints.txt" --editable "$root[$extra]")
+  # uv takes seconds, but may not know where pip has its packages from
+  if ! { command -v uv && uv pip install --python "$python" "${what[@]}"; } >/dev/null; then
+    "$python" -m pip install --progress-bar off --no-compile --disable-pip-version-check \
+      "${what[@]}" | how_far
+  fi
   echo "$wanted" >"$venv/srs_eval-$extra"
 }

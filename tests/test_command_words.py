@@ -24,7 +24,7 @@ from srs_eval.config.settings import mistakes
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.tuning.options import SearchOptions
 
-MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
+MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit", "watch")}
 MODULES |= {
     name: f"commands.{name}"
     for name in (

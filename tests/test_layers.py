@@ -26,8 +26,8 @@ MAY_IMPORT_LATE = """
     commands/fit.py commands/cli.py data/hub.py experiment/job.py experiment/jobs.py
     experiment/outside.py config/building.py
     metrics/result.py mlflow_plugins/dataset_source.py place.py results/result.py
-    site/command.py mlflow_plugins/evaluator.py tracking/mlflow_run.py
-    tracking/mlflow_session.py tracking/mlflow_tracker.py
+    site/command.py watch/command.py watch/night.py mlflow_plugins/evaluator.py
+    tracking/mlflow_run.py tracking/mlflow_session.py tracking/mlflow_tracker.py
 """
 
 TEXTS = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in FILES}

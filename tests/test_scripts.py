@@ -14,6 +14,7 @@ SCRIPTS = ("run", "check")
 
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$(basename "$0") $*" >>"$RECORD"
+[ "$(basename "$0")" != uv ] || exit "${UV_STATUS-1}"
 [ "$2" != pip ] || { printf '%s' "${PIP_SAYS-}"; exit "${PIP_STATUS-0}"; }
 """
 
@@ -27,7 +28,7 @@ def checkout(tmp_path):
         shutil.copy2(ROOT / name, place / name)
     (place / "constraints.txt").touch()
     programs.mkdir(parents=True)
-    for name in ("python", "typos"):
+    for name in ("python", "typos", "uv"):
         (programs / name).write_text(RECORDER, encoding="utf-8")
         (programs / name).chmod(0o755)
     return place
@@ -38,6 +39,7 @@ def started(checkout, *words, **env):
     record, venv = checkout.parent / "record", checkout.parent / "venv"
     record.write_text("", encoding="utf-8")
     given = {"RECORD": str(record), "SRS_EVAL_VENV": str(venv), "PYTHON": sys.executable, **env}
+    given["PATH"] = f"{venv / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
         [f"./{words[0]}", *words[1:]],
         cwd=checkout,
@@ -57,7 +59,8 @@ def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(checkout
     found = re.findall(r"^  (\d+ packages|installing)", told, re.M)  # how far it is
     assert found == ["25 packages", "50 packages", "installing"]
     pins = f"--constraint {checkout}/constraints.txt"
-    assert all(text in calls[0] for text in ("pip install", pins, f"--editable {checkout}[sweep]"))
+    for call in calls[:2]:  # uv, which knows of no packages here, and pip
+        assert all(text in call for text in ("pip install", pins, f"--editable {checkout}[sweep]"))
     assert calls[-1] == "python -m srs_eval -m experiment=quick_start"
     words = ["algo=avg", "data.path=my own log.csv", "--help"]
     _, told, calls = started(checkout, "run", *words)
@@ -65,6 +68,13 @@ def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(checkout
     (checkout / "constraints.txt").write_text("numpy==2.4.0\n", encoding="utf-8")
     _, told, calls = started(checkout, "run")  # new pins
     assert ("Setting up" in told, "pip install" in calls[0]) == (True, True)
+
+
+def test_uv_is_used_where_it_is_there(checkout):
+    _, _, calls = started(checkout, "run", UV_STATUS="0")
+    python = checkout.parent / "venv" / "bin" / "python"
+    assert calls[0].startswith(f"uv pip install --python {python} --constraint")
+    assert [call.split()[:3] for call in calls[1:]] == [["python", "-m", "srs_eval"]]
 
 
 def test_a_set_up_that_fails_runs_nothing_and_is_not_taken_for_done(checkout):

@@ -30,3 +30,6 @@ from srs_eval.checks.training import (
     check_nothing_outlives_a_fit as check_nothing_outlives_a_fit,
     check_pretraining_users_are_refused as check_pretraining_users_are_refused,
 )
+from srs_eval.checks.user_folds import (
+    check_user_folds as check_user_folds,
+)

@@ -7,22 +7,29 @@ All other options are those of python -m srs_eval: algorithm, logs, the protocol
 histories, and the seed. The weights are then an option of the algorithm,
 algo.weights=gru.safetensors. A JSON file of the same name lists the users they were trained on,
 which are skipped in runs with these weights.
+
+With protocol.user_folds=2 there are two files, gru.fold1.safetensors and gru.fold2.safetensors,
+each learned from one half of the users for the other. A run with the same option does this by
+itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.combined.cross_fitted import cross_fitted
 from srs_eval.commands.cli import Command, Local
 from srs_eval.commands.overrides import Configured
 from srs_eval.config.building import build, resolved
-from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
-from srs_eval.nouns import Algorithm, EvaluationProtocol, IntArray, Reviews, Source
+from srs_eval.errors import ConfigError
+from srs_eval.experiment.user_folds import lessons
+from srs_eval.nouns import IntArray, Reviews, User
+from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.text.console import say
 
 
@@ -42,19 +49,22 @@ class Pretrain(Configured):
 
 def pretrain(options: Pretrain) -> int:
     """Pretrain, write the weights, and print the users they were learned from."""
-    path, weights = options.weights, pretrained(options).weights
-    if not hasattr(weights, "save"):
-        raise ConfigError(f"nothing to write: the pretrained weights are {weights}")
-    weights.save(path)  # before anything else: it took long
-    seen = weights.seen
-    reviews = sum(user.reviews for user in seen)
-    say(f"{path}: {len(weights.parameters):,} parameters")
-    say(f"learned from {reviews:,} reviews of {len(seen):,} users, which will not be scored")
+    path, found = options.weights, pretrained(options)
+    for number, algorithm in enumerate(found, start=1):
+        weights = algorithm.weights
+        if not hasattr(weights, "save"):
+            raise ConfigError(f"nothing to write: the pretrained weights are {weights}")
+        own = path.with_stem(f"{path.stem}.fold{number}") if len(found) > 1 else path
+        weights.save(own)  # before anything else: it took long
+        seen = weights.seen
+        reviews = sum(user.reviews for user in seen)
+        say(f"{own}: {len(weights.parameters):,} parameters")
+        say(f"learned from {reviews:,} reviews of {len(seen):,} users, which will not be scored")
     return 0
 
 
-def pretrained(options: Configured) -> Any:
-    """Build the objects of the overrides, and pretrain the algorithm."""
+def pretrained(options: Configured) -> Sequence[Any]:
+    """Build the objects of the overrides, and pretrain the algorithm, once or for each fold."""
     cfg, choices = options.composed()
     content = resolved(cfg, choices)
     built = build(content, choices)
@@ -66,22 +76,14 @@ def pretrained(options: Configured) -> Any:
             f"algo={choices['algo']} has pretrain, but no weights for the result "
             "(see srs_eval.nouns.Pretrainable)"
         )
-    users = lessons(algorithm, built["data"], built["protocol"])
-    return algorithm.pretrain(users, np.random.default_rng(content["seed"]))
+    source, protocol, seed = built["data"], built["protocol"], content["seed"]
 
+    def read(users: Sequence[User]) -> Iterator[tuple[Reviews, IntArray]]:
+        return lessons(algorithm, source, protocol, users, left_out=say)
 
-def lessons(
-    algorithm: Algorithm, source: Source, protocol: EvaluationProtocol
-) -> Iterator[tuple[Reviews, IntArray]]:
-    """Read the log of each user, and return the rows to learn from: all candidates."""
-    for user in source.users():
-        try:
-            task = protocol(source.read(user), same_day=algorithm.same_day)
-        except (FitSkipped, ReviewLogError) as reason:
-            say(f"user {user} is left out: {reason}")
-            continue
-        last = task.folds[-1]
-        yield task.reviews, np.concatenate([last.train, last.test])
+    if isinstance(protocol, UserFolds):
+        return cross_fitted(algorithm, protocol.fold_of(source.users()), read, seed).algorithms
+    return [algorithm.pretrain(read(source.users()), np.random.default_rng(seed))]
 
 
 command = Command("python -m srs_eval.pretrain", __doc__, Pretrain, pretrain)

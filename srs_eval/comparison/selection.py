@@ -118,12 +118,15 @@ def _base(runs: Sequence[Run]) -> list[str]:
     protocol = content.get("protocol") if isinstance(content, Mapping) else None
     if not isinstance(protocol, Mapping):
         return []
+    folds = protocol.get("user_folds")
+    protocol = {name: value for name, value in protocol.items() if name != "user_folds"}
     target = str(protocol.get("_target_"))
     plain = all(isinstance(value, int | float | str) for value in protocol.values())
     if not target.startswith(_OWN_PROTOCOLS) or not plain:
         return []
     inside = ",".join(f"{key}:{value}" for key, value in protocol.items())
-    return [f"protocol.base={{{inside}}}"]
+    base = [f"protocol.base={{{inside}}}"]
+    return [*base, f"protocol.user_folds={folds}"] if isinstance(folds, int) else base
 
 
 def _yaml(file: Path) -> Any:

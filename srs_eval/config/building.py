@@ -21,6 +21,7 @@ from srs_eval.tracking.tracker import Tracker
 
 # In place of a list: the parameters that the Anki collection has now.
 CURRENT = "current"
+_USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
 # Protocol of each group.
 KINDS: Mapping[str, type] = {
     "algo": Algorithm,
@@ -46,6 +47,8 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError(*lines)
     found = {str(key): value for key, value in content.items() if key != "study"}
+    if "protocol" in found:
+        found["protocol"] = in_user_folds(found["protocol"])
     if isinstance(found.get("algo"), Mapping):
         found["algo"] = _with_options(found["algo"], "algo")
     return found
@@ -114,6 +117,18 @@ def build(content: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, A
     if for_data:
         built["algo"] = _of_collection(built["algo"], built["data"])
     return built
+
+
+def in_user_folds(protocol: Any) -> Any:
+    """Return the options of a protocol, in those of folds of users where ``user_folds`` is given.
+
+    So it is an option of every protocol, also of those of others.
+    """
+    if not isinstance(protocol, Mapping) or "user_folds" not in protocol:
+        return protocol
+    base = {name: value for name, value in protocol.items() if name != "user_folds"}
+    folds = protocol["user_folds"]
+    return base if folds is None else {TARGET: _USER_FOLDS, "base": base, "user_folds": folds}
 
 
 def _without_effect(content: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[str]:

@@ -53,6 +53,7 @@ class _Log:
     left_out: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
+    first_day: int | None = None
 
     def row_name(self, row: int) -> str:
         """Return the name of a row: its place in the file."""
@@ -129,7 +130,7 @@ def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: R
     titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
     titles["card"] = _titles(log.columns["card"], cards)
     _fill_first_intervals(log)
-    reviews = replace(_checked(user, source, log), titles=titles)
+    reviews = replace(_checked(user, source, log), titles=titles, first_day=log.first_day)
     if not recorded:
         return reviews
     p = np.column_stack([column.to_numpy(np.float64) for column in recorded.values()])
@@ -210,7 +211,8 @@ def _put_in_time_order(log: _Log, reading: Reading) -> None:
     require_recorded_before(log, instants, reading)
     days = day_numbers(instants, time_zone=reading.time_zone, day_start_hour=reading.day_start_hour)
     previous = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))
-    log.columns["day"] = pd.Series(days)
+    log.first_day = int(days[0]) if len(days) else None
+    log.columns["day"] = pd.Series(days - days[:1])
     log.columns["elapsed_seconds"] = pd.Series(since_previous(instants // 1_000_000, previous))
 
 

@@ -81,7 +81,7 @@ def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
 
 
 def day_numbers(microseconds: IntArray, *, time_zone: str, day_start_hour: float) -> IntArray:
-    """Count the days of reviews that are sorted by time, int64 [n], from 0 at the first.
+    """Count the days of reviews that are sorted by time, int64 [n], from 1970-01-01.
 
     Takes microseconds since 1970 in UTC, never decreasing. A day begins at `day_start_hour`, from 0
     to below 24, of the local clock of `time_zone`, such as ``Europe/Vienna``. Where the clock is
@@ -90,8 +90,8 @@ def day_numbers(microseconds: IntArray, *, time_zone: str, day_start_hour: float
     utc = pd.DatetimeIndex(microseconds.view("datetime64[us]"), tz="UTC")
     local = utc.tz_convert(time_zone).tz_localize(None).as_unit("us").asi8
     shifted = local - round(day_start_hour * 3_600_000_000)
-    days = np.maximum.accumulate(shifted // 86_400_000_000)
-    return days - days[:1]
+    days: IntArray = np.maximum.accumulate(shifted // 86_400_000_000)
+    return days
 
 
 def _mostly_numbers(values: pd.Series) -> bool:

@@ -21,6 +21,7 @@ from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, process_is_spoiled
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
 from srs_eval.experiment.experiment import Experiment, checked_users
 from srs_eval.experiment.failures import FailingAlike
+from srs_eval.experiment.user_folds import learns_from_other_users, with_user_folds
 from srs_eval.experiment.watching import RunningMeans, Watch, step_callback
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
@@ -221,7 +222,8 @@ def result_of(
         interval_over=over.interval_over,
         when=when_of(algorithm),
         sees_truth=algorithm.sees_truth,
-        pretrained=bool(getattr(algorithm, "pretrained", False)),
+        pretrained=bool(getattr(algorithm, "pretrained", False))
+        or learns_from_other_users(experiment),
         in_sample=bool(getattr(algorithm, "in_sample", False)),
         seed=experiment.seed,
         left_out=users.left_out,
@@ -245,8 +247,10 @@ def evaluate_chunks(
 ) -> int:
     """Evaluate the users of chunks into the store, and return how many were done before.
 
-    A chunk whose worker died is evaluated user by user, so that it costs one user only.
+    A chunk whose worker died is evaluated user by user, so that it costs one user only. Where the
+    protocol divides users into folds, an algorithm that learns from other users does so first.
     """
+    experiment = with_user_folds(experiment)
     on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
     means = None if on_step else RunningMeans.of(watch, chunks)
     work = EvaluateChunk(

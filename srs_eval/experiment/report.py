@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from srs_eval.experiment.failures import frame_lines
 from srs_eval.experiment.plan import Plan
+from srs_eval.experiment.user_folds import learns_from_other_users
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Fit
@@ -31,13 +32,15 @@ def announcement(plan: Plan, n_users: int) -> str:
     """Return what will be evaluated, and where the results will be."""
     experiment = plan.experiment
     protocol = experiment.protocol
+    is_taught = learns_from_other_users(experiment)
+    taught = ", after learning from the users of the other folds" if is_taught else ""
     return facts(
         {
             "algorithm": plan.about.label,
             "predicts": IN_WORDS[when_of(experiment.algorithm)],
             "data": f"{experiment.source.location}: {counted(n_users, 'user')}",
             "protocol": f"{protocol.name}, version {protocol.version}: "
-            f"{counted(protocol.folds, 'fit')} per user",
+            f"{counted(protocol.folds, 'fit')} per user{taught}",
             "output": str(plan.options.folder),
         }
     )

@@ -73,6 +73,8 @@ class Reviews:
         algorithms with ``reads_recorded = True`` see them.
     recorded_names : sequence of str
         What predicted each of these columns.
+    first_day : int, optional
+        Days from 1970-01-01 to day 0, by the user's own days; None where the log has no dates.
     whole_days : bool
         Whether `elapsed` counts whole days: short logs do not tell by their numbers.
     """
@@ -98,6 +100,7 @@ class Reviews:
     notes: Sequence[str] = ()
     recorded: FloatArray | None = None
     recorded_names: Sequence[str] = ()
+    first_day: int | None = None
 
     def __len__(self) -> int:
         """Count the reviews."""

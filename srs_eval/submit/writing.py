@@ -15,6 +15,7 @@ import numpy as np
 
 import srs_eval
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, read_weights
+from srs_eval.config.building import in_user_folds
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
@@ -186,7 +187,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
             "reviews": int(result.by_user.reviews.sum()),
             "read": read_by(facts.coverage),
         },
-        "pretrained_on": _pretrained_on(config["algo"]) if facts.pretrained else None,
+        "pretrained_on": _pretrained_on(config["algo"], protocol) if facts.pretrained else None,
         "sees_truth": facts.sees_truth,
         "seed": facts.seed,
         "curves_per_user": config["curves_per_user"],
@@ -218,6 +219,7 @@ def _config(run: Path) -> Mapping[str, Any]:
     with reading(run / CONFIG):
         content = read_config(run)
         groups = {group: dict(content[group]) for group in ("algo", "data", "protocol")}
+        groups["protocol"] = in_user_folds(groups["protocol"])
         return {**groups, "curves_per_user": content.get("curves_per_user", CURVES_PER_USER)}
 
 
@@ -231,13 +233,14 @@ def parameters_of(fits: Sequence[Fit]) -> int | None:
     return (sizes.most_common(1)[0][0] or None) if sizes else None
 
 
-def _pretrained_on(options: Mapping[str, Any]) -> dict[str, Any]:
+def _pretrained_on(options: Mapping[str, Any], protocol: Mapping[str, Any]) -> dict[str, Any]:
     """Return the users an algorithm has learned from, as far as its weights say."""
     algorithm = Builder().build(options, Algorithm, "algo")
-    seen = _seen(algorithm)
+    seen, folds = _seen(algorithm), protocol.get("user_folds")
     reviews = sum(user.reviews for user in seen)
+    listed = f"{len(seen):,} users with {reviews:,} reviews" if seen else None
     return {
-        "description": f"{len(seen):,} users with {reviews:,} reviews" if seen else None,
+        "description": f"the other users, in {folds} folds" if folds else listed,
         "users": learned_from(algorithm),
     }
 

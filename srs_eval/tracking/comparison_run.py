@@ -29,7 +29,7 @@ NO_BARS = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 _PAGE = 1000
 _ENDED = ("FINISHED", "FAILED")
 # Runs that are no evaluation of a model.
-_OTHER_KINDS = (KIND, "sweep", "study")
+_OTHER_KINDS = (KIND, "sweep", "study", "watch", "night")
 
 
 @dataclass(frozen=True, slots=True)

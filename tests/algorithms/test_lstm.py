@@ -9,10 +9,10 @@ from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.commands.pretrain import lessons
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.experiment.user_folds import lessons
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -77,7 +77,7 @@ def test_the_users_the_start_was_learned_from_are_refused():
 @pytest.mark.nightly
 def test_the_shipped_start_is_made_again_by_its_command():
     source = SyntheticUsers(users=400, seed=777, max_reviews=5000, version=1)
-    taught = lessons(Lstm(), source, SrsBenchmark())
+    taught = lessons(Lstm(), source, SrsBenchmark(), source.users())
     again = replace(Lstm(), weights=None).pretrain(taught, np.random.default_rng(0)).start
     # Rounding differs between processors.
     assert again.parameters == pytest.approx(START.parameters, abs=1e-3)

@@ -85,9 +85,11 @@ def test_a_wrong_factor_of_easy_leaves_months_unexplained(made):
     assert found.excluded[UNEXPLAINED] > 100
 
 
-def test_draws_of_fsrs_are_taken_around_a_guess(made):
+@pytest.mark.parametrize("difficulty", [100, 500, 1100])
+def test_draws_of_fsrs_are_taken_around_a_guess(made, difficulty):
     log = made[Rule.V3]
-    by_fsrs = replace(log, revlog=replace(log.revlog, factor=np.full(len(log.revlog), 500)))
+    factor = np.full(len(log.revlog), difficulty)
+    by_fsrs = replace(log, revlog=replace(log.revlog, factor=factor))
     found = reconstructed(by_fsrs, {})
     assert set(found.rule) == {SEED}
     row = log.rows[np.searchsorted(log.reviews.row, found.assigned.row)]

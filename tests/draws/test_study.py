@@ -18,11 +18,11 @@ from srs_eval.comparison.prereg import read_prereg
 from srs_eval.config.settings import of_study
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.draws.estimate import Effect
-from srs_eval.draws.reconstruct import SEED
-from srs_eval.draws.report import count_records, draw_records, model_records, sentences
-from srs_eval.draws.result import LARGEST_BOUND, OfModel, found_in
+from srs_eval.draws.reconstruct import SEED, Month
+from srs_eval.draws.report import answer, count_records, draw_records, model_records, sentences
+from srs_eval.draws.result import LARGEST_BOUND, Lottery, OfDraws, OfModel, found_in
 from srs_eval.draws.rules import Rule
-from srs_eval.draws.study import NOT_V3, collect, read_draws
+from srs_eval.draws.study import NOT_V3, Collected, collect, read_draws
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.experiment.study import load_study
 
@@ -131,8 +131,8 @@ def test_simulated_users_may_bring_a_table_of_their_draws(logs_of, make_log):
             return log, SimpleNamespace(row=row, days=days, low=low, high=low + 2)
 
     log, draws = read_draws(WithLots(), 1)
-    assert len(draws.assigned) == len(log) - 1
-    assert set(draws.assigned.lots.count) == {3}
+    assert draws.assigned.row.tolist() == log.row[:-1].tolist()
+    assert set(draws.assigned.drawn) == {3, 4, 5} == set(draws.assigned.lots.days)
 
 
 def test_attrition_widens_intervals_or_refuses(tmp_path):
@@ -212,8 +212,19 @@ def test_words_of_an_evaluation_are_given_to_the_study(words, expected):
     assert of_study(words) == expected
 
 
-def test_words_say_what_was_found(found):
-    lines = sentences(found.found)
-    assert any(line.startswith("By lot") for line in lines)
-    assert sum("moving_avg" in line for line in lines) == 1
-    assert {row["model"] for row in model_records(found.found)} == {"hlr", "avg"}
+def test_words_say_what_was_found(golden_text):
+    slope, later = of_model(-0.05, 0.01).ratio, of_model(0.02, 0.04).ratio
+    balance = {"rating": of_model(0.01, 0.01).ratio, "weekday": of_model(-0.06, 0.02).ratio}
+    of_draws = (9000, 2, 800, 0.9, 4321.0, slope, later, -5.0, 9900, 0.9, slope, balance)
+    models = [
+        of_model(1.1, 0.2, name="hlr", slope=-0.04, later=later),
+        of_model(2.0, 0.2, name="flat", slope=-0.02, later=later, bound=0.1),
+        of_model(1.0, 0.2, name="avg", later=later, refused="it has no slope"),
+    ]
+    months = [("one", Month("2020-01", 30, "v1", 1.0, share)) for share in (1.0, 0.9)]
+    collected = Collected([], [], {}, {"two": "no draws"}, months, {"net": "it has no curve"})
+    lottery = Lottery(collected, OfDraws(*of_draws), tuple(models))
+    nothing = Lottery(collected, None, ())
+    lines = [answer(lottery), *sentences(lottery), answer(nothing), *sentences(nothing)]
+    golden_text("lottery", "\n".join(lines))
+    assert [row["95 % interval"] for row in model_records(lottery)][1] == "[+1.51, +2.49]"

@@ -92,6 +92,9 @@ def test_users_are_pooled_with_cards_of_their_own():
     both = pooled(parts)
     assert len(both) == sum(map(len, parts))
     assert both.log_drawn.tolist() == [*parts[0].log_drawn, *parts[1].log_drawn]
+    assert (np.exp(both.log_elapsed - both.log_drawn) * both.drawn).tolist() == pytest.approx(
+        both.elapsed
+    )
     assert not set(both.card[both.user == 0]) & set(both.card[both.user == 1])
     assert not set(both.cell[both.user == 0]) & set(both.cell[both.user == 1])
     assert effect(both.log_drawn, both.log_elapsed, both.log_drawn, both.card).value > 0.5

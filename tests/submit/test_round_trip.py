@@ -156,13 +156,13 @@ def test_mistakes_are_refused_in_the_words_of_the_file(
 
 def test_users_that_weights_were_learned_from_are_written_as_fingerprints() -> None:
     target = "srs_eval.algorithms.recurrent.lstm.Lstm"
-    found = _pretrained_on({"_target_": target})
+    found = _pretrained_on({"_target_": target}, {})
     start = Lstm().start
     assert start is not None
     large = [user for user in start.seen if len(user.digests) > 8]
     assert found["users"] == [user.digests[8] for user in large]
     around = {"_target_": "srs_eval.algorithms.combined.per_group.PerGroup"}
-    assert _pretrained_on({**around, "base": {"_target_": target}, "pooling": "none"}) == found
+    assert _pretrained_on({**around, "base": {"_target_": target}, "pooling": "none"}, {}) == found
 
 
 def test_accepted_submissions_stay_when_the_protocol_has_another_version(

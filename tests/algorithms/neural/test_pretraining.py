@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from invented import Logs
 
 from srs_eval.algorithms import baselines
 from srs_eval.algorithms.baselines import Average
@@ -21,13 +22,19 @@ from srs_eval.algorithms.neural.pretraining import warmed_cosine
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.neural.transformer import Transformer
 from srs_eval.algorithms.recurrent.pooled_logs import pooled
-from srs_eval.algorithms.recurrent.weights import Weights, card_of
+from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.commands.pretrain import command
 from srs_eval.config import settings
-from srs_eval.config.building import build
+from srs_eval.config.building import build, resolved
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.protocol.user_folds import UserFolds
 
 
 def brief(kind):
@@ -157,11 +164,27 @@ def test_the_command_repeats_itself_and_nobody_it_has_learned_from_is_scored(
         assert "3 users, which will not be scored" in said
     assert paths[0].read_bytes() == paths[1].read_bytes()
     words = [f"algo={algo}", *LOGS, "data.users=4", f"algo.weights={paths[0]}", "tracking=none"]
-    built = build(settings.composed(words), dict.fromkeys(settings.BUILT_GROUPS, ""))
+    choices = dict.fromkeys(settings.BUILT_GROUPS, "")
+    built = build(resolved(settings.composed(words), choices), choices)
     evaluate = EvaluateUser(built["data"], built["algo"], built["protocol"], seed=0, curves=0)
     fits = [evaluate(user).fits for user in built["data"].users()]
     assert [{fit.status for fit in each} for each in fits] == [{"skipped"}] * 3 + [{"ok"}]
     assert all("was seen in pretraining" in fit.reason for each in fits[:3] for fit in each)
+
+
+@pytest.mark.slow
+def test_each_half_teaches_the_other_and_a_user_in_both_is_scored_by_neither(tmp_path):
+    path = tmp_path / "gru.safetensors"
+    assert command(["algo=gru", *LOGS, "protocol.user_folds=2", f"weights={path}"]) == 0
+    one, other = (read_weights(path.with_stem(f"gru.fold{number}")).seen for number in (1, 2))
+    assert sorted(user.name for user in (*one, *other)) == [1, 2, 3]
+    source = SyntheticUsers(users=3, size_scale=0.03)
+    logs = {name: source.read(user) for name, user in zip("abc", source.users(), strict=True)}
+    logs = {name: replace(log, user=name) for name, log in {**logs, "a again": logs["a"]}.items()}
+    fold_of = UserFolds().fold_of([*logs])
+    assert fold_of["a"] != fold_of["a again"]
+    result = evaluate(Experiment(QUICK[0], Logs(logs), UserFolds(), Panel([LogLoss()])))
+    assert {fit.user for fit in result.fitted if fit.status == "skipped"} == {"a", "a again"}
 
 
 class Shy:

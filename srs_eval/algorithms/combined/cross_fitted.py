@@ -1,0 +1,57 @@
+"""An algorithm that has learned from other users, anew for each fold of users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.algorithms.combined.wrapping import Combined
+from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import Algorithm, IntArray, MemoryModel, Pretrainable, Reviews, User
+
+# Of `weights`: nothing was learned before, or what comes with the algorithm.
+_NOT_GIVEN = (None, "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFitted(Combined):
+    """An algorithm for each fold of users, learned from the users of the other folds."""
+
+    algorithms: tuple[Algorithm, ...]  # By fold
+    fold_of: Mapping[User, int]
+
+    @property
+    def combined(self) -> tuple[Algorithm, ...]:
+        return self.algorithms
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
+        """Fit the algorithm that has not learned from this user."""
+        return self.algorithms[self.fold_of[reviews.user]].fit(reviews, rows, rng)
+
+
+def cross_fitted(
+    algorithm: Pretrainable,
+    fold_of: Mapping[User, int],
+    lessons: Callable[[Sequence[User]], Iterable[TrainingLog]],
+    seed: int,
+) -> CrossFitted:
+    """Pretrain an algorithm once for each fold, on the users of the other folds.
+
+    `lessons` reads the logs of some users, with the rows to learn from. Raise `ConfigError` if the
+    algorithm is to start from given weights, which would have no effect.
+    """
+    if algorithm.weights not in _NOT_GIVEN:
+        raise ConfigError(
+            f"algo.weights={algorithm.weights} has no effect with user_folds, where weights are "
+            "learned for each fold: leave one of them out"
+        )
+    learned = []
+    for fold in sorted(set(fold_of.values())):
+        others = [user for user, own in fold_of.items() if own != fold]
+        rng = np.random.default_rng((seed, fold))
+        learned.append(deepcopy(algorithm).pretrain(lessons(others), rng))
+    return CrossFitted(tuple(learned), dict(fold_of))

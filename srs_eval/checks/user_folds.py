@@ -1,0 +1,109 @@
+"""A check that what is learned from some users does not depend on those it is scored on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from srs_eval.algorithms.combined.cross_fitted import cross_fitted
+from srs_eval.checks.assertions import CheckFailed, expect_same, named
+from srs_eval.checks.harness import SEED, learned, predicted, raised
+from srs_eval.checks.perturb import answered, cut_after
+from srs_eval.checks.toy_log import trial_task
+from srs_eval.errors import FitSkipped
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Pretrainable, Reviews, Task, User
+
+_USERS = 4
+
+
+def check_user_folds(algorithm: Pretrainable, users: int = _USERS) -> None:
+    """Check that an algorithm that learns from other users learns nothing of those it is scored on.
+
+    It is pretrained for two folds of invented users, as with ``protocol.user_folds=2``. Then all
+    answers of the users of one fold are replaced by their opposites and it is pretrained again:
+    the predictions of these users, from their unchanged logs, may not move. They would if anything
+    learned in the other fold were kept outside of what `pretrain` returns. Pretraining is done six
+    times, so this check is no part of `check_algorithm`.
+
+    Parameters
+    ----------
+    users : int
+        How many users are invented; 4 at least.
+
+    Raises
+    ------
+    CheckFailed
+        If a prediction moves, or a user is refused as known.
+    """
+    fold_of: dict[User, int] = {user: user % 2 for user in range(users)}
+    tasks: dict[User, Task] = {
+        user: trial_task(same_day=algorithm.same_day, seed=SEED + user) for user in range(users)
+    }
+    logs = {user: replace(task.reviews, user=user) for user, task in tasks.items()}
+    for fold in (0, 1):
+        scored = [user for user in tasks if fold_of[user] == fold]
+        opposite = {user: _opposite(logs[user]) for user in scored}
+        # Each is asked before the next is pretrained: what is kept elsewhere is overwritten.
+        expected, found = (
+            _predictions(algorithm, _pretrained(algorithm, tasks, taught, fold_of), tasks, logs)
+            for taught in (logs, logs | opposite)
+        )
+        for user in scored:
+            rows = tasks[user].folds[-1].test
+            expect_same(algorithm, expected[user], found[user], rows, _LEAKS)
+
+
+def _pretrained(
+    algorithm: Pretrainable,
+    tasks: Mapping[User, Task],
+    logs: Mapping[User, Reviews],
+    fold_of: Mapping[User, int],
+) -> Algorithm:
+    """Pretrain for each fold on the logs of the users of the other."""
+
+    def lessons(users: Sequence[User]) -> list[tuple[Reviews, IntArray]]:
+        folds = {user: tasks[user].folds[-1] for user in users}
+        return [(logs[user], np.r_[folds[user].train, folds[user].test]) for user in users]
+
+    return cast(Algorithm, cross_fitted(algorithm, fold_of, lessons, SEED))
+
+
+def _predictions(
+    algorithm: Pretrainable,
+    pretrained: Algorithm,
+    tasks: Mapping[User, Task],
+    logs: Mapping[User, Reviews],
+) -> dict[User, FloatArray]:
+    """Fit and predict every user."""
+    found = {}
+    for user, log in logs.items():
+        fold = tasks[user].folds[-1]
+        known = replace(cut_after(log, int(fold.train[-1])), user=user)
+        try:
+            model = learned(pretrained, known, fold.train)
+            found[user] = predicted(algorithm, model, log, fold.test)
+        except FitSkipped as skipped:
+            raise CheckFailed(
+                f"{named(algorithm)}: refuses a user of the fold that it is to score ({skipped}). "
+                "What is learned for one fold is known in another"
+            ) from skipped
+        except CheckFailed:
+            raise
+        except Exception as error:  # a plug-in can raise anything
+            raise CheckFailed(f"{named(algorithm)}: raises {raised(error)}") from error
+    return found
+
+
+def _opposite(log: Reviews) -> Reviews:
+    rows, rng = np.arange(len(log)), np.random.default_rng(len(log))
+    return replace(answered(log, rows, ~log.recalled, rng), user=log.user)
+
+
+_LEAKS = (
+    "moved when the answers of this user, and of others of the fold, were changed before "
+    "pretraining on the users of the other fold. Keep what was learned in the algorithm that "
+    "`pretrain` returns, not in the module, the class or a file"
+)

@@ -1,0 +1,87 @@
+"""Folds of users around another protocol, for models that learn from other users."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import EvaluationProtocol, Reviews, Task, User
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class UserFolds:
+    """Let an algorithm that can be pretrained learn from the users of all folds but one.
+
+    Users are divided into folds of equal size by a digest of their names, whatever their order.
+    An algorithm with `pretrain` (`srs_eval.nouns.Pretrainable`) learns once for each fold, from
+    all candidate reviews of the users of the other folds, and is then fitted to each user of the
+    fold and scored as `base` says. So every user is scored, and none by what was learned from
+    them. Other algorithms learn and score as under `base` alone: the scored rows are the same.
+
+    Parameters
+    ----------
+    base : EvaluationProtocol
+        Which rows of each user are scored, and what may be learned before each.
+    user_folds : int
+        Number of folds, from 2 to 20.
+
+    Raises
+    ------
+    ConfigError
+        If the number is out of range, or `base` has folds of users itself.
+    """
+
+    base: EvaluationProtocol = field(default_factory=SrsBenchmark)
+    user_folds: int = 2
+
+    def __post_init__(self) -> None:
+        number: object = self.user_folds
+        if not isinstance(number, int) or isinstance(number, bool) or not 2 <= number <= _MOST:
+            raise ConfigError(f"user_folds={number}: expected a whole number from 2 to {_MOST}")
+        if isinstance(self.base, UserFolds):
+            raise ConfigError("base has folds of users itself, expected another protocol")
+
+    @property
+    def name(self) -> str:
+        """Name of the base, with the number of folds."""
+        return f"{self.base.name}_in_{self.user_folds}_user_folds"
+
+    @property
+    def version(self) -> str:
+        """Version of the division, and of the rules of the base."""
+        return f"1 of {self.base.version}"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user."""
+        return self.base.folds
+
+    @property
+    def is_validation(self) -> bool:
+        """Whether the base keeps the rows of the final score apart."""
+        return bool(getattr(self.base, "is_validation", False))
+
+    @property
+    def in_fractional_days(self) -> bool:
+        """Whether the base counts fractional days."""
+        return bool(getattr(self.base, "in_fractional_days", False))
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log as the base does."""
+        return self.base(reviews, same_day=same_day)
+
+    def fold_of(self, users: Sequence[User]) -> dict[User, int]:
+        """Return the fold of each user; raise `ConfigError` if a fold would have none.
+
+        >>> sorted(UserFolds().fold_of(range(6)).values())
+        [0, 0, 0, 1, 1, 1]
+        """
+        if len(users) < self.user_folds:
+            raise ConfigError(f"user_folds={self.user_folds}: there are only {len(users)} users")
+        ranked = sorted(users, key=lambda user: hashlib.sha256(str(user).encode()).digest())
+        return {user: rank % self.user_folds for rank, user in enumerate(ranked)}

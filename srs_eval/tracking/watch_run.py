@@ -1,0 +1,81 @@
+"""A watch in MLflow: one run for each night under one parent, which has the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric
+from mlflow.exceptions import MlflowException
+
+from srs_eval.tracking.address import store_address
+from srs_eval.tracking.items import Item, Tag
+from srs_eval.tracking.mlflow_run import METRICS_AT_ONCE, log_items
+from srs_eval.tracking.mlflow_store import tracking_errors
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
+from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
+
+_PARENT = "mlflow.parentRunId"
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What one night of a watch logs."""
+
+    watch: str  # Name of the watch
+    date: str  # The last day that is over
+    items: Sequence[Item]  # Of the night
+    of_watch: Sequence[Item]  # Of the parent: they replace those of the night before
+    # Curves of the parent, one value for each day since 1970, in order
+    curves: Mapping[str, Sequence[tuple[int, float]]]
+
+
+def log_night(
+    night: Night, parent: str, *, uri: str | None, experiment: str, artifacts: str | None
+) -> tuple[RunLinks, str]:
+    """Log a night; return its links and the id of the parent, made if it is not in the store."""
+    tracker = MlflowTracker(uri=uri, experiment=experiment, artifacts=artifacts, view=False)
+    address = store_address(uri, artifacts)
+    if not _is_there(parent, address.uri):
+        with tracked(tracker, RunInfo(night.watch, tags={"kind": "watch"})) as begun:
+            pass
+        parent = begun.links.run_id
+    with quiet_mlflow(IMPATIENCE), tracking_errors("keep the watch", address):
+        client = MlflowClient(tracking_uri=address.uri)
+        # Curves grow by the days that are new.
+        new = list(_new_values(client, parent, night.curves))
+        for first in range(0, len(new), METRICS_AT_ONCE):
+            part = new[first : first + METRICS_AT_ONCE]
+            client.log_batch(parent, metrics=part, synchronous=True)
+        log_items(client, parent, [*night.of_watch, Tag("last_night", night.date)], digits=4)
+    tags = {"kind": "night", _PARENT: parent, "watch": night.watch}
+    with tracked(tracker, RunInfo(f"night of {night.date}", tags=tags)) as run:
+        tracker.log(night.items)
+    return run.links, parent
+
+
+def _is_there(run_id: str, uri: str) -> bool:
+    """Whether a run is in the store, and not deleted."""
+    if not run_id:
+        return False
+    with quiet_mlflow(IMPATIENCE), suppress(MlflowException):
+        found = MlflowClient(tracking_uri=uri).get_run(run_id)
+        return bool(found.info.lifecycle_stage == "active")
+    return False
+
+
+def _new_values(
+    client: MlflowClient, parent: str, curves: Mapping[str, Sequence[tuple[int, float]]]
+) -> Iterator[Metric]:
+    """Return the values of days that are not logged yet; steps count from the first day."""
+    begins = min((points[0][0] for points in curves.values() if points), default=0)
+    for name, points in curves.items():
+        known = client.get_metric_history(parent, name)
+        last = max((metric.step for metric in known), default=-1)
+        for day, value in points:
+            if day - begins > last:
+                yield Metric(name, value, day * _DAY_MS, day - begins)

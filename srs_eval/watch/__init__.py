@@ -1,0 +1,1 @@
+"""Recorded predictions of an app in production, looked at every night."""

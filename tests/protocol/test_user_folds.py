@@ -1,0 +1,137 @@
+"""Folds of users: whom an algorithm has learned from, and leaks from one fold into another."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from invented import Told
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.checks import CheckFailed, check_user_folds
+from srs_eval.config.building import build, resolved
+from srs_eval.config.settings import BUILT_GROUPS, composed
+from srs_eval.errors import ConfigError
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.nouns import Algorithm
+from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.user_folds import UserFolds
+
+PROTOCOLS = sorted(
+    path.stem for path in (Path(__file__).parents[2] / "conf" / "protocol").glob("*.yaml")
+)
+
+
+@dataclass(frozen=True)
+class Level(Algorithm):
+    """Predicts how much other users recall, 0.5 before it has learned from any."""
+
+    weights: object = None
+    known: dict = field(default_factory=dict)
+
+    def pretrain(self, users, rng):
+        shares = {log.user: float(log.recalled[rows].mean()) for log, rows in users}
+        return replace(self, weights=SimpleNamespace(parameters=(np.mean([*shares.values()]),)))
+
+    def fit(self, reviews, rows, rng):
+        return Told(0.5 if self.weights is None else self.weights.parameters[0])
+
+
+class Remembers(Level):
+    """Keeps what it has learned from anyone, in the class, for when it is to score them."""
+
+    everyone: dict = {}
+
+    def pretrain(self, users, rng):
+        users = list(users)
+        self.everyone.update({log.user: float(log.recalled[rows].mean()) for log, rows in users})
+        return super().pretrain(users, rng)
+
+    def fit(self, reviews, rows, rng):
+        return Told(self.everyone.get(reviews.user, 0.5))
+
+
+class Refers(Level):
+    """Learns from everyone, by way of a list that its copies share."""
+
+    shared: list = []
+
+    def pretrain(self, users, rng):
+        self.shared += [log.recalled[rows].mean() for log, rows in users]
+        return replace(self, weights=SimpleNamespace(parameters=(np.mean(self.shared),)))
+
+
+def scored(logs_of, algorithm, protocol, users=range(1, 6)):
+    panel = Panel([LogLoss()])
+    return evaluate(Experiment(algorithm, logs_of(*users), protocol, panel))
+
+
+def test_users_are_divided_by_their_names_into_folds_of_equal_size():
+    users = [f"user {number}" for number in range(41)]
+    for count in (2, 3, 20):
+        fold_of = UserFolds(user_folds=count).fold_of(users)
+        assert fold_of == UserFolds(user_folds=count).fold_of(users[::-1])
+        sizes = np.bincount([*fold_of.values()])
+        assert (len(sizes), np.ptp(sizes) <= 1) == (count, True)
+    refused = [{"user_folds": number} for number in (1, 21, True)]
+    for given in (*refused, {"base": UserFolds()}):
+        with pytest.raises(ConfigError):
+            UserFolds(**given)
+    with pytest.raises(ConfigError):
+        UserFolds(user_folds=3).fold_of(users[:2])
+
+
+def test_each_user_is_scored_by_what_the_users_of_other_folds_have_taught(logs_of):
+    protocol, source = UserFolds(user_folds=2), logs_of(*range(1, 6))
+    fold_of, result = protocol.fold_of(source.users()), scored(logs_of, Level(), protocol)
+    shares = {}
+    for user in source.users():
+        task = SrsBenchmark()(source.read(user), same_day=False)
+        rows = np.r_[task.folds[-1].train, task.folds[-1].test]
+        shares[user] = task.reviews.recalled[rows].mean()
+    for user in source.users():
+        taught = np.mean([shares[other] for other in shares if fold_of[other] != fold_of[user]])
+        assert result.predicted.read(user).p == pytest.approx(taught)
+    assert result.facts.pretrained
+    assert result.facts.protocol == "srs_benchmark_in_2_user_folds"
+
+
+def test_an_algorithm_that_learns_from_no_one_else_is_as_under_the_base(logs_of):
+    base = SrsBenchmarkRefit(refits=6)
+    one, other = (scored(logs_of, Average(), each) for each in (base, UserFolds(base)))
+    assert one.by_user.values.tolist() == other.by_user.values.tolist()
+    assert other.facts.rows_fingerprint == one.facts.rows_fingerprint
+    assert not other.facts.pretrained
+
+
+def test_weights_that_were_given_are_not_passed_over(logs_of):
+    with pytest.raises(ConfigError):
+        scored(logs_of, Level(weights="level.safetensors"), UserFolds())
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_it_is_an_option_of_every_protocol(name):
+    choices = dict.fromkeys(BUILT_GROUPS, name)
+    plain, folded = (
+        resolved(composed([f"protocol={name}", "tracking=none", *words]), choices)
+        for words in ((), ("protocol.user_folds=3",))
+    )
+    base, protocol = (build(content, choices)["protocol"] for content in (plain, folded))
+    assert protocol == UserFolds(base, user_folds=3)
+    assert (protocol.folds, protocol.name.startswith(base.name)) == (base.folds, True)
+    for trait in ("is_validation", "in_fractional_days"):
+        assert getattr(protocol, trait) == getattr(base, trait, False)
+    # Runs of before are resumed: nothing is left of the option where it is not used.
+    assert "user_folds" not in plain["protocol"]
+
+
+def test_what_is_learned_of_a_scored_user_in_another_fold_is_found():
+    check_user_folds(Level())
+    for leak in (Remembers(), Refers()):
+        with pytest.raises(CheckFailed):
+            check_user_folds(leak)
