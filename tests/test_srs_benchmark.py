@@ -17,12 +17,15 @@ from srs_eval.commands.power import command as power
 from srs_eval.commands.score import command as score_command
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.srs_benchmark import result_rows
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.score import score
 from srs_eval.nouns import Fit, Part
 from srs_eval.results import load
 from srs_eval.results.files import FITS, write_table
 from srs_eval.results.published import METRICS, read_published
 from srs_eval.results.run import load_run
+from srs_eval.results.scored_lines import score_lines
 from srs_eval.results.tables import fits_table
 from srs_eval.text.upstream import (
     MODELS,
@@ -161,6 +164,7 @@ def test_names_say_what_is_not_done_there():
             "fsrs6(prior_weight=2.0)",
             "srs_benchmark",
         ): "FSRS-6-short-newton-prior_weight=2.0",
+        ("fsrs6", "fsrs6", "srs_benchmark_refit50_cold"): "FSRS-6-short-newton-refit50-cold",
         ("fsrs6", "fsrs6", "prequential"): "FSRS-6-short-newton-prequential",
         ("constant", "constant(p=0.8)", "srs_benchmark"): "90%-newton-p=0.8",
         ("mine", "mine(a/b=../x)", "srs_benchmark_secs"): "mine_a_b=.._x_-secs-no_answer_time",
@@ -203,6 +207,11 @@ def test_lines_are_in_the_order_of_users_and_power_takes_those_of_equal_size(tmp
 
 
 def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):
+    names = ("GRU", "GRU-short-secs", "LSTM", "GRU-P", "FSRS-6-short")
+    pairs = [(option, name) for option in ("gru", "lstm", "gru_p", "fsrs6") for name in names]
+    told = {pair: is_another_model(*pair) for pair in pairs}
+    assert [pair for pair in pairs if told[pair]] == [("gru", names[1]), ("lstm", names[2])]
+    assert set(map(type, told.values())) == {str}
     (tmp_path / "run").mkdir()
     for name in ("scores.parquet", "summary.json"):
         text = (runs / "0" / name).read_bytes().replace(b'"algo": "fsrs6"', b'"algo": "lstm"')
@@ -251,6 +260,14 @@ def test_the_commands_of_the_page_run_on_its_files_without_hydra_and_mlflow(tmp_
     assert (tmp_path / "verdict" / "report.html").is_file()
     assert (tmp_path / "again" / "A.jsonl").read_text() == (tmp_path / "result/A.jsonl").read_text()
     assert {path.name for path in tmp_path.iterdir()} == {"raw", "result", "verdict", "again"}
+
+
+def test_scored_predictions_are_those_of_the_model_that_the_file_is_called_after(tmp_path):
+    file = tmp_path / "MOVING-AVG-short-secs.jsonl"
+    file.write_text('{"user": "ann", "p": [0.5], "y": [1]}')
+    run = score_lines(file, Panel([LogLoss()]))
+    assert (run.name, run.when, run.reviews) == (file.stem, "at_review", {"ann": 1})
+    assert configuration("RWKV").words == []
 
 
 def test_predictions_that_cannot_be_scored_are_told_by_line(tmp_path, capsys, golden_text):

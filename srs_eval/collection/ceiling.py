@@ -14,6 +14,7 @@ from srs_eval.collection.words import (
     explained,
     log_loss,
 )
+from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.text.console import percent
 from srs_eval.text.table import Table
@@ -27,16 +28,9 @@ def ceiling(study: Study) -> Section | None:
         return None
     base = log_loss(study.fitted)
     ours = explained(study.fitted)
-    rows = [
-        [
-            "FSRS-6 fitted to your reviews",
-            base,
-            percent(ours[0]),
-            between_or_not(*ours[1:]),
-            "",
-            "",
-        ]
-    ]
+    early = IN_WORDS["previous_review"]
+    first = [log_loss(study.fitted), percent(ours[0]), between_or_not(*ours[1:])]
+    rows = [["FSRS-6 fitted to your reviews", *first, early, "", ""]]
     better = []
     compared = {
         name: difference(result, study.fitted)
@@ -45,34 +39,33 @@ def ceiling(study: Study) -> Section | None:
     }
     factors = holm([estimate.p_value for estimate in compared.values()]).factor.tolist()
     for (name, estimate), factor in zip(compared.items(), factors, strict=True):
-        result = study.others[name]
+        result, (make, words) = study.others[name], OTHERS[name]
         change = Change.of(estimate, base, 1 - ALPHA / factor)
         share, lo, hi = explained(result)
-        rows.append(
-            [
-                f"{name}: {OTHERS[name][1]}",
-                log_loss(result),
-                percent(share),
-                between_or_not(lo, hi),
-                change.size,
-                change.verdict.removesuffix(": do not bother"),
-            ]
-        )
-        better += [name] if change.kind == "better" else []
+        when = when_of(make())
+        scores = [log_loss(result), percent(share), between_or_not(lo, hi)]
+        said = [change.size, change.verdict]
+        rows.append([f"{name}: {words}", *scores, IN_WORDS[when], *said])
+        if change.kind == "better":
+            late = "" if when == "previous_review" else ", too late to plan it"
+            better.append(f"{name} ({percent(share)}, predicted {IN_WORDS[when]}{late})")
     count = len(rows) - 1
     beaten = (
-        f"Of {count} other algorithms, {', '.join(better)} predicted better than FSRS-6."
+        f"Of {count} other algorithms, these explain more than FSRS-6: {', '.join(better)}."
         if better
         else f"None of {count} other algorithms predicted better by more than chance."
     )
     notes = [
         "Your average is that of these very reviews. Predictions that explain 100 % would know "
         "every answer, which no one can; those below 0 % are worse than the average.",
-        "All count whole days, and those that are fitted learn from the same earlier reviews. "
-        "The differences to FSRS-6 are adjusted for the number of comparisons by Holm's method.",
+        "All are scored on the same reviews and learn from earlier ones only. What is predicted at "
+        "the review may rest on the answers just before it, so it cannot choose an interval. "
+        "Forecast and session_filter count fractions of days if the log has times, all others "
+        "whole days. The differences to FSRS-6 are adjusted for the number of comparisons by "
+        "Holm's method.",
         *left_out(study.others),
     ]
-    headers = ["", "log loss", "explained", "99 % range", "error against FSRS-6", ""]
+    headers = ["", "log loss", "explained", "99 % range", "predicts", "error against FSRS-6", ""]
     caption = "On the same reviews; log loss is the error of predictions, smaller is better"
     table = Table(headers, rows, title=caption)
     return Section(QUESTION, f"{_explains(*ours)} {beaten}", notes, parts=[table])

@@ -74,10 +74,10 @@ def report(options: Collection) -> int:
 
 
 def lines(name: str, found: Sequence[Any]) -> Iterator[str]:
-    """Format the first sentence of each answer for a terminal."""
+    """Format the first answer and the first sentence of every other for a terminal."""
     yield from textwrap.wrap(name, _WIDTH)
-    for section in found:
-        first, end, _ = section.answer.partition(". ")
+    for place, section in enumerate(found):
+        first, end, _ = section.answer.partition(". ") if place else (section.answer, "", "")
         # Numbers stay on the line of their percent signs.
         answer = (first + end.rstrip()).replace(" %", "\N{NO-BREAK SPACE}%")
         label = f"{section.label:<{_LABEL}}"

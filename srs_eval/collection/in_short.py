@@ -1,48 +1,137 @@
-"""What to do, in a sentence that the answers to all questions bear out."""
+"""What to do, in a sentence, with what it rests on."""
 
 from __future__ import annotations
 
-from srs_eval.collection.parameters import fitted_lists, limits_in_words, those_of_now
+from collections.abc import Iterator
+
+from srs_eval.collection.advice import FITTED, Advice, Belief
+from srs_eval.collection.parameters import doubtful_lists, those_of_now, worth
 from srs_eval.collection.section import Section
-from srs_eval.collection.study import Study, difference
-from srs_eval.collection.words import Change, Kind, explained, log_loss
-from srs_eval.errors import SrsEvalError
+from srs_eval.collection.study import Study, predictions_of, reason_of
+from srs_eval.collection.truth import usual_level
+from srs_eval.collection.words import explained
+from srs_eval.text.console import counted, percent
 
-_KEEP: dict[Kind, str] = {
-    "worse": "new ones predict worse",
-    "noise": "new ones predict no better by more than chance",
-    "same": "new ones predict the same",
-    "open": "there are too few reviews to tell whether new ones predict better",
-    "unknown": "there are too few reviews to tell whether new ones predict better",
-}
-
-
-def in_short(study: Study) -> Section | None:
-    """Return the section; None if no parameters can be fitted."""
-    if not study.fitted.complete or not study.now.complete:
-        return None
-    try:
-        limits = limits_in_words(fitted_lists(study))
-    except SrsEvalError:
-        return None
-    is_off = study.settings is not None and not study.has_fsrs
-    change = Change.of(difference(study.fitted, study.now), log_loss(study.now))
-    if change.kind == "better":
-        said = [f"use the new parameters: they predict better than {those_of_now(study)}"]
-    else:
-        said, limits = [f"keep {those_of_now(study)}: {_KEEP[change.kind]}"], ""
-    said += _against_average(study)
-    said += [f"{limits}, so intervals can become far too long or too short"] if limits else []
-    answer = f"{'if you turn FSRS on, ' if is_off else ''}{'; '.join(said)}."
-    return Section("In short", answer[0].upper() + answer[1:])
+_SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
+_TURN_ON = 'turn on "FSRS" in deck options > FSRS'
+_PASTE = (
+    'paste the list below into deck options > FSRS > "FSRS parameters" (newer versions unlock the '
+    "field after three clicks)"
+)
 
 
-def _against_average(study: Study) -> list[str]:
-    """Return how fitted parameters compare with a constant, if that is known."""
+def in_short(study: Study, advice: Advice) -> Section:
+    """Return the section."""
+    sentences = [_what_to_do(study, advice), *_evidence(study, advice), *_doubts(study, advice)]
+    answer = " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
+    return Section("What should I do?", answer, list(_notes(advice)))
+
+
+def _what_to_do(study: Study, advice: Advice) -> str:
+    """Return the answer: one thing to do, and how sure it is."""
+    new, yours = advice.new, those_of_now(study)
+    if advice.leave_off and advice.fsrs is not None:
+        return f"leave FSRS off: {_likely(advice.fsrs)} it predicts worse than SM-2, which you have"
+    on = "turn FSRS on and " if advice.turn_on else ""
+    if advice.action == "paste" and new.is_clear:
+        return f"{on}paste the new parameters"
+    if advice.action == "paste":
+        return f"{on}paste the new parameters: {_likely(new)} they predict better than {yours}"
+    if advice.action == "keep":
+        why = "" if new.is_clear else f": {_likely(new)} new ones predict worse"
+        return f"{on}keep {yours}{why}"
+    if advice.action == "open":
+        return (
+            f"{on}keep {yours} for now: whether new ones predict better cannot be told, the chance "
+            f"is {100 * new.chance:.0f} %"
+        )
+    if advice.learnable < FITTED[0].reviews:
+        return (
+            f"{on}keep {yours} for now: new ones predict better for most people from "
+            f"{FITTED[0].reviews} reviews on that can be learned from, and you have "
+            f"{advice.learnable}"
+        )
+    return f"{on}keep {yours}: new ones cannot be fitted ({reason_of(study.fitted)})"
+
+
+def _likely(belief: Belief) -> str:
+    """Return how likely the likelier of better and worse is."""
+    chance = max(belief.chance, 1 - belief.chance)
+    word = next((word for least, word in _SURE if chance >= least), "more likely than not")
+    return f"{word} ({'above 99 %' if chance > 0.99 else f'{100 * chance:.0f} %'})"
+
+
+def _evidence(study: Study, advice: Advice) -> Iterator[str]:
+    """Say what the answer rests on, and what would settle it."""
+    new, is_off = advice.new, advice.leave_off
+    if new.own is not None and not is_off:
+        said = worth(study, new.own)
+        if new.others is not None and not new.is_clear:
+            who = new.others
+            said += (
+                f"; new ones were better for {who.better} of {who.people} other people with "
+                f"{who.reviews:,} reviews or more, with an error {percent(-who.mean)} smaller on "
+                "average"
+            )
+        yield said if advice.action == "paste" else said.replace("they", "new ones", 1)
+    if advice.action == "paste" and not is_off:
+        yield from _recall(study)
+    if advice.action == "open" and not is_off:
+        yield f"what would settle it: {_settles(study, advice)}"
+    fsrs = advice.fsrs
+    if fsrs is not None and fsrs.others is not None:
+        own = fsrs.own
+        said = "" if own is None or own.kind == "unknown" else f"on your reviews, {own.of_error}; "
+        yield (
+            f"FSRS against SM-2, which you have: {said}for other people, an earlier version of "
+            f"FSRS was better for {fsrs.others.better:,} of {fsrs.others.people:,}"
+        )
+
+
+def _settles(study: Study, advice: Advice) -> str:
+    if study.is_in_sample:
+        return "reviews that neither list has seen, so run this again in a few weeks"
+    if (more := advice.still_needed) is not None:
+        return f"about {counted(more, 'review')} more, if the difference stays as it is"
+    return "many times as many reviews as you have, so run this again when you have twice as many"
+
+
+def _recall(study: Study) -> Iterator[str]:
+    """Say what was recalled where FSRS says the recall that is asked for, now and then."""
+    now, new = study.scored, predictions_of(study.fitted)
+    levels = [usual_level(study, each) for each in (now, new) if each is not None]
+    if len(levels) == 2 and all(level is not None for level in levels):
+        (said, recalled), (then, recalled_then) = (
+            (percent(level.predicted), percent(level.observed))
+            for level in levels
+            if level is not None
+        )
+        yield (
+            f"where {study.whose} says about {said}, you recall {recalled}; with the new ones, "
+            f"where it says about {then}, {recalled_then}"
+        )
+
+
+def _doubts(study: Study, advice: Advice) -> Iterator[str]:
+    """Say how fitted parameters compare with a constant, and what is odd about the list."""
+    if advice.action == "early" or advice.leave_off:
+        return
     _, lo, hi = explained(study.fitted)
-    if not lo <= hi:  # not defined where all answers are alike
-        return []
-    how = "does not clearly predict better"
-    if lo > 0 or hi < 0:
-        how = f"predicts {'better' if lo > 0 else 'worse'}"
-    return [f"fitted to your reviews, FSRS {how} than your average alone"]
+    if lo <= 0 <= hi or hi < 0:  # no range where all answers are alike
+        how = "predicts worse" if hi < 0 else "does not clearly predict better"
+        yield f"even fitted to your reviews, FSRS {how} than your average alone"
+    if advice.action == "paste":
+        yield from doubtful_lists(study)
+
+
+def _notes(advice: Advice) -> Iterator[str]:
+    if advice.leave_off:
+        return
+    clicks = [_TURN_ON] * advice.turn_on + [_PASTE] * (advice.action == "paste")
+    if clicks:
+        yield f"How: {', then '.join(clicks)}."
+    if advice.new.others is not None and not advice.new.is_clear:
+        yield (
+            "The chance puts your own reviews and the logs of other people together, each with the "
+            "weight of its precision. Those people had the default parameters before."
+        )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.collection.advice import Advice
 from srs_eval.collection.section import Paste, Section
-from srs_eval.collection.study import MAY, Study, difference, difference_on, reason_of
+from srs_eval.collection.study import Study, difference, difference_on, reason_of
 from srs_eval.collection.words import Change, between_or_not, explained, log_loss
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
@@ -16,21 +17,21 @@ from srs_eval.text.console import counted, percent
 from srs_eval.text.table import Table
 
 _DECIMALS = 4
+_RATINGS = ("Again", "Hard", "Good", "Easy")
+_MINUTES = 60.0  # A stability below this is worth a word
 
 
-def which_parameters(study: Study) -> Section:
+def which_parameters(study: Study, advice: Advice) -> Section:
     """Return the section on the parameters to use."""
     question = "Which parameters should I use?"
     if not study.one.complete:
-        return Section(question, f"None can be fitted: {reason_of(study.one)}.")
+        reason = study.skipped.reason if study.skipped else reason_of(study.one)
+        return Section(question, f"None can be fitted: {reason}.", list(_in_seconds(study)))
     try:
         lists = fitted_lists(study)
     except SrsEvalError as error:
         return Section(question, f"The fit to all reviews failed: {error}")
-    against = study.now
-    change = Change.of(difference(study.fitted, against), log_loss(against))
-    limits = limits_in_words(lists)
-    answer = f"{_advice(study, change, limits)} {_one_or_several(study)}"
+    answer = f"{_which(study, advice)} {_one_or_several(study)}"
     parts: list[Table | Paste] = []
     if len(study.presets) > 1:
         parts.append(_by_preset(study))
@@ -40,7 +41,17 @@ def which_parameters(study: Study) -> Section:
         parts.append(Paste(f"New: {title}", numbers))
         parts += [Paste(*now.pop(preset))] if preset in now else []
     parts += [Paste(title, numbers) for title, numbers in now.values()]
-    return Section(question, answer.strip(), list(_notes(study, change, limits)), parts=parts)
+    return Section(question, answer.strip(), list(_notes(study)), parts=parts)
+
+
+def _in_seconds(study: Study) -> Iterator[str]:
+    """Name the run that can score a log that is too small for whole days."""
+    data = "data.path=…" if study.settings is None else "data=anki data.path=…"
+    for protocol, count in study.skipped.could_score.items() if study.skipped else ():
+        yield (
+            f"{counted(count, 'review')} can be scored if those on the same day count: python -m "
+            f"srs_eval algo=fsrs7 protocol={protocol} {data}"
+        )
 
 
 def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
@@ -69,7 +80,7 @@ def where_do_i_stand(study: Study) -> Section | None:
         return None
     results = {
         "default parameters": study.default,
-        "your parameters now": study.now,
+        f"your parameters now{study.caution}": study.now,
         "new parameters, as evaluated": study.fitted,
     }
     base = log_loss(study.now)
@@ -112,14 +123,12 @@ def where_do_i_stand(study: Study) -> Section | None:
 
 
 def _standing(study: Study, change: Change) -> str:
-    yours = f"Your parameters ({MAY})" if study.is_in_sample else "Your parameters"
+    yours = f"Your parameters{study.caution}"
     return {
         "better": f"{yours} predict better than the default ones: {change.of_error}.",
         "worse": f"{yours} predict worse than the default ones: {change.of_error}.",
-        "noise": (
-            f"{yours} and the default ones cannot be told from each other on these reviews: "
-            f"{change.of_error}."
-        ),
+        "noise": (f"{yours} and the default ones: no difference worth having, {change.of_error}."),
+        "no_gain": f"{yours} predict no better than the default ones: {change.of_error}.",
         "open": (
             f"{yours} and the default ones: there are too few reviews to tell which predict "
             f"better, {change.of_error}."
@@ -131,32 +140,35 @@ def _standing(study: Study, change: Change) -> str:
 
 def those_of_now(study: Study) -> str:
     """Return whose parameters new ones are held against, in words."""
-    yours = "those you have now" if study.current else "the default ones"
-    return yours + (f" ({MAY})" if study.is_in_sample else "")
+    return ("those you have now" if study.is_in_sample else "the default ones") + study.caution
 
 
-def _advice(study: Study, change: Change, limits: str) -> str:
-    """Return whether new parameters are worth the trouble, in words."""
-    yours = those_of_now(study)
-    rows = f"on {counted(study.now.facts.reviews, 'scored review')}"
-    if change.kind == "better":
-        but = f", but {limits}" if limits else ""
-        return f"The new ones: {rows} they predict better than {yours}, {change.of_error}{but}."
-    if change.kind == "worse":
-        return f"Keep {yours}: {rows} new ones predict worse, {change.of_error}."
-    if change.kind == "open":
-        return (
-            f"There are too few reviews to tell: {rows} new parameters change the error of "
-            f"predictions by {change.size}, which is within chance, against {yours}."
-        )
-    if change.kind == "noise":
-        return (
-            f"Do not bother: {rows} new parameters change the error of predictions by "
-            f"{change.size}, which is within chance, against {yours}."
-        )
-    if change.kind == "same":
-        return f"Do not bother: {rows} new parameters predict the same as {yours}."
-    return f"There are too few reviews to tell new parameters from {yours}."
+def worth(study: Study, change: Change) -> str:
+    """Return what new parameters are worth on the person's own reviews, in words."""
+    yours, rows = those_of_now(study), counted(study.now.facts.reviews, "scored review")
+    return (
+        f"on your {rows} they "
+        + {
+            "better": f"predict better than {yours}, {change.of_error}",
+            "worse": f"predict worse than {yours}, {change.of_error}",
+            "noise": f"make no difference worth having against {yours}, {change.of_error}",
+            "no_gain": f"predict no better than {yours}, {change.of_error}",
+            "same": f"predict the same as {yours}",
+            "open": f"change the error within chance against {yours}, by {change.size}",
+            "unknown": f"cannot be told from {yours}, because the range is wider than 100 points",
+        }[change.kind]
+    )
+
+
+def _which(study: Study, advice: Advice) -> str:
+    """Return which parameters to take, as is advised."""
+    before = "Yours" if study.is_in_sample else "The default ones"
+    which = {"paste": "The new ones", "open": f"{before} for now", "keep": before}[advice.action]
+    if advice.leave_off:
+        which = f"If you turn FSRS on, {which[0].lower()}{which[1:]}"
+    assert advice.new.own is not None
+    said = worth(study, advice.new.own)
+    return f"{which}: {said if advice.action == 'paste' else said.replace('they', 'new ones', 1)}."
 
 
 def at_limits(parameters: Sequence[float]) -> int:
@@ -167,14 +179,26 @@ def at_limits(parameters: Sequence[float]) -> int:
     return int(sum(((found == limit) & (usual != limit)).sum() for limit in limits))
 
 
-def limits_in_words(lists: Mapping[int | None, tuple[str, str]]) -> str:
-    """Return how many parameters of the list with the most are at limits, in words; "" if none."""
+def doubtful_lists(study: Study) -> Iterator[str]:
+    """Say what is odd about the fitted lists, with why it matters."""
+    try:
+        lists = fitted_lists(study)
+    except SrsEvalError:
+        return
     values = [[float(each) for each in numbers.split(",")] for _, numbers in lists.values()]
-    most = max(map(at_limits, values))
-    if not most:
-        return ""
     which = "" if len(lists) == 1 else " of one list"
-    return f"{most} of {len(values[0])} parameters{which} {'is' if most == 1 else 'are'} at a limit"
+    if most := max(map(at_limits, values)):
+        yield (
+            f"{most} of {len(values[0])} parameters{which} {'is' if most == 1 else 'are'} at a "
+            "limit, so intervals can become far too long or too short"
+        )
+    first = min(values, key=lambda each: min(each[:4]))[:4]
+    minutes = [(name, 1440 * days) for name, days in zip(_RATINGS, first, strict=True)]
+    if short := [f"{name} ({value:.0f} minutes)" for name, value in minutes if value < _MINUTES]:
+        yield (
+            f"the first intervals{which} after {' and '.join(short)} are far below a day: FSRS "
+            "expects you to forget such new cards the same day, so look whether that is true"
+        )
 
 
 def _one_or_several(study: Study) -> str:
@@ -198,9 +222,10 @@ def _one_or_several(study: Study) -> str:
             "One list for all presets: no fit found a sign in its training reviews that presets "
             "differ."
         )
+    gain = "no better than" if change.kind == "no_gain" else "about as well as"
     return (
-        f"One preset would do: own parameters for each preset change the error by {change.size}, "
-        "within chance."
+        f"One preset would do: own parameters for each preset predict {gain} one list, error "
+        f"{change.size}."
     )
 
 
@@ -217,7 +242,7 @@ def _by_preset(study: Study) -> Table:
         name = titles.get(preset, f"preset {preset}")
         rows.append([name, reviews, int(chosen.sum()), change.size, change.verdict])
     against = "your parameters now" if study.current else "the default parameters"
-    against += f" ({MAY})" if study.is_in_sample else ""
+    against += study.caution
     return Table(
         ["preset", "reviews", "scored", "error", ""],
         rows,
@@ -245,7 +270,7 @@ def _current_lists(study: Study) -> dict[int | None, tuple[str, str]]:
     return found
 
 
-def _notes(study: Study, change: Change, limits: str) -> Iterator[str]:
+def _notes(study: Study) -> Iterator[str]:
     (user,) = study.final.users
     fit = study.final.by_user[user].fit
     yield (
@@ -253,23 +278,10 @@ def _notes(study: Study, change: Change, limits: str) -> Iterator[str]:
         "How well they predict is measured on fits to earlier reviews only, each on reviews that "
         "it had not seen."
     )
-    if limits:
-        yield (
-            f"{limits[:1].upper()}{limits[1:]} that FSRS sets. Your reviews say little of what it "
-            "should be, and intervals can become far too long or too short: compare them with "
-            "those you have before you rely on them."
-        )
-    if change.kind in ("open", "unknown"):
-        yield (
-            "What fits to so few reviews are worth on other logs is in the book of experiments: "
-            "how_much_history."
-        )
+    for odd in doubtful_lists(study):
+        yield f"{odd[0].upper()}{odd[1:]}: compare the list with the one that you have now."
     if study.log.deck is not None and len(np.unique(study.log.deck)) > 1:
         yield (
             "Whether decks need lists of their own is the note of this run: python -m srs_eval "
             "algo=per_group algo.group=deck data=anki data.path=…"
         )
-    yield (
-        'To use a list, paste it into deck options > FSRS > "FSRS parameters"; newer versions '
-        "unlock the field after three clicks."
-    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.api.inputs import source
+from srs_eval.collection.advice import advise
 from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.doubts import doubts
 from srs_eval.collection.history import history
@@ -47,10 +48,11 @@ def sections(study: Study, published: Path | None = None) -> list[Section]:
 
     `published` are results of other users: see `read_published`.
     """
+    advice = advise(study)
     found = {
-        "in short": in_short(study),
+        "in short": in_short(study, advice),
         "recall": truth(study),
-        "parameters": which_parameters(study),
+        "parameters": which_parameters(study, advice),
         "new ones": truth_of_new(study),
         "yours now": where_do_i_stand(study),
         "history": history(study),

@@ -18,6 +18,8 @@ from srs_eval.algorithms.fsrs.current import CurrentParameters, current_paramete
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
+from srs_eval.algorithms.sessions.forecast import Forecast
+from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.api.comparing import compare
 from srs_eval.api.fitting import FittedModels, fit
 from srs_eval.collection.first_reviews import FirstReviews
@@ -29,7 +31,6 @@ from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
 from srs_eval.nouns import (
-    Algorithm,
     BoolArray,
     EvaluationProtocol,
     FloatArray,
@@ -39,20 +40,25 @@ from srs_eval.nouns import (
     Task,
     User,
 )
+from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Result
 from srs_eval.results.saved_predictions import losses
 from srs_eval.stats.estimate import Estimate, clustered_mean
 
 _PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)
-# Other algorithms for whole days, and what they are in a few words.
-OTHERS: Mapping[str, tuple[Callable[[], Algorithm], str]] = {
+# Other algorithms, and what they are in a few words.
+OTHERS: Mapping[str, tuple[Callable[[], Any], str]] = {
     "avg": (Average, "always your average so far"),
     "anki_sm2": (partial(AnkiSm2, fit="default"), "Anki's older scheduler, SM-2, not fitted"),
     "hlr": (Hlr, "half-life regression (Duolingo, 2016)"),
     "dash": (Dash, "DASH (2014)"),
     "logistic": (Logistic, "a regression on many features of the history"),
+    "forecast": (Forecast, "several models, corrected by answer times and history"),
+    "session_filter": (SessionFilter, "FSRS-7, corrected by the answers just before"),
 }
+# Those that are made for fractions of days, where the log has times.
+_FRACTIONAL = ("forecast", "session_filter")
 _FIRST = 100
 # Of parameters that a collection has.
 MAY = "which may have been optimised on these very reviews"
@@ -92,10 +98,19 @@ class Study:
     @cached_property
     def task(self) -> Task | None:
         """Folds of the log; None if too few reviews can be scored."""
+        return None if isinstance(self._split, FitSkipped) else self._split
+
+    @property
+    def skipped(self) -> FitSkipped | None:
+        """Why nothing can be scored; None if something is."""
+        return self._split if isinstance(self._split, FitSkipped) else None
+
+    @cached_property
+    def _split(self) -> Task | FitSkipped:
         try:
             return SrsBenchmark()(self.log, same_day=True)
-        except FitSkipped:
-            return None
+        except FitSkipped as skipped:
+            return skipped
 
     @cached_property
     def learnable(self) -> IntArray:
@@ -135,10 +150,15 @@ class Study:
         return CurrentParameters(self.current).in_sample
 
     @property
+    def caution(self) -> str:
+        """What sentences about the parameters of now say behind them; "" where it is not so."""
+        return f" ({MAY})" if self.is_in_sample else ""
+
+    @property
     def whose(self) -> str:
         """FSRS as it is judged, in words: whose parameters it has."""
         if self.is_in_sample:
-            return f"FSRS with your parameters ({MAY})"
+            return f"FSRS with your parameters{self.caution}"
         if self.settings is not None and not self.has_fsrs:
             return "FSRS with its default parameters (it is off in this collection)"
         return "FSRS with its default parameters"
@@ -191,7 +211,15 @@ class Study:
     @cached_property
     def others(self) -> dict[str, Result]:
         """Other algorithms."""
-        return {name: self.evaluated(name, make()) for name, (make, _) in OTHERS.items()}
+        has_times = self.log.elapsed_seconds is not None
+        return {
+            name: self.evaluated(
+                name,
+                make(),
+                SrsBenchmarkEqualised() if has_times and name in _FRACTIONAL else None,
+            )
+            for name, (make, _) in OTHERS.items()
+        }
 
     @cached_property
     def scored(self) -> Predictions | None:

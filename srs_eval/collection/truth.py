@@ -61,14 +61,21 @@ def _answer(study: Study, scored: Predictions, who: str) -> str:
     """Compare what was said with what was recalled, about the usual level and about all."""
     everything = shares(scored, [("all reviews", np.ones(len(scored), np.bool_))])[0]
     by_level = shares(scored, list(_by_level(scored)))
-    spoken = shares(scored, list(_near_usual_retention(study, scored))) or by_level
-    level = max(spoken, key=lambda share: share.reviews)
-    if level.reviews < _ENOUGH:
+    level = usual_level(study, scored)
+    if level is None:
         judged = _judged(everything, by_level, who)
         return f"{judged[:1].upper()}{judged[1:]}."
     said = percent(level.predicted)
     judged = _judged(everything, by_level, "it")
     return f"When {who} says about {said}, you recall {with_interval(level)}; {judged}."
+
+
+def usual_level(study: Study, scored: Predictions) -> Share | None:
+    """Return the reviews at the recall that is asked for, or else said most; None if few."""
+    spoken = shares(scored, list(_near_usual_retention(study, scored)))
+    spoken = spoken or shares(scored, list(_by_level(scored)))
+    level = max(spoken, key=lambda share: share.reviews)
+    return level if level.reviews >= _ENOUGH else None
 
 
 def _judged(everything: Share, by_level: Sequence[Share], who: str) -> str:

@@ -6,13 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from scipy.special import ndtri
+
 from srs_eval.collection.shares import Share
 from srs_eval.results import Result
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
 from srs_eval.text.console import percent
 
-Kind = Literal["better", "worse", "noise", "same", "open", "unknown"]
+Kind = Literal["better", "worse", "noise", "same", "no_gain", "open", "unknown"]
 # A gain that would be worth the trouble of new parameters.
 _WORTH = 0.05
 # An interval that is wider says nothing, and no end of one that is further away is a number.
@@ -46,21 +48,24 @@ def with_interval(share: Share) -> str:
 class Change:
     """A paired difference of log loss, as a share of the log loss that it is held against."""
 
-    # Decided by the interval alone, by default of 99 %. It is open where the interval holds 0 and
-    # also errors that are smaller by more than 5 %; unknown where it holds 0 and is wider than 1
+    # Decided by the interval alone, by default of 99 %. Where it holds 0, it is noise if it ends
+    # within 5 % on both sides, no_gain if only the error may be larger than that, open if it may
+    # be smaller than that, and unknown if it is wider than 1
     kind: Kind
     # Below 0 where the error is smaller
     share: float
     lo: float
     hi: float
+    error: float  # A standard error: that of a normal interval as wide as the wider side
 
     @classmethod
     def of(cls, estimate: Estimate, against: float, level: float = LEVEL) -> Change:
         """Return a difference as a share of the log loss `against`."""
         lo, hi = estimate.interval(level)
         share, lo, hi = (value / against for value in (estimate.mean, lo, hi))
+        error = max(hi - share, share - lo) / float(ndtri((1 + level) / 2))
         lo = max(lo, -1.0)  # no error is below 0
-        kind: Kind = "noise" if lo >= -_WORTH else "open"
+        kind: Kind = "open" if lo < -_WORTH else "noise" if hi <= _WORTH else "no_gain"
         if math.isnan(lo) or math.isnan(hi) or math.isnan(share):
             kind = "unknown"
         elif estimate.is_zero:
@@ -71,7 +76,7 @@ class Change:
             kind = "worse"
         elif hi - lo > WIDEST:
             kind = "unknown"
-        return cls(kind, share, lo, hi)
+        return cls(kind, share, lo, hi, error)
 
     @property
     def size(self) -> str:
@@ -80,7 +85,7 @@ class Change:
             return _UNKNOWN
         if self.kind == "same":
             return "the same predictions"
-        if self.kind in ("noise", "open"):
+        if self.kind in ("noise", "no_gain", "open"):
             return f"{percent(self.share, sign=True)} ({between(self.lo, self.hi, sign=True)})"
         near, far = sorted((abs(self.lo), abs(self.hi)))
         direction = "smaller" if self.kind == "better" else "larger"
@@ -99,7 +104,8 @@ class Change:
         return {
             "better": "better",
             "worse": "worse",
-            "noise": "noise: do not bother",
+            "noise": "no difference worth having",
+            "no_gain": "no better",
             "same": "the same",
             "open": _UNKNOWN,
             "unknown": _UNKNOWN,

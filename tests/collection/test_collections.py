@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from itertools import product
 from math import nan
-from types import SimpleNamespace
 
 import fsrs
 import numpy as np
 import pytest
+from advised import KINDS, change_of
 from anki_files import DAY, START, Written, change, collection, preset_message, write
 
 import srs_eval as se
@@ -22,10 +22,9 @@ from srs_eval.algorithms.fsrs.current import (
     current_parameters,
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.collection import in_short
 from srs_eval.collection.ceiling import _explains
 from srs_eval.collection.history import _needed
-from srs_eval.collection.parameters import at_limits, limits_in_words
+from srs_eval.collection.parameters import at_limits
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import _judged
@@ -197,16 +196,6 @@ def test_parameters_are_those_of_the_fit_to_all_reviews(path, tmp_path, capsys):
         assert command([str(path), *words]) == status
 
 
-KINDS = {
-    "better": (-0.02, 0.001),
-    "worse": (0.02, 0.001),
-    "noise": (-0.002, 0.001),
-    "open": (-0.05, 0.03),
-    "same": (0.0, 0.0),
-    "unknown": (0.04, 0.1),  # -55 to +75 %
-}
-
-
 def predictions(recalled, card, p=0.9):
     n = len(recalled)
     codes, rows = np.zeros(n, np.int64), np.arange(n)
@@ -245,13 +234,6 @@ def test_intervals_of_groups_hold_together_and_where_all_was_recalled():
     assert second.name == "second"
 
 
-def change_of(kind):
-    mean, se = KINDS[kind]
-    found = Change.of(Estimate(mean, se, 0.0, 100.0), 0.4)
-    assert found.kind == kind
-    return found
-
-
 def sentences():
     """Yield what is said in each case."""
     for kind in KINDS:
@@ -275,28 +257,6 @@ def level(name, predicted, observed, half):
     return Share(name, 500, predicted, observed, observed - half, observed + half)
 
 
-def bottom_lines(monkeypatch):
-    """Yield what is said in short for each difference, comparison with a constant, and limit."""
-    now = SimpleNamespace(complete=(1,))
-    study = SimpleNamespace(
-        settings=None, current={}, is_in_sample=False, fitted=now, now=now, has_fsrs=False
-    )
-    cases = product(KINDS, ((0.1, 0.2), (-0.1, 0.1), (-0.3, -0.2)), ("", "3 parameters are"))
-    for kind, bounds, limits in cases:
-        ways = {
-            "difference": Estimate(*KINDS[kind], 0.0, 100.0),
-            "log_loss": 0.4,
-            "explained": (sum(bounds) / 2, *bounds),
-            "fitted_lists": {},
-            "limits_in_words": f"{limits} at a limit" if limits else "",
-        }
-        for name, value in ways.items():
-            monkeypatch.setattr(in_short, name, lambda *_, value=value: value)
-        section = in_short.in_short(study)
-        assert ". " not in section.answer  # a terminal shows the first sentence
-        yield section.answer
-
-
 def whose(log):
     own = Preset((1.0, *DEFAULTS[1:]), 0.9)
     for settings in (
@@ -308,10 +268,10 @@ def whose(log):
         yield Study(OneLog("a", "a", log), settings).whose
 
 
-def test_what_is_said_depends_on_intervals(make_log, monkeypatch, golden_text):
+def test_what_is_said_depends_on_intervals(make_log, golden_text):
     log = make_log(seed=3)
     log = replace(log, preset=np.ones(len(log), np.int64))
-    lines = [*sentences(), "", *bottom_lines(monkeypatch), "", *whose(log)]
+    lines = [*sentences(), "", *whose(log)]
     golden_text("collection_sentences", "\n".join(lines))
 
 
@@ -319,8 +279,3 @@ def test_parameters_at_limits_are_counted_but_for_those_that_start_there():
     w = (3.2854, 15.4774, 39.38, 100.0, *DEFAULTS[4:9], 0.0, *DEFAULTS[10:20], 0.1)
     low = (0.0010004, *DEFAULTS[1:])  # as it is pasted
     assert [at_limits(each) for each in (DEFAULTS, w, low)] == [0, 3, 1]
-    every, seven, one = (", ".join(map(str, each)) for each in (w, DEFAULTS, low))
-    assert limits_in_words({None: ("all", every), 7: ("seven", seven)}).startswith("3 of 21")
-    assert limits_in_words({None: ("seven", seven)}) == ""
-    several = limits_in_words({None: ("all", one), 7: ("seven", seven)})
-    assert several == "1 of 21 parameters of one list is at a limit"
