@@ -14,7 +14,7 @@ from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.config import settings
-from srs_eval.config.building import KINDS, build
+from srs_eval.config.building import KINDS, build, resolved
 from srs_eval.config.hydra_section import Loader, composed
 from srs_eval.config.option_files import also_in
 from srs_eval.config.rebuild import rebuilt_source
@@ -202,7 +202,7 @@ def test_every_problem_of_every_group_is_told():
     cfg.algo = {"_target_": "sympy.sympify", "a": "1"}
     cfg.panel.metrics = {"x": {"_target_": FSRS6}}
     with pytest.raises(ConfigError) as raised:
-        build(cfg, dict.fromkeys(KINDS, "mine"))
+        build(resolved(cfg, {}), dict.fromkeys(KINDS, "mine"))
     algo, panel = raised.value.args
     assert algo == "algo=mine: sympy.sympify is not a class"
     assert panel.startswith(f"panel=mine: {FSRS6}")

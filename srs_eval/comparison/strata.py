@@ -7,7 +7,7 @@ sum over strata of share times difference is the mean paired difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.restriction import same_reviews
+from srs_eval.metrics.universal import um_plus
 from srs_eval.nouns import FloatArray, IntArray, Predictions, User
 from srs_eval.results.saved_predictions import (
     OwnPredictions,
@@ -22,7 +23,7 @@ from srs_eval.results.saved_predictions import (
     losses,
     scored_by,
 )
-from srs_eval.stats.estimate import ratio_of_sums
+from srs_eval.stats.estimate import Estimate, mean_of_users, ratio_of_sums
 from srs_eval.stats.resample import sample_of
 
 # Users whose predictions are read at most.
@@ -126,7 +127,15 @@ class Strata:
     over: str  # Clusters of the intervals: ``users``, or ``cards`` of a single user
     # Without empty strata, and without facts that have only one stratum
     facts: tuple[tuple[Fact, tuple[Stratum, ...]], ...]
+    # [runs][runs]: UM+ of a run, and against another, as the mean over users
+    um_plus: tuple[tuple[Estimate, ...], ...]
     sample: str = ""  # The sample of users that was read; "" for all
+
+    def um_plus_of(self, run: int, other: int) -> tuple[float, float, float]:
+        """Return UM+ of a run against another, both by position, and the bounds of its interval."""
+        found = self.um_plus[run][other]
+        lo, hi = found.interval()
+        return found.mean, max(lo, 0.0), min(hi, 1.0)
 
 
 # For each fact: weighted differences [clusters, strata, runs], weights [clusters, strata] and
@@ -145,7 +154,11 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
         return None
     files = {n: OwnPredictions(paired.runs[n]) for n in kept}
     users = sample_of(paired.users, READ)
-    of_users = [_sums(paired, files, baseline, user, metric) for user in users]
+    of_users, um_of_users = [], []
+    for user in users:
+        predicted = _same_reviews(paired, files, baseline, user)
+        of_users.append(_sums(predicted, baseline, metric, by_card=len(paired.users) == 1))
+        um_of_users.append(_um_plus([predicted[n] for n in kept]))
     facts = []
     for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
         gaps, mass, reviews = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -161,20 +174,24 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     sample = f"{len(users):,} of {len(paired.users):,} users"
     is_whole = len(users) == len(paired.users)
     return Strata(
-        tuple(kept), scored_by(metric), over, tuple(facts), sample="" if is_whole else sample
+        tuple(kept),
+        scored_by(metric),
+        over,
+        tuple(facts),
+        um_plus=_means(np.array(um_of_users)),
+        sample="" if is_whole else sample,
     )
 
 
 def _sums(
-    paired: Paired, files: dict[int, OwnPredictions], baseline: int, user: User, metric: str
+    predicted: Mapping[int, Predictions], baseline: int, metric: str, *, by_card: bool
 ) -> _Sums:
     """Sum the reviews of one user by stratum."""
-    predicted = _same_reviews(paired, files, baseline, user)
     reviews = predicted[baseline]
     before = losses(reviews, metric)
-    gaps = [losses(predicted[n], metric) - before for n in files]
+    gaps = [losses(predicted[n], metric) - before for n in sorted(predicted)]
     cluster = np.zeros(len(reviews), np.int64)
-    if len(paired.users) == 1:
+    if by_card:
         cluster = np.unique(reviews.card, return_inverse=True)[1]
     clusters = int(cluster.max()) + 1
     found: _Sums = []
@@ -187,6 +204,18 @@ def _sums(
         sums = [np.bincount(cell, gap[known], minlength=cells).reshape(shape) for gap in gaps]
         found.append((np.stack(sums, axis=2) / len(reviews), counts / len(reviews), counts))
     return found
+
+
+def _um_plus(predicted: Sequence[Predictions]) -> FloatArray:
+    """Compute UM+ of each run against each other on the reviews of one user, [runs, runs]."""
+    found = [[um_plus(one.p, other.p, one.recalled) for other in predicted] for one in predicted]
+    return np.array(found)
+
+
+def _means(um_of_users: FloatArray) -> tuple[tuple[Estimate, ...], ...]:
+    """Estimate means over users of [users, runs, runs]."""
+    runs = range(um_of_users.shape[1])
+    return tuple(tuple(mean_of_users(um_of_users[:, a, b]) for b in runs) for a in runs)
 
 
 def _same_reviews(

@@ -35,6 +35,7 @@ from srs_eval.tracking.items import (
     FigureFiles,
     Item,
     Param,
+    ScoredModel,
     TableRows,
     Tag,
     Value,
@@ -100,9 +101,26 @@ def facts_after(
     if result.predicted.stay_in(plan.options.folder):  # too large to be sent
         here = (plan.options.folder / PARTS).absolute()
         yield Tag("parts", str(plan.options.parts or here))
-    if getattr(plan.options.tracker, "model", False):
+    model = getattr(plan.options.tracker, "model", False)
+    if model == "scores":
+        yield _scored_model(plan, result)
+    elif model:
         yield from learned_model(plan, result)
     yield Description(describe(plan, result))
+
+
+def _scored_model(plan: Plan, result: Result) -> ScoredModel:
+    """Return the algorithm with its scores, under the digest of the scored reviews."""
+    facts, source = result.facts, plan.experiment.source
+    means = {name: facts.metrics[name].mean_users for name in HEADLINE if name in facts.metrics}
+    return ScoredModel(
+        name=plan.about.label,
+        options=plan.about.options["algo"],
+        learned_from=f"{source.name}, protocol {facts.protocol}",
+        scores=means,
+        dataset=(source.name, facts.rows_fingerprint),
+        description=describe(plan, result),
+    )
 
 
 def describe(plan: Plan, result: Result) -> str:

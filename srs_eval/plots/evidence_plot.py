@@ -22,6 +22,8 @@ def plot_evidence(
 ) -> None:
     """Draw e-values over days, and the threshold 1/level at which each is an alarm.
 
+    What is beyond ten times the threshold is drawn there.
+
     Each test has its days, counted from 1970-01-01, int [days], and the logarithm of the e-value
     after each, float [days].
     """
@@ -41,6 +43,8 @@ def plot_evidence(
         va="bottom",
     )
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda *_: "")
     axes.set_ylim(_FLOOR * 0.8, top * 1.3)
     axes.set_ylabel("evidence (e-value)", fontsize=style.SMALL + 0.5)
     if any(np.size(days) for days, _ in tests.values()):
@@ -60,5 +64,5 @@ def evidence_figure(
     with style.house_style():
         figure = style.new_figure(6.0, 3.6)
         plot_evidence(figure.subplots(), tests, level=level)
-        style.title_above(figure, "evidence by day", title)
+        style.title_above(figure, "evidence", title)
     return figure

@@ -89,6 +89,18 @@ class LearnedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredModel:
+    """Scores of an algorithm on a data set, to rank models by; no fitted model is kept."""
+
+    name: str  # Name of the algorithm, with its arguments
+    options: Mapping[str, Any]  # The resolved configuration of the algorithm
+    learned_from: str  # Which data, by which protocol
+    scores: Mapping[str, float]  # Means over users
+    dataset: tuple[str, str]  # Name and digest of what these belong to
+    description: str = ""  # What a person should read first about it, in Markdown
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """What a person should read first about the run, in Markdown."""
 
@@ -104,5 +116,6 @@ Item = (
     | TableRows
     | DatasetInfo
     | LearnedModel
+    | ScoredModel
     | Description
 )

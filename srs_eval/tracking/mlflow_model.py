@@ -16,12 +16,12 @@ import mlflow.pyfunc
 import numpy as np
 import pandas as pd
 from mlflow import MlflowClient
-from mlflow.entities import LoggedModelOutput, Metric
+from mlflow.entities import LoggedModel, LoggedModelOutput, Metric
 from mlflow.models import Model, ModelSignature
 from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
 from srs_eval.nouns import GROUPS
-from srs_eval.tracking.items import LearnedModel
+from srs_eval.tracking.items import LearnedModel, ScoredModel
 from srs_eval.tracking.mlflow_store import DIGEST_LENGTH, NOTE_TAG
 
 MODEL = "model"
@@ -49,19 +49,7 @@ EXAMPLE = pd.DataFrame(
 
 def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
     """Log a model to a run, ready to be registered and served; return its id."""
-    experiment_id = client.get_run(run_id).info.experiment_id
-    logged = client.create_logged_model(
-        experiment_id,
-        name=re.sub(r"[^\w-]+", "_", model.name).strip("_"),
-        source_run_id=run_id,
-        model_type="memory model",
-        params={str(n): str(v) for n, v in model.options.items() if v is not None},
-        tags={
-            "algorithm": model.name,
-            "learned_from": model.learned_from,
-            NOTE_TAG: model.description,
-        },
-    )
+    logged = _created(client, run_id, model)
     with tempfile.TemporaryDirectory() as folder:
         content = Path(folder) / "memory_model.json"
         content.write_text(json.dumps(as_json(model), indent=2) + "\n", encoding="utf-8")
@@ -81,15 +69,37 @@ def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
             ),
         )
         client.log_model_artifacts(logged.model_id, str(place))
-    client.finalize_logged_model(logged.model_id, "READY")
-    client.log_outputs(run_id, models=[LoggedModelOutput(logged.model_id, step=0)])
-    _log_scores(client, run_id, logged.model_id, model)
-    model_id: str = logged.model_id
-    return model_id
+    return _ready(client, run_id, logged.model_id, model)
 
 
-def _log_scores(client: MlflowClient, run_id: str, model_id: str, model: LearnedModel) -> None:
-    """Log the scores of the model to its page and to a section of its run."""
+def log_scored_model(client: MlflowClient, run_id: str, model: ScoredModel) -> str:
+    """Log a model that has scores and no files, for `search_logged_models`; return its id."""
+    return _ready(client, run_id, _created(client, run_id, model).model_id, model)
+
+
+def _created(client: MlflowClient, run_id: str, model: LearnedModel | ScoredModel) -> LoggedModel:
+    """Begin a model of a run."""
+    experiment_id = client.get_run(run_id).info.experiment_id
+    return client.create_logged_model(
+        experiment_id,
+        name=re.sub(r"[^\w-]+", "_", model.name).strip("_"),
+        source_run_id=run_id,
+        model_type="memory model",
+        params={str(n): str(v) for n, v in model.options.items() if v is not None},
+        tags={
+            "algorithm": model.name,
+            "learned_from": model.learned_from,
+            NOTE_TAG: model.description,
+        },
+    )
+
+
+def _ready(
+    client: MlflowClient, run_id: str, model_id: str, model: LearnedModel | ScoredModel
+) -> str:
+    """End a model, with its scores on its page and in a section of its run."""
+    client.finalize_logged_model(model_id, "READY")
+    client.log_outputs(run_id, models=[LoggedModelOutput(model_id, step=0)])
     name, digest = model.dataset
     now_ms = time.time_ns() // 1_000_000
     scores = [
@@ -99,6 +109,7 @@ def _log_scores(client: MlflowClient, run_id: str, model_id: str, model: Learned
     ]
     if scores:
         client.log_batch(run_id, metrics=scores, synchronous=True)
+    return model_id
 
 
 def as_json(model: LearnedModel) -> dict[str, object]:

@@ -28,6 +28,7 @@ from srs_eval.tracking.items import (
     Item,
     LearnedModel,
     Param,
+    ScoredModel,
     TableRows,
     Tag,
     Value,
@@ -128,6 +129,10 @@ def log_items(
         from srs_eval.tracking.mlflow_model import log_model  # takes seconds to import
 
         log_model(client, run_id, model)
+    for scored in _of(ScoredModel, items):
+        from srs_eval.tracking.mlflow_model import log_scored_model
+
+        log_scored_model(client, run_id, scored)
 
 
 def safe_names(names: Sequence[str]) -> list[str]:

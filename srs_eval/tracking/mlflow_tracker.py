@@ -6,7 +6,7 @@ import atexit
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, TrackingError
@@ -45,9 +45,10 @@ class MlflowTracker:
         Folder or URI for the files of a new experiment.
     view : bool
         Whether to give the experiment a ready-made view in the UI.
-    model : bool
+    model : bool or "scores"
         Whether to log the model fitted to the first user (the last fold) so that it can be
-        registered and served. Where that cannot be, the tag ``model`` says why.
+        registered and served. Where that cannot be, the tag ``model`` says why. With ``scores``,
+        a model without files has the run's scores on its data, for `search_logged_models`.
     system_metrics : bool
         Whether to log the use of processors, memory and disk; needs psutil.
     digits : int, optional
@@ -64,13 +65,15 @@ class MlflowTracker:
         experiment: str = "srs_eval",
         artifacts: str | None = None,
         view: bool = True,
-        model: bool = False,
+        model: bool | Literal["scores"] = False,
         system_metrics: bool = False,
         digits: int | None = 4,
         timeout: float = LOCK_SECONDS,
     ) -> None:
         if digits is not None and digits < 1:
             raise ConfigError(f"tracking.digits={digits}: expected a whole number above 0, or null")
+        if model not in (False, True, "scores"):
+            raise ConfigError(f"tracking.model={model}: expected true, false or scores")
         self.uri = uri
         self.experiment = experiment
         self.artifacts = artifacts

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _EPOCH = date(1970, 1, 1)
 _FIGURE = "evidence"
+_MOST = math.log(1e6)  # evidence that is printed in digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _lines(
     rows = [
         [
             name,
-            f"{math.exp(min(_last(test), 20)):.3g}" + "+" * (_last(test) > 20),
+            f"{math.exp(_last(test)):.3g}" if _last(test) < _MOST else f">{math.exp(_MOST):.0g}",
             f"{1 / question.level:g}",
             "-" if test.reached is None else _date(test.reached),
             f"{test.mean:+.4f}",
@@ -230,7 +231,7 @@ def _logged(
         facts["watch"],
         facts["last_day"] or "no day",
         [*asked, *values, *about],
-        [*asked, *values, *about, figures, files],
+        [*asked, *about, figures, files],
         curves,
     )
     links, parent = log_night(

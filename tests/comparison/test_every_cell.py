@@ -25,6 +25,7 @@ from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, termina
 from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
 from srs_eval.results.run import Run
+from srs_eval.stats.estimate import Estimate
 
 RUNS = ("ann", "bob", "cleo", "dan", "eve")
 TIMES = ("previous_review", "day_before", "at_review")
@@ -119,7 +120,8 @@ def made_up_strata(rng):
             sizes = rng.integers(100, 10_000, 2).tolist()
             strata.append(Stratum(label, rng.random(), *sizes, gap, gap - low, gap + high))
         facts.append((fact, tuple(strata)))
-    return Strata(tuple(range(runs)), "log_loss", "users", tuple(facts))
+    um_plus = [[Estimate(*rng.uniform(0.01, 0.1, 2), 0.0, 9.0) for _ in RUNS[1:]] for _ in RUNS[1:]]
+    return Strata(tuple(range(runs)), "log_loss", "users", tuple(facts), tuple(um_plus))
 
 
 def expected_cells(saved):
@@ -161,6 +163,9 @@ def expected_cells(saved):
         for run in set(strata[0]["lo"]) - {saved["baseline"]}:
             names = "difference", "lo", "hi"
             rows[run] = {part["label"]: [part[name][run] for name in names] for part in strata}
+    for one in saved["where"]["um_plus"]:
+        cell = {one["other"]: [one[name] for name in ("mean", "lo", "hi")]}
+        cells["um_plus"].setdefault(one["run"], {}).update(cell)
     return cells
 
 

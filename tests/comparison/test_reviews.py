@@ -16,6 +16,7 @@ from srs_eval.comparison.report.files import as_json, markdown
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.universal import um_plus
 from srs_eval.nouns.predictions import rows_fingerprint
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import load_run, with_own_names
@@ -189,6 +190,13 @@ def test_strata_hold_the_reviews_of_their_names_and_add_up(make_run, users, base
     assert [fact.name for fact, _ in found.facts] == [
         fact.name for fact in FACTS if fact.name != "size" or len(users) > 1
     ]
+    of_users = [
+        um_plus(one.p.to_numpy(), two.p.to_numpy(), one.recalled.to_numpy())
+        for (_, one), (_, two) in zip(table.groupby("user"), other.groupby("user"), strict=True)
+    ]
+    mean, lo, hi = found.um_plus_of(baseline, 1 - baseline)
+    assert mean == pytest.approx(np.mean(of_users))
+    assert np.isnan(lo) if len(users) == 1 else lo < mean < hi
     for fact, strata in found.facts:
         assert sum(stratum.n_reviews for stratum in strata) == len(table)
         for stratum in strata:

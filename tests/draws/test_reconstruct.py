@@ -99,6 +99,16 @@ def test_draws_of_fsrs_are_taken_around_a_guess(made, difficulty):
     assert np.corrcoef(instrument, given)[0, 1] > 0.1
 
 
+def test_the_ease_before_an_answer_is_that_after_it_without_its_step():
+    rating, factor = np.array([2, 3, 4, 2, 2, 3, 2]), np.array([2350, 2500, 2650] + [1300] * 4)
+    last = np.array([2500, 2500, 2500, 1400, 0, 1300, 2500])  # as the row before has it
+    ease, is_known = reconstruct._ease_before(rating, factor, last)
+    assert ease.tolist() == [2.5, 2.5, 2.5, 1.4, 1.3, 1.3, 1.45]
+    assert is_known.all()
+    _, is_known = reconstruct._ease_before(rating, factor, last + 50)
+    assert is_known.tolist() == [False, False, False, True, True, False, True]
+
+
 def test_nothing_is_drawn_in_a_log_without_reviews(tmp_path):
     found = reconstructed(table_of(collection(tmp_path / "small.anki2", settings=SETTINGS)), {})
     assert (len(found.assigned), found.rule) == (0, [])

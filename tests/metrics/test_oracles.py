@@ -29,6 +29,7 @@ from srs_eval.metrics.slope import line_of
 from srs_eval.metrics.smece import lattice_of, residual_field
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.threshold import STATISTICS
+from srs_eval.metrics.universal import um_plus
 
 
 @pytest.fixture(scope="module")
@@ -278,6 +279,16 @@ def test_metrics_of_predictions_and_outcomes(weyl, case):
         assert rmse_bins(p, recalled, *facts) == near(expected["rmse_bins"], 1e-12)
     for bin_of, expected_bin in expected.get("log20_index", {}).items():
         assert log_bins([float(bin_of)]).tolist() == [expected_bin]
+
+
+def test_um_plus_of_two_models(weyl):
+    inputs, expected = CASES["C21"]["inputs"], CASES["C21"]["expected"]["um_plus"]
+    p, recalled = weyl(inputs["n"], inputs["shift"])
+    steps = np.arange(1, len(p) + 1) * 0.7548776662466927 % 1
+    other = np.clip(p - 0.1 + 0.2 * steps, 0, 1)
+    assert um_plus(p, other, recalled) == near(expected["A"], 1e-12)
+    assert um_plus(other, p, recalled) == near(expected["B"], 1e-12)
+    assert np.isnan(um_plus(p[:0], p[:0], recalled[:0]))
 
 
 def test_certain_predictions_are_clipped_and_counted():

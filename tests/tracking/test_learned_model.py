@@ -156,3 +156,19 @@ def test_what_cannot_be_built_or_asked_is_refused(golden_text: Callable[[str, st
             rebuilt_model(options, parameters, whole_days=True)
         text += f"{name}\n  {problem.value}\n\n"
     golden_text("learned_models", text)
+
+
+@pytest.mark.slow
+def test_scores_rank_algorithms_without_files_of_models(tmp_path):
+    words = ["tracking.model=scores", "figures=false", "panel=quick", "data.users=2"]
+    words += ["data.size_scale=0.05", "hydra.sweep.dir=out", "tracking.uri=sqlite:///m.db"]
+    assert apart(tmp_path, "-m", "algo=avg,constant,moving_avg", *words).status == 0
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'm.db'}")
+    experiment = client.get_experiment_by_name("srs_eval").experiment_id
+    by_loss = [{"field_name": "metrics.model/log_loss", "ascending": True}]
+    ranked = client.search_logged_models([experiment], order_by=by_loss)
+    runs = client.search_runs([experiment], order_by=["metrics.`test/log_loss` ASC"])
+    assert [model.source_run_id for model in ranked] == [run.info.run_id for run in runs]
+    (digest,) = {score.dataset_digest for model in ranked for score in model.metrics}
+    assert digest == runs[0].inputs.dataset_inputs[0].dataset.digest
+    assert all(client.list_logged_model_artifacts(model.model_id) == [] for model in ranked)

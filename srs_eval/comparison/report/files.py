@@ -280,6 +280,15 @@ def _strata(verdict: Verdict, found: Strata) -> dict[str, Any]:
         "score": found.score,
         "intervals_over": found.over,
         **({"sample": found.sample} if found.sample else {}),
+        "um_plus": [
+            {
+                **{"run": names[a], "other": names[b]},
+                **dict(zip(("mean", "lo", "hi"), found.um_plus_of(a, b), strict=True)),
+            }
+            for a in range(len(names))
+            for b in range(len(names))
+            if a != b
+        ],
         "facts": {
             fact.name: [
                 {

@@ -28,7 +28,7 @@ _SECTIONS = (
     ("Leaderboards", ("leaderboard_", "beside")),
     ("Against the baseline", ("against_baseline",)),
     ("User by user", ("superiority", "ranks", "users")),
-    ("Where they differ", ("where_",)),
+    ("Where they differ", ("where_", "um_plus")),
     ("Runs", ("runs",)),
 )
 

@@ -52,6 +52,7 @@ def tables(verdict: Verdict) -> Iterator[Table]:
         if verdict.strata is not None:
             for fact, strata in verdict.strata.facts:
                 yield _strata_table(verdict, verdict.strata, fact, strata)
+            yield _um_plus_table(verdict, verdict.strata)
         if users:
             yield extremes(verdict)
     yield sources(verdict)
@@ -266,6 +267,29 @@ def _strata_table(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[
         "stratum alone; coloured where the interval excludes 0"
         + (f"; from a sample of {found.sample}" if found.sample else ""),
         headers=("run", *(s.label for s in strata)),
+        rows=rows,
+    )
+
+
+def _um_plus_table(verdict: Verdict, found: Strata) -> Table:
+    """Tabulate UM+ of each run against each other."""
+    models = [(n, found.runs.index(n)) for n in verdict.order if n in found.runs]
+    rows = []
+    for model, row in models:
+        cells: list[Cell | str] = [verdict.runs[model].marked]
+        for _, column in models:
+            mean, lo, hi = found.um_plus_of(row, column)
+            below = "" if math.isnan(found.um_plus[row][column].se) else interval(lo, hi)
+            cells.append("" if row == column else Cell(number(mean), below))
+        rows.append(tuple(cells))
+    return Table(
+        key="um_plus",
+        title="Bias where two models disagree: UM+",
+        caption="Of the run of the row against that of the column: predictions against outcomes "
+        "among reviews of which both differ alike, the root of the mean square, as the mean over "
+        "users with its 99 % interval; lower is better, and few reviews raise it"
+        + (f"; from a sample of {found.sample}" if found.sample else ""),
+        headers=("run", *(verdict.runs[model].name for model, _ in models)),
         rows=rows,
     )
 
