@@ -15,14 +15,19 @@ from srs_eval.text.console import counted, percent
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'
 _PASTE = (
-    'paste the list below into deck options > FSRS > "FSRS parameters" (newer versions unlock the '
-    "field after three clicks)"
+    'paste the list of the page into deck options > FSRS > "FSRS parameters" (newer versions '
+    "unlock the field after three clicks)"
 )
 
 
 def in_short(study: Study, advice: Advice) -> Section:
     """Return the section."""
-    sentences = [_what_to_do(study, advice), *_evidence(study, advice), *_doubts(study, advice)]
+    sentences = [
+        _what_to_do(study, advice),
+        *_evidence(study, advice),
+        *_doubts(study, advice),
+        *_how(advice),
+    ]
     answer = " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
     return Section("What should I do?", answer, list(_notes(advice)))
 
@@ -78,14 +83,6 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
         yield from _recall(study)
     if advice.action == "open" and not is_off:
         yield f"what would settle it: {_settles(study, advice)}"
-    fsrs = advice.fsrs
-    if fsrs is not None and fsrs.others is not None:
-        own = fsrs.own
-        said = "" if own is None or own.kind == "unknown" else f"on your reviews, {own.of_error}; "
-        yield (
-            f"FSRS against SM-2, which you have: {said}for other people, an earlier version of "
-            f"FSRS was better for {fsrs.others.better:,} of {fsrs.others.people:,}"
-        )
 
 
 def _settles(study: Study, advice: Advice) -> str:
@@ -124,12 +121,23 @@ def _doubts(study: Study, advice: Advice) -> Iterator[str]:
         yield from doubtful_lists(study)
 
 
-def _notes(advice: Advice) -> Iterator[str]:
-    if advice.leave_off:
-        return
+def _how(advice: Advice) -> Iterator[str]:
+    """Say where to click."""
     clicks = [_TURN_ON] * advice.turn_on + [_PASTE] * (advice.action == "paste")
-    if clicks:
-        yield f"How: {', then '.join(clicks)}."
+    if clicks and not advice.leave_off:
+        yield f"how: {', then '.join(clicks)}"
+
+
+def _notes(advice: Advice) -> Iterator[str]:
+    """Say what FSRS is worth against SM-2, and how evidence is put together."""
+    fsrs = advice.fsrs
+    if fsrs is not None and fsrs.others is not None:
+        own = fsrs.own
+        said = "" if own is None or own.kind == "unknown" else f"on your reviews, {own.of_error}; "
+        yield (
+            f"FSRS against SM-2, which you have: {said}for other people, an earlier version of "
+            f"FSRS was better for {fsrs.others.better:,} of {fsrs.others.people:,}."
+        )
     if advice.new.others is not None and not advice.new.is_clear:
         yield (
             "The chance puts your own reviews and the logs of other people together, each with the "

@@ -36,6 +36,7 @@ def percent(share, lo, hi):
         ((-1.4, -5.4, 3.0), 3000, "paste"),
         # the sum of both is as likely to be better as worse
         ((1.0, -10.0, 12.0), 150, "open"),
+        ((2.0, -10.0, 14.0), 150, "keep"),
         ((8.0, -12.0, 24.0), 600, "keep"),
         # one's own reviews decide alone
         ((-10.4, -15.9, -4.8), 3000, "paste"),
@@ -50,6 +51,7 @@ def test_both_kinds_of_evidence_decide_together(own, reviews, action):
 
 def test_a_gain_that_is_excluded_is_not_called_too_few_reviews():
     assert percent(9.6, -1.3, 27.5).kind == "no_gain"
+    assert percent(2.0, -3.0, 7.0).kind == "no_gain"
     assert percent(0.3, -5.2, 6.8).kind == "open"
     assert percent(9.0, -100, 3191.6).kind == percent(-3.7, -100, 98).kind == "unknown"
 

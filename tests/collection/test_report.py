@@ -27,7 +27,7 @@ from srs_eval.collection.others import others
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import facts, sections, study_of
 from srs_eval.collection.section import Paste
-from srs_eval.collection.study import OTHERS, Study, difference
+from srs_eval.collection.study import MAY, OTHERS, Study, difference
 from srs_eval.collection.words import log_loss
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError
@@ -124,7 +124,12 @@ def test_a_log_too_small_for_whole_days_names_a_run_that_scores_it(tmp_path):
 @pytest.mark.slow
 def test_the_report_on_two_presets_that_differ(study, found, golden_text):
     golden_text("collection_two", told(study, [*found.values()]))
-    assert not contradictions([section.answer for section in found.values()])
+    answers = [section.answer for section in found.values()]
+    assert not contradictions(answers)
+    said = [each for answer in answers for each in answer.split(". ")]
+    resting = [each for each in said if "those you have now" in each or "our parameters" in each]
+    assert len(resting) > 3
+    assert all(MAY in each for each in resting)
     assert study.fitted is study.several
     lists = fitted_lists(study)
     assert set(lists) == {None, 10, 20}
