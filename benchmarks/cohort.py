@@ -104,9 +104,7 @@ print(json.dumps([os.waitstatus_to_exitcode(status), cpu, wall, used.ru_maxrss])
 
 def _full_logs(reviews: int) -> Iterator[Reviews]:
     """Simulate users, and pass over those who study too little to fill a log."""
-    source = SyntheticUsers(
-        users=1_000_000, seed=2026, size_scale=1.0, max_reviews=reviews, version=1
-    )
+    source = SyntheticUsers(users=1_000_000, seed=2026, size_scale=1.0, max_reviews=reviews)
     logs = (source.read(user) for user in source.users())
     return (log for log in logs if len(log) == reviews)
 

@@ -29,7 +29,7 @@ _ALGORITHMS: tuple[type[Fitted], ...] = (Fsrs2, Fsrs3, Fsrs4, Fsrs45, Fsrs5, Fsr
 
 def main() -> None:
     """Print the table."""
-    source = SyntheticUsers(users=20, version=1)
+    source = SyntheticUsers(users=20)
     logs = [source.read(user) for user in source.users()]
     rows = []
     for algorithm in _ALGORITHMS:

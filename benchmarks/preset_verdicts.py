@@ -2,7 +2,7 @@
 
     python benchmarks/preset_verdicts.py [USERS]
 
-The cards of each simulated user (version 1, up to 3,000 reviews) are divided into two presets by
+The cards of each simulated user (up to 3,000 reviews) are divided into two presets by
 chance, so that one set of parameters is the truth. FSRS-6, last fold, as in docs/method.md.
 """
 
@@ -25,7 +25,7 @@ EDGES = (0, 200, 400, 800, 1600)
 
 def main(users: int) -> None:
     """Print verdicts by number of training reviews."""
-    source = SyntheticUsers(users=users, size_scale=0.1, max_reviews=3000, version=1, seed=99)
+    source = SyntheticUsers(users=users, size_scale=0.1, max_reviews=3000, seed=99)
     sizes, differ = [], []
     for user in source.users():
         log = source.read(user)

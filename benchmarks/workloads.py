@@ -55,7 +55,7 @@ def standard_workloads(log: Path = JOSH) -> Iterator[Workload]:
 
 def synthetic_workload(size: int) -> Workload:
     """Make the workload of the first simulated user who fills a log of so many reviews."""
-    source = SyntheticUsers(users=1000, seed=2026, size_scale=1.0, max_reviews=size, version=1)
+    source = SyntheticUsers(users=1000, seed=2026, size_scale=1.0, max_reviews=size)
     logs = (source.read(user) for user in source.users())
     full = next(reviews for reviews in logs if len(reviews) == size)
     return of_reviews(f"synthetic {size // 1000}k", full)

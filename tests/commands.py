@@ -19,7 +19,7 @@ from srs_eval.data.synthetic import SyntheticUsers
 
 # Two simulated users with some hundred scored reviews each: half a second.
 SMALL = (
-    *("data=synthetic", "data.version=1"),
+    "data=synthetic",
     *("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000"),
 )
 QUIET = ("tracking=none", "figures=false")

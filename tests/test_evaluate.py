@@ -2,6 +2,7 @@
 
 import dataclasses
 import zlib
+from collections import Counter
 
 import numpy as np
 import plain_protocol
@@ -98,10 +99,12 @@ def test_it_predicts_and_records_what_the_bare_loop_does(evaluate, logs_of, algo
 @pytest.mark.parametrize("same_day", [False, True])
 def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, logs_of, same_day):
     log = make_log(user="ann", cards=90, same_day=0.3, recall=0.8)
-    last, seen = [], {}
+    last, passes, seen, passed = [], [], {}, Counter()
     for card, rating in zip(log.card.tolist(), log.rating.tolist(), strict=True):
         last.append(seen.get(card, 0))
+        passes.append(passed[card])
         seen[card] = rating
+        passed[card] += rating > 1
     scored, rates = [], []
     folds = plain_protocol.folds(plain_protocol.scored_rows(log, short=same_day))
     for number, (train, test) in enumerate(folds):
@@ -120,6 +123,7 @@ def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, log
         "nth_review": [row["i"] for _, row in scored],
         "lapses": [row["lapses"] for _, row in scored],
         "last_rating": [last[row] for row in rows],
+        "recalls": [passes[row] for row in rows],
         "train_rate": rates,
     }
     assert {"user", *PREDICTION_COLUMNS} == set(expected)

@@ -171,7 +171,7 @@ def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make(
         assert page.count(f'<a id="{option.name}"></a>') == 1
         assert f"(#{option.name})" in page
     synthetic = loaded("docs/make_synthetic.py")
-    users = synthetic.SyntheticUsers(users=2, seed=synthetic.SEED, version=2)
-    column = synthetic.column(list(synthetic.studied(users)))
+    users = synthetic.SyntheticUsers(users=2, seed=synthetic.SEED)
+    column = synthetic.column(list(synthetic.studied(users)), users)
     assert int(column[0]) > 0
-    assert len(column) == 2 + len(synthetic.STATISTICS)
+    assert len(column) == 2 + len(synthetic.BY_LOT) + len(synthetic.STATISTICS)

@@ -87,7 +87,7 @@ def test_a_search_and_the_shards_of_a_run_check_once() -> None:
 
 
 def test_a_class_of_a_program_is_refused_unless_it_is_asked_for() -> None:
-    data: dict[str, Any] = {"users": 1, "size_scale": 0.02, "max_reviews": 900, "version": 2}
+    data: dict[str, Any] = {"users": 1, "size_scale": 0.02, "max_reviews": 900}
     given = {**data, "data": "synthetic", "panel": "quick", "progress": False}
     cheat = ReadsItsOwnRating()
     with pytest.raises(CheckFailed, match="check_lookahead"):

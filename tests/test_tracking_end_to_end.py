@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 pytestmark = pytest.mark.slow
-SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=600", "data.version=1")
+SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=600")
 JOBS = {"avg": "out/0_avg", "moving_avg": "out/1_moving_avg"}
 
 

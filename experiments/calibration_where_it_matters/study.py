@@ -343,7 +343,7 @@ def _hidden(load: pd.DataFrame, strata: pd.DataFrame) -> Iterator[str]:
     cells = strata.melt("group", columns, "model", "bias")
     starred = cells[cells["bias"].str.contains("*", regex=False)]
     overall = load.set_index("model")["bias"]
-    small = starred[starred["model"].map(overall).abs() < 0.01]
+    small = starred[starred["model"].map(overall).astype(float).abs() < 0.01]
     if len(small):
         size = small["bias"].str.rstrip(" *").astype(float).abs()
         worst = small.loc[size.idxmax()]

@@ -230,7 +230,7 @@ def run(options: SimpleNamespace) -> Findings:
     """Evaluate every model with every end of the intervals."""
     real, left_out = ({}, []) if options.small else real_logs(options)
     users, reviews = (2, 1200) if options.small else (3, 4000)
-    simulated = SyntheticUsers(users=users, max_reviews=reviews, version=3)
+    simulated = SyntheticUsers(users=users, max_reviews=reviews)
     sources: dict[str, Source] = {**real, "simulated": simulated}
     models = {name: MODELS[name] for name in QUICK} if options.small else MODELS
     parts: dict[str, list[pd.DataFrame]] = {"pauses": [], "leaks": [], "clocks": []}

@@ -237,9 +237,7 @@ def run(options: SimpleNamespace) -> Findings:
     else:
         real, left_out = real_logs(options)
         sources |= {f"{log} in {PARTS}": CardParts(each, PARTS) for log, each in real.items()}
-        for version in (1, 2):
-            simulated = SyntheticUsers(users=16, max_reviews=4000, version=version)
-            sources[f"simulated, version {version}"] = simulated
+        sources["simulated"] = SyntheticUsers(users=16, max_reviews=4000)
     models = {**FITS, **OTHERS}
     names = QUICK if options.small else tuple(models)
     changes = {log: gains(by_size(source, names), names) for log, source in sources.items()}

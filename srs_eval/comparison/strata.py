@@ -84,6 +84,13 @@ FACTS = (
         ("none", "again", "hard", "good", "easy"),
     ),
     Fact(
+        "recalls",
+        "Recalls of the card before",
+        attrgetter("recalls"),
+        (0, 1, 2, 3, 5, 10, math.inf),
+        ("0", "1", "2", "3-4", "5-9", "10+"),
+    ),
+    Fact(
         "p",
         "Recall predicted by the baseline",
         attrgetter("p"),

@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.config.building import resolved
 from srs_eval.config.option_files import arguments, composed_option, conf_folder, defaults
-from srs_eval.config.suggestions import unknown_argument, unknown_options
+from srs_eval.config.suggestions import had_argument, unknown_argument, unknown_options
 from srs_eval.errors import ConfigError
 
 _COLUMNS = "columns."
@@ -99,6 +99,7 @@ def _unknown(
     names = {path.removeprefix(_COLUMNS): (group, path) for group in known for path in known[group]}
     close = difflib.get_close_matches(key, names, n=1)
     group, path = names[close[0]] if close else (next(iter(chosen)), key)
+    group = had_argument(key, chosen) or group
     inside = _COLUMNS if path.startswith(_COLUMNS) else ""
     return unknown_argument(f"{key}={value!r}", f"{group}.{inside}{key}", [chosen[group]])
 

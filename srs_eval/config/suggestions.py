@@ -20,6 +20,13 @@ _OF_A_SEARCH = (
 _OF_HYDRA = {name: (f"hydra.sweeper.{name}", "in a search") for name in _OF_A_SEARCH} | {
     "dir": ("hydra.run.dir", "or hydra.sweep.dir with -m")
 }
+# Options of earlier releases, and where they are
+_FORMER = {"data.version": "simulated users of versions 1 to 3 are in release 0.2.0"}
+
+
+def had_argument(key: str, groups: Iterable[str]) -> str | None:
+    """Return the group in which an earlier release had an argument, if one had."""
+    return next((group for group in groups if f"{group}.{key}" in _FORMER), None)
 
 
 def there_are(known: Sequence[str]) -> str:
@@ -59,6 +66,8 @@ def unknown_argument(
     if having:
         others = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'}"
         return [f"{word}: {group}={lacking[0]} has no {path!r}, but {others}"]
+    if key in _FORMER:
+        return [f"{word}: there is no {key!r} any more; {_FORMER[key]}"]
     near = {path for name in chosen for path in known.get(name, ())}
     listed = f"; there are {', '.join(sorted(near))}" if near else ""
     names = near or set().union(*known.values())

@@ -10,13 +10,24 @@ import numpy as np
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
 from srs_eval.data.simulated.log import Answers, simulate_log
-from srs_eval.data.simulated.population import POPULATIONS
 from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import FloatArray, Reviews, User
+from srs_eval.nouns import IntArray, Reviews, User
 
+# Of the people: those of releases up to 0.2.0 were 1 to 3.
+VERSION = "4"
 _MOST_USERS = 1_000_000_000
-_TO_THE_ANSWER = 3  # first version whose seconds run to the answer
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnIntervals:
+    """Intervals that an app drew by lot: a table beside a log, which no model can read."""
+
+    row: IntArray  # [n]: Row of the log whose answer got the interval, ascending
+    days: IntArray  # [n]
+    # [n]: The shortest and the longest possible; all from one to the other were as likely
+    low: IntArray
+    high: IntArray
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -39,9 +50,6 @@ class SyntheticUsers:
     max_reviews : int, optional
         Rows of a log at most: it ends there. None for no bound, which the published sizes
         need.
-    version : int
-        2, or 1 for the users of earlier releases, who have no sessions, cohorts and decks, or 3
-        for the users of version 2 with `elapsed_seconds` up to the answer, as in published logs.
     scheduler : str
         What asks for the cards of these people: ``own`` is FSRS-4.5 at a desired retention of each
         person's own, ``fsrs_70`` the same at 70 % for all, ``sm2`` that of Anki, and ``fixed``
@@ -71,7 +79,6 @@ class SyntheticUsers:
     seed: int
     size_scale: float
     max_reviews: int | None
-    version: int
     scheduler: str
 
     def __init__(
@@ -81,10 +88,9 @@ class SyntheticUsers:
         seed: int = 2026,
         size_scale: float = 0.2,
         max_reviews: int | None = 10_000,
-        version: int = 2,
         scheduler: str = OWN,
     ) -> None:
-        wrong = _out_of_range(users, seed, size_scale, max_reviews, version)
+        wrong = _out_of_range(users, seed, size_scale, max_reviews)
         if not is_scheduler(scheduler):
             wrong.append(f"data.scheduler={scheduler!r}: expected {SCHEDULERS}")
         if wrong:
@@ -93,7 +99,6 @@ class SyntheticUsers:
         object.__setattr__(self, "seed", seed)
         object.__setattr__(self, "size_scale", float(size_scale))
         object.__setattr__(self, "max_reviews", max_reviews)
-        object.__setattr__(self, "version", version)
         object.__setattr__(self, "scheduler", scheduler)
 
     @property
@@ -106,9 +111,8 @@ class SyntheticUsers:
         """What is simulated, in words."""
         people = "1 simulated user" if self.count == 1 else f"{self.count:,} simulated users"
         bound = "" if self.max_reviews is None else f", at most {self.max_reviews:,} reviews each"
-        version = "" if self.version == 1 else f"version {self.version}, "
         app = "" if self.scheduler == OWN else f"scheduler {self.scheduler}, "
-        return f"{people} ({version}{app}seed {self.seed}, size x {self.size_scale:g}{bound})"
+        return f"{people} ({app}seed {self.seed}, size x {self.size_scale:g}{bound})"
 
     def users(self) -> Sequence[User]:
         """Return the names of the users, from 1 on."""
@@ -116,44 +120,45 @@ class SyntheticUsers:
 
     def read(self, user: User) -> Reviews:
         """Simulate one user's log; raise `ReviewLogError` if there is no such user."""
+        return self.read_with_intervals(user)[0]
+
+    def read_with_intervals(self, user: User) -> tuple[Reviews, DrawnIntervals]:
+        """Simulate one user's log, and return the intervals that the app drew beside it."""
         if not isinstance(user, int) or user not in self.users():
             what = f"there is no user {user!r}; they are numbered from 1 to {self.count}"
             raise ReviewLogError(self.location, [what], "Ask for more with data.users=N.")
         rng = self._generator(user)
         later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
-        learner = draw_learner(later_reviews, POPULATIONS[self.version], rng, self.scheduler)
+        learner = draw_learner(later_reviews, rng, self.scheduler)
         answers = simulate_log(learner, rng)
         kept = slice(self.max_reviews)
-        return reviews_from_columns(
+        reviews = reviews_from_columns(
             user=user,
             source=f"{self.location}, user {user}",
             card=answers.card[kept],
             rating=answers.rating[kept],
             day=answers.day[kept],
             elapsed_days=answers.elapsed_days[kept],
-            elapsed_seconds=self._seconds(answers)[kept],
+            elapsed_seconds=answers.elapsed_seconds[kept],
             duration_ms=answers.duration_ms[kept],
             state=answers.state[kept],
             truth=answers.truth[kept],
-            deck=answers.deck[kept] if self.version > 1 else None,
+            deck=answers.deck[kept],
         )
-
-    def _seconds(self, answers: Answers) -> FloatArray:
-        """Return the seconds since the previous answer, to the question or to the answer."""
-        if self.version < _TO_THE_ANSWER:
-            return answers.elapsed_seconds
-        # Rounded so that a protocol that subtracts the answer time finds the question.
-        until_answer = np.rint(answers.elapsed_seconds + answers.duration_ms / 1000)
-        return np.where(answers.elapsed_seconds < 0, -1, until_answer)
+        return reviews, _drawn(answers, kept)
 
     def _generator(self, user: int) -> np.random.Generator:
         """Random numbers of one user, unrelated to those of any other."""
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, user])))
 
 
-def _out_of_range(
-    users: int, seed: int, size_scale: float, max_reviews: int | None, version: int
-) -> list[str]:
+def _drawn(answers: Answers, kept: slice) -> DrawnIntervals:
+    """Return the intervals drawn after the answers that are kept."""
+    (row,) = answers.drawn[kept].nonzero()
+    return DrawnIntervals(row, answers.drawn[row], answers.low[row], answers.high[row])
+
+
+def _out_of_range(users: int, seed: int, size_scale: float, max_reviews: int | None) -> list[str]:
     """Return the errors in the arguments, one line each."""
     wrong = []
     if not _is_whole(users) or not 1 <= users <= _MOST_USERS:
@@ -164,8 +169,6 @@ def _out_of_range(
         wrong.append(f"data.size_scale={size_scale!r}: expected a number above 0, up to 1")
     if max_reviews is not None and (not _is_whole(max_reviews) or max_reviews < 1):
         wrong.append(f"data.max_reviews={max_reviews!r}: expected a whole number above 0, or null")
-    if not _is_whole(version) or version not in POPULATIONS:
-        wrong.append(f"data.version={version!r}: expected 1, 2 or 3")
     return wrong
 
 

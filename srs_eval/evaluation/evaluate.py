@@ -393,5 +393,6 @@ def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
         nth_review=task.nth_review[rows],
         lapses=task.lapses[rows],
         last_rating=None if task.last_rating is None else task.last_rating[rows],
+        recalls=None if task.recalls is None else task.recalls[rows],
         train_rate=np.full(len(rows), learned_from.mean() if varied else np.nan),
     )

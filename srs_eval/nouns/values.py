@@ -165,6 +165,8 @@ class Task:
     last_rating : int64 [len(reviews)], optional
         Answer of the card's review before in the log, seen by the algorithm or not; 0 where
         there is none.
+    recalls : int64 [len(reviews)], optional
+        Earlier recalls of the card in the log, same-day ones included.
     notes : sequence of str
         Remarks of the protocol on this log, printed with the results.
     dropped : mapping of str to int
@@ -181,6 +183,7 @@ class Task:
     log_row: IntArray
     warm_start: bool = False
     last_rating: IntArray | None = None
+    recalls: IntArray | None = None
     notes: Sequence[str] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     unscored: Mapping[str, int] = field(default_factory=dict)
@@ -300,7 +303,7 @@ class Predictions:
         Day of the review.
     elapsed_days : float64 [n], optional
         Whole days since the card's previous review.
-    nth_review, lapses, last_rating : int64 [n], optional
+    nth_review, lapses, last_rating, recalls : int64 [n], optional
         As in `Task`.
     train_rate : float64 [n], optional
         Share of recalls among the reviews the model learned from; NaN where they all turned
@@ -321,6 +324,7 @@ class Predictions:
     nth_review: IntArray | None = None
     lapses: IntArray | None = None
     last_rating: IntArray | None = None
+    recalls: IntArray | None = None
     train_rate: FloatArray | None = None
     curves: Curves | None = None
 

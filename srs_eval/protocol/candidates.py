@@ -37,6 +37,7 @@ class Candidates:
     nth_review: IntArray
     lapses: IntArray
     last_rating: IntArray
+    recalls: IntArray
     log_row: IntArray
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Candidates:
             nth_review=self.nth_review,
             lapses=self.lapses,
             last_rating=self.last_rating,
+            recalls=self.recalls,
             log_row=self.log_row,
             warm_start=warm_start,
             notes=self.notes,
@@ -82,11 +84,12 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     _require_enough(reviews, histories, scored, out)
     nth_review = 1 + earlier_days + later_day
     lapses = cards.earlier(later_day & (histories.rating == _AGAIN))
-    last_rating = cards.last(histories.rating)
+    last_rating, recalls = cards.last(histories.rating), cards.earlier(histories.recalled)
     if not same_day:
         kept = histories.elapsed_days != 0
         histories, scored = histories.take(kept), scored[kept]
-        nth_review, lapses, last_rating = nth_review[kept], lapses[kept], last_rating[kept]
+        nth_review, lapses = nth_review[kept], lapses[kept]
+        last_rating, recalls = last_rating[kept], recalls[kept]
     days = np.maximum(histories.elapsed_days, 0).astype(np.float64)
     return Candidates(
         reviews=_on_a_clock(histories, days, whole_days=True),
@@ -94,6 +97,7 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
         nth_review=nth_review,
         lapses=lapses,
         last_rating=last_rating,
+        recalls=recalls,
         log_row=histories.row,
         dropped=out.dropped,
         unscored=out.unscored,
@@ -132,6 +136,7 @@ def in_seconds(reviews: Reviews, *, answer_time: bool, previous_answer: bool) ->
         nth_review=1 + cards.earlier(later_day) + later_day,
         lapses=cards.earlier(histories.rating == _AGAIN),
         last_rating=cards.last(histories.rating),
+        recalls=cards.earlier(histories.recalled),
         log_row=histories.row,
         notes=notes,
         dropped=out.dropped,

@@ -93,6 +93,7 @@ class Validation:
             nth_review=task.nth_review[:first_scored],
             lapses=task.lapses[:first_scored],
             last_rating=None if task.last_rating is None else task.last_rating[:first_scored],
+            recalls=None if task.recalls is None else task.recalls[:first_scored],
             log_row=task.log_row[:first_scored],
             dropped=task.dropped,
             unscored={**task.unscored, "kept for the final score": kept},

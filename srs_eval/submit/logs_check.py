@@ -25,12 +25,11 @@ from srs_eval.results.run import Run
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.results_table import Results, metrics_named, problem_of_users
 from srs_eval.submit.submission import ABOUT, RESULTS, Submission
-from srs_eval.submit.writing import PLACES, fingerprint_of
+from srs_eval.submit.writing import PLACES, data_version, fingerprint_of, is_simulated
 
 _OWN = "srs_eval"
 # Protocols of srs_eval, whose options are parts of their names.
 _PROTOCOLS = ("srs_benchmark", "validation", "prequential", "shifted")
-_SIMULATED = f"{SyntheticUsers.__module__}.{SyntheticUsers.__qualname__}"
 # Readers of files, and their options that name no place and no code.
 _READERS = (
     "srs_eval.data.anki.collection.AnkiCollection",
@@ -109,7 +108,7 @@ def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Sour
     }
     if not options:
         return None
-    if not _is_simulated(options):
+    if not is_simulated(options):
         if path is None and (is_own(options) or not trust):
             return None
         if not trust and not _is_plain(options):
@@ -120,10 +119,6 @@ def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Sour
             options["path"] = str(path)
     builder = Builder() if trust else own_builder()
     return cast(Source, builder.build(options, Source, "data"))
-
-
-def _is_simulated(options: Mapping[str, Any]) -> bool:
-    return [*targets(options)] == [_SIMULATED]
 
 
 def _is_plain(options: Mapping[str, Any]) -> bool:
@@ -275,14 +270,14 @@ def version_problems(
     options = about["data"]["options"]
     if not options:  # rows of other projects
         return
-    facts = [("data", "version", str(options.get("version", "1")))]
+    facts = [("data", "version", data_version(options))]
     if protocol is not None:
         facts += [("protocol", "name", protocol.name), ("protocol", "version", protocol.version)]
     elif about["protocol"]["name"].startswith(_PROTOCOLS):
         advice = f"{', '.join(_PROTOCOLS)} are protocols of srs_eval: write another"
         yield Problem("facts", place, "protocol.name", shown(about["protocol"]["name"]), advice)
     simulated = SyntheticUsers(users=1).name
-    if _is_simulated(options):
+    if is_simulated(options):
         facts.append(("data", "name", simulated))
     elif about["data"]["name"] == simulated:
         advice = "these users are not simulated: write another"

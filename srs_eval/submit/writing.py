@@ -17,8 +17,10 @@ import srs_eval
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, read_weights
 from srs_eval.config.building import in_user_folds
 from srs_eval.config.targets import TARGET, Builder
+from srs_eval.data.synthetic import VERSION, SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
+from srs_eval.experiment.description import targets
 from srs_eval.experiment.experiment import CURVES_PER_USER
 from srs_eval.nouns import Algorithm, Fit, User
 from srs_eval.results.coverage import Coverage
@@ -180,7 +182,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
         "when": facts.when,
         "data": {
             "name": facts.data,
-            "version": str(data.get("version", "1")),
+            "version": data_version(data),
             "options": _without_folders(data),
             "fingerprint": facts.data_fingerprint,
             "users": len(result.complete),
@@ -295,3 +297,13 @@ def _commit() -> str:
         return ""
     found = git(folder, "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*") or ""
     return "" if found.endswith("-dirty") else found
+
+
+def is_simulated(options: Mapping[str, Any]) -> bool:
+    """Whether options of data are those of simulated users."""
+    return [*targets(options)] == [f"{SyntheticUsers.__module__}.{SyntheticUsers.__qualname__}"]
+
+
+def data_version(options: Mapping[str, Any]) -> str:
+    """Return the version of the data that options give."""
+    return VERSION if is_simulated(options) else str(options.get("version", "1"))

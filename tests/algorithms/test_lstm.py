@@ -9,10 +9,8 @@ from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.experiment.user_folds import lessons
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -67,21 +65,10 @@ def test_without_training_reviews_pretraining_is_refused():
         Lstm().pretrain([(REVIEWS, ROWS[:0])], np.random.default_rng(0))
 
 
-def test_the_users_the_start_was_learned_from_are_refused():
-    source = SyntheticUsers(users=2, seed=777, max_reviews=5000, version=1)
-    task = SrsBenchmark()(source.read(2), same_day=True)
+def test_users_that_a_start_was_learned_from_are_refused():
+    seen = SeenUser(REVIEWS.user, len(REVIEWS), digests_of(REVIEWS))
     with pytest.raises(FitSkipped):
-        fitted(Lstm(), task.reviews, task.folds[0].train)
-
-
-@pytest.mark.nightly
-def test_the_shipped_start_is_made_again_by_its_command():
-    source = SyntheticUsers(users=400, seed=777, max_reviews=5000, version=1)
-    taught = lessons(Lstm(), source, SrsBenchmark(), source.users())
-    again = replace(Lstm(), weights=None).pretrain(taught, np.random.default_rng(0)).start
-    # Rounding differs between processors.
-    assert again.parameters == pytest.approx(START.parameters, abs=1e-3)
-    assert [user.digests for user in again.seen] == [user.digests for user in START.seen]
+        fitted(Lstm(weights=replace(START, seen=(seen,))))
 
 
 DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews

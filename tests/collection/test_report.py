@@ -40,7 +40,7 @@ EASY = Written(20, "easy words", "easy", (), 0.85)
 
 
 def simulated(user, reviews=None):
-    log = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1).read(user)
+    log = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000).read(user)
     return log if reviews is None else log.take(np.arange(reviews))
 
 
@@ -66,7 +66,7 @@ def told(study, found):
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """A collection with two presets whose simulated students differ."""
-    logs = [simulated(15), simulated(16)]
+    logs = [simulated(9), simulated(38)]
     presets = [np.full(len(log), place) for place, log in enumerate(logs)]
     path = tmp_path_factory.mktemp("two") / "two.anki2"
     return write(path, list(zip(logs, presets, strict=True)), (HARD, EASY), late=2)

@@ -45,6 +45,7 @@ def reviews_of(
         nth_review=rng.integers(2, 30, n),
         lapses=rng.integers(0, 12, n),
         last_rating=rng.integers(0, 5, n),
+        recalls=rng.integers(0, 12, n),
     )
     return reviews, log_odds
 

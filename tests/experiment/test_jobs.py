@@ -87,7 +87,7 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
 
 
 SIMULATED = (
-    *("data.users=2", "data.size_scale=0.02", "data.max_reviews=400", "data.version=1"),
+    *("data.users=2", "data.size_scale=0.02", "data.max_reviews=400"),
     *("panel=quick", "tracking=none", "figures=false", "curves_per_user=0"),
 )
 CSV = ("data=csv", "data.columns.user=user", *SIMULATED[4:])

@@ -39,6 +39,7 @@ def scored_rows(log, *, short):
     for review_th, (card, rating, elapsed_days) in enumerate(values, 1):
         last = by_card[card][-1]["rating"] if by_card[card] else 0
         row = {"review_th": review_th, "rating": rating, "elapsed": elapsed_days, "last": last}
+        row["recalls"] = sum(past["rating"] > 1 for past in by_card[card])
         by_card[card].append(row)
     targets = {}
     for card, rows in by_card.items():
@@ -79,6 +80,7 @@ def timed_rows(log, *, answer_time):
             "review_th": review_th,
             "rating": rating,
             "last": earlier[-1]["rating"] if earlier else 0,
+            "recalls": sum(past["rating"] > 1 for past in earlier),
             "elapsed": elapsed_days,
             "interval": asked / 86400 if seconds > 0 else 0,
             "history": [(past["interval"], past["rating"]) for past in earlier],
@@ -145,6 +147,7 @@ def assert_same(task, folds):
             intervals = [row["interval"] for row in expected]
             assert task.reviews.elapsed[found].tolist() == intervals
             assert task.last_rating[found].tolist() == [row["last"] for row in expected]
+            assert task.recalls[found].tolist() == [row["recalls"] for row in expected]
         assert task.lapses[fold.test].tolist() == [row["lapses"] for row in test]
     history = {}
     columns = (task.log_row, task.reviews.card, task.reviews.elapsed, task.reviews.rating)

@@ -216,7 +216,7 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
         (Prequential(first=10, warm_start=False), used[10:], -(-(len(used) - 10) // 100), False),
     ):
         task = protocol(log, same_day=same_day)
-        for column in ("log_row", "nth_review", "lapses", "last_rating"):
+        for column in ("log_row", "nth_review", "lapses", "last_rating", "recalls"):
             np.testing.assert_array_equal(getattr(task, column), getattr(public, column))
         np.testing.assert_array_equal(task.reviews.elapsed, public.reviews.elapsed)
         found = np.concatenate([fold.test for fold in task.folds])
@@ -247,7 +247,7 @@ def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_i
         np.testing.assert_array_equal([*fold.train, *fold.test], before)
         most = len(before) - 1
         assert len(fold.train) == np.clip(round(share * len(before)), 1, most)
-        for column in ("log_row", "nth_review", "lapses", "last_rating"):
+        for column in ("log_row", "nth_review", "lapses", "last_rating", "recalls"):
             of_log = getattr(of_base, column)[:first_scored]
             np.testing.assert_array_equal(getattr(task, column), of_log)
         assert len(task.reviews) == first_scored

@@ -163,7 +163,7 @@ def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tm
     columns = pq.read_table(tmp_path / files.PREDICTIONS)
     assert columns.column_names == [
         *("user", "fold", "row", "card", "p", "recalled"),
-        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "train_rate"),
+        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "recalls", "train_rate"),
     ]
     assert set(columns["user"].to_pylist()) == {"ann"}
     bare = replace(single, curves=None, elapsed_days=None, nth_review=None, lapses=None)

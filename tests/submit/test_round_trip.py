@@ -80,7 +80,7 @@ def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(
 ) -> None:
     (only,) = read_leaderboard(board)
     assert [each.name for each in only.submissions] == ["avg", "constant"]
-    assert only.name == f"srs_benchmark-1_synthetic-2_{only.fingerprint[:8]}"
+    assert only.name == f"srs_benchmark-1_synthetic-4_{only.fingerprint[:8]}"
     first, second = only.submissions
     assert second.run.rows is first.run.rows
     sums = pa.FixedSizeListArray.from_arrays(pa.array([np.nan] * 6), 2)  # of earlier releases
@@ -188,7 +188,7 @@ def notes_with(board: Path, read: dict[str, int] | None) -> list[str]:
 
 def test_users_and_reviews_of_the_source_are_stated_and_shown(board: Path) -> None:
     (only,) = read_leaderboard(board)
-    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900, version=2)
+    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900)
     there = {"users": 3, "reviews": sum(len(source.read(user)) for user in source.users())}
     assert {str(one.about["data"]["read"]) for one in only.submissions} == {str(there)}
     (rests,) = (note for note in view(only).notes if note.startswith("Rests on"))

@@ -33,7 +33,7 @@ class Question:
 
     def __init__(self, parameters: list[float]) -> None:
         algorithm = Fsrs6(fit="default", parameters=parameters)
-        source = SyntheticUsers(users=2, size_scale=0.02, max_reviews=3000, version=1)
+        source = SyntheticUsers(users=2, size_scale=0.02, max_reviews=3000)
         task = SrsBenchmark()(source.read(1), same_day=algorithm.same_day)
         reviews = task.reviews
         rows = np.array([np.flatnonzero(reviews.card == card)[-1] for card in set(reviews.card)])

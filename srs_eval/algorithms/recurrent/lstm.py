@@ -52,7 +52,8 @@ class Lstm(Algorithm):
     distance to its start, by L-BFGS from that start. The sum grows with the log, the pull does
     not. Nothing is random, and there are no batches and no learning rate.
 
-    The start was learned from 400 simulated users, and it refuses to be scored on them::
+    The start was learned in release 0.2.0 from 400 simulated users, of a population that later
+    releases do not have, and it refuses to be scored on them::
 
         python -m srs_eval.pretrain algo=lstm data=synthetic data.version=1 data.users=400 \
             data.seed=777 data.size_scale=0.2 data.max_reviews=5000 seed=0 \

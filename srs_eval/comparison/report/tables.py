@@ -285,9 +285,9 @@ def _um_plus_table(verdict: Verdict, found: Strata) -> Table:
     return Table(
         key="um_plus",
         title="Bias where two models disagree: UM+",
-        caption="Of the run of the row against that of the column: predictions against outcomes "
-        "among reviews of which both differ alike, the root of the mean square, as the mean over "
-        "users with its 99 % interval; lower is better, and few reviews raise it"
+        caption="Mean prediction less share of recalls of the run of the row, among reviews "
+        "sorted by how much it differs from the run of the column: root of the mean square, as "
+        "the mean over users with its 99 % interval; lower is better, and few reviews raise it"
         + (f"; from a sample of {found.sample}" if found.sample else ""),
         headers=("run", *(verdict.runs[model].name for model, _ in models)),
         rows=rows,

@@ -12,15 +12,24 @@ from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.memory import (
     answer_probability,
     bounded,
-    log_odds,
-    retrievability,
+    probability,
+    remembered_odds,
     step_odds,
 )
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _DAY = 86400.0
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
+_EASY_AT_FIRST = 2.0
+# Log-odds of recall that a card one standard deviation more difficult loses
+_CARD_ODDS = 0.9
 _SHORTEST_MS, _LONGEST_MS = 400.0, 60_000.0
+# Log time by rating, against Good; by rating, per log-odds of recall; and by state of the card
+_SLOWER = np.array([np.nan, 0.30, 0.25, 0.0, -0.30])
+_EASE_TIME = np.array([np.nan, 0.0, -0.05, -0.05, -0.05])
+_STATE_TIME = np.array([0.15, -0.25, 0.0, -0.25])
+# Spread of log time between answers, and share of answers that take three times as long
+_TIME_NOISE, _INTERRUPTED = 0.54, 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +37,7 @@ class Recall:
     """How well each card is remembered, given all there is to know before its review."""
 
     truth: FloatArray  # [n]: Probability of any rating but Again
-    # [n]: Share of the forgetting curve left, without abilities, guesses and slips; its log-odds
-    remembered: FloatArray
+    # [n]: Log-odds of the share remembered, without abilities, guesses and slips
     odds: FloatArray
     ease: FloatArray  # [n]: Log-odds of recall without what the day, the session and the cohort add
 
@@ -38,18 +46,15 @@ def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calend
     """Compute how well each card is remembered."""
     memory = learner.memory
     if cards.new:
-        remembered: FloatArray = np.ones(len(cards.day))
-        odds = log_odds(remembered)
-        ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.3 * cards.difficulty
+        odds = np.full(len(cards.day), np.inf)
+        ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.54 * cards.difficulty
     else:
         seconds = cards.second - cards.answered
-        remembered = retrievability(seconds / _DAY, cards.stability, memory.shape)
-        odds = log_odds(remembered)
+        odds = remembered_odds(seconds / _DAY, cards.stability, memory.shape)
         ease = np.where(cards.later_day, odds, step_odds(memory, seconds, cards.stability))
-        ease -= learner.population.card_odds * cards.difficulty / learner.card_difficulty
+        ease -= _CARD_ODDS * cards.difficulty
     ability = calendar.ability.take(moment) + cards.cohort_ability
-    truth = answer_probability(memory, ease + ability)
-    return Recall(truth, remembered, odds, ease + learner.level)
+    return Recall(answer_probability(memory, ease + ability), odds, ease + learner.level)
 
 
 def draw_rating(
@@ -61,11 +66,12 @@ def draw_rating(
 ) -> IntArray:
     """Press a button: Again if it was not recalled, else by how hard recalling was."""
     if cards.new:
-        hard = _share(learner.hard_habit)
-        easy = _share(learner.easy_habit + learner.population.easy_at_first)
+        hard = probability(learner.hard_habit)
+        easy = probability(learner.easy_habit + _EASY_AT_FIRST)
     else:
-        strain = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.25 * cards.difficulty
-        hard, easy = _share(learner.hard_habit + strain), _share(learner.easy_habit - strain)
+        strain = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.45 * cards.difficulty
+        hard = probability(learner.hard_habit + strain)
+        easy = probability(learner.easy_habit - strain)
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
     drawn = rng.random(len(recalled))
@@ -85,17 +91,9 @@ def draw_duration(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Whole milliseconds an answer takes, from 400 to 60,000."""
-    population = learner.population
-    log_time = population.slower[rating] + population.noise * rng.standard_normal(len(rating))
-    log_time += cards.slowness + population.state_time[cards.state] + calendar.log_time.take(moment)
-    log_time += population.ease_time[rating] * (bounded(ease, -2, 5) - 2)
-    if population.interrupted:
-        log_time += np.log(3) * (rng.random(len(rating)) < population.interrupted)
+    log_time = _SLOWER[rating] + _TIME_NOISE * rng.standard_normal(len(rating))
+    log_time += cards.slowness + _STATE_TIME[cards.state] + calendar.log_time.take(moment)
+    log_time += _EASE_TIME[rating] * (bounded(ease, -2, 5) - 2)
+    log_time += np.log(3) * (rng.random(len(rating)) < _INTERRUPTED)
     duration = learner.answer_ms * np.exp(log_time)
     return bounded(duration.round(), _SHORTEST_MS, _LONGEST_MS)
-
-
-def _share(odds: FloatArray | float) -> FloatArray:
-    """Probability of some log-odds."""
-    share: FloatArray = 1 / (1 + np.exp(-odds))
-    return share

@@ -1,4 +1,8 @@
-"""The days a simulated user studies, how well they do on each, and when new cards come."""
+"""The days a simulated user studies, how well they do on each, and when new cards come.
+
+Effects of a session, and of a cohort on a day, are drawn or hashed beforehand, then looked up.
+Given these effects cards are independent, so they can be simulated one after another.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from srs_eval.data.simulated.learner import Learner
-from srs_eval.data.simulated.population import Population
-from srs_eval.data.simulated.sessions import hashed_uniform, session_walks
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _SLOW_DAYS = 45.0
@@ -20,14 +22,31 @@ _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _EARLIEST_START, _LATEST_START = 1 * _HOUR, 19 * _HOUR
 _LONGEST_SESSION, _SECOND_SITTING_AFTER, _ALL_STEPS = 2 * _HOUR, 3 * _HOUR, 3.5 * _HOUR
+_REVIEW_SECONDS = 20.0
+# Breaks a year, median and spread of their log days, and the longest as a share of life
+_BREAKS, _BREAK_DAYS, _BREAK_SPREAD, _LONGEST_BREAK = 6, 18, 1.3, 0.25
+_BURST = 0.9  # Spread of the log number of new cards, over days
+# Spreads of a cohort's log-odds on a day, and of log time from day to day and within a session
+_COHORT, _DAILY_TIME, _SESSION_TIME = 0.5, 0.12, 0.42
 # Rows of a log for each review on a later day.
-_ROWS_PER_LATER_REVIEW = 1.6
+_ROWS_PER_LATER_REVIEW = 1.4
 # Correlation length of the effect of a session on recall and on time, in reviews.
 _RECALL_LENGTH, _TIME_LENGTH = 3.0, 16.0
 _FEWEST_CELLS, _MOST_CELLS = 8, 1000
 _DECK_DAYS, _DECK_IN_USE = 20.0, 0.85
+# Share of reviews made deck by deck, and of those beside their cohort within the deck
+_DECK_ORDER, _COHORT_ORDER = 0.97, 0.6
 # How near to each other the cards of a cohort are shown, as a share of the session.
 _COHORT_WIDTH = 0.07
+
+# Odd numbers that mix bits
+_FIRST, _SECOND, _THIRD = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+
+Keys = np.uint64 | NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,64 +85,49 @@ class Calendar:
         return index
 
     def showing(
-        self, slot: IntArray, cohort: IntArray, learner: Learner, rng: np.random.Generator
+        self, slot: IntArray, cohort: IntArray, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return the second at which a question comes up, somewhere in the study of its day.
 
-        Also returns what its cohort adds to the log-odds of recall on that day.
+        Also returns what its cohort adds to the log-odds of recall on that day. Most questions come
+        in the part of their deck, and many of these beside their cohort.
         """
         of_recall, near = hashed_uniform(self.keys[:2, np.newaxis], cohort, self.day_of_slot[slot])
-        place: FloatArray = rng.random(len(slot))
-        if learner.population.deck_order:
-            drawn = rng.random(len(slot))
-            place = self._ordered(place, near, drawn, slot, cohort, learner.population)
-        after_start = self.session * place + self.pause[slot] * (place > 0.5)
-        second = self.midnight[slot] + self.start[slot] + after_start
-        return second, learner.population.cohort * ndtri(of_recall)
-
-    def _ordered(
-        self,
-        place: FloatArray,
-        near: FloatArray,
-        drawn: FloatArray,
-        slot: IntArray,
-        cohort: IntArray,
-        population: Population,
-    ) -> FloatArray:
-        """Move most questions to the part of their deck, and many beside their cohort."""
+        place, drawn = rng.random((2, len(slot)))
         near = near + _COHORT_WIDTH * (place - near)
-        within = np.where(drawn < population.cohort_order, near, place)
+        within = np.where(drawn < _COHORT_ORDER, near, place)
         part = slot * self.deck_width.shape[1] + self.deck_of_cohort[cohort]
         by_deck = self.deck_begins.take(part) + self.deck_width.take(part) * within
-        return np.where(drawn < population.deck_order, by_deck, place)
+        place = np.where(drawn < _DECK_ORDER, by_deck, place)
+        after_start = self.session * place + self.pause[slot] * (place > 0.5)
+        second = self.midnight[slot] + self.start[slot] + after_start
+        return second, _COHORT * ndtri(of_recall)
 
 
 def draw_calendar(learner: Learner, rng: np.random.Generator) -> Calendar:
     """Draw the days of one person's life."""
-    days, population = learner.life_days, learner.population
+    days = learner.life_days
     attended = _study_days(learner, rng)
     day_of_slot = np.flatnonzero(attended).astype(np.int64)
-    new = np.exp(population.burst * rng.standard_normal(len(day_of_slot)))
+    new = np.exp(_BURST * rng.standard_normal(len(day_of_slot)))
     new *= day_of_slot <= rng.uniform(*_NEW_CARDS_UNTIL) * days
     arrived = np.cumsum(new)
     start = 12 * _HOUR + _HOUR * (3 * rng.standard_normal() + 1.5 * rng.standard_normal(days))
     ability = _ability(learner, rng)[day_of_slot, np.newaxis]
-    # What version 1 does not have is drawn apart, so that its numbers stay as they were.
-    (other,) = rng.spawn(1)
-    pause = _SECOND_SITTING_AFTER * (other.random(days) < learner.sitting_share)
+    pause = _SECOND_SITTING_AFTER * (rng.random(days) < learner.sitting_share)
     cells, session = _session(learner, len(day_of_slot))
     latest = np.minimum(_LATEST_START, _DAY - session - pause - _ALL_STEPS)
-    decks, begins, width = _decks(learner.decks, new, day_of_slot, days, other)
-    log_time = population.daily_time * other.standard_normal((len(day_of_slot), 1))
+    decks, begins, width = _decks(learner.decks, new, day_of_slot, days, rng)
+    log_time = _DAILY_TIME * rng.standard_normal((len(day_of_slot), 1))
     recall_walks, time_walks = (
-        session_walks(len(day_of_slot), cells, length, other)
+        session_walks(len(day_of_slot), cells, length, rng)
         for length in (_RECALL_LENGTH, _TIME_LENGTH)
     )
     return Calendar(
         day_of_slot=day_of_slot,
         slot_from_day=np.searchsorted(day_of_slot, np.arange(days + 1)),
         ability=ability + learner.session_ability * recall_walks,
-        log_time=log_time + population.session_time * time_walks,
+        log_time=log_time + _SESSION_TIME * time_walks,
         midnight=day_of_slot * _DAY,
         start=np.clip(start, _EARLIEST_START, latest)[day_of_slot],
         session=session,
@@ -132,7 +136,7 @@ def draw_calendar(learner: Learner, rng: np.random.Generator) -> Calendar:
         deck_of_cohort=decks,
         deck_begins=begins,
         deck_width=width,
-        keys=other.integers(0, 2**64, 3, dtype=np.uint64),
+        keys=rng.integers(0, 2**64, 3, dtype=np.uint64),
     )
 
 
@@ -147,7 +151,10 @@ def _study_days(learner: Learner, rng: np.random.Generator) -> BoolArray:
         initial=True,
     )
     attended = np.array(list(studied)[1:])
-    first, length = learner.population.breaks(days, rng)
+    count = rng.poisson(_BREAKS * days / 365)
+    first = rng.integers(0, days, count)
+    drawn_length = _BREAK_DAYS * np.exp(_BREAK_SPREAD * rng.standard_normal(count))
+    length = np.minimum(drawn_length, days * _LONGEST_BREAK).astype(np.int64)
     change = np.zeros(days + 1, np.int64)
     np.add.at(change, first, 1)
     np.add.at(change, np.minimum(first + length, days), -1)
@@ -158,12 +165,9 @@ def _study_days(learner: Learner, rng: np.random.Generator) -> BoolArray:
 
 def _session(learner: Learner, sessions: int) -> tuple[int, float]:
     """Return the number of cells of a session, one for each usual review, and its seconds."""
-    each = learner.population.review_seconds
-    if each is None:
-        return 1, _HOUR
     usual = learner.later_reviews * _ROWS_PER_LATER_REVIEW / sessions
     cells = int(np.clip(usual, _FEWEST_CELLS, _MOST_CELLS))
-    return cells, min(cells * each, _LONGEST_SESSION)
+    return cells, min(cells * _REVIEW_SECONDS, _LONGEST_SESSION)
 
 
 def _decks(
@@ -196,3 +200,38 @@ def _ability(learner: Learner, rng: np.random.Generator) -> FloatArray:
     daily = learner.daily_ability * rng.standard_normal(days)
     ability: FloatArray = learner.level + learner.slow_ability * wander + daily + trend
     return ability
+
+
+def session_walks(days: int, cells: int, length: float, rng: np.random.Generator) -> FloatArray:
+    """Draw an autoregressive process of order 1 for each day, independent from day to day.
+
+    [days, cells], standard normal, with correlation ``exp(-k / length)`` between cells k apart.
+    """
+    keep = np.exp(-1 / length)
+    walks = rng.standard_normal((cells, days))
+    walks[1:] *= np.sqrt(1 - keep**2)
+    for cell in range(1, cells):
+        walks[cell] += keep * walks[cell - 1]
+    return np.ascontiguousarray(walks.T)
+
+
+def hashed_uniform(key: Keys, one: IntArray, other: IntArray) -> FloatArray:
+    """Return random numbers between 0 and 1 that depend on keys and on pairs of integers.
+
+    Bits are mixed by a shorter form of SplitMix64: Steele, Lea & Flood (2014), Fast splittable
+    pseudorandom number generators.
+
+    >>> hashed_uniform(np.uint64(7), np.array([1, 2, 1]), np.array([5, 5, 5])).round(3).tolist()
+    [0.797, 0.161, 0.797]
+    """
+    mixed = one.astype(np.uint64) * _SECOND + other.astype(np.uint64) * _FIRST + key
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= _THIRD
+    uniform: FloatArray = ((mixed >> np.uint64(11)) + 0.5) * 2.0**-53
+    return uniform
+
+
+def hashed_normal(key: Keys, one: IntArray, other: IntArray) -> FloatArray:
+    """Return standard normal numbers that depend on the key and on pairs of integers."""
+    normal: FloatArray = ndtri(hashed_uniform(key, one, other))
+    return normal

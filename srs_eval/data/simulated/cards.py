@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.data.simulated.calendar import Calendar
+from srs_eval.data.simulated.calendar import Calendar, hashed_normal
 from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.memory import (
     after_forgetting,
     after_recall,
+    after_step,
     bounded,
     possible,
+    probability,
 )
-from srs_eval.data.simulated.sessions import hashed_normal
+from srs_eval.data.simulated.scheduler import Draws
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
@@ -26,6 +28,11 @@ _STEPS_PASSED = np.array([0, 0, 0, 1, _MOST_STEPS])  # By rating
 _STATE_OF_STEPS = np.array([LEARNING, LEARNING, RELEARNING, RELEARNING])  # By the state before
 _PUT_OFF = 0.03
 _ENCODING_NOISE = 0.1
+_DIFFICULTY_SPREAD = 1.8
+# What the app knows of difficulty: log of the factor of gains, per standard deviation
+_DIFFICULTY_KNOWN = 0.4
+# Log time per standard deviation of the difficulty of a card, and of its own
+_TIME_BY_DIFFICULTY, _TIME_BY_CARD = 0.27, 0.27
 
 
 @dataclass(slots=True)
@@ -51,8 +58,8 @@ class Cards:
     steps_left: IntArray
     steps_today: IntArray
     lapses: IntArray
-    # The truth, fixed: -4 to 5, factors of stability gains and of stability after forgetting, and
-    # what is added to the log time of answers
+    # The truth, fixed: in standard deviations, factors of stability gains and of stability after
+    # forgetting, and what is added to the log time of answers
     difficulty: FloatArray
     growth: FloatArray
     relapse: FloatArray
@@ -61,6 +68,7 @@ class Cards:
     # What the app believes
     believed_stability: FloatArray
     believed_difficulty: FloatArray
+    kind: FloatArray  # Factor of stability gains that it knows of cards of this kind
 
     @property
     def new(self) -> bool:
@@ -83,13 +91,12 @@ def new_cards(
     day = calendar.day_of_slot[slot]
     card = np.arange(begin, begin + count, dtype=np.int64)
     cohort = 2 * day + card % 2
-    second, cohort_ability = calendar.showing(slot, cohort, learner, rng)
+    second, cohort_ability = calendar.showing(slot, cohort, rng)
     nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
-    difficulty = np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10)
+    on_scale = np.clip(5 + _DIFFICULTY_SPREAD * rng.standard_normal(count), 1, 10)
+    difficulty = (on_scale - 5) / _DIFFICULTY_SPREAD
     growth = np.exp(learner.card_growth * rng.standard_normal(count))
-    by_difficulty, by_card = learner.population.card_time
-    slowness = by_card * hashed_normal(calendar.keys[2], card, cohort)
-    slowness += by_difficulty * (difficulty - 5) / learner.card_difficulty
+    slowness = _TIME_BY_CARD * hashed_normal(calendar.keys[2], card, cohort)
     return Cards(
         card=card,
         cohort=cohort,
@@ -104,52 +111,50 @@ def new_cards(
         steps_left=np.full(count, learner.steps[NEW]),
         steps_today=nothing,
         lapses=nothing,
-        difficulty=difficulty - 5,
-        growth=growth * learner.memory.growth * (11 - difficulty),
-        relapse=learner.memory.relapse * difficulty**-0.06,
-        slowness=slowness,
+        difficulty=difficulty,
+        growth=growth * learner.memory.growth * (11 - on_scale),
+        relapse=learner.memory.relapse * on_scale**-0.06,
+        slowness=slowness + _TIME_BY_DIFFICULTY * difficulty,
         stability=np.exp(learner.card_stability * rng.standard_normal(count)),
         believed_stability=zeros,
         believed_difficulty=zeros,
+        kind=growth * np.exp(-_DIFFICULTY_KNOWN * difficulty),
     )
 
 
 def learn(
     cards: Cards,
     rating: IntArray,
-    remembered: FloatArray,
+    odds: FloatArray,
     learner: Learner,
     rng: np.random.Generator,
 ) -> None:
-    """Move what the person knows, and what the app believes, past one answer."""
+    """Move what the person knows, and what the app believes, past one answer.
+
+    `odds` are the log-odds of the share that was remembered.
+    """
     if cards.new:
         cards.stability = possible(cards.stability * learner.memory.first_stability[rating - 1])
         cards.believed_stability, cards.believed_difficulty = learner.app.first(rating)
         return
     (rows,) = cards.later_day.nonzero()
-    stability = cards.stability * learner.population.step_effect[rating]
+    stability = after_step(cards.stability, rating)
     if len(rows):
-        given = rating[rows]
+        given, before = rating[rows], cards.stability[rows]
+        forgotten = probability(-odds[rows])
+        recalled = after_recall(learner.memory, before, cards.growth[rows], forgotten, given)
+        failed = after_forgetting(learner.memory, before, cards.relapse[rows], forgotten)
         noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
-        stability[rows] = noise * _after_later_day(cards, given, remembered[rows], rows, learner)
+        stability[rows] = noise * np.where(given > _AGAIN, recalled, failed)
         # The app goes by the first review of each day.
         cards.believed_stability[rows], cards.believed_difficulty[rows] = learner.app.later(
             cards.believed_stability[rows],
             cards.believed_difficulty[rows],
             cards.day[rows] - cards.last_day[rows],
             given,
+            cards.kind[rows],
         )
     cards.stability = possible(stability)
-
-
-def _after_later_day(
-    cards: Cards, rating: IntArray, remembered: FloatArray, rows: IntArray, learner: Learner
-) -> FloatArray:
-    """Stability of some cards after an answer on a later day."""
-    before, memory = cards.stability[rows], learner.memory
-    recalled = after_recall(memory, before, cards.growth[rows], remembered, rating)
-    forgotten = after_forgetting(memory, before, cards.relapse[rows], remembered)
-    return possible(np.where(rating > _AGAIN, recalled, forgotten))
 
 
 def next_reviews(
@@ -159,10 +164,11 @@ def next_reviews(
     learner: Learner,
     calendar: Calendar,
     rng: np.random.Generator,
-) -> Cards:
+) -> tuple[Cards, Draws]:
     """Plan the next review of each card, later today or on a later day; drop the finished.
 
-    A card is finished when it is given up as a leech, or when life ends before it is due.
+    A card is finished when it is given up as a leech, or when life ends before it is due. Also
+    returns the intervals that were drawn for all, with 0 days where none was.
     """
     again = rating == _AGAIN
     cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
@@ -170,24 +176,24 @@ def next_reviews(
     cards.steps_today = np.where(cards.later_day, 0, cards.steps_today + 1)
     _count_steps(cards, rating, again, learner)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
-    drawn, fuzz, late = rng.random((3, len(rating)))
+    drawn, lot, late = rng.random((3, len(rating)))
     put_off = today & (drawn < _PUT_OFF)
-    interval = learner.app.interval(cards.believed_stability, fuzz)
-    interval[put_off] = 1
-    due = np.minimum(cards.day + interval, learner.life_days)
+    is_drawn = ~today
+    days, low, high = (each * is_drawn for each in learner.app.draws(cards.believed_stability, lot))
+    due = np.minimum(cards.day + np.where(is_drawn, days, 1), learner.life_days)
     # The days with study that go by before a due card is done are geometrically distributed.
     days_late = np.log1p(-late) / np.log1p(-learner.promptness)
     slot = calendar.slot_from_day[due] + days_late.astype(np.int64)
-    cards.later_day = put_off | ~today
+    cards.later_day = put_off | is_drawn
     cards.slot = np.where(cards.later_day, slot, cards.slot)
     cards.last_day = cards.day
     alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
     cards, again = cards.take(alive), again[alive]
     cards.day = calendar.day_of_slot[cards.slot]
     wait = _step_seconds(again & (cards.state == LEARNING), learner, rng)
-    showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, learner, rng)
+    showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, rng)
     cards.second = np.where(cards.later_day, showing, cards.answered + wait)
-    return cards
+    return cards, Draws(days, low, high)
 
 
 def _count_steps(cards: Cards, rating: IntArray, again: BoolArray, learner: Learner) -> None:

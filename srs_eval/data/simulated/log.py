@@ -33,6 +33,10 @@ class Answers:
     state: IntArray
     truth: FloatArray
     deck: IntArray
+    # Days of the interval drawn after each answer, with the least and the most; 0 if none was
+    drawn: IntArray
+    low: IntArray
+    high: IntArray
 
 
 def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
@@ -68,12 +72,13 @@ def _study(cards: Cards, learner: Learner, calendar: Calendar, rng: np.random.Ge
         rating = draw_rating(cards, recalled, recall.odds, learner, rng)
         duration_ms = draw_duration(cards, rating, recall.ease, moment, learner, calendar, rng)
         asked = cards.card, cards.cohort, cards.state, cards.day, cards.second
-        waves.append((*asked, cards.last_day, cards.answered, rating, duration_ms, recall.truth))
-        learn(cards, rating, recall.remembered, learner, rng)
-        cards = next_reviews(cards, rating, duration_ms, learner, calendar, rng)
-    card, cohort, state, day, second, last_day, answered, rating, duration_ms, truth = (
-        np.concatenate(column) for column in zip(*waves, strict=True)
-    )
+        before = cards.last_day, cards.answered
+        learn(cards, rating, recall.odds, learner, rng)
+        cards, draws = next_reviews(cards, rating, duration_ms, learner, calendar, rng)
+        waves.append((*asked, *before, rating, duration_ms, recall.truth, *draws))
+    columns = (np.concatenate(column) for column in zip(*waves, strict=True))
+    card, cohort, state, day, second, last_day, answered, *of_answer = columns
+    rating, duration_ms, truth, drawn, low, high = of_answer
     first = state == NEW
     return Answers(
         card=card,
@@ -81,12 +86,21 @@ def _study(cards: Cards, learner: Learner, calendar: Calendar, rng: np.random.Ge
         second=second,
         rating=rating,
         elapsed_days=np.where(first, -1, day - last_day),
-        elapsed_seconds=np.where(first, -1, np.floor(second - answered)),
+        elapsed_seconds=np.where(first, -1, _until_answer(second - answered, duration_ms)),
         duration_ms=duration_ms,
         state=state,
         truth=truth,
         deck=calendar.deck_of_cohort[cohort],
+        drawn=drawn,
+        low=low,
+        high=high,
     )
+
+
+def _until_answer(until_asked: FloatArray, duration_ms: FloatArray) -> FloatArray:
+    """Whole seconds from answer to answer, so that without its time an answer ends the interval."""
+    seconds: FloatArray = np.rint(np.floor(until_asked) + duration_ms / 1000)
+    return seconds
 
 
 def _in_order(groups: list[Answers], later_reviews: int) -> Answers:

@@ -14,7 +14,10 @@ from srs_eval.nouns import FloatArray, IntArray
 
 _LOG_TARGET = np.log(0.9)
 _LEAST_STABILITY, _MOST_STABILITY = 0.02, 36500.0
-_SHORTEST_DAYS = 1e-6
+_FIRST_STABILITY = np.array([0.35, 1.3, 2.6, 9.0])
+_GROWTH, _RELAPSE = np.e, 8.0
+# Factors of stability on the same day, by rating
+_STEP_EFFECT = np.array([np.nan, 0.6, 1.3, 1.3, 1.3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Memory:
     relapse: float
     relapse_power: float
     relapse_spacing: float
-    shape: float  # Exponent of the stretched-exponential forgetting curve, below 1
+    shape: float  # Exponent of the stretched-exponential forgetting curve, at most 1
     # Chance to answer without remembering, and to fail although remembering
     guess: float
     slip: float
@@ -41,16 +44,33 @@ class Memory:
     step_level: float
 
 
-def retrievability(days: FloatArray, stability: FloatArray, shape: float) -> FloatArray:
-    """Remembered share after some days: a stretched exponential through 0.9 at stability."""
-    result: FloatArray = np.exp(_LOG_TARGET * (days / stability) ** shape)
-    return result
+def draw_memory(rng: np.random.Generator) -> Memory:
+    """Draw how a person remembers."""
+    level = np.exp(0.3 * rng.standard_normal())
+    first = _FIRST_STABILITY * level * np.exp(0.3 * rng.standard_normal(4))
+    return Memory(
+        first_stability=np.sort(first),
+        growth=_GROWTH * np.exp(0.3 * rng.standard_normal()),
+        saturation=float(np.clip(rng.normal(0.19, 0.06), 0.05, 0.4)),
+        spacing=float(np.clip(rng.normal(0.6, 0.15), 0.3, 2.0)),
+        share=np.array([np.nan, 1.0, rng.uniform(0.4, 0.9), 1.0, rng.uniform(1.2, 2.2)]),
+        relapse=_RELAPSE * level * np.exp(0.3 * rng.standard_normal()),
+        relapse_power=float(np.clip(rng.normal(0.26, 0.06), 0.1, 0.5)),
+        relapse_spacing=float(np.clip(rng.normal(1.4, 0.4), 0.3, 2.5)),
+        shape=float(rng.uniform(0.8, 1.0)),
+        guess=float(rng.uniform(0.001, 0.005)),
+        slip=0.003 * np.exp(0.8 * rng.standard_normal()),
+        step_level=rng.normal(2.7, 0.8),
+    )
 
 
-def log_odds(probability: FloatArray) -> FloatArray:
-    """Log-odds of a probability, kept finite near 0 and 1."""
-    inside = bounded(probability, 1e-6, 1 - 1e-6)
-    result: FloatArray = np.log(inside / (1 - inside))
+def remembered_odds(days: FloatArray, stability: FloatArray, shape: float) -> FloatArray:
+    """Log-odds of the share remembered after some days, finite near 0 and 1.
+
+    It falls as a stretched exponential, through 0.9 at the stability.
+    """
+    share = bounded(np.exp(_LOG_TARGET * (days / stability) ** shape), 1e-6, 1 - 1e-6)
+    result: FloatArray = np.log(share / (1 - share))
     return result
 
 
@@ -64,36 +84,46 @@ def step_odds(memory: Memory, seconds: FloatArray, stability: FloatArray) -> Flo
 
 def answer_probability(memory: Memory, odds: FloatArray) -> FloatArray:
     """Probability of a right answer, in (guess, 1 - slip): memory but for guesses and slips."""
-    result: FloatArray = memory.guess + (1 - memory.guess - memory.slip) / (1 + np.exp(-odds))
-    return result
+    return memory.guess + (1 - memory.guess - memory.slip) * probability(odds)
 
 
 def after_recall(
     memory: Memory,
     stability: FloatArray,
     growth: FloatArray,
-    remembered: FloatArray,
+    forgotten: FloatArray,
     rating: IntArray,
 ) -> FloatArray:
     """Stability after a recall on a later day, in days; `growth` as in `Cards`."""
-    waited = np.expm1(memory.spacing * (1 - remembered))
-    gain = growth * stability**-memory.saturation
-    result: FloatArray = stability * (1 + gain * waited * memory.share[rating])
+    gain = growth * stability**-memory.saturation * np.expm1(memory.spacing * forgotten)
+    result: FloatArray = stability * (1 + gain * memory.share[rating])
     return result
 
 
 def after_forgetting(
-    memory: Memory, stability: FloatArray, relapse: FloatArray, remembered: FloatArray
+    memory: Memory, stability: FloatArray, relapse: FloatArray, forgotten: FloatArray
 ) -> FloatArray:
     """Stability after forgetting on a later day, in days; `relapse` as in `Cards`."""
     left = relapse * ((stability + 1) ** memory.relapse_power - 1)
-    left *= np.exp(memory.relapse_spacing * (1 - remembered))
+    left *= np.exp(memory.relapse_spacing * forgotten)
     return np.minimum(left, stability)
+
+
+def after_step(stability: FloatArray, rating: IntArray) -> FloatArray:
+    """Stability after a review on the same day, in days."""
+    result: FloatArray = stability * _STEP_EFFECT[rating]
+    return result
 
 
 def possible(stability: FloatArray) -> FloatArray:
     """Keep stability between half an hour and a hundred years."""
     return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY)
+
+
+def probability(odds: FloatArray | float) -> FloatArray:
+    """Probability of some log-odds."""
+    result: FloatArray = 1 / (1 + np.exp(-odds))
+    return result
 
 
 def bounded(values: FloatArray, least: float, most: float) -> FloatArray:

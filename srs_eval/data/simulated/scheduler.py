@@ -1,9 +1,10 @@
 """What the simulated app believes about a card, and when it asks for it next.
 
-The app knows the ratings and whole-day intervals of a card, and nothing of the person. It
-estimates stability and difficulty by the rules of FSRS-4.5, its numbers scattered around the
-published defaults as if they had been fitted to another user. The same people may study with
-another scheduler instead, `data.scheduler`.
+The app knows the ratings and whole-day intervals of a card, how easily cards of its kind are
+learned, as an app does whose settings differ from deck to deck, and nothing of the person. It
+estimates stability and difficulty by the rules of FSRS-4.5, its numbers scattered around those of
+other users. Intervals have Anki's fuzz. The same people may study with another scheduler instead,
+`data.scheduler`, which knows nothing of kinds.
 
 References
 ----------
@@ -16,15 +17,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import astuple, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from srs_eval.data.anki.fuzz import fuzz_bounds, fuzzed
 from srs_eval.data.simulated.memory import bounded
 from srs_eval.nouns import FloatArray, IntArray
 
 _FIRST = np.array([0.4872, 1.4003, 3.7145, 13.8206])
 _DIFFICULTY, _DIFFICULTY_SLOPE, _REVERSION = 5.1618, 1.2298, 0.031
-_LOG_GROWTH, _SATURATION, _SPACING = 1.6474, 0.1367, 1.0461
+# Growth is a third of the published one, which is for cards that are learned more easily.
+_GROWTH, _SATURATION, _SPACING = 0.35 * np.exp(1.6474), 0.1367, 1.0461
 _RELAPSE, _RELAPSE_DIFFICULTY, _RELAPSE_POWER, _RELAPSE_SPACING = 2.1072, 0.0793, 0.3246, 1.587
 _SHARE = np.array([np.nan, 1.0, 0.2272, 1.0, 2.8755])  # Of the usual growth, by rating
 _DIFFICULTY_STEP = 0.8975 * (np.arange(5) - 3)  # By rating
@@ -41,6 +45,14 @@ _LATE_SHARE = np.array([np.nan, 0.0, 0.0, 0.5, 1.0])
 _LONGEST_FIXED = 64.0
 OWN = "own"
 SCHEDULERS = "own, sm2, fixed, or fsrs_50 to fsrs_99"
+
+
+class Draws(NamedTuple):
+    """Intervals in days, and the least and most that were as likely; [n] each."""
+
+    drawn: IntArray
+    low: IntArray
+    high: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +77,14 @@ class App:
         difficulty: FloatArray,
         elapsed_days: IntArray,
         rating: IntArray,
+        kind: FloatArray | float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
-        """Believe in a stability and difficulty after a review on a later day."""
+        """Believe in a stability and difficulty after a review on a later day.
+
+        `kind` is the factor by which stabilities of this kind are known to gain more than usual.
+        """
         forgotten = 1 - (1 + _CURVE * elapsed_days / stability) ** -0.5
-        gain = self.growth * (11 - difficulty) * stability**-_SATURATION
+        gain = kind * self.growth * (11 - difficulty) * stability**-_SATURATION
         recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * _SHARE[rating])
         left = self.relapse * difficulty**-_RELAPSE_DIFFICULTY
         left *= ((stability + 1) ** _RELAPSE_POWER - 1) * np.exp(_RELAPSE_SPACING * forgotten)
@@ -77,15 +93,14 @@ class App:
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
         return bounded(believed, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
 
-    def interval(self, stability: FloatArray, fuzz: FloatArray) -> IntArray:
+    def draws(self, stability: FloatArray, lot: FloatArray) -> Draws:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
 
-        `fuzz`, in [0, 1), is where in the 10 % around it the interval falls; intervals up to 2 days
-        stay.
+        `lot`, in [0, 1), is where in the range that fuzz allows the interval falls.
         """
         interval = stability * (self.desired_retention**-2 - 1) / _CURVE
-        spread = np.where(interval > 2.5, interval * (0.95 + 0.1 * fuzz), interval)
-        return bounded(spread.round(), 1, _LONGEST_INTERVAL).astype(np.int64)
+        low, high = fuzz_bounds(interval, 1, _LONGEST_INTERVAL)
+        return Draws(fuzzed(low, high, lot), low, high)
 
 
 class Sm2(App):
@@ -106,6 +121,7 @@ class Sm2(App):
         difficulty: FloatArray,
         elapsed_days: IntArray,
         rating: IntArray,
+        kind: FloatArray | float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
         """Multiply the interval by the ease, or start again from a day, and move the ease."""
         late = np.maximum(elapsed_days - stability, 0) * _LATE_SHARE[rating]
@@ -131,6 +147,7 @@ class Fixed(App):
         difficulty: FloatArray,
         elapsed_days: IntArray,
         rating: IntArray,
+        kind: FloatArray | float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
         """Double the interval."""
         return np.minimum(2 * stability, _LONGEST_FIXED), difficulty
@@ -151,7 +168,7 @@ def draw_app(rng: np.random.Generator, scheduler: str = OWN) -> App:
     app = App(
         desired_retention=float(np.clip(rng.normal(0.89, 0.04), 0.75, 0.97)),
         first_stability=_FIRST * scatter[0],
-        growth=float(np.exp(_LOG_GROWTH) * scatter[1]),
+        growth=float(_GROWTH * scatter[1]),
         relapse=float(_RELAPSE * scatter[2]),
     )
     if scheduler == OWN:
