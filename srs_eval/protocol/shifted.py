@@ -56,7 +56,10 @@ class Shifted:
             if getattr(self, option) not in choices
         ]
         if not wrong and self.train == self.test:
-            wrong = [f"train={self.train} and test={self.test} are the same side of the median"]
+            wrong = [
+                f"train={self.train} and test={self.test} are the same side of the median; "
+                f"expected train={_other(self.test)} or train=both"
+            ]
         if wrong:
             raise ConfigError("\n".join(wrong))
 

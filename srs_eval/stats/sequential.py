@@ -10,12 +10,11 @@ how reviews of one day depend on each other. Assumed is, given all earlier days,
 - of the null hypothesis: the mean of x is at most 0;
 - of the noise: the variance of x is at most `noise`, which is said before the answers are known.
 
-Then E exp(b x - b**2 ((x - m)**2 / 6 + noise / 3)) <= 1 for b >= 0, where m is 0, or a guess of the
-mean, which is at most 0, from the last days: exp(z - z**2 / 6) <= 1 + z + z**2 / 3 (Delyon 2009,
-doi:10.1214/EJP.v14-637), and 1 + z + z**2 / 3 <= exp(z) where the mean is above the guess. (Where
-it is far below, both sides are small, and b**2 times the variance has to be below 3.) Bets on
-bounded values would need no variance, but a mean of a thousand reviews moves by 0.01 and is bounded
-by 1 only: they find a difference many times later.
+Then E exp(b x - b**2 (x**2 / 6 + noise / 3)) <= 1 for b >= 0, because exp(z - z**2 / 6) <= 1 + z +
+z**2 / 3 (Delyon 2009, doi:10.1214/EJP.v14-637): exactly where b times the mean is not below -3, and
+where it is, the evidence shrinks anyway. Bets on bounded values would need no variance, but a mean
+of a thousand reviews moves by 0.01 and is bounded by 1 only: they find a difference many times
+later.
 
 The size b is averaged over a half-normal distribution, in closed form (Robbins 1970), and the day
 on which a difference begins over weeks, so that a drift after two years is found nearly as fast as
@@ -63,11 +62,9 @@ def log_evidence(days: Days) -> Vector:
     result = np.zeros(len(days.x))
     if n == 0:
         return result
-    scale = np.sqrt(noise(days)[LEARNED:])
-    guess = np.minimum(0.0, _mean_before(days.x, _WEEK)[LEARNED:])
-    total = np.r_[0.0, np.cumsum(days.x[LEARNED:] / scale)]
-    squares = ((days.x[LEARNED:] - guess) / scale) ** 2
-    spread = np.r_[0.0, np.cumsum(squares / 3 + 2 / 3)]
+    z = days.x[LEARNED:] / np.sqrt(noise(days)[LEARNED:])
+    total = np.r_[0.0, np.cumsum(z)]
+    spread = np.r_[0.0, np.cumsum(z**2 / 3 + 2 / 3)]
     starts = np.arange(0, n, _WEEK)
     weeks = np.arange(1.0, len(starts) + 1)
     weight = 1 / (weeks * (weeks + 1))  # of all weeks to come, together 1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from statistics import median_low
 
 import numpy as np
 import pytest
+from cases import rest_nightly
+from contract import NAMES, built, config_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,3 +119,29 @@ def test_a_log_with_one_interval_has_no_other_side(make_log, median):
     with pytest.raises(FitSkipped) as caught:
         Shifted(median=median)(make_log(cards=100, intervals=(3,)), same_day=False)
     assert caught.value.dropped["outside both parts of the shifted split"] > 100
+
+
+# Networks of PyTorch take minutes.
+CONF = Path(__file__).parents[2] / "conf" / "algo"
+SLOW = {name for name in NAMES if ".neural." in (CONF / f"{name}.yaml").read_text("utf-8")}
+LEARNING = sorted({*NAMES} - SLOW - {"oracle"}, key=lambda name: (name != "fsrs6", name))
+
+
+@pytest.mark.parametrize("name", rest_nightly(LEARNING))
+def test_no_fit_learns_from_the_outcomes_of_the_other_side(make_log, name):
+    algorithm = built(config_of(name))
+    log = make_log(cards=120, intervals=(1, 2, 3, 7, 20))
+    task = Shifted()(log, same_day=algorithm.same_day)
+    fold, reviews = task.folds[-1], task.reviews
+    known = reviews.take(np.arange(fold.train[-1] + 1))
+    # An outcome that is in no history of a training row: there is none after it, of the same card.
+    last = {int(known.card[row]): row for row in fold.train.tolist()}
+    later = [row > last.get(card, -1) for row, card in enumerate(known.card.tolist())]
+    other = np.array(later) & ~np.isin(np.arange(len(known)), fold.train)
+    turned = replace(known, rating=np.where(other, 4 - known.rating.clip(1, 3), known.rating))
+    assert (turned.recalled != known.recalled).sum() > 50
+    one, two = (
+        algorithm.fit(each, fold.train.copy(), np.random.default_rng(0)).predict(reviews, fold.test)
+        for each in (known, turned)
+    )
+    np.testing.assert_array_equal(one, two)

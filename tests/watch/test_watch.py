@@ -12,7 +12,7 @@ from srs_eval.data.table_options import Columns
 from srs_eval.errors import ConfigError
 from srs_eval.watch.command import command
 from srs_eval.watch.days import FIRST, MISSING, SAME_DAY, Question, watched_days
-from srs_eval.watch.judge import BETTER, CALIBRATION, judge
+from srs_eval.watch.judge import BETTER, CALIBRATION, WORSE, judge
 from srs_eval.watch.record import continued, read_record, write_record
 
 ASKED = Question("ours", "theirs", 0.9, near=0.05, tolerance=0.01)
@@ -121,6 +121,9 @@ def test_nothing_is_found_where_there_is_nothing_and_planted_differences_are(cal
     gain = known.days["gain"].sum() / known.days["reviews"].sum()
     assert found.tests[BETTER].mean == pytest.approx(gain)
     assert gain > 0.01
+    swapped = judge(known.days.assign(gain=-known.days["gain"]), ASKED)
+    for answer, other in ((found, WORSE), (swapped, BETTER)):
+        assert {BETTER, WORSE} - {*answer.alarms} == {other}
 
 
 def test_evidence_of_a_day_does_not_change_with_days_to_come(calm):
