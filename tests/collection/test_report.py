@@ -66,7 +66,7 @@ def told(study, found):
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """A collection with two presets whose simulated students differ."""
-    logs = [simulated(9), simulated(38)]
+    logs = [simulated(38), simulated(9)]
     presets = [np.full(len(log), place) for place, log in enumerate(logs)]
     path = tmp_path_factory.mktemp("two") / "two.anki2"
     return write(path, list(zip(logs, presets, strict=True)), (HARD, EASY), late=2)
