@@ -20,6 +20,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.config import building, option_files, settings
 from srs_eval.config.building import build, resolved
+from srs_eval.config.hydra_section import Loader, composed
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.experiment.description import described
 from srs_eval.experiment.plan import make_plan
@@ -236,6 +237,21 @@ def test_a_path_is_taken_as_it_was_typed():
         assert settings.composed([*USUAL, "data=csv", quoted]).data.path == path
     for several in ("data.path=a.csv,b.csv", "algo=a,b"):
         assert settings.literally(several, is_sweep=True) == several
+
+
+def test_a_job_is_composed_once_and_jobs_of_the_same_words_share_nothing():
+    settings.register_schema()
+    loader, words = Loader(), ["algo=avg"]
+    sweep = composed(loader, ["algo=avg,avg", "tracking=none"], [])
+    checked = loader.load_sweep_config(sweep, words)
+    begun = [loader.load_sweep_config(sweep, words)]
+    assert begun[0] is checked
+    for _ in range(3):
+        OmegaConf.set_readonly(conf=begun[-1].hydra, value=True)  # as Hydra does when a job begins
+        begun.append(loader.load_sweep_config(sweep, words))
+        assert not OmegaConf.is_readonly(begun[-1].hydra)
+    assert len(set(map(id, begun))) == len(begun)
+    assert all(job.algo == checked.algo for job in begun)
 
 
 def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line():

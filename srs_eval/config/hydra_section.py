@@ -72,7 +72,8 @@ class Loader(ConfigLoaderImpl):
         """Compose the configuration of a job: once, though Hydra asks before a sweep and in it."""
         words = tuple(sweep_overrides)
         checked = self._jobs.pop(words, None)
-        if checked is not None:
+        # Hydra locks its section once a job has begun: another may have the same words
+        if checked is not None and not OmegaConf.is_readonly(checked.hydra):
             return checked
         config = super().load_sweep_config(master_config, sweep_overrides)
         if len(self._jobs) < JOBS_KEPT:
