@@ -210,7 +210,7 @@ def test_the_alias_moves_once_and_only_on_proof(night, registry, tmp_path):
     assert champion() == "1"
     registry.delete_registered_model_alias("recall", "challenger")
     night("2024-04-25", "promote=recall", "out=other", status=2)
-    night("2024-04-25", "promote=recal", "out=other", status=2)
+    night("2024-04-25", "promote=memory", "out=other", status=2)
 
 
 @pytest.mark.parametrize(
