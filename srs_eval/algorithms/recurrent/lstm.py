@@ -50,7 +50,8 @@ class Lstm(Algorithm):
 
     A fit minimises the summed log loss of all training reviews plus `pull` times the squared
     distance to its start, by L-BFGS from that start. The sum grows with the log, the pull does
-    not. Nothing is random, and there are no batches and no learning rate.
+    not. Nothing is random, and there are no batches and no learning rate. In fractional days,
+    reviews on the day of the one before are predicted by a second network.
 
     The start was learned in release 0.2.0 from 400 simulated users, of a population that later
     releases do not have, and it refuses to be scored on them::
@@ -63,7 +64,7 @@ class Lstm(Algorithm):
     No published row: the network of the first public benchmark, with its recipe, is
     ``algo=lstm_published``. On the public log of a real user it has a log loss of 0.4324 in whole
     days, where FSRS-6 has 0.4335 and FSRS-5 0.4373; with ``protocol=srs_benchmark_equalised``, in
-    fractional days, 0.4335, where FSRS-7 has 0.4270. In a checkout::
+    fractional days, 0.4331, where FSRS-7 has 0.4270. In a checkout::
 
         python -m srs_eval -m algo=lstm,fsrs5,fsrs6,fsrs7 data=py_fsrs data.day_start_hour=10 \
             data.path=tests/logs/py-fsrs-josh/reviews.parquet
