@@ -208,6 +208,7 @@ CARD: Mapping[str, Feature] = MappingProxyType(
 )
 SETS: Mapping[str, Mapping[str, Feature]] = MappingProxyType(
     {
+        "none": MappingProxyType({}),
         "full": MappingProxyType(
             {
                 **_formulas("bias", "slope"),

@@ -51,10 +51,17 @@ class SessionModel:
         """
         if not len(rows):
             return np.empty(0)
-        walked = walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
-        p = expit(walked.answers.z)
+        return uncertain(self.probabilities(self.walked(reviews, rows))[rows])
+
+    def walked(self, reviews: Reviews, rows: IntArray) -> Walk:
+        """Learn the weights from a log up to the last of `rows`."""
+        return walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
+
+    def probabilities(self, walked: Walk) -> Vector:
+        """Return the predictions of all reviews of a log, 0.5 where there can be none."""
+        p = np.asarray(expit(walked.answers.z))
         p[walked.rows] = self._filtered(walked)
-        return uncertain(p[rows])
+        return p
 
     def _filtered(self, walked: Walk) -> Vector:
         """Return the predictions of all later-day reviews."""
@@ -109,8 +116,8 @@ class SessionFilter(Wrapper):
     ----------
     base : Algorithm
         The other algorithm.
-    features : {"full", "small"}
-        The 32 features, or 12 that do nearly as well.
+    features : {"full", "small", "none"}
+        The 32 features, 12 that do nearly as well, or those of `extra` alone.
     extra : mapping of str to Feature
         Further features, under names of one's own.
     prior : mapping of str to float
@@ -168,6 +175,11 @@ class SessionFilter(Wrapper):
                     f"extra.{name}={{_target_: package.module.Class}}, a subclass of "
                     "srs_eval.algorithms.sessions.features.Feature"
                 )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features, in their order."""
+        return (*SETS[self.features], *self.extra)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""

@@ -1,0 +1,239 @@
+"""Any algorithm, corrected by trees that were grown on the reviews of other users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import expit, logit
+
+from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
+from srs_eval.algorithms.options import require_whole
+from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog
+from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, read_weights
+from srs_eval.algorithms.sessions.answers import Answers
+from srs_eval.algorithms.sessions.session_filter import SessionFilter, SessionModel
+from srs_eval.algorithms.sessions.trees import Nodes, Recipe, as_nodes, grown, values
+from srs_eval.algorithms.sessions.walk import Walk
+from srs_eval.engine.probability import uncertain
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import (
+    Algorithm,
+    FloatArray,
+    IntArray,
+    Learned,
+    Matrix,
+    Reviews,
+    Vector,
+    When,
+)
+
+_SHIPPED = Path(__file__).with_name("population_start.safetensors")
+_LEAST_DAYS = 1e-3
+# What is known of a review beside the features of the session, and what is made of these.
+_FACTS = ("elapsed", "earlier_reviews", "lapses", "last_rating", "last_elapsed", "last_seconds")
+_FILTERED = ("filtered_log_odds", "filtered_less_base", "weighted_sum")
+
+
+def _facts(answers: Answers, rows: IntArray) -> list[Vector]:
+    reviews = answers.reviews
+    columns = (
+        np.log(np.maximum(reviews.elapsed, _LEAST_DAYS)),
+        answers.cards.nth,
+        answers.cards.earlier(~reviews.recalled),
+        answers.of_previous(reviews.rating),
+        np.log1p(answers.of_previous(np.maximum(reviews.elapsed, 0))),
+        answers.of_previous(answers.log_seconds),
+    )
+    return [column[rows].astype(np.float64) for column in columns]
+
+
+def _names(base: SessionFilter) -> tuple[str, ...]:
+    """Return the names of what trees read, in the order of `_inputs`."""
+    own = base.names
+    return (*own, *_FACTS, "base_log_odds", *(_FILTERED if own else ()))
+
+
+def _inputs(walked: Walk, p: FloatArray, some: IntArray) -> Matrix:
+    """Gather what trees read at some of the later-day reviews, [some, inputs]."""
+    features, rows, z = walked.features[some], walked.rows[some], walked.z[some]
+    columns = [*features.T, *_facts(walked.answers, rows), z]
+    if len(features.T):
+        filtered = logit(p[rows])
+        weighted = np.einsum("ij,ij->i", features, walked.live[some])
+        columns += [filtered, filtered - z, weighted]
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationModel:
+    """A fitted base, and the trees that correct it at later-day reviews."""
+
+    filtered: SessionModel
+    trees: Nodes | None
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Weights of the base; those of the trees belong to everybody."""
+        return self.filtered.parameters
+
+    @property
+    def learned(self) -> Learned:
+        """What the fit of the base recorded, and whether there are no trees."""
+        learned = self.filtered.learned
+        if self.trees is not None:
+            return learned
+        notes = ("no trees were learned from other users: the base is not corrected", learned.note)
+        return replace(learned, note="; ".join(filter(None, notes)))
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict each of `rows`, having learned from all answers before it.
+
+        Reviews on the day of the card's previous review are predicted as by the base.
+        """
+        if not len(rows):
+            return np.empty(0)
+        walked = self.filtered.walked(reviews, rows)
+        p = uncertain(self.filtered.probabilities(walked))
+        if self.trees is not None:
+            some = np.flatnonzero(np.isin(walked.rows, rows))
+            moved = values(self.trees, _inputs(walked, p, some))
+            p[walked.rows[some]] = expit(logit(p[walked.rows[some]]) + moved)
+        return uncertain(p[rows])
+
+
+@dataclass(frozen=True)
+class Population(Wrapper):
+    """Another algorithm, corrected by gradient-boosted trees that were grown on other users.
+
+    Fitted to a user is the base, by default `SessionFilter`. Trees that other people's reviews
+    taught what such a fit leaves over start from its log-odds and move them:
+
+        logit(p) = logit(p_base) + sum of the leaves that the review ends in.
+
+    They read the features of the session, six facts of the review (elapsed time, number of
+    earlier reviews and of lapses, last rating, interval and answer time), the log-odds of what
+    the filter corrects, and what it made of them. On another base than `SessionFilter`, such as
+    ``fsrs7``, they read the facts and its log-odds alone: residual boosting on a memory model.
+    Only later-day reviews are corrected. Number of parameters: those of the base. Predictions
+    are of no use to plan a review, because they are made when it comes. No published row.
+
+    Trees are grown as in Friedman (2001), *Greedy Function Approximation: A Gradient Boosting
+    Machine*, https://doi.org/10.1214/aos/1013203451, with Newton steps in the leaves and
+    scikit-learn's regression trees: 15 leaves of 200 reviews or more, learning rate 0.03, L2
+    penalty 20, half of the inputs and 70 % of the reviews for each. A review of a user who has n
+    counts 1/sqrt(n), so that long logs count more, and none decides. What they learn from was
+    predicted by fits to earlier reviews. They are kept as numbers in a safetensors file, which
+    is checked when it is read and holds no code.
+
+    Parameters
+    ----------
+    base : Algorithm
+        What is fitted to each user, and corrected.
+    weights : "auto", str, Path, Weights or None
+        The trees: a file that ``srs_eval.pretrain`` made, or None for no correction. "auto" is
+        the file that comes with srs_eval, for the base `SessionFilter` with all features, and
+        None for other bases. With ``protocol.user_folds=2`` trees are grown for each fold.
+    trees : int
+        How many `pretrain` grows.
+
+    Raises
+    ------
+    ConfigError
+        If the file is damaged, or its trees read other inputs than this base gives.
+    """
+
+    same_day: ClassVar[bool] = True
+    when: ClassVar[When] = "at_review"
+    name: ClassVar[str] = "population"
+
+    base: Algorithm = field(default_factory=SessionFilter)
+    weights: str | Path | Weights | None = "auto"
+    trees: int = 100
+    start: Weights | None = field(init=False, repr=False, compare=False)
+    nodes: Nodes | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Read the trees, and refuse options out of range."""
+        require_algorithm(self.name, "base", self.base)
+        require_whole(self.name, "trees", self.trees, least=1, most=2_000)
+        start, nodes = self._start(), None
+        if start is not None:
+            if start.network != self.name:
+                raise ConfigError(f"population: these weights are those of {start.network}")
+            nodes = as_nodes(start, _names(self._filter))
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "nodes", nodes)
+
+    def _start(self) -> Weights | None:
+        if self.weights is None or isinstance(self.weights, Weights):
+            return self.weights
+        if self.weights != "auto":
+            return read_weights(Path(self.weights).expanduser())
+        if not _SHIPPED.exists():
+            return None
+        shipped = read_weights(_SHIPPED)
+        return shipped if tuple(shipped.settings["inputs"]) == _names(self._filter) else None
+
+    @property
+    def _filter(self) -> SessionFilter:
+        """The base, as a filter without features where it is none."""
+        if isinstance(self.base, SessionFilter):
+            return self.base
+        return SessionFilter(self.base, features="none")
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it, or its base, starts from what was learned from other users."""
+        return self.start is not None or bool(getattr(self.base, "pretrained", False))
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PopulationModel:
+        """Fit the base; raise `FitSkipped` if the trees were learned from this user."""
+        if self.start is not None:
+            self.start.refuse(self.name, reviews)
+        return PopulationModel(self._filter.fit(reviews, rows, rng), self.nodes)
+
+    def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
+        """Grow trees on what fits of the base leave over at the given rows of many users."""
+        seen, shown, starts, outcomes, weight = [], [], [], [], []
+        for reviews, rows in users:
+            try:
+                model = self._filter.fit(reviews, np.sort(rows), rng)
+            except FitSkipped:
+                continue
+            walked = model.walked(reviews, rows)
+            some = np.flatnonzero(np.isin(walked.rows, rows))
+            some = some[some >= walked.first]
+            if not len(some):
+                continue
+            p = uncertain(model.probabilities(walked))
+            row = walked.rows[some]
+            shown.append(_inputs(walked, p, some).astype(np.float32))
+            starts.append(logit(p[row]))
+            outcomes.append(reviews.recalled[row])
+            weight.append(np.full(len(row), len(row) ** -0.5))
+            seen.append(SeenUser(reviews.user, len(row), digests_of(reviews)))
+        if not seen:
+            raise ConfigError("population: the given users have no reviews to learn from")
+        recipe, together = Recipe(self.trees), np.concatenate(weight)
+        together *= len(together) / together.sum()
+        nodes = grown(
+            np.concatenate(shown),
+            np.concatenate(starts),
+            np.concatenate(outcomes),
+            together,
+            recipe,
+            rng,
+        )
+        weights = Weights(
+            network=self.name,
+            sizes=nodes.shape[:2],
+            parameters=tuple(nodes.ravel().tolist()),
+            scaling=(),
+            seen=tuple(seen),
+            settings={"inputs": list(_names(self._filter)), **asdict(recipe)},
+        )
+        return replace(self, weights=weights)

@@ -1,0 +1,197 @@
+"""Gradient-boosted trees as numbers: grown from given log-odds, checked, and evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from srs_eval.algorithms.recurrent.weights import Weights
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import BoolArray, Matrix, Vector
+
+# [trees, nodes, 3]: the input that a node asks for, or -1 for a leaf; the number up to which its
+# rows go left, or the value of the leaf; the node to the left. That to the right is the next one,
+# and both come after their parent, so that no path is longer than there are nodes.
+Nodes = NDArray[np.float32]
+_LEAF = -1
+_COLUMNS = 3
+_MOST_TREES, _MOST_NODES = 2_000, 1_023
+# Of the information of a review, so that no target is infinite.
+_LEAST_INFORMATION = 1e-6
+
+
+def _descend(nodes: Nodes, inputs: NDArray[np.float32]) -> Vector:
+    found = np.zeros(len(inputs))
+    for row in range(len(inputs)):
+        for tree in range(len(nodes)):
+            node = 0
+            while nodes[tree, node, 0] >= 0:
+                goes_right = inputs[row, int(nodes[tree, node, 0])] > nodes[tree, node, 1]
+                node = int(nodes[tree, node, 2]) + goes_right
+            found[row] += nodes[tree, node, 1]
+    return found
+
+
+# A path has no vector form: each step depends on the one before.
+_descended: Callable[[Nodes, NDArray[np.float32]], Vector] = numba.njit()(_descend)
+
+
+def values(nodes: Nodes, inputs: Matrix) -> Vector:
+    """Return for each row of `inputs` the sum of the leaves that it ends in."""
+    return _descended(nodes, np.ascontiguousarray(inputs, np.float32))
+
+
+def as_nodes(weights: Weights, inputs: tuple[str, ...]) -> Nodes:
+    """Return the trees that weights hold, if they are trees that read just these inputs.
+
+    Raise `ConfigError` with all that is wrong with them.
+    """
+    if problems := [*_of_inputs(weights.settings.get("inputs"), inputs)]:
+        raise ConfigError(*problems)
+    if problems := [*_of_shape(weights)]:
+        raise ConfigError(*problems)
+    nodes = np.array(weights.parameters, np.float32).reshape(-1, int(weights.sizes[1]), _COLUMNS)
+    if problems := [*_of_nodes(nodes, len(inputs))]:
+        raise ConfigError(*problems)
+    return nodes
+
+
+def _of_inputs(found: object, expected: tuple[str, ...]) -> Iterator[str]:
+    """Compare what trees were grown on with what they would be shown."""
+    if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
+        yield f"population: settings.inputs={found!r} of the weights must be a list of names"
+    elif tuple(found) != expected:
+        more = [name for name in found if name not in expected]
+        fewer = [name for name in expected if name not in found]
+        differences = [
+            f"they read {', '.join(more)}, which this base does not give" if more else "",
+            f"they know nothing of its {', '.join(fewer)}" if fewer else "",
+        ]
+        told = "; ".join(filter(None, differences)) or "they read the same in another order"
+        yield (
+            f"population: these trees were grown for another base, or other features of it: {told}. "
+            "Set algo.base to that base, or make trees for this one with srs_eval.pretrain"
+        )
+
+
+def _of_shape(weights: Weights) -> Iterator[str]:
+    sizes = weights.sizes
+    limits = (_MOST_TREES, _MOST_NODES)
+    whole = len(sizes) == len(limits) and all(
+        isinstance(size, int) and 1 <= size <= most
+        for size, most in zip(sizes, limits, strict=True)
+    )
+    if not whole:
+        yield (
+            f"population: sizes={sizes} of the weights must be two whole numbers, of trees up to "
+            f"{_MOST_TREES:,} and of nodes of a tree up to {_MOST_NODES:,}"
+        )
+    elif len(weights.parameters) != (expected := int(sizes[0] * sizes[1] * _COLUMNS)):
+        yield (
+            f"population: found {len(weights.parameters):,} numbers in the weights, expected "
+            f"{expected:,}: {_COLUMNS} for each of {sizes[1]} nodes of {sizes[0]} trees"
+        )
+
+
+def _of_nodes(nodes: Nodes, inputs: int) -> Iterator[str]:
+    """Find nodes that would read what is not there, or lead back or out of the tree."""
+    asked, number, left = np.moveaxis(nodes, 2, 0)
+    node = np.arange(nodes.shape[1])
+    split = asked != _LEAF
+    wrong_input = ~((asked == np.floor(asked)) & (asked >= _LEAF) & (asked < inputs))
+    wrong_child = split & ~((left == np.floor(left)) & (left > node) & (left + 1 <= node[-1]))
+    for wrong, column, what in (
+        (wrong_input, asked, f"the number of an input: expected -1 for a leaf, or 0 to {inputs - 1}"),
+        (~np.isfinite(number), number, "a threshold or value: expected a finite number"),
+        (wrong_child, left, "a child: expected a later node of the same tree"),
+    ):
+        if wrong.any():
+            tree, first = np.argwhere(wrong)[0].tolist()
+            yield (
+                f"population: tree {tree}, node {first} of the weights: found "
+                f"{column[tree, first]:g} as {what} ({wrong.sum():,} nodes are wrong in this way)"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How trees are grown."""
+
+    trees: int
+    leaves: int = 15
+    smallest_leaf: int = 200  # Reviews in a leaf, at least
+    learning_rate: float = 0.03
+    l2: float = 20.0  # What draws the values of leaves to 0
+    share_of_inputs: float = 0.5  # Of the inputs, what a tree may read
+    share_of_reviews: float = 0.7  # Of the reviews, what a tree is grown on
+
+
+def grown(
+    inputs: NDArray[np.float32],
+    start: Vector,
+    recalled: BoolArray,
+    weight: Vector,
+    recipe: Recipe,
+    rng: np.random.Generator,
+) -> Nodes:
+    """Grow trees that lower the weighted log loss of log-odds `start`, each by a Newton step.
+
+    Each is a regression tree on the gradient over the information of a review, weighted by that
+    information; its leaves are then given the step that all their reviews take together.
+    """
+    # Only here, because few runs grow trees.
+    from sklearn.tree import DecisionTreeRegressor
+
+    z = start.copy()
+    nodes = np.zeros((recipe.trees, 2 * recipe.leaves - 1, _COLUMNS), np.float32)
+    nodes[:, :, 0] = _LEAF
+    n_inputs = max(1, round(inputs.shape[1] * recipe.share_of_inputs))
+    for number in range(recipe.trees):
+        p = expit(z)
+        gradient = weight * (recalled - p)
+        information = weight * np.maximum(p * (1 - p), _LEAST_INFORMATION)
+        some = np.flatnonzero(rng.random(len(z)) < recipe.share_of_reviews)
+        read = np.sort(rng.permutation(inputs.shape[1])[:n_inputs])
+        if not len(some):
+            continue
+        found = DecisionTreeRegressor(
+            max_leaf_nodes=recipe.leaves,
+            min_samples_leaf=recipe.smallest_leaf,
+            random_state=number,
+        ).fit(
+            inputs[np.ix_(some, read)],
+            (gradient / information)[some],
+            sample_weight=information[some],
+        )
+        leaf = found.apply(inputs[np.ix_(some, read)])
+        size = found.tree_.node_count
+        step = np.bincount(leaf, gradient[some], size) / (
+            np.bincount(leaf, information[some], size) + recipe.l2
+        )
+        _write(nodes[number], found.tree_, read, recipe.learning_rate * step)
+        z += values(nodes[number : number + 1], inputs)
+    return nodes
+
+
+def _write(nodes: Nodes, tree: object, read: NDArray[np.int64], step: Vector) -> None:
+    """Number the nodes of a tree anew, so that children stand together after their parent."""
+    left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
+    feature, threshold = tree.feature, tree.threshold  # type: ignore[attr-defined]
+    order = [0]
+    for place, node in enumerate(order):
+        if left[node] < 0:
+            nodes[place] = _LEAF, step[node], 0
+            continue
+        nodes[place] = read[feature[node]], _rounded_down(threshold[node]), len(order)
+        order += [left[node], right[node]]
+
+
+def _rounded_down(threshold: float) -> np.float32:
+    """Round to single precision, so that inputs in this precision stay on their side of it."""
+    near = np.float32(threshold)
+    return np.nextafter(near, np.float32(-np.inf)) if near > threshold else near
