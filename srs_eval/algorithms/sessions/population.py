@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
@@ -25,7 +26,6 @@ from srs_eval.nouns import (
     FloatArray,
     IntArray,
     Learned,
-    Matrix,
     Reviews,
     Vector,
     When,
@@ -57,7 +57,7 @@ def _names(base: SessionFilter) -> tuple[str, ...]:
     return (*own, *_FACTS, "base_log_odds", *(_FILTERED if own else ()))
 
 
-def _inputs(walked: Walk, p: FloatArray, some: IntArray) -> Matrix:
+def _inputs(walked: Walk, p: FloatArray, some: IntArray) -> NDArray[np.float32]:
     """Gather what trees read at some of the later-day reviews, [some, inputs]."""
     features, rows, z = walked.features[some], walked.rows[some], walked.z[some]
     columns = [*features.T, *_facts(walked.answers, rows), z]
@@ -65,7 +65,7 @@ def _inputs(walked: Walk, p: FloatArray, some: IntArray) -> Matrix:
         filtered = logit(p[rows])
         weighted = np.einsum("ij,ij->i", features, walked.live[some])
         columns += [filtered, filtered - z, weighted]
-    return np.stack(columns, axis=1)
+    return np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,11 @@ class PopulationModel:
         return uncertain(p[rows])
 
 
+def _session_filter() -> Algorithm:
+    # Its declarations are properties, which mypy takes for less than attributes.
+    return cast(Algorithm, SessionFilter())
+
+
 @dataclass(frozen=True)
 class Population(Wrapper):
     """Another algorithm, corrected by gradient-boosted trees that were grown on other users.
@@ -123,8 +128,8 @@ class Population(Wrapper):
 
     Trees are grown as in Friedman (2001), *Greedy Function Approximation: A Gradient Boosting
     Machine*, https://doi.org/10.1214/aos/1013203451, with Newton steps in the leaves and
-    scikit-learn's regression trees: 15 leaves of 200 reviews or more, learning rate 0.03, L2
-    penalty 20, half of the inputs and 70 % of the reviews for each. A review of a user who has n
+    scikit-learn's regression trees on histograms: 15 leaves of 200 reviews or more, learning rate
+    0.03, L2 penalty 20, half of the inputs and 70 % of the reviews for each. A review of a user who has n
     counts 1/sqrt(n), so that long logs count more, and none decides. What they learn from was
     predicted by fits to earlier reviews. They are kept as numbers in a safetensors file, which
     is checked when it is read and holds no code.
@@ -150,7 +155,7 @@ class Population(Wrapper):
     when: ClassVar[When] = "at_review"
     name: ClassVar[str] = "population"
 
-    base: Algorithm = field(default_factory=SessionFilter)
+    base: Algorithm = field(default_factory=_session_filter)
     weights: str | Path | Weights | None = "auto"
     trees: int = 100
     start: Weights | None = field(init=False, repr=False, compare=False)
@@ -181,8 +186,9 @@ class Population(Wrapper):
     @property
     def _filter(self) -> SessionFilter:
         """The base, as a filter without features where it is none."""
-        if isinstance(self.base, SessionFilter):
-            return self.base
+        base: object = self.base
+        if isinstance(base, SessionFilter):
+            return base
         return SessionFilter(self.base, features="none")
 
     @property
@@ -211,7 +217,7 @@ class Population(Wrapper):
                 continue
             p = uncertain(model.probabilities(walked))
             row = walked.rows[some]
-            shown.append(_inputs(walked, p, some).astype(np.float32))
+            shown.append(_inputs(walked, p, some))
             starts.append(logit(p[row]))
             outcomes.append(reviews.recalled[row])
             weight.append(np.full(len(row), len(row) ** -0.5))

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import BoolArray, Matrix, Vector
+from srs_eval.nouns import BoolArray, IntArray, Vector
 
 # [trees, nodes, 3]: the input that a node asks for, or -1 for a leaf; the number up to which its
 # rows go left, or the value of the leaf; the node to the left. That to the right is the next one,
@@ -41,9 +41,9 @@ def _descend(nodes: Nodes, inputs: NDArray[np.float32]) -> Vector:
 _descended: Callable[[Nodes, NDArray[np.float32]], Vector] = numba.njit()(_descend)
 
 
-def values(nodes: Nodes, inputs: Matrix) -> Vector:
+def values(nodes: Nodes, inputs: NDArray[np.float32]) -> Vector:
     """Return for each row of `inputs` the sum of the leaves that it ends in."""
-    return _descended(nodes, np.ascontiguousarray(inputs, np.float32))
+    return _descended(nodes, inputs)
 
 
 def as_nodes(weights: Weights, inputs: tuple[str, ...]) -> Nodes:
@@ -74,8 +74,8 @@ def _of_inputs(found: object, expected: tuple[str, ...]) -> Iterator[str]:
         ]
         told = "; ".join(filter(None, differences)) or "they read the same in another order"
         yield (
-            f"population: these trees were grown for another base, or other features of it: {told}. "
-            "Set algo.base to that base, or make trees for this one with srs_eval.pretrain"
+            "population: these trees were grown for another base, or for other features of it: "
+            f"{told}. Set algo.base to that base, or make trees for this one with srs_eval.pretrain"
         )
 
 
@@ -106,7 +106,11 @@ def _of_nodes(nodes: Nodes, inputs: int) -> Iterator[str]:
     wrong_input = ~((asked == np.floor(asked)) & (asked >= _LEAF) & (asked < inputs))
     wrong_child = split & ~((left == np.floor(left)) & (left > node) & (left + 1 <= node[-1]))
     for wrong, column, what in (
-        (wrong_input, asked, f"the number of an input: expected -1 for a leaf, or 0 to {inputs - 1}"),
+        (
+            wrong_input,
+            asked,
+            f"the number of an input: expected -1 for a leaf, or 0 to {inputs - 1}",
+        ),
         (~np.isfinite(number), number, "a threshold or value: expected a finite number"),
         (wrong_child, left, "a child: expected a later node of the same tree"),
     ):
@@ -145,13 +149,14 @@ def grown(
     information; its leaves are then given the step that all their reviews take together.
     """
     # Only here, because few runs grow trees.
-    from sklearn.tree import DecisionTreeRegressor
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
 
     z = start.copy()
     nodes = np.zeros((recipe.trees, 2 * recipe.leaves - 1, _COLUMNS), np.float32)
     nodes[:, :, 0] = _LEAF
     n_inputs = max(1, round(inputs.shape[1] * recipe.share_of_inputs))
-    for number in range(recipe.trees):
+    for number, tree in enumerate(nodes):
         p = expit(z)
         gradient = weight * (recalled - p)
         information = weight * np.maximum(p * (1 - p), _LEAST_INFORMATION)
@@ -159,36 +164,55 @@ def grown(
         read = np.sort(rng.permutation(inputs.shape[1])[:n_inputs])
         if not len(some):
             continue
-        found = DecisionTreeRegressor(
+        one = HistGradientBoostingRegressor(
+            max_iter=1,
+            learning_rate=1.0,
             max_leaf_nodes=recipe.leaves,
             min_samples_leaf=recipe.smallest_leaf,
+            l2_regularization=recipe.l2,
+            early_stopping=False,
             random_state=number,
-        ).fit(
-            inputs[np.ix_(some, read)],
-            (gradient / information)[some],
-            sample_weight=information[some],
         )
-        leaf = found.apply(inputs[np.ix_(some, read)])
-        size = found.tree_.node_count
-        step = np.bincount(leaf, gradient[some], size) / (
-            np.bincount(leaf, information[some], size) + recipe.l2
-        )
-        _write(nodes[number], found.tree_, read, recipe.learning_rate * step)
-        z += values(nodes[number : number + 1], inputs)
+        # One after the other: beside other processes, threads wait for each other.
+        with threadpool_limits(limits=1, user_api="openmp"):
+            found = one.fit(
+                inputs[np.ix_(some, read)],
+                (gradient / information)[some],
+                sample_weight=information[some],
+            )
+        # Private, but as old as the class, and what all programs read that translate its trees.
+        _write(tree, found._predictors[0][0].nodes, read)
+        leaf = values(tree[np.newaxis], inputs).astype(np.int64)
+        step = _newton_steps(leaf[some], gradient[some], information[some], len(tree), recipe)
+        is_leaf = tree[:, 0] == _LEAF
+        tree[is_leaf, 1] = step[is_leaf]
+        z += step[leaf]
     return nodes
 
 
-def _write(nodes: Nodes, tree: object, read: NDArray[np.int64], step: Vector) -> None:
-    """Number the nodes of a tree anew, so that children stand together after their parent."""
-    left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
-    feature, threshold = tree.feature, tree.threshold  # type: ignore[attr-defined]
+def _newton_steps(
+    leaf: IntArray, gradient: Vector, information: Vector, size: int, recipe: Recipe
+) -> Vector:
+    """Return the step of each leaf."""
+    total = np.bincount(leaf, gradient, size)
+    return recipe.learning_rate * total / (np.bincount(leaf, information, size) + recipe.l2)
+
+
+def _write(tree: Nodes, found: NDArray[np.void], read: IntArray) -> None:
+    """Copy a tree that reads the inputs `read`; the value of each leaf is its own place.
+
+    Nodes are numbered anew, so that children stand together, after their parent.
+    """
     order = [0]
-    for place, node in enumerate(order):
-        if left[node] < 0:
-            nodes[place] = _LEAF, step[node], 0
-            continue
-        nodes[place] = read[feature[node]], _rounded_down(threshold[node]), len(order)
-        order += [left[node], right[node]]
+    for place, number in enumerate(order):
+        node = found[number]
+        if node["is_leaf"]:
+            tree[place] = _LEAF, place, 0
+        else:
+            threshold = _rounded_down(node["num_threshold"])
+            tree[place] = read[node["feature_idx"]], threshold, len(order)
+            order += [node["left"], node["right"]]
+    tree[len(order) :, 1] = 0
 
 
 def _rounded_down(threshold: float) -> np.float32:
