@@ -129,10 +129,10 @@ class Population(Wrapper):
     Trees are grown as in Friedman (2001), *Greedy Function Approximation: A Gradient Boosting
     Machine*, https://doi.org/10.1214/aos/1013203451, with Newton steps in the leaves and
     scikit-learn's regression trees on histograms: 15 leaves of 200 reviews or more, learning rate
-    0.03, L2 penalty 20, half of the inputs and 70 % of the reviews for each. A review of a user who has n
-    counts 1/sqrt(n), so that long logs count more, and none decides. What they learn from was
-    predicted by fits to earlier reviews. They are kept as numbers in a safetensors file, which
-    is checked when it is read and holds no code.
+    0.03, L2 penalty 20, half of the inputs and 70 % of the reviews for each. A review of a user
+    who has n counts 1/sqrt(n), so that long logs count more, and none decides. What they learn
+    from was predicted by fits to earlier reviews. They are kept as numbers in a safetensors file,
+    which is checked when it is read and holds no code.
 
     Parameters
     ----------

@@ -23,6 +23,8 @@ _COLUMNS = 3
 _MOST_TREES, _MOST_NODES = 2_000, 1_023
 # Of the information of a review, so that no target is infinite.
 _LEAST_INFORMATION = 1e-6
+# Inputs are told apart by 255 quantiles.
+_SHARES = np.arange(1, 255) / 255
 
 
 def _descend(nodes: Nodes, inputs: NDArray[np.float32]) -> Vector:
@@ -153,6 +155,11 @@ def grown(
     from threadpoolctl import threadpool_limits
 
     z = start.copy()
+    # Once for all trees: the library would find quantiles anew for each.
+    cuts = [np.unique(np.quantile(column, _SHARES, method="higher")) for column in inputs.T]
+    codes = np.stack(
+        [np.searchsorted(cut, column) for cut, column in zip(cuts, inputs.T, strict=True)], axis=1
+    ).astype(np.float32)
     nodes = np.zeros((recipe.trees, 2 * recipe.leaves - 1, _COLUMNS), np.float32)
     nodes[:, :, 0] = _LEAF
     n_inputs = max(1, round(inputs.shape[1] * recipe.share_of_inputs))
@@ -176,12 +183,12 @@ def grown(
         # One after the other: beside other processes, threads wait for each other.
         with threadpool_limits(limits=1, user_api="openmp"):
             found = one.fit(
-                inputs[np.ix_(some, read)],
+                codes[np.ix_(some, read)],
                 (gradient / information)[some],
                 sample_weight=information[some],
             )
         # Private, but as old as the class, and what all programs read that translate its trees.
-        _write(tree, found._predictors[0][0].nodes, read)
+        _write(tree, found._predictors[0][0].nodes, read, cuts)
         leaf = values(tree[np.newaxis], inputs).astype(np.int64)
         step = _newton_steps(leaf[some], gradient[some], information[some], len(tree), recipe)
         is_leaf = tree[:, 0] == _LEAF
@@ -198,8 +205,10 @@ def _newton_steps(
     return recipe.learning_rate * total / (np.bincount(leaf, information, size) + recipe.l2)
 
 
-def _write(tree: Nodes, found: NDArray[np.void], read: IntArray) -> None:
-    """Copy a tree that reads the inputs `read`; the value of each leaf is its own place.
+def _write(
+    tree: Nodes, found: NDArray[np.void], read: IntArray, cuts: list[NDArray[np.float32]]
+) -> None:
+    """Copy a tree that reads codes of the inputs `read`; the value of each leaf is its own place.
 
     Nodes are numbered anew, so that children stand together, after their parent.
     """
@@ -209,13 +218,8 @@ def _write(tree: Nodes, found: NDArray[np.void], read: IntArray) -> None:
         if node["is_leaf"]:
             tree[place] = _LEAF, place, 0
         else:
-            threshold = _rounded_down(node["num_threshold"])
-            tree[place] = read[node["feature_idx"]], threshold, len(order)
+            own = read[node["feature_idx"]]
+            # Codes up to k are those of inputs up to cut k.
+            tree[place] = own, cuts[own][int(node["num_threshold"])], len(order)
             order += [node["left"], node["right"]]
     tree[len(order) :, 1] = 0
-
-
-def _rounded_down(threshold: float) -> np.float32:
-    """Round to single precision, so that inputs in this precision stay on their side of it."""
-    near = np.float32(threshold)
-    return np.nextafter(near, np.float32(-np.inf)) if near > threshold else near
