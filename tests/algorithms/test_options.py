@@ -52,6 +52,7 @@ BOUNDS = {
     "every": (("day", "review"), ("week",)),
     "held_out": ((0, 0.99), (1, -0.01, math.nan)),
     "leaves": whole(2),
+    "trees": whole(1, 2_000),
     "p": ((1e-9, 0.999), (0, 1, 1.5, "0.9")),
     "members": ((), ({}, ["fsrs6"], {"a": "fsrs6"})),
     "weights": ((None,), ("no/such.safetensors",)),

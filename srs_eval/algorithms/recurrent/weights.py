@@ -26,6 +26,8 @@ from srs_eval.nouns import Reviews, User
 _DIGESTS = 13
 # Two people's first reviews may be alike, if they are few: then the name must be the same too.
 _CERTAIN = 8
+# Bytes of a file of weights, and of its card, at most.
+_LARGEST = 1 << 26
 # Digests from that of 16 reviews on.
 _BEGINNING = 4
 
@@ -129,10 +131,17 @@ def card_of(path: Path) -> Path:
 def read_weights(path: Path) -> Weights:
     """Read weights and their card, which must belong together."""
     try:
-        changed = path.stat().st_mtime_ns, card_of(path).stat().st_mtime_ns
+        files = {file: file.stat() for file in (path, card_of(path))}
     except OSError as error:
         raise ConfigError(f"weights {path}: {error.strerror}: {error.filename}") from error
-    return _read_once(path, changed)
+    for file, found in files.items():
+        if found.st_size > _LARGEST:
+            raise ConfigError(
+                f"weights {file}: {found.st_size:,} bytes are more than weights may have, "
+                f"{_LARGEST:,}"
+            )
+    changed = [found.st_mtime_ns for found in files.values()]
+    return _read_once(path, (changed[0], changed[1]))
 
 
 @lru_cache(maxsize=4)
