@@ -26,7 +26,7 @@ from srs_eval.place import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
-_CARD, _USER, _DECK, _PRESET = "card_id", "user_id", "deck_id", "preset_id"
+_CARD, _USER, _DECK, _PRESET, _NOTE = "card_id", "user_id", "deck_id", "preset_id", "note_id"
 _NOT_KNOWN = -1
 _NEEDED = {"card": _CARD, "rating": "rating", "day": "day_offset"}
 _OPTIONAL = {
@@ -36,6 +36,7 @@ _OPTIONAL = {
     "state": "state",
     "deck": _DECK,
     "preset": _PRESET,
+    "note": _NOTE,
 }
 _USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
 _UNKNOWN_RATING = "rating outside 1 to 4"
@@ -48,7 +49,7 @@ class RevlogsFolder:
     A single CSV or parquet file with the same columns will do too: with a column `user_id`
     it holds several users, without it one, named after the file. The columns are `card_id`,
     `day_offset` and `rating`, and where there `elapsed_days`, `elapsed_seconds`, `duration`,
-    `state`, `deck_id` and `preset_id`. In a folder, decks of cards come from
+    `state`, `deck_id`, `preset_id` and `note_id`. In a folder, decks and notes of cards come from
     ``cards/user_id=N/data.parquet`` and presets of decks from ``decks/user_id=N/data.parquet``,
     where these files are; downloads leave them out. Rows whose rating is not 1 to 4 are no
     answers: they are left out and counted, and the intervals around them joined.
@@ -187,16 +188,18 @@ class RevlogsFolder:
         return self._folder / f"user_id={user}" / "data.parquet"
 
     def _with_decks(self, user: User, table: pd.DataFrame) -> pd.DataFrame:
-        """Add to each review the deck of its card and the preset of that deck, where known."""
-        for folder, key, value in (("cards", _CARD, _DECK), ("decks", _DECK, _PRESET)):
+        """Add to each review deck and note of its card and the preset of that deck, where known."""
+        for folder, key, values in (("cards", _CARD, [_DECK, _NOTE]), ("decks", _DECK, [_PRESET])):
             file = self._root / folder / f"user_id={user}" / "data.parquet"
-            if key not in table or value in table or not file.exists():
+            lacking = [value for value in values if value not in table]
+            if key not in table or not lacking or not file.exists():
                 continue
             known = read_table(file)
-            needed = [(key, f"the {folder}"), (value, f"what is said of {folder}")]
-            check_columns(str(file), list(known.columns), needed)
-            values = known.drop_duplicates(key).set_index(key)[value]
-            table = table.assign(**{value: table[key].map(values).fillna(_NOT_KNOWN)})
+            needed = [(value, f"what is said of {folder}") for value in lacking if value != _NOTE]
+            check_columns(str(file), list(known.columns), [(key, f"the {folder}"), *needed])
+            known = known.drop_duplicates(key).set_index(key)
+            for value in known.columns.intersection(lacking):
+                table = table.assign(**{value: table[key].map(known[value]).fillna(_NOT_KNOWN)})
         return table
 
     def _tables(self) -> UserTables:

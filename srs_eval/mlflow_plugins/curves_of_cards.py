@@ -5,7 +5,7 @@ Input, one row per review, the reviews of a card in their order:
 - ``card``: number of the card; several cards may be asked about at once;
 - ``elapsed_days``: days since the card's previous review (at its first, whatever it says);
 - ``rating``: 1 Again, 2 Hard, 3 Good, 4 Easy;
-- ``deck``, ``preset``, ``note_type`` or ``template``, if the model has parameters for groups: the
+- ``deck``, ``preset``, ``note_type``, ``template`` or ``note``, if the model has parameters for groups: the
   number of the card's group. Where it is -1 or left out, the fit to all reviews predicts.
 
 Output, one row per card and day asked for: ``card``, ``days`` since its last review, and
@@ -93,10 +93,7 @@ class CurvesOfCards:
             elapsed=elapsed,
             row=np.arange(len(frame)),
             whole_days=self._whole_days,
-            deck=groups["deck"],
-            preset=groups["preset"],
-            note_type=groups["note_type"],
-            template=groups["template"],
+            **groups,
         )
         rows = np.flatnonzero(is_asked[order])
         return reviews, rows[np.argsort(reviews.card[rows])]
