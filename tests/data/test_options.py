@@ -1,7 +1,5 @@
 """Options of data: what cannot be meant, and which users are read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The same simulated people with another scheduler."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 

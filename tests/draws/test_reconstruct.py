@@ -1,7 +1,5 @@
 """Draws are found again in collections: simulated ones, and those of Anki itself."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections import Counter

@@ -4,8 +4,6 @@ python tests/faults/campaign.py --minutes 20
 python tests/faults/campaign.py --case "csv 2026 17"      one case again
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

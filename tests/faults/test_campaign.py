@@ -1,7 +1,5 @@
 """The campaign finds defects that are planted, and none in a short run of its own."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One side of the median interval against the other, compared with loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from statistics import median_low

@@ -1,7 +1,5 @@
 """Estimates, intervals and tests of means over users, against numbers computed elsewhere."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 
