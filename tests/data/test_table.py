@@ -136,6 +136,10 @@ def test_groups_are_names_as_well_or_not_known(csv, tmp_path):
     log = read(csv(f"{HEADER},deck", "1,3,0,a ", "2,3,0,a", "3,3,0,NaN"), columns)
     assert log.deck.tolist() == [0, 0, -1]
     assert log.titles["deck"] == {0: "a"}
+    noted = read(
+        csv(f"{HEADER},nid", "1,3,0,9", "2,3,0,007", "3,3,0,"), Columns(day="day", note="nid")
+    )
+    assert (noted.note.tolist(), noted.deck) == ([0, 1, -1], None)
     assert read(csv(f"{HEADER},deck", "1,3,0,02", "2,3,0,2"), columns).deck.tolist() == [0, 1]
     for kind in ("list", "struct", "map", "binary", "moment"):
         found = told(parquet(tmp_path, **BASE, deck=KINDS[kind]), columns)
