@@ -146,8 +146,8 @@ def _sibling(answers: Answers, *, today: bool, answer: bool) -> Vector:
     """
     row = answers.sibling
     ago = np.where(row < 0, 0, answers.day - answers.day[row])
-    fresh = _SIBLING * 0.5 ** (ago / FADING_DAYS) * ((row >= 0) & ((ago == 0) == today))
-    return np.where(answers.reviews.recalled[row], fresh, -fresh) if answer else fresh
+    fresh: Vector = _SIBLING * 0.5 ** (ago / FADING_DAYS) * ((row >= 0) & ((ago == 0) == today))
+    return np.where(answers.reviews.recalled[row] | (not answer), fresh, -fresh)
 
 
 # Group and formula of each feature that is no bias of recent answers.

@@ -99,7 +99,7 @@ class SessionModel:
             found[:, begin:end] = after[:, :-1]
             known = after[:, -1:] / 2
         start = np.log([1 - self.trust, self.trust / 2, self.trust / 2])
-        return found + start[:, np.newaxis]
+        return np.asarray(found + start[:, np.newaxis])
 
 
 @dataclass(frozen=True)
