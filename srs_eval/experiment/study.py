@@ -118,8 +118,9 @@ def run_study(
     if is_single:
         at = {"results": str(folder), "MLflow UI": links.ui_command, "this run": links.run_url}
         say(places(at))
-    shown = {"ui_command": links.ui_command, "view_url": links.run_url}
-    outcome = JobOutcome(name, "ok", run_id=links.run_id, **shown)
+    outcome = JobOutcome(
+        name, "ok", run_id=links.run_id, ui_command=links.ui_command, view_url=links.run_url
+    )
     if found.failed:
         message = f"failed: {', '.join(found.failed)}"
         outcome = replace(outcome, status="failed", message=message, exit_status=1)
