@@ -1,7 +1,5 @@
 """The causal study from end to end: the critics' case, coverage, verdicts, refusals and words."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
