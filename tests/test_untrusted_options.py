@@ -1,7 +1,5 @@
 """What options may name and make Hydra do: checked before anything is called."""
 
-from __future__ import annotations
-
 import logging
 import sys
 
@@ -152,7 +150,7 @@ def test_parts_of_plug_ins_are_checked_by_their_annotations():
 FLAT, DERIVED = ({"_target_": f"their_parts.{name}"} for name in ("Flat", "Derived"))
 PROCESSES = "srs_eval.compute.processes.Processes"
 TABLE, COLUMNS = "srs_eval.data.table.ReviewTable", "srs_eval.data.table_options.Columns"
-REFUSED: list[tuple[object, dict[str, object]]] = [
+REFUSED = [
     *((target, {}) for target in ("", "x", ".", "..x.Y", "x..Y", "a b.C", 3, None, ["a.B"])),
     *((target, {}) for target in ("os.", ".os", "srs_eval.__main__.X", "os.system", "os.Nothing")),
     *((f"{module}.X", {}) for module in BAD_MODULES),
