@@ -54,7 +54,7 @@ PUBLISHED = [
     *("LogisticRegression-short-secs-recency-equalize_test_with_non_secs", "FSRS-rs-short"),
     *("FSRS-7-short-secs-recency", "FSRS-7-short-secs-equalize_test_with_non_secs-preset"),
     *("FSRS-7-default-short-secs", "FSRS-6-short", "FSRS-6-short-recency", "FSRS-6-short-deck"),
-    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-6-one-step-short", "FSRS-5-short"),
+    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-5-short"),
     *("FSRS-4.5", "FSRSv4", "FSRSv3-short-secs", "DASH", "DASH[MCM]", "DASH[ACT-R]-short-secs"),
     *("ACT-R", "AVG", "Anki-default", "SM2-trainable", "SM2", "Ebisu-v2", "RMSE-BINS-EXPLOIT"),
     *("NN-17", "Transformer", "GRU-P", "90%", "SBD-short-secs-recency"),

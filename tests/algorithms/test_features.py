@@ -119,9 +119,9 @@ def test_log_odds_and_their_derivatives_are_those_of_pytorch(log_odds, by_pytorc
 
 
 def loss_of(algorithm):
-    log_odds = algorithm.log_odds(whole_days=True)
-    centre = np.array(log_odds.parameters.defaults)
-    return algorithm.loss(log_odds, history_of(REVIEWS), FOLD.train, centre), centre
+    problem = algorithm.problem(REVIEWS)
+    centre = np.array(problem.space.defaults)
+    return algorithm.objective(problem, FOLD.train, centre), centre
 
 
 @pytest.mark.parametrize("relative", [Dash, DashMcm, DashActR])

@@ -13,10 +13,9 @@ from srs_eval.algorithms.fsrs.family import (
     power_forgetting,
 )
 from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities
-from srs_eval.engine.equations import Equations, Maths, State, Value
+from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import IntArray, Reviews, Vector
 
 _SHORTEST_STABILITY = 0.001
 
@@ -72,30 +71,17 @@ class Fsrs6(FsrsWithFirstStabilities):
     Published row of the trained model, without same-day reviews: log loss 0.3460, RMSE(bins)
     0.0653, AUC 0.7034 (default parameters 0.3661, 0.0927, 0.6956).
 
-    Options: see `Fitted`. Also, ``fit=one_step`` learns a little from each review in turn, see
-    `train_one_step`.
+    Options: see `Fitted`.
     """
 
     name = "fsrs6"
     mathematics = Fsrs6Equations
     same_day = True
-    methods = (*FsrsWithFirstStabilities.methods, "one_step")
+    elsewhere: ClassVar = {
+        "one_step": "a plug-in now, examples/one_step: choose algo=one_step in its folder, with "
+        "--config-dir conf"
+    }
     recipe = Recipe(penalty=1.0)
     # The published default, whatever the decay will be.
     first_decay = Fsrs6Equations.parameters.defaults[20]
     later_prior = (1.0, 0.25)
-
-    def trained(
-        self,
-        equations: Equations,
-        space: ParameterSpace,
-        reviews: Reviews,
-        rows: IntArray,
-        centre: Vector,
-    ) -> Vector:
-        """Return what a method that minimises nothing makes of the centre."""
-        if self.method == "one_step":
-            from srs_eval.algorithms.fsrs.one_step import train_one_step
-
-            return train_one_step(reviews, rows, centre, space)
-        return super().trained(equations, space, reviews, rows, centre)
