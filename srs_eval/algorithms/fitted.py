@@ -223,18 +223,19 @@ class FitOptions(Algorithm, ABC):
     ) -> MemoryModel:
         """Fit; the prior has `weight`, and by default its own centre."""
         problem, whole_days = self.problem(reviews), reviews.whole_days
-        given = np.asarray(self.parameters or self.defaults(whole_days=whole_days))
         if self.method == "default":
-            return problem.model(_tuple(given), Learned())
+            return problem.model(self.parameters or self.defaults(whole_days=whole_days), Learned())
         if len(rows) == 0:
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
-        rows = np.sort(rows)
+        if (rows[1:] < rows[:-1]).any():
+            rows = np.sort(rows)
         try:
             if self.method in ("newton", "lbfgs"):
                 if centre is None:
                     centre = np.asarray(self.prior_centre(whole_days=whole_days))
                 objective = self.objective(problem, rows, centre, weight)
                 return self._minimised(problem, objective, centre, previous, rng)
+            given = np.asarray(self.parameters or self.defaults(whole_days=whole_days))
             w, missing = self.trained(problem, rows, given)
             note = f"{missing}: the parameters were kept" if missing else ""
             w = given if missing else w
