@@ -12,12 +12,9 @@ import numpy as np
 from tabulate import tabulate
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2
-from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.early import Fsrs2, Fsrs3
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.objective import LogCoordinates
 from srs_eval.metrics.proper import LogLoss

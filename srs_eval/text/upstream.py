@@ -214,7 +214,8 @@ def result_name(
     base, pooling, group = options.get("base"), options.get("pooling"), ""
     if isinstance(base, Mapping) and options.get("group") in _GROUPS:
         group, options = options["group"], base
-        algo = str(options.get("_target_")).rpartition(".")[0].rpartition(".")[2]
+        kind = str(options.get("_target_")).rpartition(".")[2]
+        algo = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
     model = _BY_OPTION.get(_VARIANTS.get(algo, algo))
     clock, extra = _clock(protocol)
     seconds = clock.startswith("-secs")

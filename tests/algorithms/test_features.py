@@ -10,8 +10,7 @@ from srs_eval.algorithms.baselines import FlatModel
 from srs_eval.algorithms.features import act_r
 from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
 from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel
-from srs_eval.algorithms.features.dash import Dash, DashMcm
-from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
+from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.features.logistic_features import features, on_same_day

@@ -13,15 +13,12 @@ from hypothesis import strategies as st
 from one_step import OneStep, train_one_step
 from random_logs import few, log_of
 
-from srs_eval.algorithms.features.dash import DashMcm
-from srs_eval.algorithms.features.dash_act_r import DashActR
+from srs_eval.algorithms.features.dash import DashActR, DashMcm
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
 from srs_eval.algorithms.half_life.hlr import Hlr

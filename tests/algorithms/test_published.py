@@ -14,8 +14,7 @@ from one_step import OneStep
 from published import EQUATIONS
 
 from srs_eval.algorithms.features.act_r import ActivationEquations
-from srs_eval.algorithms.features.dash import Dash, DashMcm
-from srs_eval.algorithms.features.dash_act_r import FadingTraces
+from srs_eval.algorithms.features.dash import Dash, DashMcm, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import LogisticEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
