@@ -1,7 +1,5 @@
 """What is wrong with a log is told by kind, column and row, whatever the log is kept in."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Callable

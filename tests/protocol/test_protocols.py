@@ -94,17 +94,6 @@ def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, c
     assert counted(skipped.value) == counted(caught.value)
 
 
-def test_six_scored_reviews_are_enough_and_five_are_not():
-    days = [0, *range(1, 7)]
-    for last, scored in ((7, 6), (6, 5)):
-        log = log_of([1] * last, days[:last], elapsed_seconds=[-1, *[86_400] * (last - 1)])
-        if scored == 6:
-            assert len(SrsBenchmarkSecs()(log, same_day=True).folds) == 5
-        else:
-            with pytest.raises(FitSkipped, match="5 of 6"):
-                SrsBenchmarkSecs()(log, same_day=True)
-
-
 @pytest.mark.parametrize("same_day", [False, True])
 def test_a_real_log_has_the_published_counts(josh_log, same_day):
     task = PROTOCOL(josh_log, same_day=same_day)
