@@ -1,7 +1,5 @@
 """Predictions and outcomes counted in order, and added up in cells, against plain loops."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal
@@ -123,7 +121,7 @@ def counted_in(width, *parts):
     here = FineCells(width)
     for number, (p, recalled) in enumerate(parts):
         there = FineCells(width) if number == 1 else here
-        there.add(tally(p, recalled))
+        there.add(bare_predictions(p, recalled))
         if there is not here:
             here.extend(there.arrays())
     return here.tally()
