@@ -174,7 +174,7 @@ def _descend(
 @cache
 def _descended() -> Callable[..., Vector]:
     """Compile the descent: each step needs the one before, so numpy cannot take them together."""
-    import numba  # only here: loading it takes longer than most fits
+    import numba  # heavy: only for this fit
 
     return numba.njit(error_model="numpy")(_descend)
 
