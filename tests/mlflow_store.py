@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
     import srs_eval.tracking.sqlite_file  # noqa: F401 - what the template is for
 
-    with stores_from_template():
+    with stores_from_template(), chdir(database.parent):  # MLflow keeps files beside it
         keep(f"sqlite:///{database}", run=RunInfo("first"))
     with revision_known():
         yield database
