@@ -119,13 +119,14 @@ class MlflowRuns(Callback):
 
     def _run(self) -> RunInfo:
         job = HydraConfig.get()
-        words: Any = OmegaConf.to_container(job.overrides.task, resolve=False)
+        typed: Any = OmegaConf.to_container(job.overrides.task, resolve=False)
+        words = " ".join(typed)
         choices = {
             group: str(name)
             for group, name in job.runtime.choices.items()
             if not group.startswith("hydra/")
         }
-        tags = {**choices, "overrides": " ".join(words)}
+        tags = {**choices, "overrides": words}
         if job.mode == RunMode.MULTIRUN:
             sweep = Path(job.runtime.cwd, job.sweep.dir).resolve()
             tags |= {"sweep_id": sweep_id(sweep), "trial": str(job.job.num)}
