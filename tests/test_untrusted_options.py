@@ -329,11 +329,3 @@ def test_what_a_sweep_chooses_is_checked_before_the_first_job(place, here):
 def test_the_rest_of_the_section_works_as_before(place, word):
     assert command([*QUICK, "panel=quick", "hydra.run.dir=out", word]) == 0
     assert (place / "out" / "summary.json").is_file()
-
-
-def test_flags_that_run_other_things_are_refused(place, here):
-    flags = "--experimental-rerun pickled;--experimental-rer=pickled;--config-path c;-cn other"
-    for words in flags.split(";"):
-        done = here(*words.split())
-        assert (done.status, "--" in done.err) == (2, True), words
-    assert not (place / "PWNED").exists()

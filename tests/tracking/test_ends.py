@@ -83,9 +83,7 @@ def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resum
     assert made[-1].data.tags["output"] == folder
 
 
-def test_what_was_told_in_full_before_a_kill_is_told_again_in_the_same_run(
-    uri: str, tmp_path: Path
-) -> None:
+def test_what_was_told_in_full_before_a_kill_is_told_again_in_the_same_run(uri, tmp_path):
     tracker, ids = MlflowTracker(uri=uri, experiment="told"), []
     for settings, resumes in (("a", False), ("a", True), ("b", True), ("a", False)):
         tags = {"config_hash": settings, "code_hash": "c"}
