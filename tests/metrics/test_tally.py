@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pairs import columns, predicted
 
 from srs_eval.metrics import prediction_cells as cells
-from srs_eval.metrics import tally as tally_module
 from srs_eval.metrics.bins import FactSums, LogBinSums
 from srs_eval.metrics.calibration import EqualBinSums
 from srs_eval.metrics.panel import Panel
@@ -52,26 +51,6 @@ def test_it_is_what_unique_says(pairs, dtype):
     assert (counted.n, counted.precision) == (len(p), dtype)
 
 
-@quick
-@given(reviews, st.integers(1, 9), st.sampled_from([3, 2**15]))
-def test_joining_neighbours_keeps_outcomes_and_means(pairs, size, piece):
-    counted = tally(*columns(pairs))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally_module, "PIECE", piece)
-        few = counted.at_most(size)
-    if len(counted) <= size:
-        assert few is counted
-        return
-    cell = np.minimum((counted.p * size).astype(int), size - 1)
-    held = np.bincount(cell, counted.count, size) > 0
-    for name in ("forgotten", "recalled"):
-        expected = np.bincount(cell, getattr(counted, name), size)[held]
-        assert getattr(few, name).tolist() == expected.tolist()
-    means = np.bincount(cell, counted.p * counted.count, size)[held] / few.count
-    assert few.p == pytest.approx(means, abs=1e-14)
-    assert (np.diff(few.p) >= 0).all()
-
-
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
 def test_a_threshold_is_rounded_as_predictions_are_and_their_means_count_as_they_do(threshold):
     """The single 0.9 lies below the double 0.9, the half 0.9 above."""
@@ -87,33 +66,6 @@ def test_a_threshold_is_rounded_as_predictions_are_and_their_means_count_as_they
     assert (made.p[0], made.p[2]) == (made.p[1], 1)
     one = from_sums(np.ones(1), 2 * np.ones(1), np.array([threshold + threshold + threshold]))
     assert (one.p, one.first_at_least(threshold)) == (pytest.approx([threshold], abs=1e-15), 0)
-
-
-@quick
-@given(reviews.filter(len), dtypes)
-def test_edges_are_chosen_so_that_few_predictions_are_told_apart(pairs, dtype):
-    """Cells hold their lower edges, so that few different predictions are exact."""
-    p, recalled = columns(pairs)
-    p = np.abs(p).astype(dtype)
-    made = PredictionCells.for_predictions(tally(p, recalled))
-    assert made.edges[0] == 0
-    assert (np.diff(made.edges) > 0).all()
-    assert set(p.astype(np.float64)) <= set(made.edges)
-    (total,) = add_up([made], bare_predictions(p, recalled))
-    counted, exact = cells.tally_of_cells(total.values[0]), tally(p, recalled)
-    assert counted.p == pytest.approx(exact.p, abs=1e-15)
-    assert counted.recalled.tolist() == exact.recalled.tolist()
-
-
-@pytest.mark.parametrize("distance", [0.5, 0.1, 1e-3, 1e-6, 1e-9])
-def test_fine_cells_are_in_order_and_narrower_towards_0_and_1_as_logarithms_need(distance):
-    """No wider than two millionths, nor than 0.0002 of the distance from the nearer end."""
-    step = min(2e-6, 2e-4 * distance)
-    apart = distance + step * np.arange(-3, 4)
-    for p in (apart, 1 - apart[::-1]):
-        assert (np.diff(cells.fine_cell(p)) > 0).all()
-    for width in (8, cells.FINE):
-        assert cells.fine_cell(np.array([0.0, 1.0]), width).tolist() == [0, width]
 
 
 def counted_in(width, *parts):
