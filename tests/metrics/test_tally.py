@@ -73,7 +73,7 @@ def counted_in(width, *parts):
     here = FineCells(width)
     for number, (p, recalled) in enumerate(parts):
         there = FineCells(width) if number == 1 else here
-        there.add(tally(p, recalled))
+        there.add(bare_predictions(p, recalled))
         if there is not here:
             here.extend(there.arrays())
     return here.tally()

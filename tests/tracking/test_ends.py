@@ -88,6 +88,19 @@ def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resum
     assert made[-1].data.tags["output"] == folder
 
 
+def test_what_was_told_in_full_before_a_kill_is_told_again_in_the_same_run(
+    uri: str, tmp_path: Path
+) -> None:
+    tracker, ids = MlflowTracker(uri=uri, experiment="told"), []
+    for settings, resumes in (("a", False), ("a", True), ("b", True), ("a", False)):
+        tags = {"config_hash": settings, "code_hash": "c"}
+        tracker.start(RunInfo("run", tags=tags, folder=tmp_path, resumes=resumes))
+        ids.append(tracker.finish("finished").run_id)
+    assert [ids.index(each) for each in ids] == [0, 0, 2, 3]
+    client = MlflowClient(tracking_uri=uri)
+    assert {client.get_run(each).info.status for each in ids} == {"FINISHED"}
+
+
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, "of somebody else"])
 def test_the_stop_signal_is_heard_by_all_and_given_back(uri: str, before: object) -> None:
     called: list[int] = []
