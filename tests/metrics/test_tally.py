@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pairs import columns, predicted
 
 from srs_eval.metrics import prediction_cells as cells
+from srs_eval.metrics import tally as tally_module
 from srs_eval.metrics.bins import FactSums, LogBinSums
 from srs_eval.metrics.calibration import EqualBinSums
 from srs_eval.metrics.panel import Panel
@@ -49,6 +50,26 @@ def test_it_is_what_unique_says(pairs, dtype):
     assert counted.forgotten.tolist() == np.bincount(code, ~recalled, len(known)).tolist()
     assert counted.has_both_outcomes == (0 < recalled.sum() < len(p))
     assert (counted.n, counted.precision) == (len(p), dtype)
+
+
+@quick
+@given(reviews, st.integers(1, 9), st.sampled_from([3, 2**15]))
+def test_joining_neighbours_keeps_outcomes_and_means(pairs, size, piece):
+    counted = tally(*columns(pairs))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally_module, "PIECE", piece)
+        few = counted.at_most(size)
+    if len(counted) <= size:
+        assert few is counted
+        return
+    cell = np.minimum((counted.p * size).astype(int), size - 1)
+    held = np.bincount(cell, counted.count, size) > 0
+    for name in ("forgotten", "recalled"):
+        expected = np.bincount(cell, getattr(counted, name), size)[held]
+        assert getattr(few, name).tolist() == expected.tolist()
+    means = np.bincount(cell, counted.p * counted.count, size)[held] / few.count
+    assert few.p == pytest.approx(means, abs=1e-14)
+    assert (np.diff(few.p) >= 0).all()
 
 
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
