@@ -15,8 +15,7 @@ import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.commands.export import ENDINGS, command

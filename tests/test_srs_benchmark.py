@@ -54,7 +54,7 @@ PUBLISHED = [
     *("LogisticRegression-short-secs-recency-equalize_test_with_non_secs", "FSRS-rs-short"),
     *("FSRS-7-short-secs-recency", "FSRS-7-short-secs-equalize_test_with_non_secs-preset"),
     *("FSRS-7-default-short-secs", "FSRS-6-short", "FSRS-6-short-recency", "FSRS-6-short-deck"),
-    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-6-one-step-short", "FSRS-5-short"),
+    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-5-short"),
     *("FSRS-4.5", "FSRSv4", "FSRSv3-short-secs", "DASH", "DASH[MCM]", "DASH[ACT-R]-short-secs"),
     *("ACT-R", "AVG", "Anki-default", "SM2-trainable", "SM2", "Ebisu-v2", "RMSE-BINS-EXPLOIT"),
     *("NN-17", "Transformer", "GRU-P", "90%", "SBD-short-secs-recency"),
@@ -149,7 +149,7 @@ def test_names_of_results_are_understood_and_made_again(name):
     assert found.unknown == ()
     options, algo = dict(found.arguments), found.model.option
     if found.group:
-        base = {**options, "_target_": f"srs_eval.algorithms.{algo}.Any"}
+        base = {**options, "_target_": f"srs_eval.algorithms.any.{algo.capitalize()}"}
         options, algo = {"base": base, "group": found.group, "pooling": "none"}, "per_group"
     protocol = found.protocol + "_published" * (found.protocol != "srs_benchmark")
     weighted = "recency" in found.arguments

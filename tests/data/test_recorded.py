@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.recorded import Recorded
+from srs_eval.algorithms.baselines import Average, Recorded
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading

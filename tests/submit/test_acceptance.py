@@ -30,7 +30,7 @@ def found_in(*folders: Path, **asked: Any) -> list[tuple[str, str]]:
     return [(each.kind, each.file.parent.name) for each in problems]
 
 
-ORACLE = {"_target_": "srs_eval.algorithms.oracle.Oracle"}
+ORACLE = {"_target_": "srs_eval.algorithms.baselines.Oracle"}
 BLEND = "srs_eval.algorithms.combined.blend.Blend"
 AVERAGE = {"_target_": "srs_eval.algorithms.baselines.Average"}
 ENSEMBLE = {
@@ -66,7 +66,7 @@ DECLARING: list[tuple[dict[str, Any], list[str]]] = [
     ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
     ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
     (ENSEMBLE, ["when", "sees_truth"]),
-    ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
+    ({"_target_": "srs_eval.algorithms.online.MovingAverage"}, ["when"]),
     ({"_target_": BLEND, "base": 3}, ["algorithm"]),
     # of another place in srs_eval that knows the class
     ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
