@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from paired_losses import Scored, score, settled, with_interval
 from real_logs import real_logs
 
+from srs_eval.algorithms.baselines import Oracle
 from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.oracle import Oracle
 from srs_eval.algorithms.sessions.forecast import Forecast, mixture
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.data.synthetic import SyntheticUsers

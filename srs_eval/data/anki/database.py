@@ -96,7 +96,8 @@ class Collection:
         """Read the whole review table as it is stored, after checking that it is undamaged."""
         faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
         if faults != ["ok"]:
-            raise damaged(self.source, "; ".join(faults[:3]))
+            lines = [line for fault in faults for line in fault.splitlines()]
+            raise damaged(self.source, "; ".join(lines[:3]))
         self._require_numbers("revlog", ("id",))
         cursor = self.connection.execute(_SELECT)
         blocks = [np.empty((0, len(_COLUMNS)), np.int64)]
