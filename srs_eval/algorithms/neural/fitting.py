@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
     Device,
     Network,
+    NetworkModel,
     Sizes,
     TrainingBatch,
     built,

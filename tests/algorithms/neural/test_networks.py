@@ -12,24 +12,20 @@ import pytest
 import torch
 from golden_logs import log_of_all_histories
 
+from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, near, recency
-from srs_eval.algorithms.neural.gru import Gru
-from srs_eval.algorithms.neural.gru_curves import GruCurves
-from srs_eval.algorithms.neural.gru_p import GruP
-from srs_eval.algorithms.neural.lstm_curves import LstmCurves
 from srs_eval.algorithms.neural.lstm_published import LstmNetwork, LstmPublished
-from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
+    NetworkModel,
     built,
     feature_table,
     log_loss,
     summed_loss,
     training_batches,
 )
-from srs_eval.algorithms.neural.nn17 import Nn17
+from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
 from srs_eval.algorithms.neural.training import Recipe, generator_from, last_of
-from srs_eval.algorithms.neural.transformer import Transformer
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
@@ -269,7 +265,7 @@ def test_a_diverged_fit_names_the_user_and_what_to_try():
 
 
 def test_without_pytorch_the_error_says_what_to_install():
-    code = "import sys; sys.modules['torch'] = None; import srs_eval.algorithms.neural.gru"
+    code = "import sys; sys.modules['torch'] = None; import srs_eval.algorithms.neural.published"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     told = done.stderr.splitlines()[-1]
     assert told.startswith("srs_eval.errors.ConfigError: ")
