@@ -119,8 +119,6 @@ class LstmPublished(NetworkAlgorithm):
     def training(
         self,
         network: Network,
-        reviews: Reviews,
-        rows: IntArray,
         histories: Histories,
         order: IntArray,
         recipe: Recipe,
@@ -128,9 +126,7 @@ class LstmPublished(NetworkAlgorithm):
     ) -> Iterator[float]:
         """Train a network in place, yielding the loss of each epoch."""
         if self.hidden > _MOST_COMPILED or self.device != "cpu":
-            return NetworkAlgorithm.training(
-                self, network, reviews, rows, histories, order, recipe, generator
-            )
+            return NetworkAlgorithm.training(self, network, histories, order, recipe, generator)
         groups = groups_of_targets(histories, order, per_group=recipe.batch_size)
-        packed = packed_groups(reviews, rows, histories, groups)
+        packed = packed_groups(histories, groups)
         return train_compiled(network, packed, recipe, generator)

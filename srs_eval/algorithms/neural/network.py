@@ -1,4 +1,9 @@
-"""What all networks share: how they are built, drawn, fed, what their loss is, how they predict."""
+"""What all networks share: how they are built, drawn, fed, what their loss is, how they predict.
+
+A network reads the reviews of a card one after the other and has a *state* after each of them:
+some numbers from which it predicts recall at any later time. Whatever the architecture, training
+and predicting need no more than that.
+"""
 
 from __future__ import annotations
 
@@ -185,8 +190,6 @@ def log_loss(decay: Tensor, forgotten: Tensor) -> Tensor:
 
 def training_batches(
     network: Network,
-    reviews: Reviews,
-    rows: IntArray,
     histories: Histories,
     groups: Sequence[IntArray],
     device: Device = "cpu",
@@ -195,6 +198,7 @@ def training_batches(
     precision: torch.dtype = torch.float32,
 ) -> list[TrainingBatch]:
     """Make a batch of each group of cards, ready on the device; `weight` is that of each row."""
+    reviews, rows = histories.reviews, histories.rows
     table = feature_table(network, reviews, device, precision=precision)
     weights = np.ones(len(rows)) if weight is None else weight
     elapsed = torch.as_tensor(reviews.elapsed[rows], dtype=precision, device=device)

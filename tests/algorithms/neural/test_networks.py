@@ -108,7 +108,7 @@ def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(al
     histories = histories_before(reviews, rows)
     order = np.random.default_rng(0).permutation(len(histories.length))
     groups = groups_of_targets(histories, order, per_group=8)
-    batches = training_batches(network, reviews, rows, histories, groups, precision=torch.float64)
+    batches = training_batches(network, histories, groups, precision=torch.float64)
     loss = torch.stack([summed_loss(network, batch) for batch in batches]).sum()
     naive = one_prefix_per_review(network, reviews, rows)
     assert len(batches) > 2
@@ -222,13 +222,9 @@ def test_compiled_training_is_that_of_pytorch_but_for_rounding():
     histories = histories_before(REVIEWS, LATER, longest=64)
     rng = np.random.default_rng(0)
     generator = generator_from(int(rng.integers(2**63)))
-    network, _ = algorithm.start(None, REVIEWS, histories, generator)
+    network, _ = algorithm.start(None, histories, generator)
     order, recipe = rng.permutation(len(histories.length)), algorithm.current_recipe()
-    last_of(
-        NetworkAlgorithm.training(
-            algorithm, network, REVIEWS, LATER, histories, order, recipe, generator
-        )
-    )
+    last_of(NetworkAlgorithm.training(algorithm, network, histories, order, recipe, generator))
     by_pytorch = NetworkModel(LstmNetwork, (8,), tuple(network.vector().tolist()))
     expected = by_pytorch.predict(REVIEWS, LATER)
     assert compiled.predict(REVIEWS, LATER) == pytest.approx(expected, abs=1e-4)
