@@ -127,9 +127,7 @@ class GruCurves(ReptilePretraining):
     name: ClassVar[str] = "gru_curves"
     network: ClassVar[type[Network]] = GruCurvesNetwork
     same_day: ClassVar[bool] = True
-    recipe: ClassVar[Recipe] = Recipe(
-        epochs=40, batch_size=512, learning_rate=0.02, recency=(20.3285, 2.8844)
-    )
+    recipe: ClassVar[Recipe] = Recipe(40, 512, 0.02, recency=(20.3285, 2.8844))
     fine_tuning: ClassVar[Recipe] = Recipe(
         epochs=21,
         batch_size=8192,
@@ -165,7 +163,6 @@ class GruCurves(ReptilePretraining):
         return (self.hidden, 2)
 
 
-_SHORTEST_DAYS = 1e-5
 _SHORTEST_MS, _LONGEST_MS = 100.0, 60_000.0
 
 
@@ -210,7 +207,7 @@ class LstmCurvesNetwork(CurveMixtureNetwork):
                 f"user {reviews.user}: lstm_curves reads answer times (duration_ms), which this "
                 "log does not have"
             )
-        days = np.log(_SHORTEST_DAYS + reviews.elapsed)
+        days = np.log(_SHORTEST + reviews.elapsed)
         answer = np.log(np.clip(reviews.duration_ms, _SHORTEST_MS, _LONGEST_MS))
         return np.column_stack([days, answer, one_hot(reviews.rating)])
 
@@ -261,9 +258,7 @@ class LstmCurves(ReptilePretraining):
     name: ClassVar[str] = "lstm_curves"
     network: ClassVar[type[Network]] = LstmCurvesNetwork
     same_day: ClassVar[bool] = True
-    recipe: ClassVar[Recipe] = Recipe(
-        epochs=20, batch_size=512, learning_rate=0.005, recency=(6.49, 2.4758)
-    )
+    recipe: ClassVar[Recipe] = Recipe(20, 512, 0.005, recency=(6.49, 2.4758))
     fine_tuning: ClassVar[Recipe] = Recipe(
         epochs=20,
         batch_size=16_384,
@@ -285,7 +280,7 @@ class LstmCurves(ReptilePretraining):
         prox=0.000244,
         clip=7050.0,
     )
-    outer: ClassVar[Recipe] = Recipe(epochs=1, batch_size=1, learning_rate=0.02, weight_decay=0.03)
+    outer: ClassVar[Recipe] = Recipe(1, 1, 0.02, weight_decay=0.03)
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Width, and number of curves."""

@@ -110,7 +110,7 @@ class LstmPublished(NetworkAlgorithm):
     learning_rate: float | None = 0.04
     name: ClassVar[str] = "lstm_published"
     network: ClassVar[type[Network]] = LstmNetwork
-    recipe: ClassVar[Recipe] = Recipe(epochs=5, batch_size=512, learning_rate=0.04)
+    recipe: ClassVar[Recipe] = Recipe(5, 512, 0.04)
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Hidden units."""

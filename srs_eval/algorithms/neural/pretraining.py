@@ -93,12 +93,8 @@ class PooledPretraining(PretrainedAlgorithm):
     Options: see `PretrainedAlgorithm`.
     """
 
-    pretraining: ClassVar[Recipe] = Recipe(
-        epochs=32, batch_size=65_536, learning_rate=0.04, weight_decay=1e-5
-    )
-    fine_tuning: ClassVar[Recipe] = Recipe(
-        epochs=5, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
+    pretraining: ClassVar[Recipe] = Recipe(32, 65_536, 0.04, weight_decay=1e-5)
+    fine_tuning: ClassVar[Recipe] = Recipe(5, 512, 0.04, weight_decay=1e-5)
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn from the outcomes of the given rows of many users."""

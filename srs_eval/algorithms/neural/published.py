@@ -85,9 +85,7 @@ class Gru(PooledPretraining):
     hidden: int = 2
     name: ClassVar[str] = "gru"
     network: ClassVar[type[Network]] = GruNetwork
-    recipe: ClassVar[Recipe] = Recipe(
-        epochs=60, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
+    recipe: ClassVar[Recipe] = Recipe(60, 512, 0.04, weight_decay=1e-5)
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Hidden units."""
@@ -157,12 +155,8 @@ class GruP(Gru):
     hidden: int = 8
     name: ClassVar[str] = "gru_p"
     network: ClassVar[type[Network]] = GruPNetwork
-    recipe: ClassVar[Recipe] = Recipe(
-        epochs=40, batch_size=512, learning_rate=0.01, weight_decay=1e-5
-    )
-    fine_tuning: ClassVar[Recipe] = Recipe(
-        epochs=16, batch_size=512, learning_rate=0.01, weight_decay=1e-5
-    )
+    recipe: ClassVar[Recipe] = Recipe(40, 512, 0.01, weight_decay=1e-5)
+    fine_tuning: ClassVar[Recipe] = Recipe(16, 512, 0.01, weight_decay=1e-5)
 
 
 _WIDTH, _HEADS, _DROPOUT = 2, 2, 0.1
@@ -254,9 +248,7 @@ class Transformer(PooledPretraining):
 
     name: ClassVar[str] = "transformer"
     network: ClassVar[type[Network]] = TransformerNetwork
-    recipe: ClassVar[Recipe] = Recipe(
-        epochs=20, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
+    recipe: ClassVar[Recipe] = Recipe(20, 512, 0.04, weight_decay=1e-5)
 
 
 _STABILITY = (1.0, 2.5, 4.5, 10.0)
@@ -381,9 +373,9 @@ class Nn17(PooledPretraining):
 
     name: ClassVar[str] = "nn17"
     network: ClassVar[type[Network]] = Nn17Network
-    recipe: ClassVar[Recipe] = Recipe(epochs=20, batch_size=512, learning_rate=0.04)
-    fine_tuning: ClassVar[Recipe] = Recipe(epochs=5, batch_size=512, learning_rate=0.04)
-    pretraining: ClassVar[Recipe] = Recipe(epochs=32, batch_size=65_536, learning_rate=0.04)
+    recipe: ClassVar[Recipe] = Recipe(20, 512, 0.04)
+    fine_tuning: ClassVar[Recipe] = Recipe(5, 512, 0.04)
+    pretraining: ClassVar[Recipe] = Recipe(32, 65_536, 0.04)
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Shortest stability, in days."""
