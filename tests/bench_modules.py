@@ -1,7 +1,5 @@
 """Models in the interface of srs-benchmark's models, of equations that the engine has too."""
 
-from __future__ import annotations
-
 import sys
 
 import torch

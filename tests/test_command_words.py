@@ -35,8 +35,7 @@ MODULES |= {
 
 
 def command_of(name):
-    command: Command = import_module(f"srs_eval.{MODULES[name]}").command
-    return command
+    return import_module(f"srs_eval.{MODULES[name]}").command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +111,7 @@ def test_what_goes_wrong_is_told_and_ends_with_a_status_of_its_own(error, status
 @pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize("name", ["__main__", *MODULES])
 def test_every_command_is_started_by_its_name(name, monkeypatch, capsys):
-    ended: list[int] = []
+    ended = []
     monkeypatch.setattr(stopping, "run", lambda command: ended.append(command()))
     monkeypatch.setattr(sys, "argv", [name, "--version"])
     # a function may be there in place of the module, where another test has imported it

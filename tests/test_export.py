@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import fsrs
 import fsrs_rs_python
@@ -197,7 +196,7 @@ def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run,
     for words in (["user=1", "out=new folder/it's.json"], ["out=made/"]):
         assert command(["run", "to=py_fsrs", *words]) == 0
         (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("use")]
-        found: dict[str, Any] = {}
+        found = {}
         exec(line.removeprefix("use").strip(), found)
         assert found["scheduler"].parameters == first.parameters
     assert command(["run", "to=anki", "user=2"]) == 0
