@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import fsrs
 import fsrs_rs_python
@@ -15,8 +14,7 @@ import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.commands.export import ENDINGS, command
@@ -24,7 +22,7 @@ from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
-from srs_eval.nouns import Fit, Reviews
+from srs_eval.nouns import Fit, Part, Reviews
 from srs_eval.results import load
 from srs_eval.results.files import FITS, write_table
 from srs_eval.results.tables import fits_table
@@ -183,6 +181,14 @@ def test_the_optimiser_of_anki_makes_the_same_states_of_the_list():
     np.testing.assert_allclose(ahead, exact, rtol=1e-4)
 
 
+def test_each_of_two_fits_has_its_heading():
+    base = {"_target_": "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"}
+    parts = tuple(Part(name, "base", FSRS6, standalone=True) for name in ("all", "preset 1"))
+    both = fitted((), "combined.per_group.PerGroup", base=base)
+    lines = for_anki(replace(both, fit=replace(both.fit, parts=parts))).text.splitlines()
+    assert [line.split(":")[0] for line in lines if line[:1] == "#"] == ["# all", "# preset 1"]
+
+
 def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run, capsys):
     made = load(run)
     first, second = (made.fitted[number] for number in (4, 9))
@@ -190,7 +196,7 @@ def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run,
     for words in (["user=1", "out=new folder/it's.json"], ["out=made/"]):
         assert command(["run", "to=py_fsrs", *words]) == 0
         (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("use")]
-        found: dict[str, Any] = {}
+        found = {}
         exec(line.removeprefix("use").strip(), found)
         assert found["scheduler"].parameters == first.parameters
     assert command(["run", "to=anki", "user=2"]) == 0

@@ -11,7 +11,7 @@ from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.combined.pooling import Pooling, choose_pooling
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.online import MovingAverage
 from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
@@ -54,14 +54,6 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
     assert parts == {"all": (recalled.mean(),), **expected}
     assert model.learned.note == "2 of 3 decks have a fit of their own"
     assert not model.learned.fallback
-
-
-def test_a_group_has_the_histories_and_the_fit_it_would_have_alone():
-    model = fitted(PerGroup(Hlr(), group="deck", pooling="none", fewest=50))
-    alone = fitted(Hlr(), rows=FOLD.train[DECK[FOLD.train] == 7])
-    assert model.models[7].parameters == alone.parameters
-    rows = FOLD.test[DECK[FOLD.test] == 7]
-    np.testing.assert_array_equal(model.predict(REVIEWS, rows), alone.predict(REVIEWS, rows))
 
 
 @pytest.mark.slow

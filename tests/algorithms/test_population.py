@@ -180,7 +180,9 @@ def test_trees_move_later_day_reviews_alone_by_what_they_read(base, tmp_path):
     assert np.array_equal(p[~later], before[~later])
     walked = model.filtered.walked(REVIEWS, FOLD.test)
     some = np.flatnonzero(np.isin(walked.rows, FOLD.test))
-    read_there = _inputs(walked, model.filtered.probabilities(walked), some)
+    read_there = _inputs(
+        model.base, model.filtered, walked, model.filtered.probabilities(walked), some
+    )
     moved = values(learned.nodes, read_there)
     assert moved.any()
     np.testing.assert_allclose(logit(p[later]), logit(before[later]) + moved, atol=1e-9)

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.recorded import Recorded
+from srs_eval.algorithms.baselines import Average, Recorded
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
@@ -16,7 +15,6 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 HEADER = "card,rating,time,p,stored"
 FIRST = "a,3,2024-01-01T10:00:00Z,,"
-LOG = {"time": ["2024-01-01T10:00Z", "2024-01-03T10:00Z"]}
 
 
 def columns(**others):
@@ -29,41 +27,11 @@ def read(csv, *lines, reading=None, **others):
     return table.read("log")
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        ("a,3,2024-01-03T10:00:00Z,1.2,2024-01-03T09:00:00Z", "out_of_range"),
-        ("a,3,2024-01-03T10:00:00Z,-0.1,2024-01-03T09:00:00Z", "out_of_range"),
-        ("a,3,2024-01-03T10:00:00Z,93,2024-01-03T09:00:00Z", "out_of_range"),
-        ("a,3,2024-01-03T10:00:00Z,NaN,2024-01-03T09:00:00Z", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,inf,2024-01-03T09:00:00Z", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,likely,2024-01-03T09:00:00Z", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T10:00:01Z", "order"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,2999-01-03T10:00:01Z", "order"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,soon", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,", "missing"),
-        # of another zone: one second after the answer
-        ("a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T12:00:01+02:00", "order"),
-    ],
-)
-def test_what_cannot_be_a_prediction_made_before_the_answer_is_refused(csv, line, kind):
-    with pytest.raises(ReviewLogError) as caught:
-        read(csv, line)
-    (found,) = caught.value.violations
-    assert (found.kind, found.rows) == (kind, ("row 2",))
-    assert found.column in {"p", "stored"}
-
-
-def test_times_of_several_zones_are_compared_as_instants(csv):
-    log = read(csv, "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T12:00:00+02:00")
+def test_times_without_an_offset_are_of_the_zone(csv):
+    line, reading = "a,3,2024-01-03T10:00Z,0.9,2024-01-03T11:00", {"time_zone": "Europe/Vienna"}
+    log = read(csv, line, reading=reading)
     assert log.recorded_names == ("p",)
     np.testing.assert_array_equal(log.recorded, [[np.nan], [0.9]])
-    local = read(
-        csv,
-        "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T11:00:00",
-        reading={"time_zone": "Europe/Vienna"},
-    )
-    assert local.recorded[1, 0] == 0.9
 
 
 def test_two_predictions_of_one_review_are_refused_whatever_is_done_about_duplicates(csv):
@@ -79,14 +47,7 @@ def test_two_predictions_of_one_review_are_refused_whatever_is_done_about_duplic
             assert {found.kind for found in caught.value.violations} == {"duplicate"}
 
 
-@pytest.mark.parametrize(
-    "others",
-    [
-        {"p": ["p", "p"]},
-        {"p": None},
-        {"day": "day"},
-    ],
-)
+@pytest.mark.parametrize("others", [{"p": ["p", "p"]}, {"p": None}, {"day": "day"}])
 def test_columns_that_do_not_go_together_are_refused(others):
     with pytest.raises(ConfigError):
         columns(**others)

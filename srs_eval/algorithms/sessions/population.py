@@ -57,11 +57,18 @@ def _names(base: SessionFilter) -> tuple[str, ...]:
     return (*own, *_FACTS, "base_log_odds", *(_FILTERED if own else ()))
 
 
-def _inputs(walked: Walk, p: FloatArray, some: IntArray) -> NDArray[np.float32]:
-    """Gather what trees read at some of the later-day reviews, [some, inputs]."""
+def _inputs(
+    base: SessionFilter, model: SessionModel, walked: Walk, p: FloatArray, some: IntArray
+) -> NDArray[np.float32]:
+    """Gather what trees read at some of the later-day reviews, [some, inputs].
+
+    Features that a log lacks, such as those of siblings, are 0 as where there is nothing to tell.
+    """
     features, rows, z = walked.features[some], walked.rows[some], walked.z[some]
-    columns = [*features.T, *_facts(walked.answers, rows), z]
-    if len(features.T):
+    found = dict(zip(model.prior.features, features.T, strict=True))
+    columns = [found.get(name, np.zeros(len(some))) for name in base.names]
+    columns += [*_facts(walked.answers, rows), z]
+    if base.names:
         filtered = logit(p[rows])
         weighted = np.einsum("ij,ij->i", features, walked.live[some])
         columns += [filtered, filtered - z, weighted]
@@ -72,6 +79,7 @@ def _inputs(walked: Walk, p: FloatArray, some: IntArray) -> NDArray[np.float32]:
 class PopulationModel:
     """A fitted base, and the trees that correct it at later-day reviews."""
 
+    base: SessionFilter
     filtered: SessionModel
     trees: Nodes | None
 
@@ -100,7 +108,7 @@ class PopulationModel:
         p = uncertain(self.filtered.probabilities(walked))
         if self.trees is not None:
             some = np.flatnonzero(np.isin(walked.rows, rows))
-            moved = values(self.trees, _inputs(walked, p, some))
+            moved = values(self.trees, _inputs(self.base, self.filtered, walked, p, some))
             p[walked.rows[some]] = expit(logit(p[walked.rows[some]]) + moved)
         return uncertain(p[rows])
 
@@ -200,14 +208,16 @@ class Population(Wrapper):
         """Fit the base; raise `FitSkipped` if the trees were learned from this user."""
         if self.start is not None:
             self.start.refuse(self.name, reviews)
-        return PopulationModel(self._filter.fit(reviews, rows, rng), self.nodes)
+        base = self._filter
+        return PopulationModel(base, base.fit(reviews, rows, rng), self.nodes)
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Grow trees on what fits of the base leave over at the given rows of many users."""
+        base = self._filter
         seen, shown, starts, outcomes, weight = [], [], [], [], []
         for reviews, rows in users:
             try:
-                model = self._filter.fit(reviews, np.sort(rows), rng)
+                model = base.fit(reviews, np.sort(rows), rng)
             except FitSkipped:
                 continue
             walked = model.walked(reviews, rows)
@@ -217,7 +227,7 @@ class Population(Wrapper):
                 continue
             p = uncertain(model.probabilities(walked))
             row = walked.rows[some]
-            shown.append(_inputs(walked, p, some))
+            shown.append(_inputs(base, model, walked, p, some))
             starts.append(logit(p[row]))
             outcomes.append(reviews.recalled[row])
             weight.append(np.full(len(row), len(row) ** -0.5))
@@ -240,6 +250,6 @@ class Population(Wrapper):
             parameters=tuple(nodes.ravel().tolist()),
             scaling=(),
             seen=tuple(seen),
-            settings={"inputs": list(_names(self._filter)), **asdict(recipe)},
+            settings={"inputs": list(_names(base)), **asdict(recipe)},
         )
         return replace(self, weights=weights)
