@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import revision_known, stores_from_template
+from commands import revision_known
 
 from srs_eval.tracking.items import Item
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -45,16 +45,13 @@ def started(folder: Path, *words: str, status: int = 0) -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One sqlite store for all tests that only add runs to it: migrations take seconds.
+    """One sqlite store for all tests that only add runs to it.
 
     Made before any test, so that what MLflow's table definitions warn about when they
     are first used is not blamed on a test that reads runs back.
     """
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
-    import srs_eval.tracking.sqlite_file  # noqa: F401 - what the template is for
-
-    with stores_from_template():
-        keep(f"sqlite:///{database}", run=RunInfo("first"))
+    keep(f"sqlite:///{database}", run=RunInfo("first"))
     with revision_known():
         yield database
 
