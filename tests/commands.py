@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow.parquet as pq
