@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     are first used is not blamed on a test that reads runs back.
     """
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
-    keep(f"sqlite:///{database}", run=RunInfo("first"))
+    with chdir(database.parent):  # MLflow keeps files beside it
+        keep(f"sqlite:///{database}", run=RunInfo("first"))
     with revision_known():
         yield database
 

@@ -24,7 +24,7 @@ from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
-from srs_eval.nouns import Fit, Reviews
+from srs_eval.nouns import Fit, Part, Reviews
 from srs_eval.results import load
 from srs_eval.results.files import FITS, write_table
 from srs_eval.results.tables import fits_table
@@ -181,6 +181,14 @@ def test_the_optimiser_of_anki_makes_the_same_states_of_the_list():
     ahead = [package.next_interval(stability, 0.85, 3) for stability in ours["stability"]]
     exact = intervals(RecurrentModel(Fsrs6Equations(), tuple(pasted)), histories, 0.85)
     np.testing.assert_allclose(ahead, exact, rtol=1e-4)
+
+
+def test_each_of_two_fits_has_its_heading():
+    base = {"_target_": "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"}
+    parts = tuple(Part(name, "base", FSRS6, standalone=True) for name in ("all", "preset 1"))
+    both = fitted((), "combined.per_group.PerGroup", base=base)
+    lines = for_anki(replace(both, fit=replace(both.fit, parts=parts))).text.splitlines()
+    assert [line.split(":")[0] for line in lines if line[:1] == "#"] == ["# all", "# preset 1"]
 
 
 def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run, capsys):

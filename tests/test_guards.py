@@ -1,6 +1,5 @@
 """What guards the tests: changes of the package are made, and skips are not silent in CI."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -35,23 +34,6 @@ def test_changes_are_of_what_a_function_does(path: Path) -> None:
         (6, "return high - low", "return None"),
         (6, "high - low", "high + low"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("f(a, b, c)", "f(b, a, c)"),
-        ("(a, b)", "(b, a)"),
-        ("max(a, b)", "min(a, b)"),
-        ("0.5", "1.0"),
-        ("not a", "a"),
-        ("a or b", "a and b"),
-        ("'text'", None),
-    ],
-)
-def test_a_change_does_something_else(before: str, after: str | None) -> None:
-    made = mutants.changed(ast.parse(before, mode="eval").body)
-    assert (made and ast.unparse(made)) == after
 
 
 def test_live_functions_get_the_changed_code(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,3 +175,12 @@ def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make(
     column = synthetic.column(list(synthetic.studied(users)), users)
     assert int(column[0]) > 0
     assert len(column) == 2 + len(synthetic.BY_LOT) + len(synthetic.STATISTICS)
+
+
+def test_every_capability_names_a_test_that_exists() -> None:
+    table = (ROOT / "tests" / "CAPABILITIES.md").read_text("utf-8")
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    lines = [line for line in lines if line != "| capability | test |"]
+    for line in lines:
+        file, _, test = line.split("`")[-2].partition("::")
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text("utf-8"), line

@@ -71,6 +71,7 @@ def test_an_uncertain_deviation_has_a_higher_upper_end():
     assert upper_deviation(few) > 1.2 > 1.05 > upper_deviation(many)
     heavy = np.append(even, 30.0)
     assert upper_deviation(heavy) / heavy.std() > 1.5 > upper_deviation(even) / even.std()
+    assert upper_deviation(heavy + 9) == pytest.approx(upper_deviation(heavy))
 
 
 def test_the_command_answers_without_runs(capsys):

@@ -1,7 +1,5 @@
 """Classes from elsewhere are tried before they are evaluated; those of srs_eval are not."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

@@ -266,7 +266,10 @@ def run(options: SimpleNamespace) -> Findings:
             raise ConfigError(*(f"data.path={path}: no such file or folder" for path in gone))
         tables, figures, lottery, learned = of_own([source(path) for path in paths], options)
         metrics = {f"ratio_{model.name}": model.ratio.value for model in lottery.models}
-        return Findings(answer(lottery), learned, tables, figures, metrics, formats=_FORMATS)
+        failed = lottery.collected.failed
+        return Findings(
+            answer(lottery), learned, tables, figures, metrics, failed=failed, formats=_FORMATS
+        )
     sizes = (8, 20_000, 3, 100, 2, 100) if options.small else (200, 20_000, 120, 500, 40, 500)
     critics, drawing = of_critics(*sizes[:2])
     model = "hlr" if options.small else "fsrs6"
@@ -275,7 +278,7 @@ def run(options: SimpleNamespace) -> Findings:
     tables = {"critics": critics, "coverage": coverage, "habits": habits}
     figures = {"critics": drawing}
     learned = _of_simulations(critics, coverage)
-    left_out = []
+    left_out, failed = [], []
     folder = None if options.small else given_path(options, "anki_mit")
     if folder is None:
         left_out.append("study.anki_mit (no path given)")
@@ -286,6 +289,7 @@ def run(options: SimpleNamespace) -> Findings:
         tables, figures = {**tables, **more}, {**figures, **drawn}
         learned.append(f"anki-mit: {answer(lottery)}")
         learned += words
+        failed += lottery.collected.failed
     return Findings(
         answer=_answer(critics),
         learned=learned,
@@ -293,6 +297,7 @@ def run(options: SimpleNamespace) -> Findings:
         figures=figures,
         metrics={"size": float(critics["rejected"].iloc[-1])},
         left_out=left_out,
+        failed=failed,
         formats=_FORMATS,
     )
 

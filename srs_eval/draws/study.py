@@ -69,6 +69,7 @@ class Collected:
     refused: Mapping[str, str] = field(default_factory=dict)  # Reasons, by user
     months: Sequence[tuple[str, Month]] = ()
     missing: Mapping[str, str] = field(default_factory=dict)  # Why models predict nothing
+    failed: Sequence[str] = ()  # Those of them whose fit failed
 
     def trials(self) -> Trials:
         """Return the trials of all users."""
@@ -113,6 +114,7 @@ def collect(
     months: list[tuple[str, Month]] = []
     parts: list[Part] = []
     missing: dict[str, str] = {}
+    failed: list[str] = []
     for source in sources:
         for user in source.users():
             name = f"{source.name}: {user}" if len(source.users()) > 1 else str(user)
@@ -134,10 +136,10 @@ def collect(
             if not followed.found.seen.any():
                 refused[name] = "no draw that can be followed"
                 continue
-            parts.append(_part(name, followed, algorithms, seed, missing))
+            parts.append(_part(name, followed, algorithms, seed, missing, failed))
             each(name)
     held = [name for name in algorithms if name not in missing]
-    return Collected(parts, held, dict(excluded), refused, months, missing)
+    return Collected(parts, held, dict(excluded), refused, months, missing, failed)
 
 
 def read_draws(source: Source, user: User) -> tuple[Reviews, Draws]:
@@ -213,6 +215,7 @@ def _part(
     algorithms: Mapping[str, Algorithm],
     seed: int,
     missing: dict[str, str],
+    failed: list[str],
 ) -> Part:
     """Have models predict what came after the draws of one user."""
     reviews, assigned, found = followed.reviews, followed.assigned, followed.found
@@ -225,6 +228,7 @@ def _part(
             missing[model] = str(error)
         except (FitSkipped, FitError) as error:
             missing[f"{model} for {name}"] = str(error)
+            failed += [f"{model} for {name}"] if isinstance(error, FitError) else []
             predictions[model] = nothing_predicted(int(found.seen.sum()))
     _, card = np.unique(reviews.card, return_inverse=True)
     return Part(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,7 @@ class Findings:
     # The numbers to compare runs of the study by
     metrics: Mapping[str, float] = field(default_factory=dict)
     left_out: Sequence[str] = ()  # Parts for which no data were given
+    failed: Sequence[str] = ()  # Fits that failed, for which there are no numbers
     # Formats of numbers by column, such as ``.1%``; ``.4f`` and ``,d`` by default
     formats: Mapping[str, str] = field(default_factory=dict)
 
@@ -111,6 +112,7 @@ def run_study(
         found = study(SimpleNamespace(**options))
         show(found)
         tracker.log(_items(found, folder))
+        run.end = "failed" if found.failed else "finished"
     links = run.links
     say()
     if is_single:
@@ -119,6 +121,9 @@ def run_study(
     outcome = JobOutcome(
         name, "ok", run_id=links.run_id, ui_command=links.ui_command, view_url=links.run_url
     )
+    if found.failed:
+        message = f"failed: {', '.join(found.failed)}"
+        outcome = replace(outcome, status="failed", message=message, exit_status=1)
     return Done(outcome)
 
 

@@ -10,7 +10,6 @@ from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -58,17 +57,6 @@ def test_only_drawn_weights_depend_on_random_numbers():
         assert (one == other) == alike
     options = ({}, {"hidden": 4}, {"weights": None})
     assert [Lstm(**given).pretrained for given in options] == [True, False, False]
-
-
-def test_without_training_reviews_pretraining_is_refused():
-    with pytest.raises(ConfigError):
-        Lstm().pretrain([(REVIEWS, ROWS[:0])], np.random.default_rng(0))
-
-
-def test_users_that_a_start_was_learned_from_are_refused():
-    seen = SeenUser(REVIEWS.user, len(REVIEWS), digests_of(REVIEWS))
-    with pytest.raises(FitSkipped):
-        fitted(Lstm(weights=replace(START, seen=(seen,))))
 
 
 DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews

@@ -56,14 +56,6 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
     assert not model.learned.fallback
 
 
-def test_a_group_has_the_histories_and_the_fit_it_would_have_alone():
-    model = fitted(PerGroup(Hlr(), group="deck", pooling="none", fewest=50))
-    alone = fitted(Hlr(), rows=FOLD.train[DECK[FOLD.train] == 7])
-    assert model.models[7].parameters == alone.parameters
-    rows = FOLD.test[DECK[FOLD.test] == 7]
-    np.testing.assert_array_equal(model.predict(REVIEWS, rows), alone.predict(REVIEWS, rows))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "at_review"])
 def test_it_is_honest_where_there_are_groups(base):

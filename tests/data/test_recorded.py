@@ -16,7 +16,6 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 HEADER = "card,rating,time,p,stored"
 FIRST = "a,3,2024-01-01T10:00:00Z,,"
-LOG = {"time": ["2024-01-01T10:00Z", "2024-01-03T10:00Z"]}
 
 
 def columns(**others):
@@ -30,25 +29,18 @@ def read(csv, *lines, reading=None, **others):
 
 
 @pytest.mark.parametrize(
-    ("line", "kind"),
+    ("predicted", "kind"),
     [
-        ("a,3,2024-01-03T10:00:00Z,1.2,2024-01-03T09:00:00Z", "out_of_range"),
-        ("a,3,2024-01-03T10:00:00Z,-0.1,2024-01-03T09:00:00Z", "out_of_range"),
-        ("a,3,2024-01-03T10:00:00Z,93,2024-01-03T09:00:00Z", "out_of_range"),
-        ("a,3,2024-01-03T10:00:00Z,NaN,2024-01-03T09:00:00Z", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,inf,2024-01-03T09:00:00Z", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,likely,2024-01-03T09:00:00Z", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T10:00:01Z", "order"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,2999-01-03T10:00:01Z", "order"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,soon", "wrong_type"),
-        ("a,3,2024-01-03T10:00:00Z,0.9,", "missing"),
-        # of another zone: one second after the answer
-        ("a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T12:00:01+02:00", "order"),
+        *((f"{p},2024-01-03T09:00:00Z", "out_of_range") for p in ("1.2", "-0.1", "93")),
+        *((f"{p},2024-01-03T09:00:00Z", "wrong_type") for p in ("NaN", "inf", "likely")),
+        *((f"0.9,{late}-01-03T10:00:01Z", "order") for late in (2024, 2999)),
+        *(("0.9,soon", "wrong_type"), ("0.9,", "missing")),
+        ("0.9,2024-01-03T12:00:01+02:00", "order"),  # one second after the answer
     ],
 )
-def test_what_cannot_be_a_prediction_made_before_the_answer_is_refused(csv, line, kind):
+def test_what_cannot_be_a_prediction_made_before_the_answer_is_refused(csv, predicted, kind):
     with pytest.raises(ReviewLogError) as caught:
-        read(csv, line)
+        read(csv, f"a,3,2024-01-03T10:00:00Z,{predicted}")
     (found,) = caught.value.violations
     assert (found.kind, found.rows) == (kind, ("row 2",))
     assert found.column in {"p", "stored"}
@@ -79,14 +71,7 @@ def test_two_predictions_of_one_review_are_refused_whatever_is_done_about_duplic
             assert {found.kind for found in caught.value.violations} == {"duplicate"}
 
 
-@pytest.mark.parametrize(
-    "others",
-    [
-        {"p": ["p", "p"]},
-        {"p": None},
-        {"day": "day"},
-    ],
-)
+@pytest.mark.parametrize("others", [{"p": ["p", "p"]}, {"p": None}, {"day": "day"}])
 def test_columns_that_do_not_go_together_are_refused(others):
     with pytest.raises(ConfigError):
         columns(**others)

@@ -1,5 +1,8 @@
+"""Simulated people: pinned, calibrated, as published, and with other schedulers."""
+
 import hashlib
 import math
+from dataclasses import fields
 from itertools import pairwise
 
 import numpy as np
@@ -8,10 +11,10 @@ from invented import expect_one_log
 
 from srs_eval.data.anki.fuzz import fuzz_bounds
 from srs_eval.data.intervals import previous_review
-from srs_eval.data.simulated.learner import draw_later_reviews
+from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
+from srs_eval.data.simulated.scheduler import draw_app
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
-from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
 PUBLISHED = {1: 785, 5: 1635, 10: 2350, 25: 4780, 50: 12500, 75: 35995, 90: 89750, 95: 147010}
 COLUMNS = ("card", "day", "rating", "elapsed_days", "elapsed", "row", "elapsed_seconds")
@@ -37,15 +40,6 @@ def standard_score(recalled, truth):
     return (recalled.sum() - truth.sum()) / np.sqrt((truth * (1 - truth)).sum())
 
 
-def test_a_user_is_the_same_however_many_are_asked_for():
-    few, many = SyntheticUsers(users=8), SyntheticUsers(users=10_000)
-    many.read(3)
-    one, other = few.read(7), many.read(7)
-    assert one.user == other.user == 7
-    for name in COLUMNS:
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-
-
 # Seed, scale and most reviews; a digest of all whole numbers, and means of truth, answer times and
 # intervals.
 PINNED = [
@@ -64,16 +58,6 @@ def test_logs_stay_what_they_are(seed, scale, most, digest, means):
     found = [np.mean(each) for each in (log.truth, log.duration_ms, log.elapsed_seconds)]
     assert hashlib.sha256(whole.astype("<i8").tobytes()).hexdigest()[:16] == digest
     assert found == pytest.approx(means, rel=1e-7)
-
-
-def test_seconds_run_from_answer_to_answer_and_tell_nothing_of_the_answer():
-    log = SyntheticUsers(max_reviews=1500).read(1)
-    later = log.elapsed_days >= 0
-    assert np.array_equal(log.elapsed_seconds, np.rint(log.elapsed_seconds))
-    # The protocol subtracts the answer time, and the whole seconds until the question are left.
-    elapsed = 86_400 * SrsBenchmarkSecs()(log, same_day=True).reviews.elapsed[later]
-    np.testing.assert_allclose(elapsed, np.rint(elapsed), atol=0.51)
-    assert elapsed.min() >= 19.5
 
 
 def test_intervals_are_drawn_by_the_rule_of_anki_and_cards_wait_for_them():
@@ -106,15 +90,6 @@ def test_sizes_follow_the_published_percentiles():
         share = np.mean(np.array(scored) < expected)
         error = np.sqrt(percent / 100 * (1 - percent / 100) / 2000)
         assert share == pytest.approx(percent / 100, abs=4 * error), percent
-
-
-def test_retention_spreads_over_users_as_published(logs):
-    rates = [log.recalled[log.elapsed_days > 0].mean() for log in logs]
-    low, middle, high = np.percentile(rates, [10, 50, 90])
-    # From the published log losses of AVG: 0.65, 0.86, 0.97.
-    assert 0.55 < low < 0.78
-    assert 0.82 < middle < 0.92
-    assert 0.93 < high < 0.985
 
 
 def test_truth_is_the_probability_of_recall_whatever_is_known_before_an_answer(logs, pooled):
@@ -162,3 +137,69 @@ def test_a_source_says_what_it_is_and_reads_only_whom_it_has():
     alone = SyntheticUsers(users=1, max_reviews=None)
     assert alone.location == "1 simulated user (seed 2026, size x 0.2)"
     assert "at most 10,000 reviews each" in SyntheticUsers().location
+
+
+AGAIN, HARD, GOOD, EASY = 1, 2, 3, 4
+# First rating; later ratings with the days that passed before each; interval and ease at the end.
+SM2 = [
+    (GOOD, [], (1, 2.5)),
+    (EASY, [], (4, 2.5)),
+    (GOOD, [(GOOD, 1), (GOOD, 2)], (6.25, 2.5)),
+    (GOOD, [(GOOD, 5)], (7.5, 2.5)),  # (1 + half of 4 days late) * 2.5
+    (EASY, [(EASY, 6)], (19.5, 2.65)),  # (4 + 2 days late) * 2.5 * 1.3
+    (GOOD, [(HARD, 9)], (2, 2.35)),  # at least a day more
+    (EASY, [(HARD, 9), (HARD, 9)], (6, 2.2)),
+    (EASY, [(AGAIN, 4)], (1, 2.3)),
+    (GOOD, [(AGAIN, 1)] * 9, (1, 1.3)),
+    (EASY, [(GOOD, 36500)] * 3, (36500, 2.5)),
+]
+
+
+def states(name, first, later):
+    """Return what a scheduler believes after each rating, and the intervals it asks for."""
+    app = draw_app(np.random.default_rng(1), name)
+    state = app.first(np.array([first]))
+    found = [state]
+    for rating, days in later:
+        state = app.later(*state, np.array([days]), np.array([rating]))
+        found.append(state)
+    middle = np.array([0.5])  # of the range of the fuzz
+    return found, [int(app.draws(each[0], middle).drawn[0]) for each in found]
+
+
+@pytest.mark.parametrize(("first", "later", "expected"), SM2)
+def test_sm2_is_that_of_anki(first, later, expected):
+    found, asked = states("sm2", first, later)
+    assert np.ravel(found[-1]) == pytest.approx(expected)
+    assert asked[-1] == pytest.approx(min(expected[0], 3650), abs=1, rel=0.03)  # fuzz
+
+
+@pytest.mark.parametrize("rating", [AGAIN, HARD, GOOD, EASY])
+def test_fixed_intervals_do_not_depend_on_ratings(rating):
+    _, asked = states("fixed", rating, [(rating, 3)] * 8)
+    assert asked == [1, 2, 4, 8, 16, 32, 64, 64, 64]
+
+
+def test_only_the_app_of_a_person_changes_with_the_scheduler():
+    own, *others = (
+        draw_learner(900, np.random.default_rng(4), name)
+        for name in ("own", "fsrs_70", "sm2", "fixed")
+    )
+    for other in others:
+        assert type(other.app) is not type(own.app) or other.app.desired_retention == 0.7
+        np.testing.assert_array_equal(other.app.first_stability, own.app.first_stability)
+        for field in fields(own):
+            if field.name not in ("app", "memory"):
+                assert np.array_equal(getattr(own, field.name), getattr(other, field.name))
+        assert repr(own.memory) == repr(other.memory)
+
+
+def test_outcomes_follow_the_truth_and_what_the_scheduler_asks_for():
+    recalls = {}
+    for name in ("fsrs_70", "fsrs_95", "sm2", "fixed"):
+        log = SyntheticUsers(max_reviews=3000, scheduler=name).read(3)
+        error = math.sqrt((log.truth * (1 - log.truth)).sum())
+        assert abs(log.recalled.sum() - log.truth.sum()) < 4 * error
+        recalls[name] = log.truth[log.elapsed_days > 0].mean()
+    assert recalls["fsrs_70"] < recalls["fsrs_95"] - 0.05
+    assert "scheduler sm2, seed 1" in SyntheticUsers(seed=1, scheduler="sm2").location

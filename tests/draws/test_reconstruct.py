@@ -1,7 +1,5 @@
 """Draws are found again in collections: simulated ones, and those of Anki itself."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections import Counter
@@ -20,7 +18,7 @@ from srs_eval.draws import reconstruct
 from srs_eval.draws.lots import Lots
 from srs_eval.draws.reconstruct import MATCHED, SEED, UNEXPLAINED, reconstructed
 from srs_eval.draws.result import found_in
-from srs_eval.draws.rules import Before, Rule, drawn, lots_of
+from srs_eval.draws.rules import Before, Rule, lots_of
 from srs_eval.draws.study import collect
 
 DAY_MS = 86_400_000
@@ -56,21 +54,10 @@ def test_every_rule_is_recognised_and_every_answer_accounted_for(made, rule):
 
 
 @pytest.mark.parametrize("off", [-1, 1])
-def test_another_count_of_answers_gives_chance_level(made, off, monkeypatch):
+def test_another_count_of_answers_explains_no_month(made, off, monkeypatch):
     monkeypatch.setattr(reconstruct, "fuzz_factor", lambda card, n: fuzz_factor(card, n + off))
     found = reconstructed(made[Rule.V3], {})
     assert Rule.V3 not in found.rule
-    rng = np.random.default_rng(0)
-    n, ones = 5000, np.ones(5000)
-    fixed = rng.integers(8, 60, n), rng.integers(0, 3, n), 2.5 * ones, ones, 1.2 * ones, 1.3 * ones
-    before = Before(np.full(n, 3), *fixed, 36500 * ones)
-    card, count = rng.integers(10**12, 2 * 10**12, n), rng.integers(1, 30, n)
-    exact = drawn(Rule.V3, before, fuzz_factor(card, count))
-    other = drawn(Rule.V3, before, fuzz_factor(card, count + off))
-    lots = lots_of(Rule.V3, before)
-    chance = lots.mean(lots.probability)
-    noise = 4 * np.sqrt((chance * (1 - chance)).sum()) / n
-    assert np.mean(exact == other) == pytest.approx(chance.mean(), abs=noise)
 
 
 def test_another_modifier_than_that_of_the_preset_is_found(made):

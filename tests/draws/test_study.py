@@ -1,7 +1,5 @@
 """The causal study from end to end: the critics' case, coverage, verdicts, refusals and words."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from commands import outcome_of
 from drawn_intervals import GIVES_UP, SHOWN, write_collection
 from invented import Ends
 
@@ -23,7 +22,7 @@ from srs_eval.draws.report import answer, count_records, draw_records, model_rec
 from srs_eval.draws.result import LARGEST_BOUND, Lottery, OfDraws, OfModel, found_in
 from srs_eval.draws.rules import Rule
 from srs_eval.draws.study import NOT_V3, Collected, collect, read_draws
-from srs_eval.errors import ConfigError, FitError
+from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.experiment.study import load_study
 
 BOOK = Path(__file__).parents[2] / "experiments"
@@ -105,6 +104,14 @@ def test_a_fit_that_fails_is_told_and_leaves_the_others(path):
     failed, hlr = found_in(collected).models
     assert (failed.trials, failed.verdict) == (0, "refused: it predicts no user")
     assert np.isfinite(hlr.ratio.value)
+
+
+@pytest.mark.parametrize(("error", "status"), [(FitError("x"), 1), (FitSkipped("x"), 0)])
+def test_the_command_ends_with_1_if_a_fit_failed(here, path, monkeypatch, error, status):
+    monkeypatch.setattr("srs_eval.api.inputs.algorithm", lambda name: Ends(error))
+    words = ["experiment=lottery", f"data.path={path}", "tracking=none", "hydra.run.dir=out"]
+    assert here(*words, "algo=hlr").status == status
+    assert outcome_of(Path("out"))["status"] == ("failed" if status else "ok")
 
 
 def test_a_log_that_does_not_say_what_was_given_is_refused(logs_of):

@@ -1,7 +1,5 @@
 """The equations of published models, by name and clock, and parameters for them."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Invented histories for the engine: short and long cards, no time and a century between."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st

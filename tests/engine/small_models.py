@@ -1,7 +1,5 @@
 """Models of a line or two, and random ones of everything that authors may write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

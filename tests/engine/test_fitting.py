@@ -154,23 +154,6 @@ def test_feasible_keeps_what_is_and_moves_what_is_not():
         assert given.tolist() == w  # not changed in place
 
 
-def test_standard_errors_are_those_of_a_numeric_hessian():
-    # At a logistic curve the expected curvature is the one there is.
-    model = small_model(
-        curve_of=lambda m, w, s, t: 1 / (1 + m.exp(-w[0] - w[1] * m.log(1 + t))),
-        space=space_of((0.0, 0.0)),
-    )
-    w, step = np.array([0.7, -0.2]), 1e-5
-    slopes = [
-        (model.gradient(w + d, PACKED).gradient - model.gradient(w - d, PACKED).gradient)
-        / (2 * step)
-        for d in step * np.eye(2)
-    ]
-    expected = np.sqrt(np.diag(np.linalg.inv(np.array(slopes))))
-    found = standard_errors(model.fisher(w, PACKED).information, w, space_of((0.0, 0.0)))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-
-
 def test_standard_errors_are_in_any_units_and_there_is_none_at_a_bound_or_without_information():
     information, units = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([1e-6, 1e5])
     space = space_of((0.0, 0.0), -math.inf, math.inf)

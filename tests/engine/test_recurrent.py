@@ -64,19 +64,6 @@ def test_predictions_and_states_equal_a_plain_loop_for_rows_in_any_order():
             RecurrentModel(DOUBLING, parameters)
 
 
-def lanes_of(packed):
-    """For each lane of each block that has any, the rows that lie in it, in order."""
-    row_at = np.full((len(packed.reviews), LANES), -1)
-    rows = np.flatnonzero(packed.where >= 0)
-    row_at.ravel()[packed.where[rows]] = rows
-    lanes = [
-        column[column >= 0].tolist()
-        for start, length in zip(packed.starts, packed.lengths, strict=True)
-        for column in row_at[start : start + length].T
-    ]
-    return sorted(lane for lane in lanes if lane)
-
-
 @few(50)
 @given(logs(), SEEDS, st.sampled_from([np.float32, np.float64]))
 def test_every_review_lands_once_with_its_facts_and_weight_in_blocks_that_waste_little(
@@ -105,19 +92,6 @@ def test_every_review_lands_once_with_its_facts_and_weight_in_blocks_that_waste_
     assert (np.diff(packed.lengths) >= 0).all()
     begins = np.flatnonzero(np.isin(packed.where // LANES, packed.starts))
     assert begins.tolist() == sorted(np.unique(reviews.card, return_index=True)[1])
-
-
-@few(50)
-@given(logs(), st.sampled_from([None, 0.0, 0.02, 0.3, 1.0]), SEEDS)
-def test_a_lane_is_a_card_from_its_first_review_to_its_last_wanted_one(reviews, share, seed):
-    rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(rng.random(len(reviews)) < (1 if share is None else share))
-    expected = []
-    for card in np.unique(reviews.card[rows]):
-        last = rows[reviews.card[rows] == card].max()
-        expected.append(np.flatnonzero(reviews.card[: last + 1] == card).tolist())
-    packed = pack(reviews, until=None if share is None else rng.permutation(rows))
-    assert lanes_of(packed) == sorted(expected)
 
 
 @pytest.mark.parametrize(("card", "until"), [([], None), ([], []), ([1], [])])

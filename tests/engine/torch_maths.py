@@ -1,7 +1,5 @@
 """The oracle for kernels: equations walked on PyTorch tensors, and their derivatives."""
 
-from __future__ import annotations
-
 import warnings
 from collections import namedtuple
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Anki collections and packages, changed by SQL and by bytes."""
 
-from __future__ import annotations
-
 import sqlite3
 import zipfile
 from contextlib import closing

@@ -4,15 +4,10 @@ python tests/faults/campaign.py --minutes 20
 python tests/faults/campaign.py --case "csv 2026 17"      one case again
 """
 
-from __future__ import annotations
-
 import argparse
 import os
-import platform
-import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -51,7 +46,6 @@ INPUTS: Mapping[str, tuple[int, str]] = {
     "weights": (5, "run_folders.weights"),
     "command lines": (20, "run_folders.command_line"),
 }
-_BEGIN, _END = "<!-- campaign -->", "<!-- /campaign -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +111,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--starts", type=int, default=AT_ONCE, help="how many runs start at once")
     parser.add_argument("--case", help='one case again: "KIND SEED NUMBER"')
-    parser.add_argument("--write", type=Path, help="page that gets the table between its markers")
     given = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="campaign_", ignore_cleanup_errors=True) as place:
         folder = Path(place).resolve()
@@ -135,24 +128,7 @@ def main(words: Sequence[str] | None = None) -> int:
         else:
             tally = campaign.all_cases()
     sys.stdout.write(f"{tally.table()}\n\n{tally.problems()}\n")
-    if given.write:
-        _write(given.write, tally, given)
     return 1 if tally.bad else 0
-
-
-def _write(page: Path, tally: Tally, given: argparse.Namespace) -> None:
-    """Write the table and its command into a page."""
-    git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-    words = ["python", "tests/faults/campaign.py", "--minutes", f"{given.minutes:g}"]
-    words += ["--seed", str(given.seed), "--starts", str(given.starts)]
-    made = f"`{shlex.join(words)}` at commit {commit or 'unknown'}, "
-    made += f"Python {platform.python_version()}, {os.cpu_count()} processors:"
-    problems = f"\n```text\n{tally.problems()}\n```" if tally.bad else ""
-    before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    text = f"{before}{_BEGIN}\n{made}\n\n{tally.table()}{problems}\n{_END}{after}"
-    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Runs that are killed, that share a folder or a store, or whose surroundings fail."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Review logs in tables, changed: harmlessly, harmfully, or by single bytes."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import tempfile

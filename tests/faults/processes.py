@@ -1,7 +1,5 @@
 """The command in processes of its own, which can be watched, signalled and limited."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

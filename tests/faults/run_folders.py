@@ -1,7 +1,5 @@
 """Folders of finished runs and files of weights, changed, then compared, exported and loaded."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,11 +1,8 @@
 """The campaign finds defects that are planted, and none in a short run of its own."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,8 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bounded import Worker, judged
-from campaign import INPUTS, Campaign
+from bounded import Worker
 from processes import broken_store, different
 from verdicts import BAD, OUTCOMES, Case, Tally, Verdict
 
@@ -61,19 +57,6 @@ def test_bad_cases_are_listed_with_the_command_that_repeats_them() -> None:
     assert CASE.random.random() == CASE.random.random() != Case("planted", 1, 2).random.random()
 
 
-def test_what_was_counted_before_a_lane_failed_is_in_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bounded.sys.path", [str(tmp_path), *sys.path])
-    (tmp_path / "run_folders.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
-    accepted = Verdict("accepted")
-    monkeypatch.setattr(Campaign, "process_cases", lambda _, tally: tally.add(CASE, accepted))
-    tally = Campaign(1, tmp_path, 1).all_cases()
-    assert tally.counts["planted"]["accepted"] == 1
-    ((_, verdict),) = tally.bad
-    assert "nothing to change was made: SystemExit: 3" in verdict.detail
-
-
 def test_results_that_differ_or_are_left_over_are_found(tmp_path: Path) -> None:
     keys = '"users": 1, "failed": 0, "metrics": {}, "rows_fingerprint": "", "data_fingerprint": ""'
     for name, rows in (("a", 3), ("b", 3), ("c", 2)):
@@ -103,32 +86,11 @@ def test_a_store_that_is_not_whole_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["csv", "parquet", "public data set", "anki"])
-def test_changed_logs_do_no_harm(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    # What is left there is looked for, and other tests run at the same time.
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    tally = Tally()
-    for number in range(INPUTS[kind][0]):
-        case = Case(kind, 1, number)
-        tally.add(case, judged(INPUTS[kind][1], case, tmp_path / str(number)))
-    assert not tally.bad, tally.problems()
-
-
-@pytest.mark.nightly
-def test_half_a_minute_of_the_campaign_finds_nothing(tmp_path: Path) -> None:
+def test_half_a_minute_of_the_campaign_finds_nothing() -> None:
     began = time.monotonic()
     script = [sys.executable, str(ROOT / "tests" / "faults" / "campaign.py")]
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- campaign -->\n<!-- /campaign -->\nafter\n", encoding="utf-8")
-    words = ["--minutes", "0.5", "--seed", "1", "--starts", "4", "--write", str(page)]
+    words = ["--minutes", "0.5", "--seed", "1", "--starts", "4"]
     done = subprocess.run([*script, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert time.monotonic() > began + 30
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith("before\n<!-- campaign -->\n`python tests/")
-    assert "| kind | tried |" in text
-    assert text.endswith("<!-- /campaign -->\nafter\n")
+    assert "| kind | tried |" in done.stdout

@@ -1,7 +1,5 @@
 """Outcomes of cases, counted in one table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

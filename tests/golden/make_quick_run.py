@@ -5,8 +5,6 @@
 Run it only when a number is meant to move, and say why in the commit and in CHANGELOG.md.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

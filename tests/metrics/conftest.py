@@ -1,7 +1,5 @@
 """Predictions and golden cases the metric tests share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pairs import predicted

@@ -1,7 +1,5 @@
 """What holds of measures of calibration beyond what other libraries say of them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sums of clusters, the users of a run pooled, and intervals from clusters that are resampled."""
 
-from __future__ import annotations
-
 import math
 import weakref
 from dataclasses import replace
@@ -200,27 +198,6 @@ def test_intervals_are_students_t_times_the_spread_of_the_resampled_means(review
     half = stats.t.ppf(0.995, effective - 1) * spread
     lo, hi = single_user_intervals(Panel([LOG_LOSS]), predictions)["log_loss"]
     assert (hi - losses.mean(), losses.mean() - lo) == pytest.approx((half, half))
-
-
-class Slow:
-    """The same number, but not known to follow from sums."""
-
-    name, better, section = "slow", "neither", "test"
-
-    def __init__(self, metric):
-        self.metric, self.bounds = metric, metric.bounds
-
-    def __call__(self, predictions):
-        return self.metric(predictions)
-
-
-@pytest.mark.parametrize("name", ["temporal_violation", "confusion_npv_at_0_9", "log_loss"])
-def test_curves_ratios_and_means_are_resampled_as_the_metrics_they_are(one_user, name):
-    """Forgetting curves are resampled with their cards."""
-    metric = METRIC[name]
-    panel = Panel([metric, Slow(metric)])
-    both = single_user_intervals(panel, one_user(curves=80), resamples=60)
-    assert both[metric.name] == pytest.approx(both["slow"], rel=1e-6)
 
 
 def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():

@@ -1,7 +1,5 @@
 """What must hold for any predictions and outcomes, and forgetting curves, for every metric."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

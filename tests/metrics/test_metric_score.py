@@ -1,7 +1,5 @@
 """Scores of predictions in any container, what cannot be scored, and panels of metrics."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

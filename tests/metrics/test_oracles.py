@@ -1,7 +1,5 @@
 """What other libraries say of metrics, and golden cases: numbers worked out once by other code."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

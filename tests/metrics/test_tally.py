@@ -1,7 +1,5 @@
 """Predictions and outcomes counted in order, and added up in cells, against plain loops."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal

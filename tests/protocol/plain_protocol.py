@@ -4,8 +4,6 @@ It follows the published description step by step (docs/method.md), shares no li
 package, and is far too slow to be of any other use.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 

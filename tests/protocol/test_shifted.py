@@ -1,7 +1,5 @@
 """One side of the median interval against the other, compared with loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from statistics import median_low
@@ -73,32 +71,6 @@ def test_any_log_is_split_as_the_loops_split_it(make_log, way, median, same_day,
         assert [fold.number for fold in task.folds] == list(range(len(found)))
         used = len({row for parts in found for part in parts for row in part})
     assert used + sum(task.dropped.values()) + sum(task.unscored.values()) == len(log)
-
-
-def test_both_ways_score_what_their_comparisons_score_and_nothing_that_was_learned(make_log):
-    log = make_log(cards=200, intervals=(1, 2, 3, 7, 20))
-    made = {way: Shifted(*way)(log, same_day=False).folds for way in WAYS}
-    for test, train in (("long", "short"), ("short", "long")):
-        for shifted, both in zip(made[train, test], made["both", test], strict=True):
-            np.testing.assert_array_equal(shifted.test, both.test)
-            assert len(shifted.train) == len(set(both.train.tolist())) == len(both.train)
-            assert shifted.train[-1] < shifted.test[0]
-    for short, long in zip(made["short", "long"], made["long", "short"], strict=True):
-        assert not set(short.test) & set(long.test)
-        assert not set(short.train) & set(long.train)
-
-
-def test_intervals_after_the_training_rows_do_not_move_the_median(make_log):
-    log = make_log(cards=200, intervals=(1, 2, 3, 7, 20))
-    task = Shifted()(log, same_day=True)
-    *first, last = task.folds
-    rows = np.arange(len(log))
-    late = (rows > last.train[-1]) & (log.elapsed_days > 0) & (task.nth_review > 2) & (rows % 2 > 0)
-    moved = replace(log, elapsed_days=np.where(late, 1, log.elapsed_days))
-    *again, changed = Shifted()(moved, same_day=True).folds
-    assert len(changed.test) < len(last.test)  # the same rows are learned from
-    for fold, other in zip([*first, last], [*again, changed], strict=True):
-        np.testing.assert_array_equal(fold.train, other.train)
 
 
 def test_rows_for_choosing_options_are_scored_once_and_all_rows_are_fitted_at_the_end(

@@ -1,7 +1,5 @@
 """Estimates, intervals and tests of means over users, against numbers computed elsewhere."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 
@@ -260,6 +258,11 @@ def test_a_sample_has_the_same_users_of_any_order_and_keeps_it(size):
     assert len(set(sample)) == min(size, len(USERS))
     for order in (USERS, USERS[::-1], sorted(USERS, key=str)):
         assert [*sample_of(order, size)] == [user for user in order if user in sample]
+    hundred = set(sample_of(range(1000), 100))
+    more = set(sample_of(range(1100), 100))  # further users take the places of few
+    assert len(more & hundred) > 80
+    # spread evenly: hypergeometric, standard deviation 4.7
+    assert abs(sum(user < 500 for user in hundred) - 50) < 20
 
 
 @pytest.mark.parametrize(("clusters", "resamples"), [(5, 200), (3_000, 700)])

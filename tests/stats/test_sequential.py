@@ -59,6 +59,13 @@ def test_the_noise_of_a_day_is_bounded_by_earlier_days_only():
     np.testing.assert_allclose(bound[2:], np.array([1.0, 5 / 3, 2 * 16 / 9]) * 1.25)
     changed = Days(np.array([1.0, 0.0, 3.0, 5.0, 99.0]), days.independent)
     np.testing.assert_array_equal(noise(changed), bound)
+    # of all earlier days or of the last four weeks, whichever had more
+    for scale in (np.where(np.arange(70) < 20, 5.0, 2.0), np.linspace(1, 5, 70)):
+        x = np.random.default_rng(0).normal(0, scale)
+        excess = np.diff(x, prepend=np.nan) ** 2 / 2
+        means = [(excess[1:d].mean(), excess[max(1, d - 28) : d].mean()) for d in range(2, 70)]
+        expected = [1.25 * max(1, *mean) for mean in means]
+        np.testing.assert_allclose(noise(Days(x, np.ones(70)))[2:], expected)
 
 
 def test_evidence_grows_from_day_to_day_and_is_the_same_whenever_it_is_looked_at():

@@ -1,7 +1,5 @@
 """Names from files: whatever they hold, every output keeps its structure and runs nothing."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import hashlib

@@ -1,7 +1,5 @@
 """Text of every kind: addresses without secrets, the console, and the one table."""
 
-from __future__ import annotations
-
 import csv
 from math import inf, nan
 
