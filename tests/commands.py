@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
 from unittest.mock import patch
 
 import pyarrow.parquet as pq
@@ -85,15 +84,12 @@ def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
 
 
 def summary_of(folder):
-    content: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
 def outcome_of(folder):
-    content: dict[str, Any] = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((folder / "job.json").read_text(encoding="utf-8"))
 
 
 def columns_of(file):
-    columns: dict[str, list[Any]] = pq.read_table(file).to_pydict()
-    return columns
+    return pq.read_table(file).to_pydict()

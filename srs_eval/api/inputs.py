@@ -225,7 +225,7 @@ def _frame(table: Any, arguments: Mapping[str, Any]) -> Input:
     reading = {key: content[key] for key in Reading.__dataclass_fields__}
     built = ReviewFrame(
         frame,
-        Columns.named(columns),
+        Columns.of(columns),
         content["users"],
         Reading(**reading),
         sample=content["sample"],

@@ -62,6 +62,11 @@ def existing(given: str | Path | Place) -> Place:
     raise ReviewLogError(str(given), ["no such file or folder"], hint)
 
 
+def is_pattern(place: Place) -> bool:
+    """Whether a path has wildcards and is not itself a file or folder."""
+    return any(sign in place.address for sign in "*?[") and not place.exists()
+
+
 def existing_path(given: str | Path) -> Path:
     """Check that a file or folder of this machine is there, and return its path.
 

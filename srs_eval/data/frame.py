@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +12,10 @@ import pyarrow.interchange
 from srs_eval.data.by_user import UserTables, rows_by_user
 from srs_eval.data.files import pandas_from_arrow
 from srs_eval.data.selection import Choice, Selection
+from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.data.table_rows import check_named_columns, columns_needed, read_user
+from srs_eval.data.table_rows import check_named_columns, columns_needed
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import Reviews, User
 
 
 def is_table(data: object) -> bool:
@@ -31,7 +30,7 @@ def is_table(data: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReviewFrame:
+class ReviewFrame(TableSource):
     """Review logs of one or several users in a table in memory.
 
     The rows are read as those of a file by `srs_eval.data.table.ReviewTable`: sorted by time, rows
@@ -62,7 +61,7 @@ class ReviewFrame:
     name: str = "frame"  # in results and errors, and of the user if there is no column of users
     sample: int | None = None  # how many of these users at most, by a digest of their names
     first: int | None = None  # how many of these users at most, in their order
-    _choice: Choice = field(init=False, repr=False)
+    choice: Choice = field(init=False, repr=False)
     _tables: UserTables = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,29 +79,20 @@ class ReviewFrame:
         used = list(dict.fromkeys([*needed, *([user] if user else [])]))
         frame = frame[used].reset_index(drop=True).copy()
         found = rows_by_user(frame, self.name, user_column=user, only_user=self.name)
-        object.__setattr__(self, "table", None)
-        object.__setattr__(self, "_choice", Choice(self.selection, self.sample, self.first))
-        object.__setattr__(self, "_tables", found)
+        choice = Choice(self.selection, self.sample, self.first)
+        self._set(table=None, choice=choice, _tables=found)
 
     @property
     def location(self) -> str:
         """Name of the table: it is in no file."""
         return self.name
 
-    def users(self) -> Sequence[User]:
-        """Return the users, in order of first appearance."""
-        return self._choice.among(self._tables.known)
+    def find(self) -> Logs:
+        """Return the rows of each user."""
+        return Logs(self._tables, self.columns, self.reading)
 
-    def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users and on where days begin."""
-        return *self._choice.remarks(self._tables.known), *self.reading.remarks(self.columns)
-
-    def read(self, user: User) -> Reviews:
-        """Read one user's log.
-
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
-        """
-        return read_user(user, self._tables, self.columns, self.reading)
+    def _logs(self) -> Logs:
+        return self.find()  # not kept in memory when the frame is not
 
 
 def to_pandas(table: Any) -> pd.DataFrame:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from srs_eval.data.files import enough_memory, existing, parquet_file, readable_parquet
+from srs_eval.data.files import existing, parquet_file, readable_parquet
 from srs_eval.data.segments import SCHEMA, Segments
 from srs_eval.data.selection import Choice, Selection
+from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
-from srs_eval.data.table_rows import read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import Reviews, User
 from srs_eval.place import Place, patiently
 
 INDEX = "_index.parquet"
@@ -31,7 +29,7 @@ _PREPARE = "Make it with `python -m srs_eval.prepare`, which writes the index la
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class PartitionedLogs:
+class PartitionedLogs(TableSource):
     """Review logs that ``python -m srs_eval.prepare`` has put in order.
 
     A user is read with the row group that their rows lie in, which is kept for the next user.
@@ -58,7 +56,7 @@ class PartitionedLogs:
 
     path: str
     choice: Choice
-    changed: Mapping[str, Any]
+    changed: Mapping[str, Any] = field(hash=False)
 
     def __init__(
         self,
@@ -84,58 +82,13 @@ class PartitionedLogs:
         }
         changed = {name: value for name, value in given.items() if value is not None}
         replace(Reading(), **changed)  # which checks them
-        object.__setattr__(self, "path", Place.of(path).address)
-        object.__setattr__(self, "choice", Choice(users, sample, first))
-        object.__setattr__(self, "changed", changed)
+        choice = Choice(users, sample, first)
+        self._set(path=Place.of(path).address, choice=choice, changed=changed)
 
-    @property
-    def name(self) -> str:
-        """Name of the folder."""
-        place = Place(self.path)
-        return place.name if place.is_remote else place.local.resolve().name
-
-    @property
-    def location(self) -> str:
-        """Address of the folder."""
-        return self.path
-
-    def users(self) -> Sequence[User]:
-        """Return the users, in the order in which they lie.
-
-        Raise `ReviewLogError` if there is no index, or not the users asked for, and `PlaceError` if
-        an object store cannot be used.
-        """
-        _index.cache_clear()  # it may have been made again
-        return self.choice.among(self._index().segments.known)
-
-    def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users and on where days begin."""
-        index = self._index()
-        reading = replace(index.reading, **self.changed)
-        return *self.choice.remarks(index.segments.known), *reading.remarks(index.columns)
-
-    def read(self, user: User) -> Reviews:
-        """Read one user's log.
-
-        Raise `ReviewLogError` if there is no such user, the log cannot be used, or a file is not
-        that of the index, and `PlaceError` if an object store cannot be used.
-        """
-        with enough_memory(self.path):
-            index = self._index()
-            reading = replace(index.reading, **self.changed)
-            return read_user(user, index.segments, index.columns, reading)
-
-    def _index(self) -> Index:
-        return _index(Place(self.path))
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """The index of a folder of logs."""
-
-    segments: Segments  # which rows are whose
-    columns: Columns
-    reading: Reading
+    def find(self) -> Logs:
+        """Read the index of the folder."""
+        rows, columns, reading = _index(Place(self.path))
+        return Logs(rows, columns, replace(reading, **self.changed))
 
 
 def write_index(
@@ -160,9 +113,8 @@ def _relative(address: str, folder: Place) -> str:
     return address.removeprefix(folder.address).lstrip("/\\").replace("\\", "/")
 
 
-@lru_cache(maxsize=1)
-def _index(folder: Place) -> Index:
-    """Read the index of a folder; the last one is kept in memory."""
+def _index(folder: Place) -> tuple[Segments, Columns, Reading]:
+    """Read the index of a folder."""
     if existing(folder).kind() != "folder":
         raise ReviewLogError(str(folder), ["expected a folder of partitioned logs"], _PREPARE)
     place = folder / INDEX
@@ -185,7 +137,7 @@ def _index(folder: Place) -> Index:
     addresses = pc.binary_join_element_wise(str(folder), table["file"], "/")
     table = table.set_column(_FILE, "file", addresses)
     used = columns.in_use().values()
-    return Index(Segments.arranged(str(folder), str(columns.user), used, table), columns, reading)
+    return Segments.arranged(str(folder), str(columns.user), used, table), columns, reading
 
 
 def _is_plausible(table: pa.Table) -> bool:

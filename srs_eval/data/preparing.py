@@ -17,11 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from srs_eval.data.by_user import coded_users, user_named
-from srs_eval.data.files import check_columns, csv_chunks, existing, parquet_file, readable_parquet
+from srs_eval.data.files import (
+    check_columns,
+    csv_chunks,
+    existing,
+    is_pattern,
+    parquet_file,
+    readable_parquet,
+)
 from srs_eval.data.partitioned import INDEX, write_index
 from srs_eval.data.segments import find_segments
 from srs_eval.data.selection import KnownUsers
-from srs_eval.data.table import ReviewTable, is_pattern, table_files
+from srs_eval.data.table import ReviewTable, table_files
 from srs_eval.data.table_options import Columns
 from srs_eval.data.table_rows import HINT, columns_needed
 from srs_eval.errors import ConfigError, ReviewLogError

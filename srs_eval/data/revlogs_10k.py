@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,22 @@ import pandas as pd
 
 from srs_eval.cards import stable_order
 from srs_eval.data import hub
-from srs_eval.data.by_user import UserTables, tables_by_user
+from srs_eval.data.by_user import Rows, UserRows, UserTables, tables_by_user
 from srs_eval.data.columns import violations, whole_numbers
 from srs_eval.data.files import check_columns, column_names, enough_memory, existing, read_table
 from srs_eval.data.intervals import Clock, previous_review, since_previous
 from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.selection import Choice, KnownUsers, Selection
+from srs_eval.data.source import Logs, TableSource
+from srs_eval.data.table_options import Columns, Reading
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 from srs_eval.place import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
-_CARD, _USER, _DECK, _PRESET = "card_id", "user_id", "deck_id", "preset_id"
+_CARD, _USER, _DECK, _PRESET, _NOTE = "card_id", "user_id", "deck_id", "preset_id", "note_id"
 _NOT_KNOWN = -1
 _NEEDED = {"card": _CARD, "rating": "rating", "day": "day_offset"}
 _OPTIONAL = {
@@ -36,19 +39,21 @@ _OPTIONAL = {
     "state": "state",
     "deck": _DECK,
     "preset": _PRESET,
+    "note": _NOTE,
 }
+_COLUMNS = Columns(_CARD, "rating", time=None, day="day_offset")
 _USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
 _UNKNOWN_RATING = "rating outside 1 to 4"
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class RevlogsFolder:
+class RevlogsFolder(TableSource):
     """Users of a folder ``revlogs/user_id=N/data.parquet``, read one at a time.
 
     A single CSV or parquet file with the same columns will do too: with a column `user_id`
     it holds several users, without it one, named after the file. The columns are `card_id`,
     `day_offset` and `rating`, and where there `elapsed_days`, `elapsed_seconds`, `duration`,
-    `state`, `deck_id` and `preset_id`. In a folder, decks of cards come from
+    `state`, `deck_id`, `preset_id` and `note_id`. In a folder, decks and notes of cards come from
     ``cards/user_id=N/data.parquet`` and presets of decks from ``decks/user_id=N/data.parquet``,
     where these files are; downloads leave them out. Rows whose rating is not 1 to 4 are no
     answers: they are left out and counted, and the intervals around them joined.
@@ -105,20 +110,13 @@ class RevlogsFolder:
             raise ConfigError(
                 f"data.path={path}: data.download=true needs a folder, not an address"
             )
-        object.__setattr__(self, "path", place.address)
-        object.__setattr__(self, "choice", Choice(users, sample, first))
-        object.__setattr__(self, "download", download)
-        object.__setattr__(self, "repo_id", repo_id)
+        choice = Choice(users, sample, first)
+        self._set(path=place.address, choice=choice, download=download, repo_id=repo_id)
 
     @property
     def name(self) -> str:
         """Name of the folder or file."""
-        return self._root.name
-
-    @property
-    def location(self) -> str:
-        """Address of the folder or file."""
-        return self.path
+        return _UserFolders(self.path).root.name
 
     def users(self) -> Sequence[User]:
         """Return the users, by number; fetch the files of those to be downloaded.
@@ -127,23 +125,20 @@ class RevlogsFolder:
         for, and `PlaceError` if an object store cannot be used.
         """
         if self.download:
-            self._fetch_missing()
-        return self.choice.among(self._known())
+            folders = _UserFolders(self.path)
+            missing = [user for user in self.choice.wanted or () if not folders.file(user).exists()]
+            if missing:
+                names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
+                hub.download_files(self.repo_id, names, folders.root.local)
+        return TableSource.users(self)
 
-    def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users."""
-        return self.choice.remarks(self._known())
-
-    def _known(self) -> KnownUsers:
+    def find(self) -> Logs:
+        """Find the users of the folder or file."""
+        rows: UserRows = _UserFolders(self.path)
         if existing(self.path).kind() == "file":
-            return self._tables().known
-        files = (entry.place for entry in self._folder.files(recursive=True))
-        names = (_USER_FILE.search(file.address) for file in files)
-        available = sorted(int(name[1]) for name in names if name)
-        if not available:
-            hint = "Expected revlogs/user_id=N/data.parquet in it, N being a number."
-            raise ReviewLogError(self.location, ["there are no users in this folder"], hint)
-        return KnownUsers(self.location, tuple(available))
+            user_column = _USER if _USER in column_names(self.path) else None
+            rows = tables_by_user(Place(self.path), user_column=user_column, text=(_CARD,))
+        return Logs(rows, _COLUMNS, Reading())
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -152,64 +147,71 @@ class RevlogsFolder:
         if an object store cannot be used.
         """
         with enough_memory(self.path):
-            return self._read(user)
+            found, source = self._logs().rows, ""
+            if isinstance(found, UserTables):
+                user = found.known.find(user)
+                source = f", user {user}" * (len(found.rows) > 1)
+            rows = found.of(user)
+            return _reviews(user, f"{rows.source}{source}", rows.table, rows.numbers)
 
-    def _read(self, user: User) -> Reviews:
-        if existing(self.path).kind() == "file":
-            tables = self._tables()
-            user = tables.known.find(user)
-            rows = tables.of(user)
-            source = f"{self.path}, user {user}" if len(tables.rows) > 1 else self.path
-            return _reviews(user, source, rows.table, rows.numbers)
-        file = self._file(user)
-        if not file.exists():
-            user = self._known().find(user)
-            file = self._file(user)
-        table = self._with_decks(user, read_table(file))
-        return _reviews(user, str(file), table, np.arange(len(table)))
+
+@dataclass(frozen=True)
+class _UserFolders:
+    """Folders of files by user, one of them with the logs."""
+
+    path: str
 
     @property
-    def _root(self) -> Place:
+    def root(self) -> Place:
         """The folder that holds ``revlogs``, or the file."""
         place = Place(self.path)
         place = place if place.is_remote else Place.of(place.local.resolve())
         return place.parent if place.name == "revlogs" else place
 
     @property
-    def _folder(self) -> Place:
+    def folder(self) -> Place:
         """The folder of the users' folders."""
         below = Place(self.path) / "revlogs"
         is_inside = Place(self.path).name == "revlogs"
         return Place(self.path) if is_inside and below.kind() != "folder" else below
 
-    def _file(self, user: User) -> Place:
-        """Where a user's log lies."""
-        return self._folder / f"user_id={user}" / "data.parquet"
+    def file(self, user: User, folder: Place | None = None) -> Place:
+        """Return where a file about a user lies, by default the log."""
+        return (folder or self.folder) / f"user_id={user}" / "data.parquet"
 
-    def _with_decks(self, user: User, table: pd.DataFrame) -> pd.DataFrame:
-        """Add to each review the deck of its card and the preset of that deck, where known."""
-        for folder, key, value in (("cards", _CARD, _DECK), ("decks", _DECK, _PRESET)):
-            file = self._root / folder / f"user_id={user}" / "data.parquet"
-            if key not in table or value in table or not file.exists():
+    @cached_property
+    def known(self) -> KnownUsers:
+        """The users that have a file."""
+        names = (
+            _USER_FILE.search(each.place.address) for each in self.folder.files(recursive=True)
+        )
+        available = sorted(int(name[1]) for name in names if name)
+        if not available:
+            hint = "Expected revlogs/user_id=N/data.parquet in it, N being a number."
+            raise ReviewLogError(self.path, ["there are no users in this folder"], hint)
+        return KnownUsers(self.path, tuple(available))
+
+    def of(self, user: User) -> Rows:
+        """Read a user's rows, with deck and note of each card and the deck's preset, where known.
+
+        Whoever is there is not listed first, which takes long for ten thousand of them.
+        """
+        file = self.file(user)
+        if not file.exists():
+            file = self.file(self.known.find(user))
+        table = read_table(file)
+        for folder, key, values in (("cards", _CARD, [_DECK, _NOTE]), ("decks", _DECK, [_PRESET])):
+            place = self.file(user, self.root / folder)
+            lacking = [value for value in values if value not in table]
+            if key not in table or not lacking or not place.exists():
                 continue
-            known = read_table(file)
-            needed = [(key, f"the {folder}"), (value, f"what is said of {folder}")]
-            check_columns(str(file), list(known.columns), needed)
-            values = known.drop_duplicates(key).set_index(key)[value]
-            table = table.assign(**{value: table[key].map(values).fillna(_NOT_KNOWN)})
-        return table
-
-    def _tables(self) -> UserTables:
-        """Read a single file that holds the users."""
-        user_column = _USER if _USER in column_names(self.path) else None
-        return tables_by_user(Place(self.path), user_column=user_column, text=(_CARD,))
-
-    def _fetch_missing(self) -> None:
-        """Download the files of the wanted users that are not there."""
-        missing = [user for user in self.choice.wanted or () if not self._file(user).exists()]
-        if missing:
-            names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
-            hub.download_files(self.repo_id, names, self._root.local)
+            known = read_table(place)
+            needed = [(value, f"what is said of {folder}") for value in lacking if value != _NOTE]
+            check_columns(str(place), list(known.columns), [(key, f"the {folder}"), *needed])
+            known = known.drop_duplicates(key).set_index(key)
+            for value in known.columns.intersection(lacking):
+                table = table.assign(**{value: table[key].map(known[value]).fillna(_NOT_KNOWN)})
+        return Rows(str(file), table, np.arange(len(table)))
 
 
 def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) -> Reviews:

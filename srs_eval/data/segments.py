@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
@@ -37,17 +37,10 @@ class Segments:
     """Where the rows of each user lie in some parquet files."""
 
     known: KnownUsers  # in order of first appearance
-    files: Sequence[Entry]
     user_column: str  # the names of the users, compared with `known` at each read
     columns: tuple[str, ...]  # to read, `user_column` among them
-    # int64 [users + 1]: user i has the segments ``first[i]`` to ``first[i + 1]``, in the order of
-    # their rows.
-    first: IntArray
-    # The others are int64 [segments].
-    file: IntArray
-    group: IntArray  # row group in the file
-    offset: IntArray  # first row in that group
-    rows: IntArray  # number of rows
+    found: pa.Table  # as in `SCHEMA`, with addresses of files, those of a user together
+    first: IntArray  # [users + 1]: user i has the segments ``first[i]`` to ``first[i + 1]``
 
     @classmethod
     def arranged(
@@ -56,19 +49,13 @@ class Segments:
         """Arrange segments as in `SCHEMA`, with addresses of files, by user."""
         codes, users = pd.factorize(found["user"].to_pandas())
         order = np.argsort(codes, kind="stable")
-        names = pa.chunked_array(found["file"].dictionary_encode()).unify_dictionaries()
-        names = names.combine_chunks()
-        file, first = np.unique(names.indices.to_numpy(), return_index=True)
-        sizes = found["bytes"].take(first).to_pylist()
-        addresses = names.dictionary.take(pa.array(file)).to_pylist()
-        numbers = [found[name].to_numpy() for name in ("row_group", "offset", "rows")]
+        names = found["file"].combine_chunks().dictionary_encode()
         return cls(
             KnownUsers(source, tuple(user_named(name) for name in users)),
-            [Entry(Place(name), size, 0) for name, size in zip(addresses, sizes, strict=True)],
             user_column,
             tuple(dict.fromkeys([user_column, *columns])),
+            found.set_column(SCHEMA.names.index("file"), "file", names).take(order),
             np.searchsorted(codes[order], np.arange(len(users) + 1)),
-            *(column[order].astype(np.int64) for column in (names.indices.to_numpy(), *numbers)),
         )
 
     def of(self, user: User) -> Rows:
@@ -76,11 +63,11 @@ class Segments:
 
         Raise `ReviewLogError` if there is no such user, or rows are not where they should be.
         """
-        number = self._numbers[self.known.find(user)]
+        begin, end = self.first[self._numbers[self.known.find(user)] :][:2]
         parts, numbers = [], []
-        for at in range(self.first[number], self.first[number + 1]):
-            entry, group = self.files[self.file[at]], int(self.group[at])
-            offset, rows = int(self.offset[at]), int(self.rows[at])
+        for segment in self.found.slice(begin, end - begin).to_pylist():
+            entry = Entry(Place(segment["file"]), segment["bytes"], 0)
+            group, offset, rows = (segment[name] for name in ("row_group", "offset", "rows"))
             part = _group(entry, group, self.columns).slice(offset, rows)
             if len(part) < rows or not self._is_of(user, part):
                 there = f"row group {group} has other rows than those of user {user}"

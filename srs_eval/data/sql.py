@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,13 @@ from srs_eval.data.by_user import Rows, user_named, user_names
 from srs_eval.data.files import existing_path, pandas_from_arrow
 from srs_eval.data.interruptible import Running, interruptible
 from srs_eval.data.selection import Choice, KnownUsers, Selection
+from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
-from srs_eval.data.table_rows import check_named_columns, read_user
+from srs_eval.data.table_rows import check_named_columns
 from srs_eval.data.times import TimeUnit
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import Reviews, User
+from srs_eval.nouns import User
 from srs_eval.text.addresses import has_secret, masked, secret_problem
 
 _ENVIRONMENT = "env:"
@@ -37,7 +38,7 @@ _OFFLINE = {"autoinstall_known_extensions": False}
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SqlQuery:
+class SqlQuery(TableSource):
     """Review logs in the result of an SQL query, read one user at a time.
 
     The query is used as a subquery that selects the rows of one user, so it can only read; files
@@ -100,19 +101,23 @@ class SqlQuery:
             if has_secret(url):
                 raise ConfigError(secret_problem("data.url"))
             _parsed(url)
-        if not isinstance(columns, Columns):
-            columns = Columns.named(columns or {})
+        columns = Columns.of(columns)
         if columns.time is None or columns.day is not None:
             raise ConfigError(
                 "data=sql needs data.columns.time, and no data.columns.day: the rows of a query "
                 "have no order of their own"
             )
-        reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times)
-        given: dict[str, Any] = {"query": query.strip().rstrip(";"), "columns": columns}
-        given |= {"path": None if path is None else str(path), "url": url, "reading": reading}
-        given |= {"choice": Choice(users, sample, first), "views": views}
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
+        self._set(
+            query=query.strip().rstrip(";"),
+            path=None if path is None else str(path),
+            url=url,
+            columns=columns,
+            choice=Choice(users, sample, first),
+            reading=Reading(
+                time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times
+            ),
+            views=views,
+        )
 
     @property
     def name(self) -> str:
@@ -126,30 +131,11 @@ class SqlQuery:
         shown = query if len(query) <= _QUERY_SHOWN else f"{query[:_QUERY_SHOWN]}…"
         return f"{self.path or self.url or 'DuckDB'}: {shown}"
 
-    def users(self) -> Sequence[User]:
-        """Return the users, in the order of their names.
-
-        Raise `ReviewLogError` if the database cannot be read, or the query has not the columns of
-        the options.
-        """
-        _rows.cache_clear()  # rows may have been added
-        return self.choice.among(self._rows().known)
-
-    def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users and on where days begin."""
-        return *self.choice.remarks(self._rows().known), *self.reading.remarks(self.columns)
-
-    def read(self, user: User) -> Reviews:
-        """Read one user's log.
-
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
-        """
-        return read_user(user, self._rows(), self.columns, self.reading)
-
-    def _rows(self) -> _SqlRows:
-        written = None if self.views else self.query
-        database = _Database(self.path, self.url, written)
-        return _rows(database, self.location, self.query, self.columns)
+    def find(self) -> Logs:
+        """Check the columns of the query, and find its users, in the order of their names."""
+        database = _Database(self.path, self.url, None if self.views else self.query)
+        rows = _rows(database, self.location, self.query, self.columns)
+        return Logs(rows, self.columns, self.reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +248,6 @@ class _SqlRows:
         return Rows(self.known.source, table, np.arange(len(table)))
 
 
-# Users are looked up once, not for each user that is read.
-@lru_cache(maxsize=1)
 def _rows(database: _Database, source: str, query: str, columns: Columns) -> _SqlRows:
     """Check the columns of a query, and find its users."""
     everything = sa.select(sa.text("*")).select_from(_subquery(query))

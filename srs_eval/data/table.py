@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +15,23 @@ from srs_eval.data.by_user import FilePerUser, UserRows, tables_by_user
 from srs_eval.data.files import (
     TABLE_SUFFIXES,
     column_names,
-    enough_memory,
     existing,
+    is_pattern,
     parquet_file,
 )
 from srs_eval.data.segments import Segments, find_segments
 from srs_eval.data.selection import Choice, Selection
+from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
-from srs_eval.data.table_rows import check_named_columns, read_user
+from srs_eval.data.table_rows import check_named_columns
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import Reviews, User
+from srs_eval.nouns import User
 from srs_eval.place import Entry, Place
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class ReviewTable:
+class ReviewTable(TableSource):
     """Review logs in tables of any form: CSV (comma, semicolon or tab) or parquet.
 
     Rows are sorted by time; rows of the same time keep their order. Where the table has day
@@ -93,57 +92,20 @@ class ReviewTable:
         ratings: Mapping[Any, int] | None = None,
         invalid_times: InvalidTimes = "error",
     ) -> None:
-        if not isinstance(columns, Columns):
-            columns = Columns.named(columns or {})
-        object.__setattr__(self, "path", Place.of(path).address)
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "choice", Choice(users, sample, first))
         reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times)
-        object.__setattr__(self, "reading", reading)
+        self._set(
+            path=Place.of(path).address,
+            columns=Columns.of(columns),
+            choice=Choice(users, sample, first),
+            reading=reading,
+        )
 
-    @property
-    def name(self) -> str:
-        """Name of the file, folder or pattern."""
-        place = Place(self.path)
-        return place.name if place.is_remote or is_pattern(place) else place.local.resolve().name
-
-    @property
-    def location(self) -> str:
-        """Address of the file or folder, or the pattern."""
-        return self.path
-
-    def users(self) -> Sequence[User]:
-        """Return the users, in the order of the file or of the file names.
-
-        Raise `ReviewLogError` if the path does not exist, holds no tables, not the columns of the
-        options, or not the users asked for, and `PlaceError` if an object store cannot be used.
-        """
-        _logs.cache_clear()  # files may have been added
-        return self.choice.among(self._logs().known)
-
-    def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users and on where days begin."""
-        return *self.choice.remarks(self._logs().known), *self.reading.remarks(self.columns)
-
-    def read(self, user: User) -> Reviews:
-        """Read one user's log.
-
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
-        if an object store cannot be used.
-        """
-        with enough_memory(self.path):
-            return read_user(user, self._logs(), self.columns, self.reading)
-
-    def _logs(self) -> UserRows:
-        """Find the users, and where their rows are."""
-        place = Place(self.path)
-        with enough_memory(self.path):
-            return _logs(place, _stamp(place), self.columns)
+    def find(self) -> Logs:
+        """Find the users of the file, or the files of a folder."""
+        return Logs(_rows(Place(self.path), self.columns), self.columns, self.reading)
 
 
-# Files and users are looked up once, not for each user that is read.
-@lru_cache(maxsize=1)
-def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
+def _rows(place: Place, columns: Columns) -> UserRows:
     if not is_pattern(place) and existing(place).kind() == "file":
         _check_columns([place], columns, by_user=False)
         logs = _by_row_group(place, columns) if place.suffix == ".parquet" else None
@@ -177,14 +139,6 @@ def _check_columns(files: Sequence[Place], columns: Columns, *, by_user: bool) -
         raise errors[0]
 
 
-def _stamp(place: Place) -> object:
-    """Return what changes with a local file or folder; object stores are not asked each time."""
-    with suppress(OSError):
-        status = None if place.is_remote else place.local.stat()
-        return status and (status.st_mtime_ns, status.st_size)
-    return None
-
-
 def _by_row_group(place: Place, columns: Columns) -> Segments | None:
     """Find the users of a parquet file by row group; None if it is to be read as a whole."""
     user_column = columns.user
@@ -202,11 +156,6 @@ def _by_row_group(place: Place, columns: Columns) -> Segments | None:
     return Segments.arranged(
         str(place), user_column, columns.in_use().values(), pa.concat_tables(found)
     )
-
-
-def is_pattern(place: Place) -> bool:
-    """Whether a path has wildcards and is not itself a file or folder."""
-    return any(sign in place.address for sign in "*?[") and not place.exists()
 
 
 def table_files(place: Place) -> list[Entry]:

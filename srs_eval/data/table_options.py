@@ -53,6 +53,8 @@ class Columns:
     note_type, template : str, optional
         Note type of the card and its card template, likewise. Templates of different note types
         need different names.
+    note : str, optional
+        Note of the card, likewise: its other cards are siblings.
 
     Raises
     ------
@@ -74,6 +76,7 @@ class Columns:
     preset: str | None = None
     note_type: str | None = None
     template: str | None = None
+    note: str | None = None
     p: str | Sequence[str] | None = None
     recorded_at: str | None = None
 
@@ -118,15 +121,16 @@ class Columns:
         return tuple(used[noun] for noun in ("card", *GROUPS) if noun in used)
 
     @classmethod
-    def named(cls, names: Mapping[str, str | None]) -> Columns:
+    def of(cls, names: Columns | Mapping[str, Any] | None) -> Columns:
         """Build from a mapping; raise `ConfigError` at a name that is not one of these."""
+        if isinstance(names, Columns):
+            return names
         known = [entry.name for entry in fields(cls)]
-        unknown = [name for name in names if name not in known]
+        unknown = [name for name in names or {} if name not in known]
         if unknown:
             listed = f"{', '.join(unknown)}; there are {', '.join(known)}"
             raise ConfigError(f"data.columns has no {listed}")
-        given: dict[str, Any] = dict(names)
-        return cls(**given)
+        return cls(**(names or {}))
 
 
 @dataclass(frozen=True, slots=True)

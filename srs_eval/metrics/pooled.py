@@ -15,7 +15,6 @@ from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scor
 from srs_eval.metrics.intervals import half_widths, intervals_around
 from srs_eval.metrics.panel import Panel, finite
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
-from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import IntArray, Predictions
@@ -46,7 +45,7 @@ class PooledSums:
     def add(self, predictions: Predictions) -> None:
         """Add the predictions of one user."""
         check_predictions(predictions)
-        self.fine.add(tally(predictions.p, predictions.recalled))
+        self.fine.add(predictions)
         everyone = np.zeros(len(predictions), np.int64)
         group = np.array([group_of(name) for name in predictions.users[:1] or ("",)])
         self._append(ClusterSums.of(self.panel, predictions, everyone, 1, _CELLS), group)

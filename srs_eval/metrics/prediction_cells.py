@@ -101,16 +101,15 @@ class FineCells:
         self._sums = np.zeros((4, width + 1), np.uint64)
         self._precision: Precision = np.dtype(np.float16)
 
-    def add(self, counted: Tally) -> None:
-        """Count some predictions more."""
-        high, low = np.divmod(counted.p.astype(np.float64) * self._HIGH, 1.0)
-        halves = (high * counted.count, np.rint(low * self._LOW) * counted.count)
-        cell = fine_cell(counted.p, self._width)
-        for sums, values in zip(
-            self._sums, (counted.forgotten, counted.recalled, *halves), strict=True
-        ):
+    def add(self, predictions: Predictions) -> None:
+        """Count some predictions more, in any order."""
+        p, recalled = predictions.p.astype(np.float64, copy=False), predictions.recalled
+        high, low = np.divmod(p * self._HIGH, 1.0)
+        cell = fine_cell(p, self._width)
+        columns = (~recalled, recalled, high, np.rint(low * self._LOW))
+        for sums, values in zip(self._sums, columns, strict=True):
             np.add.at(sums, cell, values.astype(np.uint64))
-        self._precision = np.promote_types(self._precision, counted.precision)
+        self._precision = np.promote_types(self._precision, predictions.p.dtype)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the cells that hold reviews, and their sums: input of `extend`."""

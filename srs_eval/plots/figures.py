@@ -14,7 +14,7 @@ from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.prediction_cells import FineCells
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import Totals, add_up, stacked
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Better, Curves, Fit, FloatArray, IntArray, Predictions
 from srs_eval.nouns.predictions import join_curves
 from srs_eval.plots.bins_plot import bins_figure
@@ -40,7 +40,7 @@ class Pictured:
         curves: list[Curves] = []
         nth: list[IntArray | None] = []
         for predictions in users:
-            cells.add(tally(predictions.p, predictions.recalled))
+            cells.add(predictions)
             found = add_up([ELAPSED, _FACTS], predictions)
             totals = [_sum(*both) for both in zip(totals, found, strict=False)] or found
             if predictions.curves is not None:

@@ -232,7 +232,7 @@ def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, assert_same_logs)
         data.to_parquet(whole.path, index=False)
         data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
         groups = ReviewTable(tmp_path / "groups.parquet", COLUMNS, duplicates="drop")
-        assert isinstance(groups._logs(), Segments) == is_sorted
+        assert isinstance(groups.find().rows, Segments) == is_sorted
         assert_same_logs(groups, whole)
 
 
