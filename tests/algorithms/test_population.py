@@ -13,7 +13,7 @@ from srs_eval.algorithms.recurrent.weights import Weights, read_weights
 from srs_eval.algorithms.sessions.population import Population, _inputs
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.trees import Recipe, as_nodes, grown, values
-from srs_eval.checks import CheckFailed, check_user_folds
+from srs_eval.checks import CheckFailed, check_algorithm, check_user_folds
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
 
@@ -202,6 +202,15 @@ def test_without_users_there_is_nothing_to_learn():
     nothing = [(REVIEWS, FOLD.train[:0])]
     with pytest.raises(ConfigError):
         Population(base=FILTER).pretrain(nothing, np.random.default_rng(0))
+
+
+def test_what_was_learned_from_simulated_users_keeps_its_promises():
+    shipped = Population(weights="simulated")
+    assert shipped.pretrained
+    assert len(shipped.start.seen) == 200
+    check_algorithm(replace(shipped, base=FILTER), trial_task(same_day=True, cards=20))
+    with pytest.raises(ConfigError):
+        Population(base=Hlr(), weights="simulated")
 
 
 class Leak(Population):
