@@ -79,6 +79,8 @@ class SessionModel:
 
     def _filtered(self, walked: Walk) -> Vector:
         """Return the predictions of all later-day reviews."""
+        if not self.prior.features:
+            return np.asarray(expit(walked.z))
         daily = self.every == "day"
         begins = walked.begins_of_days() if daily else np.arange(len(walked.rows))
         z = walked.z + np.einsum("ij,ij->i", walked.features, walked.live[begins])
@@ -135,7 +137,7 @@ class SessionFilter(Wrapper):
         The other algorithm.
     features : {"full", "small", "none"}
         The 32 features, or 12 that do nearly as well, and in both those of siblings; or those of
-        `extra` alone.
+        `extra` alone, and without these the other algorithm as it is.
     extra : mapping of str to Feature
         Further features, under names of one's own.
     prior : mapping of str to float
