@@ -19,6 +19,7 @@ from srs_eval.engine.newton import Minimum, newton
 from srs_eval.engine.objective import (
     LogCoordinates,
     Objective,
+    error_covariance,
     feasible,
     penalty_matrix,
     standard_errors,
@@ -30,6 +31,10 @@ from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews, Vector
+
+# So many training reviews that a prior whose strength falls with their number is as wide as people
+# differ.
+_MANY = 10**9
 
 
 class Fitted(FitOptions):
@@ -209,7 +214,44 @@ class Fitted(FitOptions):
         w = feasible(coordinates.decode(found.parameters), space)
         errors = standard_errors(found.information, found.parameters, bounds) * coordinates.slope(w)
         note = "" if found.converged else NOT_CONVERGED
-        return w, Learned(_tuple(errors), note=note, converged=found.converged)
+        about = found.information
+        return w, Learned(_tuple(errors), note, converged=found.converged, information=about)
+
+    def sample(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        model: RecurrentModel,
+        rng: np.random.Generator,
+        count: int,
+    ) -> list[MemoryModel]:
+        """Draw models around one that was fitted to `rows`, by a normal approximation.
+
+        Parameters beyond their bounds or out of order are moved there. Empty where nothing was
+        minimised, or some combination of parameters changes nothing.
+        """
+        information = model.learned.information
+        if information is None:
+            return []
+        equations, space, reviews = self._prepared(reviews)
+        coordinates = self.coordinates(equations)
+        bounds = coordinates.space(space)
+        found = np.asarray(model.parameters)
+        middle = coordinates.encode(found)
+        weight = self.weights(len(rows))
+        packed = self.objective(equations, space, reviews, rows, found).packed
+        squares = pack(reviews, rows, weight=(weight / weight.mean()) ** 2, dtype=np.float64)
+        of_data, of_squares = (coordinates.fisher(middle, each) for each in (packed, squares))
+        usual = self.own_prior_weight / self.prior_weight if self.prior_weight else 0.0
+        population = usual * self.penalty(space, _MANY, whole_days=reviews.whole_days)
+        covariance = error_covariance(
+            information, of_data.information, of_squares.information, 2 * population
+        )
+        if covariance is None:
+            return []
+        draws = rng.multivariate_normal(middle, covariance, count, check_valid="ignore")
+        within = (feasible(coordinates.decode(feasible(each, bounds)), space) for each in draws)
+        return [replace(model, parameters=_tuple(w)) for w in within]
 
     def coordinates(self, equations: Equations) -> LogCoordinates:
         """Return the model in the coordinates that ``newton`` and ``lbfgs`` work in."""

@@ -139,3 +139,31 @@ def standard_errors(
         with np.errstate(invalid="ignore"):
             errors[free] = np.sqrt(variances) / scale[free]
     return errors
+
+
+def error_covariance(
+    information: NDArray[np.float64],
+    of_data: NDArray[np.float64],
+    of_squares: NDArray[np.float64],
+    population: NDArray[np.float64],
+) -> NDArray[np.float64] | None:
+    """Return the covariance of fitted less true parameters, over users and what they answer.
+
+    Reviews move a fit by noise whose covariance is the information of `of_squares`, with each
+    weight squared. The prior, which is what `information` holds beyond that `of_data`, moves it
+    towards the centre by the distance of the true parameters from there, whose inverse covariance
+    over users is `population`: a prior may be stronger than people are alike. None where some
+    combination of parameters changes nothing.
+    """
+    scale = np.sqrt(np.diag(information))
+    if not (scale > 0).all():
+        return None
+    prior = information - of_data
+    moved = of_squares + prior @ np.linalg.pinv(population, hermitian=True) @ prior
+    units = np.outer(scale, scale)
+    try:
+        inverse = np.linalg.inv(information / units)
+    except np.linalg.LinAlgError:
+        return None
+    covariance: NDArray[np.float64] = inverse @ (moved / units) @ inverse / units
+    return covariance
