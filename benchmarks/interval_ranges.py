@@ -17,7 +17,7 @@ import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.api.answers import answered_on_time
-from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, next_intervals
+from srs_eval.api.intervals import DRAWS, LEVEL, Ranges
 from srs_eval.engine.equations import NumpyMaths
 from srs_eval.engine.objective import feasible
 from srs_eval.engine.recurrent import RecurrentModel
@@ -94,8 +94,15 @@ def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray,
     model = algorithm.fit(task.reviews, rows, rng)
     true = RecurrentModel(EQUATIONS, tuple(w.tolist()))
     asked, ends = answered_on_time(true, HISTORIES, RETENTION)
+    answers = np.setdiff1d(np.arange(len(asked)), ends)
+    last = [answers[asked.card[answers] == card][-1] for card in range(len(HISTORIES))]
+
+    def days(each: RecurrentModel) -> FloatArray:
+        stability = each.states(asked)["stability"][last]
+        return interval(np.array(each.parameters), stability, RETENTION)
+
     truth, found, *draws = (
-        next_intervals(each, asked, ends, RETENTION)
+        days(each)
         for each in (true, model, *algorithm.sample(task.reviews, rows, model, rng, DRAWS))
     )
     ranges = Ranges.of(found, draws, LEVEL)

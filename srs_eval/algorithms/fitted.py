@@ -240,7 +240,8 @@ class Fitted(FitOptions):
         middle = coordinates.encode(found)
         weight = self.weights(len(rows))
         packed = self.objective(equations, space, reviews, rows, found).packed
-        squares = pack(reviews, rows, weight=(weight / weight.mean()) ** 2, dtype=np.float64)
+        dtype = np.float32 if packed.reviews.dtype == np.float32 else np.float64
+        squares = pack(reviews, rows, weight=(weight / weight.mean()) ** 2, dtype=dtype)
         of_data, of_squares = (coordinates.fisher(middle, each) for each in (packed, squares))
         usual = self.own_prior_weight / self.prior_weight if self.prior_weight else 0.0
         population = usual * self.penalty(space, _MANY, whole_days=reviews.whole_days)

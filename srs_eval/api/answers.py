@@ -44,7 +44,7 @@ def _log(
     gap = np.concatenate(gaps)
     day = np.concatenate([np.cumsum([0, *own[1:]]) for own in gaps])
     order = np.argsort(day, kind="stable")
-    log = Reviews(
+    return Reviews(
         user="made up",
         card=card,
         day=day,
@@ -54,4 +54,3 @@ def _log(
         row=np.arange(len(card)),
         preset=None if preset is None else np.asarray(preset)[card],
     ).take(order)
-    return log

@@ -224,9 +224,7 @@ class FittedModels(Shown):
             if not has_curve(model):
                 raise ConfigError(f"{self.label} has no forgetting curve (next_intervals)")
             reviews, rows = with_next_reviews(task.reviews)
-            others = sampled(
-                experiment.algorithm, self.by_user[log.user], experiment.seed, DRAWS
-            )
+            others = sampled(experiment.algorithm, self.by_user[log.user], experiment.seed, DRAWS)
             found, *draws = (
                 next_intervals(each, reviews, rows, retention) for each in (model, *others)
             )

@@ -39,7 +39,7 @@ def days_until(
         low, high = times[rows, after - 1], times[rows, after]
         above, under = p[rows, after - 1], p[rows, after]
     fallen = np.maximum(above - under, np.finfo(float).tiny)
-    days = np.exp(low + (high - low) * np.clip((above - wanted) / fallen, 0, 1))
+    days: Vector = np.exp(low + (high - low) * np.clip((above - wanted) / fallen, 0, 1))
     days[always], days[never], days[unknown] = 0.0, np.inf, np.nan
     return days
 

@@ -36,6 +36,7 @@ from srs_eval.stats.estimate import Estimate
 
 NAME = "hard <script>alert('1')</script> & words"
 HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
+TIMES = re.compile(r"[\d.]+ (to [\d.]+ )?(minute|hour|day|year)s?( to [\d.]+ \w+)?")
 EASY = Written(20, "easy words", "easy", (), 0.85)
 
 
@@ -50,14 +51,16 @@ def told(study, found):
     def lines():
         yield facts(study)
         for each in found:
-            yield f"\n== {each.label}: {each.question}\n{each.answer}"
+            answer = TIMES.sub("so long", each.answer)
+            yield f"\n== {each.label}: {each.question}\n{answer}"
             yield from (f"- {note}" for note in each.notes)
             for picture in each.pictures:
                 named = (mark.name + " !" * mark.stands_out for mark in picture.marks)
                 yield f"[{picture.title}: {', '.join(named)}]"
             for part in each.parts:
-                is_list = isinstance(part, Paste)
-                yield f"[{part.title}]\n{part.numbers if is_list else part.write()}"
+                text = part.numbers if isinstance(part, Paste) else part.write()
+                text = TIMES.sub("so long", text) if "interval" in part.title else text
+                yield f"[{part.title}]\n{text}"
 
     text = re.sub(r"[-+]?\d+\.\d+|\d+(?= %\))", "0.0", "\n".join(lines()))
     return re.sub(r"number \d+|\d+(?= of \d\d par)|first [\d,]+(?= or)|-{2,}|  +", " ", text)
