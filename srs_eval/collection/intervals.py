@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.api.answers import answered_on_time
 from srs_eval.api.intervals import LEVEL, Ranges, next_intervals, sampled, with_next_reviews
 from srs_eval.collection.study import Study
-from srs_eval.nouns import Algorithm, IntArray, MemoryModel, Vector
+from srs_eval.nouns import IntArray, MemoryModel, Vector
 from srs_eval.text.table import Table
 
 # First answers of a card, and what they are called.
@@ -46,7 +47,7 @@ class Models:
         fitted = study.final.by_user[study.log.user]
         if fitted.model is None:
             return None
-        algorithm: Algorithm = PerGroup(Fsrs6()) if study.fitted is study.several else Fsrs6()
+        algorithm: Any = PerGroup(Fsrs6()) if study.fitted is study.several else Fsrs6()
         now = CurrentParameters(study.current).fit(study.log, _none(), np.random.default_rng(0))
         return cls(now, fitted.model, sampled(algorithm, fitted, _SEED, _DRAWS))
 
