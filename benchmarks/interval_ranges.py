@@ -16,11 +16,13 @@ from contextlib import suppress
 import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.history import no_reviews
 from srs_eval.api.answers import answered_on_time
 from srs_eval.api.intervals import DRAWS, LEVEL, Ranges
 from srs_eval.engine.equations import NumpyMaths
-from srs_eval.engine.objective import feasible
+from srs_eval.engine.objective import LogCoordinates
 from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.engine.sampling import sample
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import FloatArray, Reviews
 from srs_eval.protocol.split import used_rows
@@ -30,6 +32,7 @@ from srs_eval.text.table import Table
 EQUATIONS, MATHS = Fsrs6Equations(), NumpyMaths()
 PUBLISHED = np.array(EQUATIONS.parameters.defaults)
 RETENTION = 0.9
+NOTHING = np.empty(0, np.int64), np.empty(0)
 HISTORIES = ((1,), (3,), (3, 3), (3,) * 4, (3,) * 6, (3, 3, 3, 1), (3, 3, 3, 1, 3, 3))
 SIZES = (300, 700, 2000, 10_000)
 
@@ -37,12 +40,12 @@ SIZES = (300, 700, 2000, 10_000)
 def drawn(rng: np.random.Generator) -> FloatArray:
     """Draw the parameters of a user."""
     algorithm = Fsrs6()
-    coordinates, space = algorithm.coordinates(EQUATIONS), algorithm.space(EQUATIONS)
-    bounds = coordinates.space(space)
+    space = algorithm.space(EQUATIONS)
+    # Such a population is what draws around a fit are spread as, where nothing was learned.
     population = 2 * algorithm.penalty(space, 10**9, whole_days=True)
-    middle = coordinates.encode(PUBLISHED)
-    found = rng.multivariate_normal(middle, np.linalg.inv(population))
-    return feasible(coordinates.decode(feasible(found, bounds)), space)
+    coordinates = LogCoordinates(algorithm.problem(no_reviews(whole_days=True)).loss(*NOTHING), 4)
+    covariance = np.linalg.inv(population)
+    return sample(coordinates, space, PUBLISHED, covariance, rng, 1)[0]
 
 
 def interval(w: FloatArray, stability: FloatArray, retention: float) -> FloatArray:

@@ -9,7 +9,6 @@ import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
 from unittest.mock import patch
 
 import pyarrow.parquet as pq
@@ -27,7 +26,7 @@ QUIET = ("tracking=none", "figures=false")
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
 simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
 # The file of a store in which nothing was kept yet: MLflow takes seconds to create one.
-_new_store: list[bytes] = []
+_new_store = []
 
 
 def revision_known():
@@ -41,7 +40,7 @@ def revision_known():
 
 def stores_from_template():
     """Copy a new store wherever a command needs one, once MLflow is imported."""
-    sqlite_file: Any = sys.modules.get("srs_eval.tracking.sqlite_file")
+    sqlite_file = sys.modules.get("srs_eval.tracking.sqlite_file")
     if sqlite_file is None:
         return nullcontext()
     create = sqlite_file._create
@@ -109,15 +108,12 @@ def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
 
 
 def summary_of(folder):
-    content: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
 def outcome_of(folder):
-    content: dict[str, Any] = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((folder / "job.json").read_text(encoding="utf-8"))
 
 
 def columns_of(file):
-    columns: dict[str, list[Any]] = pq.read_table(file).to_pydict()
-    return columns
+    return pq.read_table(file).to_pydict()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,9 @@ import srs_eval as se
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.api.answers import answered_on_time
-from srs_eval.engine.objective import error_covariance
+from srs_eval.engine.compiled import Fisher
 from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.engine.sampling import error_covariance
 from srs_eval.exporting.intervals import days_until
 
 RATES = np.array([0.5, 1e-3, 0.0, np.nan, 1e12])
@@ -27,14 +30,19 @@ def test_days_until_a_retention_invert_the_curve():
 def test_the_error_of_a_fit_has_noise_and_what_the_prior_moves_it_by():
     """A mean of n numbers of variance 1 is drawn to 0 by a prior of precision k."""
     n, k, population, weight = 50.0, 10.0, 4.0, 1.5
-    one = np.ones((1, 1))
-    found = error_covariance((n + k) * one, n * one, weight * n * one, population * one)
-    assert found == pytest.approx((weight * n + k**2 / population) / (n + k) ** 2)
-    same = error_covariance((n + k) * one, n * one, n * one, k * one)
-    assert same == pytest.approx(1 / (n + k))
-    free = error_covariance(n * one, n * one, n * one, 0 * one)
-    assert free == pytest.approx(1 / n)
-    assert error_covariance(0 * one, 0 * one, 0 * one, one) is None
+    one, at = np.ones((1, 1)), np.zeros(1)
+
+    def found(information, data, squares, over_users):
+        losses = [
+            SimpleNamespace(fisher=lambda _, h=h: Fisher(0.0, at, h * one)) for h in (data, squares)
+        ]
+        return error_covariance(information * one, *losses, over_users * one, at)
+
+    expected = (weight * n + k**2 / population) / (n + k) ** 2
+    assert found(n + k, n, weight * n, population) == pytest.approx(expected)
+    assert found(n + k, n, n, k) == pytest.approx(1 / (n + k))
+    assert found(n, n, n, 0) == pytest.approx(1 / n)
+    assert found(0, 0, 0, 1) is None
 
 
 @pytest.mark.slow
