@@ -27,7 +27,9 @@ from srs_eval.comparison.report.files import (
 )
 from srs_eval.comparison.report.html import figures, page, write_html
 from srs_eval.comparison.report.sweep import sweep_texts
+from srs_eval.comparison.report.words import level_text
 from srs_eval.comparison.selection import selection_notes
+from srs_eval.comparison.standing import Answer
 from srs_eval.results.run import load_run
 from srs_eval.text.pages import SORT_SCRIPT
 
@@ -275,6 +277,11 @@ def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run):
     first, second, *_ = as_json(judged(*folders))["leaderboard"]
     assert (first[name], first[f"{name}_users"], second[f"{name}_users"]) == (0.02, 1, 0)
     assert np.isnan(second[name])
+
+
+def test_levels_have_digits_where_they_are_adjusted():
+    answers = [Answer("worse", 0.001, factor, 0.0, 1.0) for factor in (1, 2, 10_000)]
+    assert [level_text(each) for each in answers] == ["99 %", "99.50 %", ">99.99 %"]
 
 
 def test_predictions_are_not_read_for_the_sweep_of_several_users(make_run):
