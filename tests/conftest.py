@@ -31,7 +31,7 @@ gc.disable()
 
 PRELOADED = [
     *("srs_eval.experiment.evaluate", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
-    *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.gru"),
+    *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.published"),
 ]
 
 

@@ -114,7 +114,7 @@ class Ordered(Fsrs7):
 
 def gru(**options):
     pytest.importorskip("torch")
-    from srs_eval.algorithms.neural.gru import Gru
+    from srs_eval.algorithms.neural.published import Gru
 
     return Gru(**options)
 

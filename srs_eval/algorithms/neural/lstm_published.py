@@ -110,7 +110,7 @@ class LstmPublished(NetworkAlgorithm):
     learning_rate: float | None = 0.04
     name: ClassVar[str] = "lstm_published"
     network: ClassVar[type[Network]] = LstmNetwork
-    recipe: ClassVar[Recipe] = Recipe(epochs=5, batch_size=512, learning_rate=0.04)
+    recipe: ClassVar[Recipe] = Recipe(5, 512, 0.04)
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Hidden units."""
@@ -119,8 +119,6 @@ class LstmPublished(NetworkAlgorithm):
     def training(
         self,
         network: Network,
-        reviews: Reviews,
-        rows: IntArray,
         histories: Histories,
         order: IntArray,
         recipe: Recipe,
@@ -128,9 +126,7 @@ class LstmPublished(NetworkAlgorithm):
     ) -> Iterator[float]:
         """Train a network in place, yielding the loss of each epoch."""
         if self.hidden > _MOST_COMPILED or self.device != "cpu":
-            return NetworkAlgorithm.training(
-                self, network, reviews, rows, histories, order, recipe, generator
-            )
+            return NetworkAlgorithm.training(self, network, histories, order, recipe, generator)
         groups = groups_of_targets(histories, order, per_group=recipe.batch_size)
-        packed = packed_groups(reviews, rows, histories, groups)
+        packed = packed_groups(histories, groups)
         return train_compiled(network, packed, recipe, generator)

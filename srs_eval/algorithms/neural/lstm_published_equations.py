@@ -26,7 +26,7 @@ from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.layout import Packed
 from srs_eval.engine.packing import pack
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray
 
 # A forgetting curve passes through 0.9 one stability after the review.
 FORGETTING_RATE = -math.log(0.9)
@@ -64,18 +64,17 @@ class CompiledLoss(torch.autograd.Function):
 
 
 def packed_groups(
-    reviews: Reviews,
-    rows: IntArray,
     histories: Histories,
     groups: Sequence[IntArray],
     dtype: type[np.float32] | type[np.float64] = np.float32,
 ) -> list[Packed]:
     """Pack each group of cards for the engine."""
+    reviews = histories.reviews
     cards, ones = rows_by_card(reviews.card), np.ones(len(reviews))
     packed = []
     for group in groups:
         which = ranges(histories.target_begin[group], histories.target_count[group])
-        targets = rows[histories.target[which]]
+        targets = histories.rows[histories.target[which]]
         packed.append(pack(reviews, targets, weight=ones[targets], dtype=dtype, cards=cards))
     return packed
 

@@ -12,24 +12,20 @@ import pytest
 import torch
 from golden_logs import log_of_all_histories
 
+from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, near, recency
-from srs_eval.algorithms.neural.gru import Gru
-from srs_eval.algorithms.neural.gru_curves import GruCurves
-from srs_eval.algorithms.neural.gru_p import GruP
-from srs_eval.algorithms.neural.lstm_curves import LstmCurves
 from srs_eval.algorithms.neural.lstm_published import LstmNetwork, LstmPublished
-from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
+    NetworkModel,
     built,
     feature_table,
     log_loss,
     summed_loss,
     training_batches,
 )
-from srs_eval.algorithms.neural.nn17 import Nn17
+from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
 from srs_eval.algorithms.neural.training import Recipe, generator_from, last_of
-from srs_eval.algorithms.neural.transformer import Transformer
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
@@ -112,7 +108,7 @@ def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(al
     histories = histories_before(reviews, rows)
     order = np.random.default_rng(0).permutation(len(histories.length))
     groups = groups_of_targets(histories, order, per_group=8)
-    batches = training_batches(network, reviews, rows, histories, groups, precision=torch.float64)
+    batches = training_batches(network, histories, groups, precision=torch.float64)
     loss = torch.stack([summed_loss(network, batch) for batch in batches]).sum()
     naive = one_prefix_per_review(network, reviews, rows)
     assert len(batches) > 2
@@ -226,13 +222,9 @@ def test_compiled_training_is_that_of_pytorch_but_for_rounding():
     histories = histories_before(REVIEWS, LATER, longest=64)
     rng = np.random.default_rng(0)
     generator = generator_from(int(rng.integers(2**63)))
-    network, _ = algorithm.start(None, REVIEWS, histories, generator)
+    network, _ = algorithm.start(None, histories, generator)
     order, recipe = rng.permutation(len(histories.length)), algorithm.current_recipe()
-    last_of(
-        NetworkAlgorithm.training(
-            algorithm, network, REVIEWS, LATER, histories, order, recipe, generator
-        )
-    )
+    last_of(NetworkAlgorithm.training(algorithm, network, histories, order, recipe, generator))
     by_pytorch = NetworkModel(LstmNetwork, (8,), tuple(network.vector().tolist()))
     expected = by_pytorch.predict(REVIEWS, LATER)
     assert compiled.predict(REVIEWS, LATER) == pytest.approx(expected, abs=1e-4)
@@ -269,7 +261,7 @@ def test_a_diverged_fit_names_the_user_and_what_to_try():
 
 
 def test_without_pytorch_the_error_says_what_to_install():
-    code = "import sys; sys.modules['torch'] = None; import srs_eval.algorithms.neural.gru"
+    code = "import sys; sys.modules['torch'] = None; import srs_eval.algorithms.neural.published"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     told = done.stderr.splitlines()[-1]
     assert told.startswith("srs_eval.errors.ConfigError: ")
