@@ -3,7 +3,6 @@
 import html as entities
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -13,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from browser_page import Page, in_browser, screenshots
+from commands import process
 from drawings import told
 
 from srs_eval.comparison.compare import compare
@@ -348,7 +348,7 @@ def test_the_tables_compile_and_fit_the_page(pairwise, tmp_path):
     document += ["\\input{comparison}", "\\end{document}"]
     (tmp_path / "main.tex").write_text("\n".join(document))
     words = [compiler, "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = process(words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "Overfull" not in done.stdout
 
