@@ -150,6 +150,14 @@ class Collection:
         found = {deck: preset_of_deck(kind) for deck, kind in self._unique("decks", rows).items()}
         return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
 
+    def notes(self) -> Mapping[int, int]:
+        """Read the note of each card, as far as it is recorded; the table of notes is not read."""
+        if not {"id", "nid"} <= self._columns_of("cards"):
+            return {}
+        self._require_numbers("cards", ("id", "nid"))
+        rows = self.connection.execute("select id, nid from cards not indexed")
+        return self._unique("cards", rows)
+
     def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int], str]:
         """Read the note type and the card template of each card, as far as they are recorded.
 
