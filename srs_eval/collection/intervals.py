@@ -104,9 +104,10 @@ def intervals(study: Study, models: Models) -> tuple[Table, str]:
         named = [titles.get(preset, f"preset {preset}")] if len(presets) > 1 else []
         lines.append([*named, answers, in_days(now[card]), in_days(days), span(lo, hi)])
         if answers == _SHOWN and not said:
+            whose = "".join(f" of {name}" for name in named)
             known = "" if np.isnan(lo) else f" ({100 * LEVEL:g} % range {span(lo, hi)})"
             said = (
-                f"With the new ones, a card answered {answers} on time comes next after "
+                f"With the new ones, a card{whose} answered {answers} on time comes next after "
                 f"{in_days(days)}{known}; with {'yours' if study.current else 'the default ones'} "
                 f"after {in_days(now[card])}."
             )
