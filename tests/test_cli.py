@@ -284,12 +284,3 @@ def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(here, p
     assert "hydra/_internal" not in done.err
     assert len(re.findall(r"^\d +(?:avg|sm2) +failed ", done.out, re.M)) == 2
     assert "RuntimeError: a score that breaks" in done.out
-
-
-@pytest.mark.slow
-def test_fsrs_made_for_whole_days_warns_of_fractional_ones(here):
-    for protocol, warns in {"srs_benchmark_secs": True, "srs_benchmark": False}.items():
-        done = here("algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *WORDS)
-        assert done.status == 0
-        assert ("made for whole days" in done.err) is warns
-        assert ("algo=fsrs6,avg,fsrs7,logistic" in done.out) is warns

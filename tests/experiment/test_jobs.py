@@ -96,6 +96,7 @@ COMMANDS = {
         "algo=avg hydra.run.dir=one resume=true seed=3",
         "algo=avg data.path=bad.csv hydra.run.dir=bad",
         "algo=fsrs6 algo.fit=default data.path=good.csv protocol=srs_benchmark_secs",
+        "algo=fsrs6 algo.fit=default data.path=good.csv",
     ),
     "sweeps_told": (
         "-m algo=avg,moving_avg,avg hydra.sweep.dir=many",
