@@ -6,7 +6,6 @@ import math
 import os
 import re
 import shlex
-import shutil
 import struct
 import sys
 from pathlib import Path
@@ -222,26 +221,6 @@ def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(sweep):
     assert (board.count(" leads\n"), re.findall(r"^(avg|sm2|hlr) {2,}", board, re.M)) == (1, ranked)
     assert all(f"{mean:.4f}" in board for mean in means.values())
     assert len({summary["tags"]["sweep_id"] for summary in summaries.values()}) == 1
-
-
-@pytest.mark.slow
-def test_a_run_is_compared_with_a_finished_one(here, run):
-    shutil.copytree(run[0], "before")
-    words = ["algo=avg", *WORDS, "baseline=before"]
-    done = here(*words, "hydra.run.dir=same")
-    assert done.status == 0
-    assert "against hlr (before), 2 of 2 users" in done.out
-    before, after = (
-        summary_of(Path(name))["metrics"]["log_loss"]["mean_users"] for name in ("before", "same")
-    )
-    (line,) = [line for line in done.out.split("against")[1].splitlines() if "log_loss" in line]
-    assert f"{100 * (after / before - 1):+.1f} %" in line
-    done = here(*words, "data.seed=9", "hydra.run.dir=b")
-    assert done.status == 0
-    assert "there is no user for whom both runs scored the same reviews" in done.out
-    done = here(*words, "hydra.run.dir=before")
-    assert (done.status, "this run would overwrite it" in done.err) == (2, True)
-    assert summary_of(Path("before"))["algo"] == "hlr"
 
 
 @pytest.mark.slow

@@ -92,6 +92,8 @@ COMMANDS = {
     "runs_told": (
         "algo=avg hydra.run.dir=one",
         "algo=moving_avg hydra.run.dir=two baseline=one",
+        "algo=avg hydra.run.dir=three baseline=one data.seed=9",
+        "algo=moving_avg hydra.run.dir=one baseline=one",
         "algo=avg hydra.run.dir=one resume=true",
         "algo=avg hydra.run.dir=one resume=true seed=3",
         "algo=avg data.path=bad.csv hydra.run.dir=bad",
