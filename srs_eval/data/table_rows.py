@@ -141,8 +141,9 @@ def _number_groups(log: LogRows, group: str) -> Mapping[int, str]:
     """Replace the groups of a column by numbers, -1 where not known; return their names."""
     column = log.columns[group]
     read = read_names(column)
-    nameless = column.isna() | column.map(lambda value: isinstance(value, str))
-    log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
+    if read.bad.any():
+        nameless = column.isna() | column.map(lambda value: isinstance(value, str))
+        log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
     names = read.values
     codes = identities(names).fillna(_NOT_KNOWN)
     log.columns[group] = codes
@@ -163,9 +164,11 @@ def _rate(log: LogRows, reading: Reading) -> None:
     noun = "recalled" if "recalled" in log.columns else "rating"
     column = log.columns[noun]
     ratings = read_ratings(column, reading.ratings, outcomes=noun == "recalled")
-    are_numbers = np.isfinite(numbers(column[ratings.bad])).all()
-    log.refuse(noun, ratings.bad, ratings.expected, "out_of_range" if are_numbers else "wrong_type")
-    log.hints += [ratings.hint] if ratings.hint else []
+    if ratings.bad.any():
+        are_numbers = np.isfinite(numbers(column[ratings.bad])).all()
+        kind = "out_of_range" if are_numbers else "wrong_type"
+        log.refuse(noun, ratings.bad, ratings.expected, kind)
+        log.hints.append(ratings.hint)
     del log.columns[noun]
     log.columns["rating"] = ratings.values
 
