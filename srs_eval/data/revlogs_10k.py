@@ -7,29 +7,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from srs_eval.cards import stable_order
 from srs_eval.data import hub
 from srs_eval.data.by_user import Rows, UserRows, UserTables, tables_by_user
-from srs_eval.data.columns import whole_numbers
+from srs_eval.data.columns import violations, whole_numbers
 from srs_eval.data.files import check_columns, column_names, enough_memory, existing, read_table
 from srs_eval.data.intervals import Clock, previous_review, since_previous
-from srs_eval.data.names import RENAME
+from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
+from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.data.table_rows import read_rows
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
-from srs_eval.nouns import BoolArray, Reviews, User
+from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 from srs_eval.place import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
-_CARD, _RATING, _USER = "card_id", "rating", "user_id"
-_DECK, _PRESET = "deck_id", "preset_id"
+_CARD, _USER, _DECK, _PRESET = "card_id", "user_id", "deck_id", "preset_id"
 _NOT_KNOWN = -1
+_NEEDED = {"card": _CARD, "rating": "rating", "day": "day_offset"}
 _OPTIONAL = {
     "elapsed_days": "elapsed_days",
     "elapsed_seconds": "elapsed_seconds",
@@ -38,7 +40,7 @@ _OPTIONAL = {
     "deck": _DECK,
     "preset": _PRESET,
 }
-_COLUMNS = Columns(_CARD, _RATING, time=None, day="day_offset")
+_COLUMNS = Columns(_CARD, "rating", time=None, day="day_offset")
 _USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
 _UNKNOWN_RATING = "rating outside 1 to 4"
 
@@ -149,7 +151,7 @@ class RevlogsFolder(TableSource):
                 user = found.known.find(user)
                 source = f", user {user}" * (len(found.rows) > 1)
             rows = found.of(user)
-            return _reviews(user, f"{rows.source}{source}", rows)
+            return _reviews(user, f"{rows.source}{source}", rows.table, rows.numbers)
 
 
 @dataclass(frozen=True)
@@ -209,31 +211,42 @@ class _UserFolders:
         return Rows(str(file), table, np.arange(len(table)))
 
 
-def _reviews(user: User, source: str, rows: Rows) -> Reviews:
+def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) -> Reviews:
     """Check one user's rows as they stand in the file, then leave out what is no answer."""
-    present = rows.table.columns
-    columns = replace(
-        _COLUMNS, **{noun: name for noun, name in _OPTIONAL.items() if name in present}
-    )
-    needed = [(name, f"the {noun}") for noun, name in columns.in_use().items()]
-    check_columns(source, list(present), needed)
-    rating, unreadable = whole_numbers(rows.table[_RATING])
+    present = list(table.columns)
+    named = _NEEDED | {noun: name for noun, name in _OPTIONAL.items() if name in present}
+    check_columns(source, present, [(name, f"the {noun}") for noun, name in named.items()])
+    table = table.reset_index(drop=True)
+    columns: dict[str, Any] = {noun: table[name] for noun, name in named.items()}
+
+    def row_name(row: int) -> str:
+        return f"row {file_rows[row] + 1}"
+
+    names = read_names(columns["card"])
+    if names.bad.any():
+        wrong = violations(_CARD, columns["card"], names.bad, EXPECTED, row_name)
+        raise ReviewLogError(source, wrong, RENAME)
+    rating, unreadable = whole_numbers(columns["rating"])
     unknown = ((rating < 1) | (rating > 4)) & ~unreadable
+    columns["card"] = identities(names.values)
     # The other columns are checked with all rows in place; there, any rating will do, and
     # the states of rows that are no answers are none of ours.
-    for name, any_known in ((_RATING, 1), ("state", 0)):
-        if unknown.any() and name in present:
-            masked = {name: rows.table[name].mask(unknown, any_known)}
-            rows = replace(rows, table=rows.table.assign(**masked))
-    try:
-        everything = read_rows(user, source, rows, columns, Reading())
-    except ReviewLogError as error:  # the advice is about options of other readers
-        nameless = any(each.column == _CARD for each in error.violations)
-        raise ReviewLogError(source, error.violations, RENAME * nameless) from None
+    for noun, any_known in (("rating", 1), ("state", 0)):
+        if unknown.any() and noun in columns:
+            columns[noun] = columns[noun].mask(unknown, any_known)
+    note = nearly_alike("cards", names.values)
+    everything = reviews_from_columns(
+        user=user,
+        source=source,
+        **columns,
+        notes=[note] if note else [],
+        row_name=row_name,
+        column_names=named,
+    )
     if not unknown.any():
         return everything
     if unknown.all():
-        nothing = Violation("no row has a rating from 1 to 4", "empty", _RATING)
+        nothing = Violation("no row has a rating from 1 to 4", "empty", named["rating"])
         raise ReviewLogError(source, [nothing])
     return _without(everything, unknown)
 

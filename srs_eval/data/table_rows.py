@@ -108,12 +108,12 @@ def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) ->
     user = logs.known.find(user)
     rows = logs.of(user)
     source = rows.source if columns.user is None else f"{rows.source}, user {user}"
-    reviews = read_rows(user, source, rows, columns, reading)
+    reviews = _read_rows(user, source, rows, columns, reading)
     return replace(reviews, notes=(*reviews.notes, *logs.known.remarks(user)))
 
 
-def read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: Reading) -> Reviews:
-    """Build the log of one user; raise `ReviewLogError` as `read_user` does."""
+def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: Reading) -> Reviews:
+    """Build the log of one user."""
     names = columns.in_use()
     check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
     part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
