@@ -18,8 +18,7 @@ from floor import floor, nanoseconds_of_operations
 from tabulate import tabulate
 from workloads import synthetic_workload
 
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import HlrEquations

@@ -12,13 +12,11 @@ import numpy as np
 from tabulate import tabulate
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2
-from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.early import Fsrs2, Fsrs3
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.engine.objective import LogCoordinates
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fold, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -51,10 +49,10 @@ def _ends(algorithm: type[Fitted], log: Reviews) -> list[tuple[float, float]]:
 
 def _compared(algorithm: type[Fitted], reviews: Reviews, fold: Fold) -> tuple[float, float]:
     judge = algorithm(fit="lbfgs")  # in double precision
-    equations = judge.equations(whole_days=True)
-    space = judge.space(equations)
-    centre, encode = np.asarray(space.defaults), judge.coordinates(equations).encode
-    objective = judge.objective(equations, space, reviews, fold.train, centre)
+    problem = judge.problem(reviews)
+    objective = judge.objective(problem, fold.train, np.asarray(problem.space.defaults))
+    assert isinstance(objective.loss, LogCoordinates)
+    encode = objective.loss.encode
     values, losses = [], []
     for method in ("newton", "lbfgs"):
         model = algorithm(fit=method).fit(reviews, fold.train, np.random.default_rng(0))

@@ -9,13 +9,13 @@ from srs_eval.algorithms.features.act_r import ActR
 from srs_eval.algorithms.features.boosted_trees import BoostedTrees
 from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.features.logistic import Logistic
-from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3
+from srs_eval.algorithms.fsrs.early import Fsrs3
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.lstm import Lstm
-from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
+from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
 from srs_eval.nouns import Algorithm
 
 PUBLISHED = "FSRS-6, published"

@@ -1,9 +1,6 @@
 """Kinds of evidence on a collection, and sentences that cannot both be true."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
 
 from srs_eval.collection.words import Change
 from srs_eval.stats.estimate import Estimate
@@ -41,7 +38,7 @@ ANSWERS = {
 }
 
 
-def change_of(kind: str) -> Change:
+def change_of(kind):
     """Return a change of a kind."""
     mean, se = KINDS[kind]
     found = Change.of(Estimate(mean, se, 0.0, 100.0), 0.4)
@@ -49,7 +46,7 @@ def change_of(kind: str) -> Change:
     return found
 
 
-def contradictions(texts: Sequence[str]) -> list[tuple[str, set[str]]]:
+def contradictions(texts):
     """Return the questions to which texts give more than one answer, with the answers."""
     found = []
     for question, answers in ANSWERS.items():

@@ -6,14 +6,10 @@ import json
 import sqlite3
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.nouns import IntArray, Reviews
 
 DAY = 86_400
 # 2021-03-01, 02:00 UTC
@@ -31,7 +27,7 @@ ROWS = [
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
+def opened(path):
     """Open a database, and commit at the end, without waiting for the disk."""
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("pragma synchronous = off")
@@ -40,14 +36,8 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def collection(
-    path: Path,
-    rows: Iterable[Sequence[Any]] = ROWS,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    created: Any = START,
-    table: bool = False,
-    key: str = "id integer primary key",
-) -> Path:
+    path, rows=ROWS, *, settings=None, created=START, table=False, key="id integer primary key"
+):
     """Write a collection with the tables a review log needs.
 
     Rows are id, cid, ease, factor, time, type and, if wanted, ivl. Settings go to ``col.conf``,
@@ -72,13 +62,13 @@ def collection(
     return path
 
 
-def read(path: Path, **options: Any) -> Reviews:
+def read(path, **options):
     """Read the log of the only user of a collection."""
     source = AnkiCollection(path, **options)
     return source.read(source.users()[0])
 
 
-def change(path: Path, *statements: str) -> Path:
+def change(path, *statements):
     """Run statements on a database."""
     with opened(path) as database:
         for statement in statements:
@@ -86,7 +76,7 @@ def change(path: Path, *statements: str) -> Path:
     return path
 
 
-def with_decks(path: Path, kinds: Sequence[Any]) -> Path:
+def with_decks(path, kinds):
     """Add cards and decks to a collection."""
     with opened(path) as database:
         database.execute("create table cards (id, did, odid)")
@@ -96,7 +86,7 @@ def with_decks(path: Path, kinds: Sequence[Any]) -> Path:
     return path
 
 
-def package(path: Path, **members: bytes) -> Path:
+def package(path, **members):
     """Write a zip file; two underscores in a name stand for a dot."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
         for name, content in members.items():
@@ -115,7 +105,7 @@ class Written:
     retention: float = 0.9
 
 
-def number(value: int) -> bytes:
+def number(value):
     """Write a number as protocol buffers do."""
     found = bytearray()
     while value >= 0x80:
@@ -124,36 +114,28 @@ def number(value: int) -> bytes:
     return bytes([*found, value])
 
 
-def field(key: int, content: bytes) -> bytes:
+def field(key, content):
     return number(8 * key + 2) + number(len(content)) + content
 
 
-def preset_message(parameters: Sequence[float], retention: float, key: int = 6) -> bytes:
+def preset_message(parameters, retention, key=6):
     packed = struct.pack(f"<{len(parameters)}f", *parameters)
     return (
         (field(key, packed) if packed else b"") + number(8 * 37 + 5) + struct.pack("<f", retention)
     )
 
 
-def write(
-    path: Path,
-    logs: Sequence[tuple[Reviews, IntArray]],
-    presets: Sequence[Written],
-    *,
-    fsrs: bool = True,
-    late: int = 0,
-    kind: int = 1,
-) -> Path:
+def write(path, logs, presets, *, fsrs=True, late=0, kind=1):
     """Write a collection of reviews, each with the place of its preset in `presets`.
 
     Every later review was made `late` days after it was due; `kind` is its type.
     """
-    rows: list[tuple[int, ...]] = []
-    cards: dict[int, int] = {}
+    rows = []
+    cards = {}
     for place, (log, of_preset) in enumerate(logs):
         known = (10_000_000 * (place + 1) + log.card).tolist()
         cards |= dict(zip(known, of_preset.tolist(), strict=True))
-        seen: dict[int, int] = {}
+        seen = {}
         for row in range(len(log) - 1, -1, -1):
             card, gap = known[row], int(log.elapsed_days[row])
             state, given = 0 if gap < 0 else kind, max(seen.get(card, 1) - late, 1)

@@ -1,7 +1,5 @@
 """Models in the interface of srs-benchmark's models, of equations that the engine has too."""
 
-from __future__ import annotations
-
 import sys
 
 import torch
@@ -9,7 +7,7 @@ from torch import nn
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
-from srs_eval.algorithms.schedulers.sm2_trainable import Sm2TrainableEquations
+from srs_eval.algorithms.schedulers.sm2 import Sm2TrainableEquations
 
 
 class Base(nn.Module):

@@ -6,10 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
 from unittest.mock import patch
 
 import pyarrow.parquet as pq
@@ -26,8 +24,6 @@ QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
 simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
-# The file of a store in which nothing was kept yet: MLflow takes seconds to create one.
-_new_store: list[bytes] = []
 
 
 def revision_known():
@@ -39,30 +35,9 @@ def revision_known():
     )
 
 
-def stores_from_template():
-    """Copy a new store wherever a command needs one, once MLflow is imported."""
-    sqlite_file: Any = sys.modules.get("srs_eval.tracking.sqlite_file")
-    if sqlite_file is None:
-        return nullcontext()
-    create = sqlite_file._create
-
-    def copied(database):
-        if _new_store:
-            database.parent.mkdir(parents=True, exist_ok=True)
-            database.write_bytes(_new_store[0])
-        else:
-            create(database)
-            _new_store.append(database.read_bytes())
-
-    return patch.object(sqlite_file, "_create", copied)
-
-
 def run_here(words):
     """Run a command in this process, each log simulated once in all of them."""
-    with (
-        stores_from_template(),
-        patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)),
-    ):
+    with patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)):
         return command(list(words))
 
 
@@ -109,15 +84,12 @@ def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
 
 
 def summary_of(folder):
-    content: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
 def outcome_of(folder):
-    content: dict[str, Any] = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((folder / "job.json").read_text(encoding="utf-8"))
 
 
 def columns_of(file):
-    columns: dict[str, list[Any]] = pq.read_table(file).to_pydict()
-    return columns
+    return pq.read_table(file).to_pydict()

@@ -1,7 +1,5 @@
 """What many tests are given."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import multiprocessing
@@ -11,26 +9,20 @@ import re
 import sys
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
 from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
 import srs_eval  # noqa: F401  # isort: skip  # before anything imports NumPy: see srs_eval.cpu
 from invented import Logs, invented_log
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import OmegaConf
 from public_logs import josh_reviews, write_logs
 from skips import pytest_make_collect_report as pytest_make_collect_report
 from skips import pytest_runtest_makereport as pytest_runtest_makereport
 
-from srs_eval.nouns import Reviews, User
-
-if TYPE_CHECKING:
-    from commands import Here
-    from pytest_regressions.file_regression import FileRegressionFixture
+from srs_eval.nouns import Reviews
 
 GOLDEN_TEXTS = Path(__file__).parent / "golden" / "texts"
 
@@ -39,11 +31,11 @@ gc.disable()
 
 PRELOADED = [
     *("srs_eval.experiment.evaluate", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
-    *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.gru"),
+    *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.published"),
 ]
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
+def pytest_sessionstart(session):
     """Start the server of worker processes before all there is was imported: it imports the same.
 
     It imports what jobs of a sweep need, as it does for a command: each job has a worker of its
@@ -55,12 +47,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         forkserver.ensure_running()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Add the option by which tests run in another order."""
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Begin with the folders that have the longest tests, so that processes end together."""
     seed = config.getoption("--shuffle")
     if seed is not None:
@@ -70,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not item.nodeid.startswith(longest))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Collect garbage again, but not among what the tests are made of."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
@@ -78,16 +70,16 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _options_are_parsed_once() -> Iterator[None]:
+def _options_are_parsed_once():
     """Parse each file of options once in a process: commands do it thousands of times."""
     options = Path(__file__).parents[1] / "conf"
     load = OmegaConf.load
 
     @cache
-    def parsed(file: Path) -> DictConfig | ListConfig:
+    def parsed(file):
         return load(file)
 
-    def loaded(file: str | Path | IO[Any]) -> DictConfig | ListConfig:
+    def loaded(file):
         path = Path(file if isinstance(file, str | Path) else str(getattr(file, "name", "")))
         return copy.deepcopy(parsed(path)) if options in path.parents else load(file)
 
@@ -96,16 +88,23 @@ def _options_are_parsed_once() -> Iterator[None]:
         yield
 
 
+def pytest_runtest_setup():
+    """Leave no settings of MLflow, from outside or of an earlier test."""
+    for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
+        del os.environ[name]
+    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+
+
 @pytest.fixture(scope="session")
-def make_log() -> Callable[..., Reviews]:
+def make_log():
     return invented_log
 
 
 @pytest.fixture(scope="session")
-def logs_of() -> Callable[..., Logs]:
+def logs_of():
     """Make a source of the given logs, or of an invented log for each given user."""
 
-    def build(*users: User | Reviews) -> Logs:
+    def build(*users):
         made = [
             user
             if isinstance(user, Reviews)
@@ -118,9 +117,7 @@ def logs_of() -> Callable[..., Logs]:
 
 
 @pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
+def here(tmp_path, monkeypatch, capsys):
     """Runs commands in this process, in a folder that is the working directory."""
     from commands import Here
 
@@ -129,12 +126,10 @@ def here(
 
 
 @pytest.fixture
-def golden_text(
-    file_regression: FileRegressionFixture, tmp_path: Path
-) -> Callable[[str, str], None]:
+def golden_text(file_regression, tmp_path):
     """Hold a text against a file of `golden/texts`; ``--force-regen`` writes the file anew."""
 
-    def check(name: str, text: str) -> None:
+    def check(name, text):
         text = text.replace(str(tmp_path), "HERE").replace(os.sep, "/")
         text = re.sub(r"there are(\n  .*)+", "there are …", text)  # long lists that grow
         file_regression.check(text, fullpath=GOLDEN_TEXTS / f"{name}.txt")
@@ -143,15 +138,13 @@ def golden_text(
 
 
 @pytest.fixture
-def transcript(
-    golden_text: Callable[[str, str], None],
-) -> Callable[[str, Callable[..., str]], None]:
+def transcript(golden_text):
     """Run each command in a file of `golden/texts`, a line that begins with ``$``, and compare.
 
     A new case is such a line; ``x{3}`` in it stands for ``xxx``.
     """
 
-    def check(name: str, told_by: Callable[..., str]) -> None:
+    def check(name, told_by):
         lines = (GOLDEN_TEXTS / f"{name}.txt").read_text("utf-8").splitlines()
         told = []
         for line in (line for line in lines if line.startswith("$ ")):
@@ -163,7 +156,7 @@ def transcript(
 
 
 @pytest.fixture(scope="session")
-def real_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_logs(tmp_path_factory):
     """Folder of public review logs of real users, in the files they were published as."""
     folder = tmp_path_factory.mktemp("real_logs")
     write_logs(folder)
@@ -171,13 +164,13 @@ def real_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def josh_log() -> Reviews:
+def josh_log():
     """Reviews of the real user whose public numbers are in `golden/training_josh.json`."""
     return josh_reviews()
 
 
 @pytest.fixture(scope="session")
-def anki_library() -> Any:
+def anki_library():
     """Anki's own module of collections; tests are skipped where it is not installed."""
     with warnings.catch_warnings():
         # Anki's generated protobuf code uses what newer protobuf versions deprecate.

@@ -1,11 +1,8 @@
 """What every algorithm promises, whichever way it is fitted."""
 
-from __future__ import annotations
-
 import dataclasses
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ import pytest
 from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, Fold, MemoryModel, Reviews
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -32,7 +28,7 @@ PRESETS = {
 }
 
 
-def config_of(name: str) -> Any:
+def config_of(name):
     """Return the configuration of an algorithm, or skip the test where PyTorch is absent."""
     from omegaconf import OmegaConf
 
@@ -42,15 +38,14 @@ def config_of(name: str) -> Any:
     return config
 
 
-def built(config: Any) -> Algorithm:
+def built(config):
     """Build the algorithm of a configuration."""
     import hydra.utils
 
-    algorithm: Algorithm = hydra.utils.instantiate(config, _convert_="all")
-    return algorithm
+    return hydra.utils.instantiate(config, _convert_="all")
 
 
-def honest(algorithm: Algorithm) -> None:
+def honest(algorithm):
     """Expect that an algorithm passes the honesty checks, a network after two epochs.
 
     With three quarters of the usual cards, on which every planted cheat is caught too: the checks
@@ -62,7 +57,7 @@ def honest(algorithm: Algorithm) -> None:
     )
 
 
-def fitted(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> MemoryModel:
+def fitted(algorithm, reviews, fold):
     """Fit, and expect probabilities of the test rows."""
     model = algorithm.fit(reviews, fold.train, np.random.default_rng(0))
     p = model.predict(reviews, fold.test)
@@ -70,7 +65,7 @@ def fitted(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> MemoryModel:
     return model
 
 
-def runs_under_public_protocols(algorithm: Algorithm) -> None:
+def runs_under_public_protocols(algorithm):
     """Expect probabilities and finite parameters in days and in seconds."""
     for protocol in (SrsBenchmark(), SrsBenchmarkSecs()):
         task = protocol(trial_task(same_day=True).reviews, same_day=algorithm.same_day)
@@ -78,7 +73,7 @@ def runs_under_public_protocols(algorithm: Algorithm) -> None:
             assert np.isfinite(fitted(algorithm, task.reviews, fold).parameters).all()
 
 
-def survives_equal_outcomes(algorithm: Algorithm) -> None:
+def survives_equal_outcomes(algorithm):
     """Expect probabilities for a user whose every review ended the same."""
     task = trial_task(same_day=algorithm.same_day)
     for rating in (1, 3):
@@ -86,7 +81,7 @@ def survives_equal_outcomes(algorithm: Algorithm) -> None:
         fitted(algorithm, reviews, task.folds[0])
 
 
-def predicts_without_training_or_explains(algorithm: Algorithm) -> None:
+def predicts_without_training_or_explains(algorithm):
     """Expect predictions without training reviews, or the reason why there are none."""
     task = trial_task(same_day=algorithm.same_day)
     nothing = dataclasses.replace(task.folds[0], train=np.array([], np.int64))

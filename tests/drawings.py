@@ -1,7 +1,5 @@
 """Predictions to draw, figures of them, and what is in a figure as text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -18,10 +16,10 @@ from pairs import predicted
 from srs_eval import plots
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import add_up
-from srs_eval.nouns import Contribution, Curves, Predictions
+from srs_eval.nouns import Contribution, Curves
 
 
-def simulated(n: int) -> Predictions:
+def simulated(n):
     """Calibrated predictions of power-law forgetting, with facts and curves."""
     rng = np.random.default_rng(n)
     stability = np.exp(rng.normal(2.5, 1.5, n))
@@ -41,7 +39,7 @@ def simulated(n: int) -> Predictions:
     )
 
 
-def ugly() -> dict[str, Predictions]:
+def ugly():
     rng = np.random.default_rng(7)
     p = rng.beta(9, 1.2, 1000)
     recalled = rng.uniform(size=1000) < p
@@ -63,17 +61,17 @@ def ugly() -> dict[str, Predictions]:
     }
 
 
-def user_scores(users: int = 12) -> np.ndarray:
+def user_scores(users=12):
     return np.exp(np.random.default_rng(0).normal(-1, 0.3, users))
 
 
-def versus(users: int = 12, better: str = "lower") -> Figure:
+def versus(users=12, better="lower"):
     first = user_scores(users)
     second = first * np.random.default_rng(1).uniform(0.9, 1.2, users)
     return plots.versus_figure(first, second, names=("fsrs6", "hlr"), better=better)
 
 
-def users_figure(users: int = 12) -> Figure:
+def users_figure(users=12):
     scores = {"log_loss": user_scores(users), "mbe": np.zeros(users)}
     return plots.users_figure(scores, better={"log_loss": "lower"})
 
@@ -84,15 +82,15 @@ def on_axes(plot, *arguments, **options):
     return axes, plot(axes, *arguments, **options)
 
 
-def columns_of(some: Predictions) -> tuple[np.ndarray, ...]:
+def columns_of(some):
     return some.p, some.recalled, some.elapsed_days, some.nth_review, some.lapses
 
 
-def totals_of(predictions: Predictions) -> np.ndarray:
+def totals_of(predictions):
     return add_up([ELAPSED], predictions)[0].values[0]
 
 
-def forgetting(predictions: Predictions) -> Figure | None:
+def forgetting(predictions):
     nth = plots.nth_review_of_curves(predictions)
     return plots.forgetting_figure(totals_of(predictions), predictions.curves, nth_review=nth)
 
@@ -109,7 +107,7 @@ FIGURES = {
 CONTRIBUTIONS = [[Contribution("today", 0.004, 0.001), Contribution("deck", -0.001, 0.002)]]
 
 
-def others() -> dict[str, Figure | None]:
+def others():
     """Figures of what is rare."""
     some, odd = simulated(300), ugly()
     falling, close = some.curves.p, (0.95, 0.7, 0.701)
@@ -147,12 +145,12 @@ def others() -> dict[str, Figure | None]:
     }
 
 
-def _numbers(values) -> str:
+def _numbers(values):
     """Write numbers so that their last digits do not matter."""
     return " ".join(f"{float(value) + 1e-9:.3f}" for value in np.ravel(values))
 
 
-def _shape(points) -> str:
+def _shape(points):
     points = np.ma.filled(np.ma.asarray(points, float), np.nan).reshape(-1, 2)
     points = points[np.isfinite(points).all(axis=1)]
     if not len(points):
@@ -164,7 +162,7 @@ def _shape(points) -> str:
 _LOOKS = ("linewidth", "markersize", "fontsize", "ha", "va", "zorder", "color", "facecolor")
 
 
-def _looks(artist) -> str:
+def _looks(artist):
     """Tell widths, sizes, places and colours."""
     found = []
     for name in _LOOKS:
@@ -173,7 +171,7 @@ def _looks(artist) -> str:
     return " ".join(filter(None, found))
 
 
-def _told(artist) -> str | None:
+def _told(artist):
     label = str(artist.get_label())
     name = "" if label.startswith("_") else f" {label!r}"
     if isinstance(artist, Collection):
@@ -194,7 +192,7 @@ def _told(artist) -> str | None:
     return None
 
 
-def told(figure: Figure | None) -> str:
+def told(figure):
     """Tell what a figure has, by axes, without its layout."""
     if figure is None:
         return "no figure\n"

@@ -1,15 +1,11 @@
 """The histories of the golden files as one log."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from srs_eval.nouns import Reviews
 
 
-def log_of_all_histories(golden: dict[str, Any], interval: str) -> tuple[Reviews, np.ndarray]:
+def log_of_all_histories(golden, interval):
     """One user whose cards are the golden histories, their reviews shuffled into each other."""
     histories = golden["histories"]
     n = [len(history["rating"]) for history in histories]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.nouns import Algorithm, IntArray, Reviews, User
+from srs_eval.nouns import Algorithm, Reviews, User
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Logs:
     name: str = "logs"
     location: str = "logs in memory"
 
-    def users(self) -> Sequence[User]:
+    def users(self):
         return list(self.logs)
 
-    def read(self, user: User) -> Reviews:
+    def read(self, user):
         return self.logs[user]
 
 
@@ -37,18 +37,18 @@ class Told:
     parameters: Any = ()
     learned: Any = None
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> np.ndarray:
+    def predict(self, reviews, rows):
         return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
 
 
 class Ends(Algorithm):
     """Average, but fits of some users, in one fold or in all, return or raise what is given."""
 
-    def __init__(self, outcome: Any, *, users: Any = None, fold: int | None = None) -> None:
+    def __init__(self, outcome, *, users=None, fold=None):
         self.outcome, self.users, self.fold = outcome, users, fold
         self.fits = Counter[User]()
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Any:
+    def fit(self, reviews, rows, rng):
         user = reviews.user
         self.fits[user] += 1
         is_other = self.users is not None and user not in self.users
@@ -61,16 +61,16 @@ class Ends(Algorithm):
 
 def invented_log(
     *,
-    seed: int = 0,
-    user: User = 1,
-    cards: int = 60,
-    reviews_per_card: int = 8,
-    intervals: Sequence[int] = (1, 1, 1, 2, 3, 7),
-    same_day: float = 0.2,
-    recall: float = 0.85,
-    easy: float = 0.1,
-    first_days: int = 30,
-) -> Reviews:
+    seed=0,
+    user=1,
+    cards=60,
+    reviews_per_card=8,
+    intervals=(1, 1, 1, 2, 3, 7),
+    same_day=0.2,
+    recall=0.85,
+    easy=0.1,
+    first_days=30,
+):
     """Invent a log in time order.
 
     Cards are first seen within `first_days`. Each further interval is 0 with probability
@@ -98,9 +98,9 @@ def invented_log(
     )
 
 
-def expect_one_log(log: Reviews) -> None:
+def expect_one_log(log):
     """Expect that the columns of a log say the same of it, in order of time."""
-    last: dict[int, int] = {}
+    last = {}
     for i, card in enumerate(log.card.tolist()):
         gap = log.day[i] - last[card] if card in last else -1
         assert (log.elapsed_days[i], log.elapsed[i]) == (gap, max(gap, 0))

@@ -1,7 +1,5 @@
 """Metrics by name, and as functions of predictions and outcomes."""
 
-from __future__ import annotations
-
 from srs_eval.metrics.bins import FSRS_OPTIMIZER
 from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.score import score

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ class ObjectStore:
     failing: Callable[[int], str] = field(default=lambda number: "")
     inner: Any = None
 
-    def __call__(self, environ: Any, start_response: Any) -> Any:
+    def __call__(self, environ, start_response):
         with self.lock:
             self.requests += 1
             failure = self.failing(self.requests)
@@ -32,7 +32,7 @@ class ObjectStore:
 
 
 @contextmanager
-def object_store(monkeypatch: Any, *buckets: str) -> Iterator[ObjectStore]:
+def object_store(monkeypatch, *buckets):
     """Start a store with these buckets, and point the environment to it."""
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server

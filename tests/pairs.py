@@ -1,7 +1,5 @@
 """Predictions with outcomes for tests of metrics: drawn, counted, and cut at a threshold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from srs_eval.metrics.sketch import bare_predictions, exact_sketch
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import Confusion, threshold_rows
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Predictions
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.9]), st.integers(0, 20).map(lambda k: k / 20)
@@ -26,18 +23,18 @@ def columns(pairs):
     return np.array([p for p, _ in pairs], float), np.array([r for _, r in pairs], bool)
 
 
-def predicted(p, recalled, **columns) -> Predictions:
+def predicted(p, recalled, **columns):
     """Make predictions of one user, with further columns."""
     bare = bare_predictions(np.asarray(p), np.asarray(recalled, np.bool_))
     return replace(bare, **columns)
 
 
-def counted(p, recalled) -> Tally:
+def counted(p, recalled):
     """Count predictions and outcomes given as lists or arrays."""
     return tally(*paired(p, recalled))
 
 
-def confusion(p, recalled, threshold) -> dict[str, float]:
+def confusion(p, recalled, threshold):
     """Compute the confusion matrix, its rates and their intervals at a threshold."""
     metrics = [Confusion("tpr", threshold)]
     sketch = exact_sketch(bare_predictions(*paired(p, recalled)), metrics)

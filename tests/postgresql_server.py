@@ -1,13 +1,10 @@
 """A PostgreSQL server for tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,14 +12,13 @@ import pytest
 from sqlalchemy import make_url
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+        return probe.getsockname()[1]
 
 
-def _program(name: str) -> str:
+def _program(name):
     """Find a program of PostgreSQL, which Debian keeps off the PATH."""
     installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     found = shutil.which(name) or (str(installed[-1]) if installed else None)
@@ -31,7 +27,7 @@ def _program(name: str) -> str:
     return found
 
 
-def _as_anybody(folder: Path) -> list[str]:
+def _as_anybody(folder):
     """PostgreSQL refuses to run as root."""
     if os.getuid() != 0:
         return []
@@ -40,7 +36,7 @@ def _as_anybody(folder: Path) -> list[str]:
 
 
 @contextmanager
-def postgresql_server(scheme: str = "postgresql") -> Iterator[str]:
+def postgresql_server(scheme="postgresql"):
     """A cluster of its own in a temporary folder, on a free port; gives its URI."""
     initdb, pg_ctl = _program("initdb"), _program("pg_ctl")
     try:
@@ -53,7 +49,7 @@ def postgresql_server(scheme: str = "postgresql") -> Iterator[str]:
         folder = Path(name)
         user = _as_anybody(folder)
 
-        def run(*words: str) -> None:
+        def run(*words):
             subprocess.run(
                 [*user, *words], cwd="/", check=True, stdout=subprocess.DEVNULL, timeout=120
             )

@@ -1,7 +1,5 @@
 """Public review logs of real users, which travel with the tests: `logs/README.md` says whose."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.nouns import Reviews
 
 LOGS = Path(__file__).with_name("logs")
 JOSH = "py-fsrs-josh/review_logs_josh.csv"
@@ -19,7 +16,7 @@ _DAY_MS = 86_400_000
 _DAY_BEGINS_MS = 10 * 3_600_000
 
 
-def write_logs(folder: Path) -> None:
+def write_logs(folder):
     """Write the files as they were published, and josh in the columns of the benchmark, too."""
     shutil.copytree(LOGS / "anki-mit", folder / "anki-mit")
     (folder / JOSH).parent.mkdir()
@@ -29,7 +26,7 @@ def write_logs(folder: Path) -> None:
     table.assign(review_time=when).to_csv(folder / JOSH, index=False, lineterminator="\n")
 
 
-def as_benchmark(table: pd.DataFrame) -> pd.DataFrame:
+def as_benchmark(table):
     """Convert reviews in order of time to the columns of anki-revlogs-10k.
 
     Days begin at 10:00 UTC, in the middle of the hours in which this user never reviews.
@@ -51,7 +48,7 @@ def as_benchmark(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def josh_reviews() -> Reviews:
+def josh_reviews():
     """Return the reviews whose public numbers are in `golden/training_josh.json`."""
     table = as_benchmark(pd.read_parquet(LOGS / "py-fsrs-josh/reviews.parquet"))
     return reviews_from_columns(

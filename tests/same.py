@@ -1,16 +1,13 @@
 """Whether predictions are the very same."""
 
-from __future__ import annotations
-
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
 from srs_eval.nouns import Curves
 
 
-def assert_same(found: Any, expected: Any) -> None:
+def assert_same(found, expected):
     """Compare predictions or curves column by column: values, and their types."""
     for f in fields(expected):
         here, there = getattr(found, f.name), getattr(expected, f.name)

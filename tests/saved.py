@@ -1,31 +1,20 @@
 """Results from evaluations of single users, and predictions of several users in one value."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 from invented import Logs
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.evaluation.evaluate import UserEvaluation
 from srs_eval.evaluation.scoring import score_user
 from srs_eval.experiment.evaluate import result_of
 from srs_eval.experiment.experiment import Experiment
-from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Algorithm, Predictions, User
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import Result
 from srs_eval.results.files import CURVES, PREDICTIONS, write_reviews
 from srs_eval.results.predicted import Predicted, SavedPredictions
 from srs_eval.results.tables import curves_table, predictions_table
 from srs_eval.results.user_rows import AllUsers, users_table
 
 
-def result_from(
-    evaluations: Sequence[UserEvaluation], panel: Panel, algorithm: Algorithm | None = None
-) -> Result:
+def result_from(evaluations, panel, algorithm=None):
     """Score and summarise evaluations of users."""
     experiment = Experiment(algorithm or Average(), Logs({}), SrsBenchmark(), panel)
     scored = [score_user(e, panel) for e in evaluations]
@@ -38,25 +27,23 @@ def result_from(
 class InMemory(Predicted):
     """Predictions of users that are all in memory."""
 
-    def __init__(self, predictions: Mapping[User, Predictions]) -> None:
+    def __init__(self, predictions):
         self._of_users = dict(predictions)
 
     @property
-    def users(self) -> Sequence[User]:
+    def users(self):
         return tuple(self._of_users)
 
-    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
+    def read(self, user, *, curves=True):
         return self._of_users.get(user)
 
 
-def load_predictions(folder: Path) -> Predictions:
+def load_predictions(folder):
     """Read the predictions of all users of a run."""
-    found = concatenate(list(SavedPredictions(folder)))
-    assert found is not None
-    return found
+    return concatenate(list(SavedPredictions(folder)))
 
 
-def write_predictions(folder: Path, predictions: Predictions) -> None:
+def write_predictions(folder, predictions):
     """Write predictions of any users as a run does."""
     tables = {PREDICTIONS: predictions_table, CURVES: curves_table}
     for name, table_of in tables.items():

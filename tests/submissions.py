@@ -1,10 +1,7 @@
 """Submissions that tests change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,10 +20,10 @@ ABOUT, RESULTS, PREDICTIONS = "submission.yaml", "results.parquet", "predictions
 Change = Callable[[Path], object]  # of the folder of a submission
 
 
-def about(**values: Any) -> Change:
+def about(**values):
     """Set values of ``submission.yaml``; ``data__users`` is one inside another."""
 
-    def change(folder: Path) -> None:
+    def change(folder):
         content = yaml.safe_load((folder / ABOUT).read_text("utf-8"))
         for key, value in values.items():
             *outer, last = key.split("__")
@@ -40,15 +37,15 @@ def about(**values: Any) -> Change:
     return change
 
 
-def text(file: str, content: str) -> Change:
+def text(file, content):
     """Write a file."""
     return lambda folder: (folder / file).write_text(content, "utf-8")
 
 
-def table(change: Callable[[dict[str, Any]], object]) -> Change:
+def table(change):
     """Change the columns of ``results.parquet``, which are lists of values."""
 
-    def changed(folder: Path) -> None:
+    def changed(folder):
         saved = pq.read_table(folder / RESULTS)
         columns = {name: saved.column(name).to_pylist() for name in saved.column_names}
         change(columns)
@@ -57,22 +54,22 @@ def table(change: Callable[[dict[str, Any]], object]) -> Change:
     return changed
 
 
-def column(*names: str, of: Any) -> Change:
+def column(*names, of):
     """Set columns, of which all three users have the same value."""
     return table(lambda columns: columns.update({name: [of] * 3 for name in names}))
 
 
-def cell(name: str, value: Any) -> Change:
+def cell(name, value):
     """Set the value of the first user; a callable computes it from that of the run."""
 
-    def change(columns: dict[str, Any]) -> None:
+    def change(columns):
         old = columns[name][0]
         columns[name][0] = value(old) if callable(value) else value
 
     return table(change)
 
 
-def without_a_user(folder: Path) -> None:
+def without_a_user(folder):
     """Leave the first user out everywhere."""
     reviews = pq.read_table(folder / RESULTS).column("reviews").to_pylist()[1:]
     table(lambda columns: columns.update({k: v[1:] for k, v in columns.items()}))(folder)
@@ -88,10 +85,10 @@ REGISTERED = {
 }
 
 
-def registered(name: str, **changed: object) -> Change:
+def registered(name, **changed):
     """Write a pre-registration into a leaderboard."""
 
-    def write(board: Path) -> None:
+    def write(board):
         (board / "prereg").mkdir(exist_ok=True)
         content = yaml.safe_dump({**REGISTERED, **changed})
         (board / "prereg" / f"{name}.yaml").write_text(content, encoding="utf-8")

@@ -1,7 +1,5 @@
 """The tables of a comparison, read back from each format as lists of rows of plain text."""
 
-from __future__ import annotations
-
 import html as entities
 import re
 

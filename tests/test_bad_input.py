@@ -1,19 +1,16 @@
 """Files, folders and servers that are not as they should be: a clear word, and nothing lost."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os
 import random
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, Done, Here, columns_of, outcome_of, summary_of
+from commands import QUIET, SMALL, columns_of, outcome_of, summary_of
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -23,13 +20,7 @@ TO_OUT = [*QUIET, "hydra.run.dir=out"]
 CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_of_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
-        monkeypatch.delenv(name)
-
-
-def invented(rating: Callable[[random.Random], int], cards: int = 40) -> str:
+def invented(rating, cards=40):
     rng = random.Random(1)
     rows = []
     for card in range(cards):
@@ -40,7 +31,7 @@ def invented(rating: Callable[[random.Random], int], cards: int = 40) -> str:
     return HEAD + "".join(f"{card},{given},{day}\n" for day, card, given in sorted(rows))
 
 
-def evaluated(here: Here, text: str, *words: str) -> Done:
+def evaluated(here, text, *words):
     """Evaluate HLR on a CSV file, which must still be as it was afterwards."""
     file = here.folder / "log.csv"
     file.write_text(text, encoding="utf-8")
@@ -51,7 +42,7 @@ def evaluated(here: Here, text: str, *words: str) -> Done:
     return done
 
 
-def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here: Here) -> None:
+def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here):
     for rows in (
         "1,3,0\n",
         "".join(f"{card},3,0\n" for card in range(100)),
@@ -70,8 +61,8 @@ def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here: Here) -> Non
 
 @pytest.mark.slow
 def test_one_bad_log_of_many_takes_no_other_with_it_and_equal_outcomes_leave_metrics_undefined(
-    here: Here,
-) -> None:
+    here,
+):
     folder = here.folder / "logs"
     folder.mkdir()
     good = invented(lambda rng: 3 if rng.random() < 0.8 else 1)
@@ -98,9 +89,7 @@ def test_one_bad_log_of_many_takes_no_other_with_it_and_equal_outcomes_leave_met
     assert summary_of(here.folder / "out")["users"] == 3
 
 
-def test_an_output_folder_that_cannot_be_written_is_told(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_folder_that_cannot_be_written_is_told(here, monkeypatch):
     (here.folder / "file").write_text("mine", encoding="utf-8")
     for words in (["hydra.run.dir=file/out"], ["-m", "hydra.sweep.dir=file/out"]):
         done = here("algo=avg", *SMALL, *QUIET, *words)
@@ -110,7 +99,7 @@ def test_an_output_folder_that_cannot_be_written_is_told(
     assert (here.folder / "file").read_text(encoding="utf-8") == "mine"
     write = Path.write_text
 
-    def full(self: Path, data: str, **options: str) -> int:
+    def full(self, data, **options):
         if self.name.startswith("job.json"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
         return write(self, data, **options)
@@ -121,22 +110,22 @@ def test_an_output_folder_that_cannot_be_written_is_told(
     assert "cannot write the output folder: No space left on device" in done.err
 
 
-def interrupted_by(patched: pytest.MonkeyPatch, what: str) -> str:
+def interrupted_by(patched, what):
     """Let the disk fill up at a file, or the store fail after its first call; return the error."""
     if what == "tracking":
         log, calls = MlflowTracker.log, []
 
-        def fails(self: MlflowTracker, items: object) -> None:
+        def fails(self, items):
             calls.append(items)
             if len(calls) > 1:
                 raise TrackingError("MLflow could not keep the results")
-            log(self, items)  # type: ignore[arg-type]
+            log(self, items)
 
         patched.setattr(MlflowTracker, "log", fails)
         return "MLflow could not keep the results"
 
-    def full(write: Callable[..., object]) -> Callable[..., object]:
-        def until_full(*args: object, **options: object) -> object:
+    def full(write):
+        def until_full(*args, **options):
             for where in (Path(arg) for arg in args if isinstance(arg, str | Path)):
                 if where.name.startswith(what) and where.parent.name == "out":
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
@@ -151,9 +140,7 @@ def interrupted_by(patched: pytest.MonkeyPatch, what: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["predictions.parquet", "scores.parquet", "tracking"])
-def test_a_full_disk_or_a_store_that_fails_half_way_loses_no_finished_user(
-    here: Here, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_a_full_disk_or_a_store_that_fails_half_way_loses_no_finished_user(here, monkeypatch, what):
     quiet = ["figures=false"] if what == "tracking" else ["panel=quick", *QUIET]
     words, out = ["algo=avg", *SMALL, *quiet, "hydra.run.dir=out"], here.folder / "out"
     with monkeypatch.context() as patched:
@@ -175,9 +162,7 @@ def test_a_full_disk_or_a_store_that_fails_half_way_loses_no_finished_user(
 
 
 @pytest.mark.slow
-def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fit(
-    here: Here,
-) -> None:
+def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fit(here):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         uri = f"http://127.0.0.1:{probe.getsockname()[1]}"

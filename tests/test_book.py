@@ -1,20 +1,14 @@
 """The book of experiments: pages in one form, and tables that the programs reproduce."""
 
-from __future__ import annotations
-
 import platform
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from cases import rest_nightly
-from commands import Here, apart
+from commands import apart
 
 from srs_eval.errors import ConfigError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NUMBER = re.compile(r"[-+]?\d[\d,.]*")
 BOOK = Path(__file__).parents[1] / "experiments"
@@ -28,7 +22,7 @@ NAMES = sorted(
 ONE_ARITHMETIC = {"SRS_EVAL_CPU": "x86-64-v3"} if platform.machine() == "x86_64" else {}
 
 
-def assert_about_equal(made: pd.DataFrame, committed: pd.DataFrame) -> None:
+def assert_about_equal(made, committed):
     """Compare tables, also the numbers within texts such as intervals.
 
     They have three or four digits, so that a number on the edge may be rounded to either side.
@@ -49,9 +43,7 @@ def assert_about_equal(made: pd.DataFrame, committed: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("name", rest_nightly(NAMES))
-def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(
-    name: str, tmp_path: Path
-) -> None:
+def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(name, tmp_path):
     import pandas as pd
 
     words = (f"experiment={name}", "study.small=true", "tracking=none", "hydra.run.dir=out")
@@ -67,7 +59,7 @@ def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_of_a_study_has_the_form_of_the_book(name: str) -> None:
+def test_the_page_of_a_study_has_the_form_of_the_book(name):
     page = (BOOK / name / "README.md").read_text(encoding="utf-8")
     parts = ["**Question.**", "**Command.**", "![", "**What was learned.**"]
     parts += ["**What it does not show.**", f"python -m srs_eval -m experiment={name}"]
@@ -80,9 +72,7 @@ def test_the_page_of_a_study_has_the_form_of_the_book(name: str) -> None:
     assert len(re.findall(rf"^## \[.+\]\({name}/README\.md\)$", index, re.M)) == 1
 
 
-def test_a_study_takes_no_options_of_an_evaluation_nor_an_evaluation_those_of_a_study(
-    here: Here,
-) -> None:
+def test_a_study_takes_no_options_of_an_evaluation_nor_an_evaluation_those_of_a_study(here):
     done = here("study.small=true")
     assert (done.status, "experiment=" in done.err) == (2, True)
     words = [f"experiment={QUICKEST}", "study.small=true", "tracking=none"]
@@ -90,7 +80,7 @@ def test_a_study_takes_no_options_of_an_evaluation_nor_an_evaluation_those_of_a_
     assert (done.status, "algo=hlr, seed=1" in done.err) == (2, True)
 
 
-def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path: Path) -> None:
+def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path):
     from srs_eval.experiment.study import load_study
 
     (tmp_path / "mine").mkdir()

@@ -15,7 +15,7 @@ from typing import Annotated
 import pytest
 from annotated_types import Gt
 from cases import rest_nightly
-from command_lines import attempt, command_line, prepare
+from command_lines import QUICK, attempt, command_line, prepare
 
 from srs_eval.commands.cli import Argument, Command, Key, Local, Options, parse
 from srs_eval.compute import stopping
@@ -35,8 +35,7 @@ MODULES |= {
 
 
 def command_of(name):
-    command: Command = import_module(f"srs_eval.{MODULES[name]}").command
-    return command
+    return import_module(f"srs_eval.{MODULES[name]}").command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +111,7 @@ def test_what_goes_wrong_is_told_and_ends_with_a_status_of_its_own(error, status
 @pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize("name", ["__main__", *MODULES])
 def test_every_command_is_started_by_its_name(name, monkeypatch, capsys):
-    ended: list[int] = []
+    ended = []
     monkeypatch.setattr(stopping, "run", lambda command: ended.append(command()))
     monkeypatch.setattr(sys, "argv", [name, "--version"])
     # a function may be there in place of the module, where another test has imported it
@@ -222,6 +221,13 @@ def test_what_a_search_is_known_to_have_is_what_it_has():
         "seed",  # there is one for runs too
         "may_change",
     }
+
+
+def test_words_are_kept_as_they_were_typed_and_long_ones_cut_where_they_are_shown(shell):
+    ended = attempt((*QUICK, "name=${oc.decode:'['}", "name=x"))
+    assert (ended.kind, "Traceback" in ended.text) == ("accepted", False)
+    ended = attempt((*QUICK, f"tracking.file={'x' * 5000}", f"algo={'y' * 3000}"))
+    assert (ended.kind, len(ended.text) < 4000) == ("clear error", True)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Every output says the same of the users and reviews that its scores rest on."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import fsrs
 import fsrs_rs_python
@@ -15,8 +14,7 @@ import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.commands.export import ENDINGS, command
@@ -198,7 +196,7 @@ def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run,
     for words in (["user=1", "out=new folder/it's.json"], ["out=made/"]):
         assert command(["run", "to=py_fsrs", *words]) == 0
         (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("use")]
-        found: dict[str, Any] = {}
+        found = {}
         exec(line.removeprefix("use").strip(), found)
         assert found["scheduler"].parameters == first.parameters
     assert command(["run", "to=anki", "user=2"]) == 0

@@ -1,14 +1,12 @@
 """Whole runs against stored numbers, and against a few lines of arithmetic of our own."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import QUIET, Here, columns_of, run_here, summary_of
+from commands import QUIET, columns_of, run_here, summary_of
 
 sys.path.append(str(Path(__file__).parent / "golden"))
 import make_quick_run as quick
@@ -21,13 +19,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sweep(tmp_path_factory):
     folder = tmp_path_factory.mktemp("golden") / "sweep"
     assert run_here([*quick.WORDS, f"hydra.sweep.dir={folder}"]) == 0
     return folder
 
 
-def test_no_number_of_the_quick_run_has_moved(sweep: Path) -> None:
+def test_no_number_of_the_quick_run_has_moved(sweep):
     every, found = json.loads(quick.FILE.read_text(encoding="utf-8")), quick.numbers(sweep)
     assert [*every] == [*found] == [*quick.ALGORITHMS]
     for algo in every:
@@ -40,7 +38,7 @@ def test_no_number_of_the_quick_run_has_moved(sweep: Path) -> None:
 
 
 @pytest.mark.parametrize("job", ["0_avg", "4_hlr", "6_fsrs6"])
-def test_summaries_follow_from_the_saved_predictions_and_scores(sweep: Path, job: str) -> None:
+def test_summaries_follow_from_the_saved_predictions_and_scores(sweep, job):
     rows = columns_of(sweep / job / "predictions.parquet")
     assert len(set(zip(rows["user"], rows["row"], strict=True))) == len(rows["row"])
     folders = [path.parent for path in sweep.glob("*/summary.json")]
@@ -63,9 +61,7 @@ def test_summaries_follow_from_the_saved_predictions_and_scores(sweep: Path, job
             assert metric["mean_reviews"] == pytest.approx(weighted, abs=1e-12)
 
 
-def test_a_real_log_gives_the_published_numbers(
-    real_logs: Path, here: Here, tmp_path: Path
-) -> None:
+def test_a_real_log_gives_the_published_numbers(real_logs, here, tmp_path):
     file = real_logs / "py-fsrs-josh" / "review_logs_josh.csv"
     words = ["data=py_fsrs", f"data.path={file}", "data.day_start_hour=10"]
     done = here("-m", "algo=avg,sm2,fsrs45_default,oracle", *words, *QUIET, "hydra.sweep.dir=out")

@@ -1,17 +1,14 @@
 """Commands that share a folder, are stopped or lose it, and go on as if nothing had been."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from commands import QUIET, Done, Here, apart, outcome_of, summary_of
+from commands import QUIET, apart, outcome_of, summary_of
 from filelock import FileLock
 
 from srs_eval.errors import ConfigError, TrackingError
@@ -23,7 +20,7 @@ RUN = ["algo=avg", "data.users=2", "data.max_reviews=600", *SMALL]
 ON_POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
@@ -31,7 +28,7 @@ SWEEP = pytest.param("sweep", marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("kind", ["run", SWEEP])
-def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here: Here, kind: str) -> None:
+def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here, kind):
     words = [f"hydra.{kind}.dir=out", *(["-m"] if kind == "sweep" else [])]
     assert here(*RUN, *words).status == 0
     with FileLock(here.folder / "out" / ".lock"):
@@ -43,7 +40,7 @@ def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(here: Here,
 
 
 @pytest.mark.slow
-def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None:
+def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here):
     job = here.folder / "out" / "1_avg"
     job.mkdir(parents=True)
     with FileLock(job / ".lock"):
@@ -53,7 +50,7 @@ def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None
 
 
 @pytest.mark.parametrize("kind", ["run", SWEEP])
-def test_commands_begun_in_the_same_second_get_folders_of_their_own(here: Here, kind: str) -> None:
+def test_commands_begun_in_the_same_second_get_folders_of_their_own(here, kind):
     job = "0_avg" if kind == "sweep" else ""
     words = [*RUN, f"hydra.{kind}.dir=same_${{now:%Y}}", *(["-m"] if job else [])]
     assert here(*words).status == 0
@@ -66,9 +63,7 @@ def test_commands_begun_in_the_same_second_get_folders_of_their_own(here: Here, 
 
 
 @pytest.mark.parametrize("moment", ["keep", "end"])
-def test_a_folder_that_goes_during_the_run_is_a_failure(
-    here: Here, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
+def test_a_folder_that_goes_during_the_run_is_a_failure(here, monkeypatch, moment):
     monkeypatch.setattr(KeptParts, moment, lambda *_: shutil.rmtree(here.folder / "out"))
     done = here(*RUN, "hydra.run.dir=out")
     assert done.status == 1
@@ -76,12 +71,12 @@ def test_a_folder_that_goes_during_the_run_is_a_failure(
 
 
 def test_figures_of_an_earlier_run_go_those_of_users_stay_and_a_failed_tracker_costs_no_result(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
+    here, monkeypatch
+):
+    def fail(*_):
         raise TrackingError("gone")
 
-    def results() -> dict[str, bytes]:
+    def results():
         found = contents(here.folder / "out").items()
         return {name: text for name, text in found if "job.json" not in name and "/." not in name}
 
@@ -103,7 +98,7 @@ def test_figures_of_an_earlier_run_go_those_of_users_stay_and_a_failed_tracker_c
     assert results() == {name: text for name, text in before.items() if "/parts/" not in name}
 
 
-def test_files_that_are_not_of_a_run_are_refused_and_stay(tmp_path: Path) -> None:
+def test_files_that_are_not_of_a_run_are_refused_and_stay(tmp_path):
     kept = KeptParts(tmp_path / "parts", "stamp")
     kept.folder.mkdir()
     (kept.folder / "mine.txt").write_text("mine", encoding="utf-8")
@@ -140,7 +135,7 @@ class Stopping:
 
 
 @pytest.fixture
-def _prepared(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def _prepared(here, monkeypatch):
     (here.folder / "stopping.py").write_text(STOPPING, encoding="utf-8")
     (here.folder / "own" / "algo").mkdir(parents=True)
     option = here.folder / "own" / "algo" / "stopping.yaml"
@@ -148,7 +143,7 @@ def _prepared(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(here.folder)
 
 
-def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
+def stopped(folder, number, *words):
     """Run a command that gets a signal when some users are finished and one is under way."""
     (folder / "stop").write_text(str(int(number)), encoding="utf-8")
     done = apart(folder, *WORDS, *words)
@@ -159,7 +154,7 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_prepared")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_was_stopped_can_be_continued(here: Here, number: signal.Signals) -> None:
+def test_a_run_that_was_stopped_can_be_continued(here, number):
     words = ["algo=stopping", "compute=processes", "hydra.run.dir=out"]
     out = here.folder / "out"
     done = stopped(here.folder, number, *words)
@@ -183,7 +178,7 @@ def test_a_run_that_was_stopped_can_be_continued(here: Here, number: signal.Sign
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_prepared")
-def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here: Here) -> None:
+def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here):
     words = ["-m", "algo=avg,stopping,sm2", "hydra.sweep.dir=out"]
     done = stopped(here.folder, signal.SIGINT, *words)
     assert done.status == 130
@@ -250,7 +245,7 @@ STUBBORN = """
 
 @ON_POSIX
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_signal_is_heard(program: str) -> None:
+def test_a_signal_is_heard(program):
     body, status = PROGRAMS[program]
     done = apart(None, f"{BEGIN}    {body}{END}", program=["-c"])
     assert (done.status, done.err) == (status, "" if status == 7 else INTERRUPTED)
@@ -258,11 +253,9 @@ def test_a_signal_is_heard(program: str) -> None:
 
 @ON_POSIX
 @pytest.mark.slow
-def test_a_second_signal_ends_at_once() -> None:
+def test_a_second_signal_ends_at_once():
     words = [sys.executable, "-c", BEGIN + STUBBORN + END]
     with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "cleaning\n"
@@ -274,7 +267,7 @@ def test_a_second_signal_ends_at_once() -> None:
 
 @ON_POSIX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_during_the_imports_is_heard(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_during_the_imports_is_heard(tmp_path, number):
     stub = f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(60)\n"
     (tmp_path / "hydra.py").write_text(stub, encoding="utf-8")
     done = apart(tmp_path, "algo=avg")

@@ -1,14 +1,10 @@
 """Repositories of leaderboards: their workflows, run as GitHub runs them, and the arena."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -26,7 +22,7 @@ WORKFLOWS = Path(".github") / "workflows"
 
 
 @pytest.fixture(scope="module")
-def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def submission(tmp_path_factory):
     """Write a submission of two simulated users."""
     folder = tmp_path_factory.mktemp("submission")
     words = ["algo=avg", *SMALL, *QUIET, f"hydra.run.dir={folder / 'run'}"]
@@ -37,7 +33,7 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(tmp_path, monkeypatch):
     """Write a leaderboard, with its branch main and a branch of an author."""
     folder = tmp_path / "board"
     assert new.command(["leaderboard", "board", str(folder)]) == 0
@@ -53,21 +49,21 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder, *words):
     who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
 
 
-def commit(folder: Path) -> None:
+def commit(folder):
     git(folder, "add", "--all", "--force")
     git(folder, "commit", "-q", "-m", "x")
 
 
-def workflow(name: str) -> Any:
+def workflow(name):
     return yaml.safe_load(new.files("board", new.LEADERBOARD)[str(WORKFLOWS / name)])
 
 
-def run_step(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+def run_step(folder, name):
     """Run the commands of a step of the check, in the shell that GitHub uses."""
     (job,) = workflow("check.yml")["jobs"].values()
     (step,) = [step for step in job["steps"] if step.get("name") == name]
@@ -81,13 +77,13 @@ def run_step(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def passes(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+def passes(folder, name):
     done = run_step(folder, name)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
-def test_the_workflows_ask_for_no_more_than_they_need() -> None:
+def test_the_workflows_ask_for_no_more_than_they_need():
     check, publish = (workflow(name) for name in ("check.yml", "publish.yml"))
     assert check["permissions"] == {"contents": "read"}
     assert check[True] == {"pull_request": None}  # YAML reads "on" as true
@@ -104,13 +100,13 @@ def test_the_workflows_ask_for_no_more_than_they_need() -> None:
             assert "${{" not in step.get("run", ""), "what others write is no part of a command"
 
 
-def test_a_name_that_no_repository_can_have_is_refused() -> None:
+def test_a_name_that_no_repository_can_have_is_refused():
     for name in ("", ".git", "-x", "a b", "x" * 61, "../up", "größe", "a/b", "$(id)"):
         assert new.name_problems(name, new.LEADERBOARD)
 
 
 # What authors may not do, by the files that it writes: a text, the target of a link, or nothing.
-FORBIDDEN: dict[str, dict[str, str | Path | None]] = {
+FORBIDDEN = {
     "write the record": {"leaderboard/accepted.yaml": "boards: {}"},
     "change a workflow": {".github/workflows/check.yml": "name: check"},
     "remove": {"leaderboard/theirs/submission.yaml": None},
@@ -126,7 +122,7 @@ FORBIDDEN: dict[str, dict[str, str | Path | None]] = {
 }
 
 
-def put(folder: Path, files: Mapping[str, str | Path | None]) -> None:
+def put(folder, files):
     for file, content in ((folder / name, content) for name, content in files.items()):
         file.parent.mkdir(exist_ok=True)
         if content is None:
@@ -140,7 +136,7 @@ def put(folder: Path, files: Mapping[str, str | Path | None]) -> None:
 
 
 @pytest.mark.parametrize("change", rest_nightly(FORBIDDEN))
-def test_authors_change_submissions_only(repository: Path, change: str) -> None:
+def test_authors_change_submissions_only(repository, change):
     git(repository, "checkout", "-q", "main")
     before = "theirs/submission.yaml", "theirs/results.parquet", "prereg/submission.yaml"
     put(repository, {f"leaderboard/{name}": "before" for name in before})
@@ -152,7 +148,7 @@ def test_authors_change_submissions_only(repository: Path, change: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_registration_is_a_pull_request_of_its_own(repository: Path) -> None:
+def test_a_registration_is_a_pull_request_of_its_own(repository):
     registered = (
         "{hypothesis: x, model: avg, baseline: constant, metric: log_loss, users: 2, "
         "smallest_difference: 0.1, data: synthetic, protocol: srs_benchmark, stopping_rule: x}"
@@ -166,9 +162,7 @@ def test_a_registration_is_a_pull_request_of_its_own(repository: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_submissions_of_others_are_checked_accepted_and_published(
-    repository: Path, submission: Path
-) -> None:
+def test_submissions_of_others_are_checked_accepted_and_published(repository, submission):
     mine = repository / "leaderboard" / "mine"
     shutil.copytree(submission, mine)
     commit(repository)
@@ -198,7 +192,7 @@ def test_submissions_of_others_are_checked_accepted_and_published(
 
 
 @pytest.mark.slow
-def test_five_algorithms_become_a_site(tmp_path: Path) -> None:
+def test_five_algorithms_become_a_site(tmp_path):
     words = ["out=arena", f"algo={','.join(ALGORITHMS)}", "users=3", "max_reviews=400"]
     seed = [sys.executable, str(SEED), *words]
     subprocess.run(seed, cwd=tmp_path, check=True)

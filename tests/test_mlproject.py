@@ -1,7 +1,5 @@
 """`mlflow run`: the entry points of MLproject join the run that MLflow has begun."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -9,7 +7,6 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -31,22 +28,14 @@ esac
 """
 
 
-def mlflow_run(
-    folder: Path,
-    *words: str,
-    manager: str = "local",
-    programs: Path = Path(sys.executable).parent,
-    **env: str,
-) -> list[Any]:
+def mlflow_run(folder, *words, manager="local", programs=Path(sys.executable).parent, **env):
     """Start `mlflow run` and return the runs it has made."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
     store = f"sqlite:///{folder / 'store.db'}"
-    env |= {"MLFLOW_TRACKING_URI": store, "MLFLOW_DISABLE_TELEMETRY": "true"}
-    env |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    env |= {"MLFLOW_TRACKING_URI": store, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         [sys.executable, "-m", "mlflow", "run", str(ROOT), "--env-manager", manager, *words],
         cwd=folder,
-        env={**ours, **env, "MLFLOW_ENV_ROOT": str(folder / "environments")},
+        env={**os.environ, **env, "MLFLOW_ENV_ROOT": str(folder / "environments")},
         capture_output=True,
         text=True,
         timeout=600,
@@ -59,7 +48,7 @@ def mlflow_run(
     return list(client.search_runs([e.experiment_id for e in client.search_experiments()]))
 
 
-def run_entry(folder: Path, entry: str, **given: str) -> subprocess.CompletedProcess[str]:
+def run_entry(folder, entry, **given):
     """Run the command line of an entry point as MLflow does, which quotes every value."""
     described = yaml.safe_load((ROOT / "MLproject").read_text(encoding="utf-8"))
     point = described["entry_points"][entry]
@@ -77,7 +66,7 @@ def run_entry(folder: Path, entry: str, **given: str) -> subprocess.CompletedPro
 
 
 @pytest.mark.slow
-def test_arguments_are_separated_and_quoted_as_on_the_command_line(tmp_path: Path) -> None:
+def test_arguments_are_separated_and_quoted_as_on_the_command_line(tmp_path):
     (tmp_path / "a file").touch()  # what a pattern would find
     (tmp_path / "my runs").mkdir()
     overrides = "'notes=my cards, *' \"hydra.run.dir=a b\" --cfg hydra"
@@ -102,7 +91,7 @@ def test_arguments_are_separated_and_quoted_as_on_the_command_line(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
+def test_mlflow_run_fills_the_run_it_has_begun(tmp_path):
     overrides = f"{SMALL} 'notes=with a space' hydra.run.dir={tmp_path / 'out'}"
     (run,) = mlflow_run(tmp_path, "-P", "algo=avg", "-P", f"overrides={overrides}")
     assert run.info.status == "FINISHED"
@@ -115,7 +104,7 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the project asks for Python 3.11")
-def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
+def test_mlflow_run_makes_an_environment_of_its_own(tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
     pyenv = programs / "pyenv"
@@ -151,9 +140,7 @@ def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
         ("search", "algo=lstm", "hydra.sweeper.n_trials=2", ["0", "1", "search"]),
     ],
 )
-def test_jobs_of_a_sweep_are_runs(
-    tmp_path: Path, entry: str, words: str, more: str, jobs: list[str]
-) -> None:
+def test_jobs_of_a_sweep_are_runs(tmp_path, entry, words, more, jobs):
     overrides = f"overrides={SMALL} hydra.sweep.dir={tmp_path / 'out'} {more}".strip()
     runs = mlflow_run(tmp_path, "-e", entry, "-P", words, "-P", overrides)
     tags = [run.data.tags for run in runs]

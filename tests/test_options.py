@@ -269,11 +269,6 @@ def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line():
     assert inside("algo=per_group", "algo.base=blend")["base"] == blend
 
 
-def test_a_misspelt_algorithm_inside_of_another_is_refused():
-    with pytest.raises(ConfigError, match=r"algo\.base=fsrs66: .*did you mean 'fsrs6'"):
-        building.resolved(settings.composed(["algo=blend", "algo.base=fsrs66"]), {})
-
-
 def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
     choices = dict(word.split("=") for word in [*USUAL, "compute=serial"])
     content = building.resolved(settings.composed(USUAL), choices)
@@ -284,19 +279,6 @@ def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
         return described(parts, content, choices, usual={}, further_tags={}).stamp
 
     assert stamp(DEFAULTS) == stamp(DEFAULTS) != stamp((1.0, *DEFAULTS[1:]))
-
-
-@pytest.mark.parametrize("seconds", ["inf", "nan", "0", "1e20"])
-def test_a_time_limit_is_a_time_that_a_timer_has(seconds):
-    with pytest.raises(ConfigError, match="fit_timeout"):
-        plan_of(f"fit_timeout={seconds}")
-
-
-def test_arguments_of_a_fit_are_refused_where_nothing_is_fitted():
-    given = ["algo.parameters=current", "algo.fit=lbfgs", "algo.recency=mild"]
-    with pytest.raises(ConfigError) as refused:
-        plan_of("data=anki", *given, "data.path=none.colpkg")
-    assert [problem.partition(" ")[0] for problem in refused.value.problems] == given[1:]
 
 
 def test_what_is_made_of_fsrs_was_made_for_whole_days_too():

@@ -1,7 +1,5 @@
 """The pages are true: links lead somewhere, code runs, tables are what the program prints."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import shlex
@@ -10,8 +8,6 @@ import sys
 import tomllib
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -45,7 +41,7 @@ NUMBER = re.compile(r"-?\d+\.\d+")
 LOOSE = {"lstm": 0.002}
 
 
-def named(path: Path) -> str:
+def named(path):
     return str(path.relative_to(ROOT))
 
 
@@ -58,7 +54,7 @@ needs_everything = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("page", NAMING, ids=named)
-def test_every_file_that_a_page_links_to_or_names_exists(page: Path) -> None:
+def test_every_file_that_a_page_links_to_or_names_exists(page):
     text = page.read_text(encoding="utf-8")
     assert [to for to in LINK.findall(text) if not (page.parent / to).exists()] == []
     named = {name for name in NAMED.findall(text) if "NAME" not in name}
@@ -72,7 +68,7 @@ def test_every_file_that_a_page_links_to_or_names_exists(page: Path) -> None:
     assert missing == [] or page.name == "CHANGELOG.md"  # which names those of its time
 
 
-def test_assistants_are_led_to_pages_that_exist() -> None:
+def test_assistants_are_led_to_pages_that_exist():
     """All pages of the manual about commands are there, and a screen is enough for AGENTS.md."""
     links = re.findall(r"\]\((\S+)\)", (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8"))
     prefix = "https://github.com/srs-eval/srs_eval/blob/main/"
@@ -82,7 +78,7 @@ def test_assistants_are_led_to_pages_that_exist() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_every_command_of_a_page_is_understood(page: Path) -> None:
+def test_every_command_of_a_page_is_understood(page):
     text = page.read_text(encoding="utf-8")
     lines = "\n".join(SHELL.findall(text)).replace("\\\n", " ").splitlines()
     # what is said to be an option within a sentence is one of the default algorithm
@@ -95,7 +91,7 @@ def test_every_command_of_a_page_is_understood(page: Path) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_examples_of_docstrings_show_what_the_code_returns(name: str) -> None:
+def test_examples_of_docstrings_show_what_the_code_returns(name):
     found = doctest.testmod(import_module(name))
     assert found.attempted
     assert not found.failed
@@ -103,7 +99,7 @@ def test_examples_of_docstrings_show_what_the_code_returns(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", rest_nightly([1, 0]))
-def test_the_python_of_the_readme_runs(block: int, tmp_path: Path) -> None:
+def test_the_python_of_the_readme_runs(block, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
     assert len(blocks) == 2
     words = [sys.executable, "-W", "error", "-c", blocks[block]]
@@ -112,9 +108,7 @@ def test_the_python_of_the_readme_runs(block: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_leaderboard_of_the_readme_is_what_the_study_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_leaderboard_of_the_readme_is_what_the_study_prints(tmp_path, capsys, monkeypatch):
     from srs_eval.commands.run import command
 
     monkeypatch.chdir(tmp_path)
@@ -133,7 +127,7 @@ def test_the_leaderboard_of_the_readme_is_what_the_study_prints(
         assert others == pytest.approx(numbers, abs=LOOSE.get(name, 2e-4)), line
 
 
-def test_the_map_of_the_package_is_true() -> None:
+def test_the_map_of_the_package_is_true():
     """The table of CONTRIBUTING.md and the picture have each folder, in the order of layers."""
     make_map = loaded("docs/make_map.py")
     package = ROOT / "srs_eval"
@@ -146,7 +140,7 @@ def test_the_map_of_the_package_is_true() -> None:
     assert make_map.MAP.read_text(encoding="utf-8") == make_map.drawn(make_map.layers())
 
 
-def test_the_release_has_one_number_and_one_date() -> None:
+def test_the_release_has_one_number_and_one_date():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     newest = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
@@ -157,13 +151,13 @@ def test_the_release_has_one_number_and_one_date() -> None:
 
 @needs_everything
 @pytest.mark.parametrize("option", algorithms.options(), ids=lambda option: option.name)
-def test_every_algorithm_says_what_it_must(option: Any) -> None:
+def test_every_algorithm_says_what_it_must(option):
     assert option.facts.missing == []
 
 
 @pytest.mark.nightly
 @needs_everything
-def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make() -> None:
+def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make():
     page = algorithms.page()
     assert algorithms.PAGE.read_text(encoding="utf-8") == page
     for option in algorithms.options():
@@ -177,7 +171,7 @@ def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make(
     assert len(column) == 2 + len(synthetic.BY_LOT) + len(synthetic.STATISTICS)
 
 
-def test_every_capability_names_a_test_that_exists() -> None:
+def test_every_capability_names_a_test_that_exists():
     table = (ROOT / "tests" / "CAPABILITIES.md").read_text("utf-8")
     lines = [line for line in table.splitlines() if line.startswith("| ")]
     lines = [line for line in lines if line != "| capability | test |"]

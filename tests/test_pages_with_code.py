@@ -80,10 +80,8 @@ source = SyntheticUsers(users=1, seed=5)
 task = SrsBenchmark()(source.read(source.users()[0]), same_day=False)
 train = task.folds[-1].train
 newton = Doubling()
-objective = newton.objective(
-    DoublingEquations(), DoublingEquations.parameters, task.reviews, train,
-    np.array(DoublingEquations.parameters.defaults),
-)
+centre = np.array(DoublingEquations.parameters.defaults)
+objective = newton.objective(newton.problem(task.reviews), train, centre)
 fitted = newton.fit(task.reviews, train, np.random.default_rng(0))
 begun, ended = (objective.gradient(np.array(w)).loss for w in (objective.centre, fitted.parameters))
 assert ended < 0.99 * begun

@@ -1,18 +1,12 @@
 """No password reaches the files or the messages of a run."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from commands import Here
 
 SECRET = "S3CRETpw"
 QUICK = ("algo=avg", "data.users=1", "data.size_scale=0.02", "figures=false", "panel=quick")
 
 
-def files_with(folder: Path, text: str) -> list[str]:
+def files_with(folder, text):
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if text.encode() in path.read_bytes()]
 
@@ -34,8 +28,8 @@ FILES = (
 
 
 def test_a_password_in_an_option_is_refused_before_anything_is_saved(
-    here: Here, monkeypatch: pytest.MonkeyPatch, golden_text: Callable[[str, str], None]
-) -> None:
+    here, monkeypatch, golden_text
+):
     monkeypatch.setenv("PASSWORD", SECRET)
     monkeypatch.setenv("ADDRESS", f"http://bob:{SECRET}@127.0.0.1:1")
     (here.folder / "c" / "experiment").mkdir(parents=True)
@@ -55,9 +49,7 @@ def test_a_password_in_an_option_is_refused_before_anything_is_saved(
 
 @pytest.mark.parametrize("user", [f"bob:{SECRET}", SECRET, f"bob:{SECRET}/b", f"bob:a@{SECRET}"])
 @pytest.mark.slow
-def test_a_password_in_the_environment_is_neither_printed_nor_saved(
-    here: Here, user: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_password_in_the_environment_is_neither_printed_nor_saved(here, user, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://{user}@127.0.0.1:1")
     done = here(*QUICK, "tracking.timeout=2", "hydra.run.dir=out")
     assert done.status == 1

@@ -1,7 +1,5 @@
 """The site is built without a warning, its pages lead to each other, and figures are drawn."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -17,7 +15,7 @@ pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     pytest.importorskip("myst_nb", reason="needs the extra site")
     built = tmp_path_factory.mktemp("site") / "html"
     words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(built)]
@@ -25,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_every_link_within_the_site_leads_somewhere(site: Path) -> None:
+def test_every_link_within_the_site_leads_somewhere(site):
     found = [page for page in site.rglob("*.html") if "_static" not in page.parts]
     pages = {page: page.read_text("utf-8") for page in found}
     assert len(pages) > 40
@@ -41,7 +39,7 @@ def test_every_link_within_the_site_leads_somewhere(site: Path) -> None:
     assert not broken
 
 
-def test_what_the_gallery_draws_and_public_names_are_there(site: Path) -> None:
+def test_what_the_gallery_draws_and_public_names_are_there(site):
     gallery, names = (
         (site / "docs" / f"{name}.html").read_text("utf-8") for name in ("gallery", "api")
     )

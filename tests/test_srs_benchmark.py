@@ -46,7 +46,6 @@ try:
 finally:
     print([name for name in ("hydra", "omegaconf", "mlflow", "torch") if name in sys.modules])
 """
-RESULTS = Path(__file__).parents[2] / "shared" / "data" / "srs-benchmark-results"
 SECONDS = "protocol=srs_benchmark_equalised"
 # Files in the tables of September 2026, and some of 2025.
 PUBLISHED = [
@@ -54,7 +53,7 @@ PUBLISHED = [
     *("LogisticRegression-short-secs-recency-equalize_test_with_non_secs", "FSRS-rs-short"),
     *("FSRS-7-short-secs-recency", "FSRS-7-short-secs-equalize_test_with_non_secs-preset"),
     *("FSRS-7-default-short-secs", "FSRS-6-short", "FSRS-6-short-recency", "FSRS-6-short-deck"),
-    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-6-one-step-short", "FSRS-5-short"),
+    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-5-short"),
     *("FSRS-4.5", "FSRSv4", "FSRSv3-short-secs", "DASH", "DASH[MCM]", "DASH[ACT-R]-short-secs"),
     *("ACT-R", "AVG", "Anki-default", "SM2-trainable", "SM2", "Ebisu-v2", "RMSE-BINS-EXPLOIT"),
     *("NN-17", "Transformer", "GRU-P", "90%", "SBD-short-secs-recency"),
@@ -69,26 +68,6 @@ def runs(tmp_path_factory):
     for number, words in enumerate(several):
         assert run_command([*words, *SMALL, *QUIET, f"hydra.run.dir={folder}/{number}"]) == 0
     return folder
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not RESULTS.is_dir(), reason="the published results are not here")
-def test_published_rows_are_the_same_when_written_and_read_again(tmp_path, capsys):
-    assert export([str(RESULTS), "to=srs_benchmark", f"out={tmp_path}/"]) == 0
-    before = {run.name: run for run in read_published(RESULTS)}
-    after = {run.name: run for run in read_published(tmp_path)}
-    assert len(before) == 12
-    assert before.keys() == after.keys()
-    for name, first in before.items():
-        second = after[name]
-        assert (first.reviews, first.when) == (second.reviews, second.when)
-        assert first.scores.keys() == second.scores.keys()
-        for metric, column in first.scores.items():
-            np.testing.assert_array_equal(column, second.scores[metric])
-    # what they are written as is what they were read from, but for the order of metrics
-    again = [json.loads(line) for line in (tmp_path / "SM2.jsonl").read_text().splitlines()]
-    theirs = [json.loads(line) for line in (RESULTS / "SM2.jsonl").read_text().splitlines()]
-    assert [{**row, "when": "previous_review"} for row in theirs] == again
 
 
 def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, monkeypatch):
@@ -149,7 +128,7 @@ def test_names_of_results_are_understood_and_made_again(name):
     assert found.unknown == ()
     options, algo = dict(found.arguments), found.model.option
     if found.group:
-        base = {**options, "_target_": f"srs_eval.algorithms.{algo}.Any"}
+        base = {**options, "_target_": f"srs_eval.algorithms.any.{algo.capitalize()}"}
         options, algo = {"base": base, "group": found.group, "pooling": "none"}, "per_group"
     protocol = found.protocol + "_published" * (found.protocol != "srs_benchmark")
     weighted = "recency" in found.arguments
@@ -222,15 +201,6 @@ def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):
     assert compare([str(tmp_path / "run"), *words]) == 0
     notes = json.loads((tmp_path / "out" / "comparison.json").read_text())["notes"]
     assert is_another_model("lstm", "LSTM-short-secs") in notes
-    told = {
-        (option, name): is_another_model(option, name)
-        for option in ("gru", "lstm", "gru_p")
-        for name in ("GRU", "GRU-short-secs", "LSTM", "GRU-P")
-    }
-    assert {pair for pair, text in told.items() if text} == {
-        ("gru", "GRU-short-secs"),
-        ("lstm", "LSTM"),
-    }
 
 
 @pytest.mark.slow

@@ -1,20 +1,13 @@
 """A run as it is found again in MLflow: the same numbers, and all else a person looks for."""
 
-from __future__ import annotations
-
 import contextlib
 import io
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from commands import Done, Here, run_here, summary_of
+from commands import Done, run_here, summary_of
 
 from srs_eval.tracking import view
-
-if TYPE_CHECKING:
-    from mlflow.entities import Run
 
 pytestmark = pytest.mark.slow
 SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=600")
@@ -24,39 +17,34 @@ JOBS = {"avg": "out/0_avg", "moving_avg": "out/1_moving_avg"}
 class Study:
     """The runs of a command, in a store of their own."""
 
-    def __init__(self, folder: Path, done: Done) -> None:
+    def __init__(self, folder, done):
         from mlflow import MlflowClient
 
         self.folder = folder
         self.done = done
         self.client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
         experiment = self.client.get_experiment_by_name("srs_eval")
-        assert experiment is not None
         self.runs = self.client.search_runs([experiment.experiment_id])
 
-    def run(self, label: str) -> Run:
+    def run(self, label):
         (found,) = [run for run in self.runs if run.data.tags["label"] == label]
         return found
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tracked")
     words = ["-m", "algo=avg,moving_avg", *SMALL, "figures=false", "hydra.sweep.dir=out"]
     out, err = io.StringIO(), io.StringIO()  # capsys belongs to single tests
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
-            patch.delenv(name)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = run_here([*words, "notes=what I tried", "+tags.who=me"])
     assert status == 0, err.getvalue()
     return Study(folder, Done(status, out.getvalue(), err.getvalue()))
 
 
-def test_every_job_is_a_finished_run_that_the_view_shows_and_the_later_is_compared(
-    study: Study,
-) -> None:
+def test_every_job_is_a_finished_run_that_the_view_shows_and_the_later_is_compared(study):
     assert {run.info.status for run in study.runs} == {"FINISHED"}
     assert not any("mlflow.parentRunId" in run.data.tags for run in study.runs)
     names = sorted(str(run.info.run_name) for run in study.runs)
@@ -88,9 +76,7 @@ def test_every_job_is_a_finished_run_that_the_view_shows_and_the_later_is_compar
     assert "compareRunsMode=CHART" in end
 
 
-def test_the_store_has_the_figures_and_the_files_of_the_output_folder(
-    here: Here, tmp_path: Path
-) -> None:
+def test_the_store_has_the_figures_and_the_files_of_the_output_folder(here, tmp_path):
     store = f"tracking.uri=sqlite:///{here.folder / 'mlflow.db'}"
     found = Study(here.folder, here("algo=hlr", *SMALL, store, "hydra.run.dir=out"))
     (run,) = found.runs
@@ -103,7 +89,7 @@ def test_the_store_has_the_figures_and_the_files_of_the_output_folder(
         assert Path(file).read_bytes() == (here.folder / "out" / name).read_bytes()
 
 
-def test_a_failed_job_is_a_failed_run_that_can_be_found(here: Here) -> None:
+def test_a_failed_job_is_a_failed_run_that_can_be_found(here):
     (here.folder / "log.csv").write_text("card,rating,time\n1,9,1614600000\n", encoding="utf-8")
     store = f"tracking.uri=sqlite:///{here.folder / 'mlflow.db'}"
     done = here("algo=avg", "data=csv", "data.path=log.csv", store, "hydra.run.dir=out")

@@ -1,7 +1,5 @@
 """The package as others install it: away from the checkout, with its options inside."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -19,21 +17,21 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.nightly
 
 
-def attempt(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def attempt(words, folder):
     """Run a command that cannot see the checkout, nor where its user keeps runs."""
     ours = ("PYTHON", "MLFLOW_", "SRS_EVAL")
     env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
-def run(words: list[str], folder: Path) -> str:
+def run(words, folder):
     done = attempt(words, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """Build the sources, and from those the wheel, as is done for a release."""
     folder = tmp_path_factory.mktemp("dist")
     words = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
@@ -44,7 +42,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel, tmp_path_factory):
     """Make an environment with the wheel; the packages it needs are lent by this one."""
     place = tmp_path_factory.mktemp("fresh") / "venv"
     run([sys.executable, "-m", "venv", "--without-pip", str(place)], place.parent)
@@ -59,7 +57,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "bin"
 
 
-def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel: Path) -> None:
+def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     options = {f"srs_eval/{path.relative_to(ROOT)}" for path in (ROOT / "conf").rglob("*.yaml")}
     assert options <= set(names)
@@ -73,7 +71,7 @@ def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel: Pat
     assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
 
 
-def test_the_sources_hold_what_their_tests_need_and_each_file_once(wheel: Path) -> None:
+def test_the_sources_hold_what_their_tests_need_and_each_file_once(wheel):
     (sources,) = wheel.parent.glob("*.tar.gz")
     with tarfile.open(sources) as archive:
         names = [name.partition("/")[2] for name in archive.getnames()]
@@ -86,9 +84,7 @@ def test_the_sources_hold_what_their_tests_need_and_each_file_once(wheel: Path) 
     assert not [name for name in names if name.endswith((".pyc", ".db"))]
 
 
-def test_an_installed_package_runs_anywhere_with_its_own_options(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_an_installed_package_runs_anywhere_with_its_own_options(installed, tmp_path):
     found = run(
         [str(installed / "python"), "-c", "import srs_eval as s; print(s.__file__)"], tmp_path
     )

@@ -10,12 +10,12 @@ import numpy as np
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.draws.lots import Lots
 from srs_eval.draws.trials import Assignments
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
+from srs_eval.nouns import Algorithm
 
 HALF_LIVES = np.array([4.0, 9.0, 20.0])
 
 
-def recall(card: IntArray, elapsed: FloatArray, power: float = 1.0) -> FloatArray:
+def recall(card, elapsed, power=1.0):
     """Recall of cards, which have one of three half-lives for good."""
     return 2.0 ** (-((elapsed / HALF_LIVES[card % 3]) ** power))
 
@@ -28,17 +28,17 @@ class Knows(Algorithm):
     same_day: Any = False
     parameters: Any = ()
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Knows:
+    def fit(self, reviews, rows, rng):
         return self
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+    def predict(self, reviews, rows):
         return self.predict_at(reviews, rows, reviews.elapsed[rows][:, None])[:, 0]
 
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+    def predict_at(self, reviews, rows, elapsed):
         return recall(reviews.card[rows][:, None], elapsed, self.power)
 
 
-def toy(cards: int, seed: int, reviews: int = 9) -> tuple[Reviews, Assignments]:
+def toy(cards, seed, reviews=9):
     """Return a log and its lots; long half-lives get long intervals, and some answers are late."""
     rng = np.random.default_rng(seed)
     card = np.arange(cards)

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from paired_losses import Scored, score, settled, with_interval
 from real_logs import real_logs
 
+from srs_eval.algorithms.baselines import Oracle
 from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.oracle import Oracle
 from srs_eval.algorithms.sessions.forecast import Forecast, mixture
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.data.synthetic import SyntheticUsers
@@ -88,7 +88,9 @@ def losses_table(found: Mapping[str, Evaluated]) -> pd.DataFrame:
 
 def worth_table(found: Mapping[str, Evaluated]) -> pd.DataFrame:
     """Return what each group of features saves, in 1/10,000, with a standard error."""
-    groups = [group.name for group in contributions(next(iter(found.values())))[0]]
+    # Those of siblings are where a log has notes.
+    logs = [contributions(result)[0] for result in found.values()]
+    groups = dict.fromkeys(group.name for groups in sorted(logs, key=len) for group in groups)
     rows = [
         {"features": group, **{log: _worth(result, group) for log, result in found.items()}}
         for group in groups
@@ -97,6 +99,8 @@ def worth_table(found: Mapping[str, Evaluated]) -> pd.DataFrame:
 
 
 def _worth(result: Evaluated, group: str) -> str:
+    if group not in {found.name for found in contributions(result)[0]}:
+        return ""
     gain, error = worth(result, group)
     return f"{1e4 * gain:+.0f} ± {1e4 * error:.0f}"
 

@@ -15,14 +15,10 @@ from paired_losses import Scored, score, settled, with_interval
 from real_logs import real_logs
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.fsrs1 import Fsrs1
-from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2
-from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.early import Fsrs1, Fsrs2, Fsrs3
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.experiment.study import Findings
 from srs_eval.nouns import EvaluationProtocol, Source

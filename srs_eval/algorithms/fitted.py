@@ -1,15 +1,18 @@
-"""Algorithms that are equations plus a way to fit their parameters."""
+"""Algorithms whose parameters are fitted to one user, and those among them that are equations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from srs_eval.algorithms.fit_options import HALF_LIFE, NOT_CONVERGED, FitOptions
-from srs_eval.algorithms.options import require_bool
+from srs_eval.algorithms.history import no_reviews
+from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.binary_ratings import BinaryRatings, with_binary_ratings
 from srs_eval.engine.compiled import compiled
@@ -17,36 +20,87 @@ from srs_eval.engine.equations import Equations
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import Minimum, newton
 from srs_eval.engine.objective import (
+    Curved,
     LogCoordinates,
     Objective,
+    PackedLoss,
     feasible,
     penalty_matrix,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.recency import Recency
+from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.engine.reference import train
+from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews, Vector
+from srs_eval.nouns import Algorithm, IntArray, Learned, MemoryModel, Reviews, Vector
+
+HALF_LIFE = 0.5
+_NOT_CONVERGED = "the fit stopped before it had converged"
 
 
-class Fitted(FitOptions):
-    """Base of algorithms that are equations: the options of `FitOptions`, and one more.
+class Problem(Protocol):
+    """A model to be fitted, and the log to fit it to."""
+
+    @property
+    def reviews(self) -> Reviews:
+        """The log as the model reads it."""
+
+    @property
+    def space(self) -> ParameterSpace:
+        """Defaults, bounds and spread of its parameters."""
+
+    def loss(
+        self, rows: IntArray, weight: Vector, *, precise: bool = False, public: bool = True
+    ) -> Curved:
+        """Return the weighted log loss of some rows, as a function of the parameters.
+
+        In double precision if `precise`, and as the public trainer computes it if `public`, where
+        a model has a choice.
+        """
+
+    def model(self, parameters: tuple[float, ...], learned: Learned) -> MemoryModel:
+        """Return the model with parameters in it, and how these were found."""
+
+
+class FitOptions(Algorithm, ABC):
+    """Base of algorithms whose parameters are fitted to one user by log loss.
 
     Parameters
     ----------
-    binary : bool
-        Whether Hard and Easy are taken for Good.
+    fit : str
+        How it learns. ``newton`` minimises the penalised log loss of all training reviews
+        (damped Gauss-Newton, deterministic); ``lbfgs`` does so by L-BFGS-B; ``reference`` is
+        the public benchmark's trainer, batch for batch; ``default`` keeps the parameters as
+        they are. Some algorithms have fewer or further ones.
+    parameters : sequence of float, optional
+        Where the fit starts and what it is drawn to; by default the published ones.
+    recency : str, optional
+        How much more recent reviews count, one of `RECENCIES`; see `recency_weights`. By
+        default what belongs to the algorithm and the fit.
+    half_life : float
+        Of ``exponential``, as a share of all training reviews.
+    prior_weight : float, optional
+        Strength of the pull of ``newton`` and ``lbfgs`` towards the start; by default that of
+        the class. Weights have mean 1, so that it means the same whatever the recency.
     """
 
-    # Class of the equations, and its arguments where days have fractions.
-    mathematics: ClassVar[type[Any]]
-    in_fractional_days: ClassVar[tuple[float, ...]] = ()
-    # How many of the first parameters `newton` and `lbfgs` fit as logarithms.
+    name: ClassVar[str]
+    methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "default")
+    elsewhere: ClassVar[Mapping[str, str]] = {}  # Methods of other releases, and where they are
+    recipe: ClassVar[Recipe] = Recipe()
+    # How newton and lbfgs weigh recent reviews by default, and how the public trainer does.
+    own_recency: ClassVar[Recency] = "mild"
+    published_recency: ClassVar[Recency] = "none"
+    own_prior_weight: ClassVar[float] = 1.0
+    # How many of the first parameters `newton` and `lbfgs` fit as logarithms, from how many
+    # starts, and the gain at which `newton` ends.
     logarithms: ClassVar[int] = 0
     starts: ClassVar[int] = 1
+    tolerance: ClassVar[float] = 1e-5
+    # To which `reference` rounds parameters in fractional days, if it does in whole ones.
+    decimals_in_fractions: ClassVar[int] = 6
 
     def __init__(
         self,
@@ -56,57 +110,80 @@ class Fitted(FitOptions):
         recency: Recency | None = None,
         half_life: float = HALF_LIFE,
         prior_weight: float | None = None,
-        binary: bool = False,
     ) -> None:
-        super().__init__(
-            fit=fit,
-            parameters=parameters,
-            recency=recency,
-            half_life=half_life,
-            prior_weight=prior_weight,
-        )
-        require_bool(self.name, "binary", binary)
-        self.binary = binary
+        if fit in self.elsewhere:
+            raise ConfigError(f"{self.name}: fit={fit} is {self.elsewhere[fit]}")
+        require_choice(self.name, "fit", fit, self.methods)
+        if recency is not None:
+            require_choice(self.name, "recency", recency, RECENCIES)
+        require_above_zero(self.name, "half_life", half_life)
+        if prior_weight is not None:
+            require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
+        minimises = fit in ("newton", "lbfgs")
+        weighs = minimises or fit == "reference"
+        # What would change nothing must not be shown as if it did.
+        is_idle = {
+            f"prior_weight={prior_weight}": prior_weight is not None and not minimises,
+            f"recency={recency}": recency is not None and not weighs,
+            f"half_life={half_life}": half_life != HALF_LIFE and recency != "exponential",
+        }
+        idle = [option for option in is_idle if is_idle[option]]
+        if idle:
+            raise ConfigError(
+                f"{self.name}: {', '.join(idle)} has no effect with fit={fit} and "
+                f"recency={'null' if recency is None else recency}: leave it out"
+            )
+        space = self.problem(no_reviews(whole_days=False)).space
+        if fit == "lbfgs" and space.ordered:
+            raise ConfigError(
+                f"{self.name}: fit=lbfgs knows bounds only, and these parameters have an order: "
+                "use fit=newton"
+            )
+        # The option is called fit, as the method that carries it out is.
+        self.method = fit
+        self.parameters = None if parameters is None else space.checked(parameters, self.name)
+        usual: Recency = self.own_recency if minimises else self.published_recency
+        self.recency: Recency = usual if recency is None else recency
+        self.half_life = half_life
+        self.prior_weight = self.own_prior_weight if prior_weight is None else prior_weight
 
-    def equations(self, *, whole_days: bool) -> Equations:
-        """Return the model as mathematics, for a log in whole or in fractional days."""
-        equations: Equations = self.mathematics(*(() if whole_days else self.in_fractional_days))
-        return equations
+    @abstractmethod
+    def problem(self, reviews: Reviews) -> Problem:
+        """Return the model to be fitted to a log, in whole or in fractional days."""
+
+    def weights(self, count: int) -> NDArray[np.float64]:
+        """Weigh training reviews in time order."""
+        return recency_weights(count, self.recency, self.half_life)
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters."""
-        return self.equations(whole_days=whole_days).parameters.defaults
+        return self.problem(no_reviews(whole_days=whole_days)).space.defaults
 
     def prior_centre(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the centre of the prior of ``newton`` and ``lbfgs``, where these start."""
         return self.parameters or self.defaults(whole_days=whole_days)
 
-    def space(self, equations: Equations) -> ParameterSpace:
-        """Return defaults, bounds and spread of the parameters."""
-        return equations.parameters
+    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
+        """Return the penalty matrix of the prior for a number of training reviews and a clock."""
+        return penalty_matrix(space, self.prior_weight)
 
-    def widest_space(self) -> ParameterSpace:
-        return self.space(self.equations(whole_days=False))
-
-    def centre(
-        self, reviews: Reviews, rows: IntArray, space: ParameterSpace, start: Vector
-    ) -> tuple[Vector, str]:
-        """Improve on the start by what needs no fit of the whole model: where training starts.
-
-        For methods other than ``newton`` and ``lbfgs``. Returns also what the log lacks for that,
-        or "".
-        """
-        return start, ""
+    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
+        """Learn without minimising; return also what the log lacks for that, or ""."""
+        reviews, recipe, space = problem.reviews, self.recipe, problem.space
+        kept = recipe.trains_on(reviews, rows, rows_by_card(reviews.card))
+        if not kept.any():
+            lacking = f"none of the {len(rows)} training reviews is one that the public trainer"
+            return start, f"{lacking} trains on"
+        if recipe.decimals is not None and not reviews.whole_days:
+            recipe = replace(recipe, decimals=self.decimals_in_fractions)
+        weight, pull = self.weights(len(rows))[kept], penalty_matrix(space, 1.0)
+        return train(problem.loss, reviews, rows[kept], weight, start, pull, space, recipe), ""
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
         return self._learn(reviews, rows, rng, None)
 
     def refit(
-        self,
-        reviews: Reviews,
-        rows: IntArray,
-        rng: np.random.Generator,
-        previous: MemoryModel,
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
     ) -> MemoryModel:
         return self._learn(reviews, rows, rng, np.asarray(previous.parameters))
 
@@ -132,23 +209,8 @@ class Fitted(FitOptions):
                 f"{self.name}: fit={self.method} with prior_weight={self.prior_weight} has no "
                 "prior to pull it to another fit: use fit=newton and a prior_weight above 0"
             )
-        equations, space, reviews = self._prepared(reviews)
         centre = np.asarray(model.parameters)
-        try:
-            w, learned = self._minimise(
-                equations, space, reviews, rows, centre, centre, rng, weight=weight
-            )
-        except FitError as error:
-            raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
-        return RecurrentModel(equations, _tuple(w), learned)
-
-    def _prepared(self, reviews: Reviews) -> tuple[Equations, ParameterSpace, Reviews]:
-        """Return the equations and bounds for a log, and the log as they read it."""
-        equations = self.equations(whole_days=reviews.whole_days)
-        space = self.space(equations)
-        if self.binary:
-            return BinaryRatings(equations), space, with_binary_ratings(reviews)
-        return equations, space, reviews
+        return self._learn(reviews, rows, rng, centre, centre, weight)
 
     def _learn(
         self,
@@ -156,81 +218,66 @@ class Fitted(FitOptions):
         rows: IntArray,
         rng: np.random.Generator,
         previous: Vector | None,
-    ) -> RecurrentModel:
-        given = np.asarray(self.parameters or self.defaults(whole_days=reviews.whole_days))
-        equations, space, reviews = self._prepared(reviews)
+        centre: Vector | None = None,
+        weight: float = 1.0,
+    ) -> MemoryModel:
+        """Fit; the prior has `weight`, and by default its own centre."""
+        problem, whole_days = self.problem(reviews), reviews.whole_days
         if self.method == "default":
-            return RecurrentModel(equations, _tuple(given))
+            return problem.model(self.parameters or self.defaults(whole_days=whole_days), Learned())
         if len(rows) == 0:
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
+        if (rows[1:] < rows[:-1]).any():
+            rows = np.sort(rows)
         try:
-            if self.method == "newton" or self.method == "lbfgs":
-                middle = np.asarray(self.prior_centre(whole_days=reviews.whole_days))
-                w, learned = self._minimise(equations, space, reviews, rows, middle, previous, rng)
-                return RecurrentModel(equations, _tuple(w), learned)
-            centre, missing = self.centre(reviews, rows, space, given)
-            missing = missing or self._untrainable(reviews, rows)
-            if missing:
-                learned = Learned(note=f"{missing}: the parameters were kept", fallback=True)
-                return RecurrentModel(equations, _tuple(given), learned)
-            w = self.trained(equations, space, reviews, rows, centre)
-            return RecurrentModel(equations, _tuple(w))
+            if self.method in ("newton", "lbfgs"):
+                if centre is None:
+                    centre = np.asarray(self.prior_centre(whole_days=whole_days))
+                objective = self.objective(problem, rows, centre, weight)
+                return self._minimised(problem, objective, centre, previous, rng)
+            given = np.asarray(self.parameters or self.defaults(whole_days=whole_days))
+            w, missing = self.trained(problem, rows, given)
+            note = f"{missing}: the parameters were kept" if missing else ""
+            w = given if missing else w
+            return problem.model(_tuple(w), Learned(note=note, fallback=bool(missing)))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
-    def _untrainable(self, reviews: Reviews, rows: IntArray) -> str:
-        """Return the reason why the public trainer has nothing to train on, "" if it has."""
-        if self.method != "reference":
-            return ""
-        if self.recipe.trains_on(reviews, rows, rows_by_card(reviews.card)).any():
-            return ""
-        return f"none of the {len(rows)} training reviews is one that the public trainer trains on"
+    def objective(
+        self, problem: Problem, rows: IntArray, centre: Vector, weight: float = 1.0
+    ) -> Objective:
+        """Return what ``newton`` and ``lbfgs`` minimise, as a function of `LogCoordinates`."""
+        of_rows = self.weights(len(rows))
+        precise = self.method != "newton"
+        loss = problem.loss(rows, of_rows / of_rows.mean(), precise=precise, public=False)
+        coordinates = LogCoordinates(loss, self.logarithms)
+        whole_days = problem.reviews.whole_days
+        penalty = self.penalty(problem.space, len(rows), whole_days=whole_days)
+        middle = coordinates.encode(feasible(centre, problem.space))
+        return Objective(coordinates, middle, weight * penalty)
 
-    def _minimise(
+    def _minimised(
         self,
-        equations: Equations,
-        space: ParameterSpace,
-        reviews: Reviews,
-        rows: IntArray,
+        problem: Problem,
+        objective: Objective,
         centre: Vector,
         previous: Vector | None,
         rng: np.random.Generator,
-        *,
-        weight: float = 1.0,
-    ) -> tuple[Vector, Learned]:
-        minimise = newton if self.method == "newton" else lbfgs
-        coordinates = self.coordinates(equations)
-        bounds = coordinates.space(space)
-        objective = self.objective(equations, space, reviews, rows, centre)
-        objective = replace(objective, penalty_matrix=weight * objective.penalty_matrix)
-        first = coordinates.encode(feasible(centre if previous is None else previous, space))
+    ) -> MemoryModel:
+        coordinates = objective.loss
+        assert isinstance(coordinates, LogCoordinates)
+        bounds = coordinates.space(problem.space)
+        minimise = partial(newton, tolerance=self.tolerance) if self.method == "newton" else lbfgs
+        first = coordinates.encode(
+            feasible(centre if previous is None else previous, problem.space)
+        )
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
         found = _best(lambda start: minimise(objective, start, bounds), starts)
-        w = feasible(coordinates.decode(found.parameters), space)
+        w = feasible(coordinates.decode(found.parameters), problem.space)
         errors = standard_errors(found.information, found.parameters, bounds) * coordinates.slope(w)
-        note = "" if found.converged else NOT_CONVERGED
-        return w, Learned(_tuple(errors), note=note, converged=found.converged)
-
-    def coordinates(self, equations: Equations) -> LogCoordinates:
-        """Return the model in the coordinates that ``newton`` and ``lbfgs`` work in."""
-        return LogCoordinates(compiled(equations), self.logarithms)
-
-    def objective(
-        self,
-        equations: Equations,
-        space: ParameterSpace,
-        reviews: Reviews,
-        rows: IntArray,
-        centre: Vector,
-    ) -> Objective:
-        """Return what ``newton`` and ``lbfgs`` minimise, as a function of the coordinates."""
-        coordinates = self.coordinates(equations)
-        weight = self.weights(len(rows))
-        dtype = np.float32 if self.method == "newton" else np.float64
-        packed = pack(reviews, rows, weight=weight / weight.mean(), dtype=dtype)
-        middle = coordinates.encode(feasible(centre, space))
-        penalty = self.penalty(space, len(rows), whole_days=reviews.whole_days)
-        return Objective(coordinates, packed, middle, penalty)
+        note = "" if found.converged else _NOT_CONVERGED
+        learned = Learned(_tuple(errors), note=note, converged=found.converged)
+        return problem.model(_tuple(w), learned)
 
     def _starts(
         self, first: Vector, space: ParameterSpace, rng: np.random.Generator
@@ -241,27 +288,76 @@ class Fitted(FitOptions):
             first + 0.5 * spread * rng.standard_normal(len(first)) for _ in range(self.starts - 1)
         ]
 
-    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
-        """Return the penalty matrix of the prior for a number of training reviews and a clock."""
-        return penalty_matrix(space, self.prior_weight)
 
-    def trained(
+@dataclass(frozen=True, slots=True)
+class EquationsOfLog:
+    """Equations to be fitted to a log."""
+
+    equations: Equations
+    reviews: Reviews
+    space: ParameterSpace
+
+    def loss(
+        self, rows: IntArray, weight: Vector, *, precise: bool = False, public: bool = True
+    ) -> PackedLoss:
+        """Pack some rows for the engine."""
+        dtype = np.float64 if precise else np.float32
+        packed = pack(self.reviews, rows, weight=weight, dtype=dtype)
+        return PackedLoss(compiled(self.equations), packed, public)
+
+    def model(self, parameters: tuple[float, ...], learned: Learned) -> RecurrentModel:
+        return RecurrentModel(self.equations, parameters, learned)
+
+
+class Fitted(FitOptions):
+    """Base of algorithms that are equations: the options of `FitOptions`, and one more.
+
+    Parameters
+    ----------
+    binary : bool
+        Whether Hard and Easy are taken for Good.
+    """
+
+    # Class of the equations, and its arguments where days have fractions.
+    mathematics: ClassVar[type[Any]]
+    in_fractional_days: ClassVar[tuple[float, ...]] = ()
+
+    def __init__(
         self,
-        equations: Equations,
-        space: ParameterSpace,
-        reviews: Reviews,
-        rows: IntArray,
-        centre: Vector,
-    ) -> Vector:
-        """Return what a method that minimises nothing makes of the centre."""
-        if self.method != "reference":
-            return centre
-        recipe = self.recipe
-        if recipe.decimals is not None and not reviews.whole_days:
-            recipe = replace(recipe, decimals=6)
-        weight = self.weights(len(rows))
-        pull = penalty_matrix(space, 1.0)
-        return train(compiled(equations), reviews, rows, weight, centre, pull, space, recipe)
+        *,
+        fit: str = "newton",
+        parameters: Sequence[float] | None = None,
+        recency: Recency | None = None,
+        half_life: float = HALF_LIFE,
+        prior_weight: float | None = None,
+        binary: bool = False,
+    ) -> None:
+        require_bool(self.name, "binary", binary)
+        # First, because the other options are checked against the equations.
+        self.binary = binary
+        super().__init__(
+            fit=fit,
+            parameters=parameters,
+            recency=recency,
+            half_life=half_life,
+            prior_weight=prior_weight,
+        )
+
+    def equations(self, *, whole_days: bool) -> Equations:
+        """Return the model as mathematics, for a log in whole or in fractional days."""
+        equations: Equations = self.mathematics(*(() if whole_days else self.in_fractional_days))
+        return equations
+
+    def space(self, equations: Equations) -> ParameterSpace:
+        """Return defaults, bounds and spread of the parameters."""
+        return equations.parameters
+
+    def problem(self, reviews: Reviews) -> EquationsOfLog:
+        equations = self.equations(whole_days=reviews.whole_days)
+        space = self.space(equations)
+        if self.binary:
+            return EquationsOfLog(BinaryRatings(equations), with_binary_ratings(reviews), space)
+        return EquationsOfLog(equations, reviews, space)
 
 
 def _best(minimise: Callable[[Vector], Minimum], starts: Sequence[Vector]) -> Minimum:

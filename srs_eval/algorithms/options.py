@@ -1,9 +1,10 @@
-"""Checks of algorithm options that come from people."""
+"""Options of algorithms that come from people: checks, and names of earlier releases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NewType
 
 from srs_eval.errors import ConfigError
@@ -49,3 +50,20 @@ def require_whole(
     ):
         expected = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ConfigError(f"{owner}: {option}={value} is not a whole number {expected}")
+
+
+def current(target: str) -> str:
+    """Return the present name of an algorithm whose module was another in an earlier release.
+
+    >>> current("srs_eval.algorithms.fsrs6.Fsrs6"), current("srs_eval.algorithms.oracle.Oracle")
+    ('srs_eval.algorithms.fsrs.fsrs6.Fsrs6', 'srs_eval.algorithms.baselines.Oracle')
+    """
+    folder, words = Path(__file__).parent, target.removeprefix("srs_eval.algorithms.").split(".")
+    is_ours = target.startswith("srs_eval.algorithms.") and all(map(str.isidentifier, words))
+    if not is_ours or folder.joinpath(*words[:-1]).with_suffix(".py").is_file():
+        return target
+    for file in sorted(folder.rglob("*.py")):
+        if f"\nclass {words[-1]}(" in file.read_text(encoding="utf-8"):
+            place = file.relative_to(folder).with_suffix("")
+            return ".".join(("srs_eval.algorithms", *place.parts, words[-1]))
+    return target

@@ -226,6 +226,7 @@ def _rare_log(*, whole_days: bool) -> Reviews:
         preset=np.zeros(len(card), np.int64),
         note_type=np.zeros(len(card), np.int64),
         template=np.zeros(len(card), np.int64),
+        note=np.zeros(len(card), np.int64),
         whole_days=whole_days,
     )
     return renamed(log)

@@ -83,6 +83,7 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
         preset=card.ravel()[in_time] % 2,
         note_type=card.ravel()[in_time] % 2,
         template=card.ravel()[in_time] % 4,
+        note=card.ravel()[in_time] // 2,
     )
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, reason_of
 from srs_eval.collection.words import log_loss

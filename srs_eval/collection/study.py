@@ -17,7 +17,7 @@ from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
+from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
 from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.api.comparing import compare

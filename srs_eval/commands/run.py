@@ -155,7 +155,7 @@ def job(cfg: DictConfig) -> float:
             folder=folder,
             sweep_folder=sweep_folder,
             trial=trial,
-            words=[*(f"--config-dir={folder}" for folder in folders), *hydra_config.overrides.task],
+            words=[*(f"--config-dir={folder}" for folder in folders), *_typed()],
             folders=folders,
         )
         return Work(planned.about.label, partial(run_job, planned))
@@ -182,7 +182,7 @@ def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_sing
     options: Any = OmegaConf.to_container(cfg.study, resolve=True)
     tracking: Any = OmegaConf.to_container(cfg.tracking, resolve=True)
     name = str(options.pop("name"))
-    keys = {w: w.lstrip("+~").partition("=")[0] for w in HydraConfig.get().overrides.task}
+    keys = {word: word.lstrip("+~").partition("=")[0] for word in _typed()}
     others = [
         word
         for word, key in keys.items()
@@ -198,6 +198,12 @@ def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_sing
     tracker = build_option("tracking", choices["tracking"], tracking)
     run = partial(run_study, study, name, options, folder, tracker, is_single=is_single)
     return Work(name, run)
+
+
+def _typed() -> list[str]:
+    """Return the words of the job as they were typed: nothing they refer to is looked up."""
+    words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    return list(words)
 
 
 def _print_once(texts: Sequence[str]) -> None:

@@ -17,8 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from srs_eval import algorithms
-from srs_eval.algorithms.options import ClassName
+from srs_eval.algorithms.options import ClassName, current
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.suggestion import suggestion
 
@@ -135,20 +134,6 @@ def require(given: object, kind: type, key: str) -> None:
         problem = _lacks(type(given), kind)
     if problem:
         raise ConfigError(f"{key}: {type(given).__name__} {problem}")
-
-
-def current(target: str) -> str:
-    """Return the present name of an algorithm whose module was moved into a subfolder.
-
-    >>> current("srs_eval.algorithms.fsrs6.Fsrs6")
-    'srs_eval.algorithms.fsrs.fsrs6.Fsrs6'
-    """
-    folder, _, place = target.rpartition("srs_eval.algorithms.")
-    module, _, name = place.partition(".")
-    if folder or not name.isidentifier() or not module.isidentifier():
-        return target
-    moved = sorted(Path(algorithms.__file__).parent.glob(f"*/{module}.py"))
-    return f"srs_eval.algorithms.{moved[0].parent.name}.{place}" if moved else target
 
 
 def _call(value: Any) -> Any:

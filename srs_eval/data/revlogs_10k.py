@@ -29,7 +29,7 @@ from srs_eval.place import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
-_CARD, _USER, _DECK, _PRESET = "card_id", "user_id", "deck_id", "preset_id"
+_CARD, _USER, _DECK, _PRESET, _NOTE = "card_id", "user_id", "deck_id", "preset_id", "note_id"
 _NOT_KNOWN = -1
 _NEEDED = {"card": _CARD, "rating": "rating", "day": "day_offset"}
 _OPTIONAL = {
@@ -39,6 +39,7 @@ _OPTIONAL = {
     "state": "state",
     "deck": _DECK,
     "preset": _PRESET,
+    "note": _NOTE,
 }
 _COLUMNS = Columns(_CARD, "rating", time=None, day="day_offset")
 _USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
@@ -52,7 +53,7 @@ class RevlogsFolder(TableSource):
     A single CSV or parquet file with the same columns will do too: with a column `user_id`
     it holds several users, without it one, named after the file. The columns are `card_id`,
     `day_offset` and `rating`, and where there `elapsed_days`, `elapsed_seconds`, `duration`,
-    `state`, `deck_id` and `preset_id`. In a folder, decks of cards come from
+    `state`, `deck_id`, `preset_id` and `note_id`. In a folder, decks and notes of cards come from
     ``cards/user_id=N/data.parquet`` and presets of decks from ``decks/user_id=N/data.parquet``,
     where these files are; downloads leave them out. Rows whose rating is not 1 to 4 are no
     answers: they are left out and counted, and the intervals around them joined.
@@ -191,7 +192,7 @@ class _UserFolders:
         return KnownUsers(self.path, tuple(available))
 
     def of(self, user: User) -> Rows:
-        """Read a user's rows, with the deck of each card and the preset of that deck, where known.
+        """Read a user's rows, with deck and note of each card and the deck's preset, where known.
 
         Whoever is there is not listed first, which takes long for ten thousand of them.
         """
@@ -199,15 +200,17 @@ class _UserFolders:
         if not file.exists():
             file = self.file(self.known.find(user))
         table = read_table(file)
-        for folder, key, value in (("cards", _CARD, _DECK), ("decks", _DECK, _PRESET)):
+        for folder, key, values in (("cards", _CARD, [_DECK, _NOTE]), ("decks", _DECK, [_PRESET])):
             place = self.file(user, self.root / folder)
-            if key not in table or value in table or not place.exists():
+            lacking = [value for value in values if value not in table]
+            if key not in table or not lacking or not place.exists():
                 continue
             known = read_table(place)
-            needed = [(key, f"the {folder}"), (value, f"what is said of {folder}")]
-            check_columns(str(place), list(known.columns), needed)
-            values = known.drop_duplicates(key).set_index(key)[value]
-            table = table.assign(**{value: table[key].map(values).fillna(_NOT_KNOWN)})
+            needed = [(value, f"what is said of {folder}") for value in lacking if value != _NOTE]
+            check_columns(str(place), list(known.columns), [(key, f"the {folder}"), *needed])
+            known = known.drop_duplicates(key).set_index(key)
+            for value in known.columns.intersection(lacking):
+                table = table.assign(**{value: table[key].map(known[value]).fillna(_NOT_KNOWN)})
         return Rows(str(file), table, np.arange(len(table)))
 
 

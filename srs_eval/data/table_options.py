@@ -53,6 +53,8 @@ class Columns:
     note_type, template : str, optional
         Note type of the card and its card template, likewise. Templates of different note types
         need different names.
+    note : str, optional
+        Note of the card, likewise: its other cards are siblings.
 
     Raises
     ------
@@ -74,6 +76,7 @@ class Columns:
     preset: str | None = None
     note_type: str | None = None
     template: str | None = None
+    note: str | None = None
     p: str | Sequence[str] | None = None
     recorded_at: str | None = None
 

@@ -30,10 +30,25 @@ class Curved(Sloped, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LogCoordinates:
-    """A model whose first parameters are replaced by their logarithms."""
+class PackedLoss:
+    """Summed weighted log loss of packed reviews, as a function of the parameters."""
 
     model: CompiledModel  # The equations
+    packed: Packed  # Reviews with their weights
+    public: bool = False  # Whether `gradient` takes the loss of the public trainer
+
+    def gradient(self, w: NDArray[np.float64]) -> Gradient:
+        return self.model.gradient(w, self.packed, public=self.public)
+
+    def fisher(self, w: NDArray[np.float64]) -> Fisher:
+        return self.model.fisher(w, self.packed)
+
+
+@dataclass(frozen=True, slots=True)
+class LogCoordinates:
+    """A loss whose first parameters are replaced by their logarithms."""
+
+    loss: Curved
     count: int  # How many parameters are logarithms; their bounds must be above 0
 
     def encode(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -58,41 +73,39 @@ class LogCoordinates:
         defaults, lower, upper = (tuple(self.encode(np.array(column))) for column in columns)
         return replace(space, defaults=defaults, lower=lower, upper=upper)
 
-    def gradient(
-        self, theta: NDArray[np.float64], packed: Packed, *, public: bool = False
-    ) -> Gradient:
-        """Return the loss and its gradient by the coordinates."""
+    def gradient(self, theta: NDArray[np.float64]) -> Gradient:
+        if not self.count:
+            return self.loss.gradient(theta)
         w = self.decode(theta)
-        loss, gradient = self.model.gradient(w, packed, public=public)
+        loss, gradient = self.loss.gradient(w)
         return Gradient(loss, gradient * self.slope(w))
 
-    def fisher(self, theta: NDArray[np.float64], packed: Packed) -> Fisher:
-        """Return the loss, its gradient and the Fisher information by the coordinates."""
+    def fisher(self, theta: NDArray[np.float64]) -> Fisher:
+        if not self.count:
+            return self.loss.fisher(theta)
         w = self.decode(theta)
-        loss, gradient, information = self.model.fisher(w, packed)
+        loss, gradient, information = self.loss.fisher(w)
         slope = self.slope(w)
         return Fisher(loss, gradient * slope, information * (slope[:, None] * slope))
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w."""
+    """A loss plus (w - centre)' penalty_matrix (w - centre), as a function of w."""
 
-    model: CompiledModel | LogCoordinates  # The equations
-    packed: Packed  # Reviews with their weights
+    loss: Curved
     centre: NDArray[np.float64]  # [parameters]: Where the penalty is 0
     # [parameters, parameters]: Symmetric; half the precision of a normal prior. 0 where parameters
     # are free
     penalty_matrix: NDArray[np.float64]
-    public: bool = False  # Whether `gradient` takes the loss of the public trainer
 
     def gradient(self, w: NDArray[np.float64]) -> Gradient:
-        loss, gradient = self.model.gradient(w, self.packed, public=self.public)
+        loss, gradient = self.loss.gradient(w)
         penalty, slope = self.penalty(w)
         return Gradient(loss + penalty, gradient + slope)
 
     def fisher(self, w: NDArray[np.float64]) -> Fisher:
-        loss, gradient, information = self.model.fisher(w, self.packed)
+        loss, gradient, information = self.loss.fisher(w)
         penalty, slope = self.penalty(w)
         information = information + 2 * self.penalty_matrix
         return Fisher(loss + penalty, gradient + slope, information)

@@ -7,7 +7,7 @@ fall into one batch share a walk, which changes nothing but the time it takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.engine.compiled import CompiledModel
-from srs_eval.engine.objective import Objective, Sloped, feasible
-from srs_eval.engine.packing import pack
+from srs_eval.engine.objective import Curved, Objective, Sloped, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews
+from srs_eval.nouns import BoolArray, IntArray, Reviews
 
 _SHUFFLE_SEED = 2023
 _EPSILON = 1e-8
@@ -69,10 +67,10 @@ class Recipe:
 
 
 def train(
-    model: CompiledModel,
+    loss_of: Callable[[IntArray, NDArray[np.float64]], Curved],
     reviews: Reviews,
     rows: IntArray,
-    weight: FloatArray,
+    weight: NDArray[np.float64],
     start: NDArray[np.float64],
     penalty_matrix: NDArray[np.float64],
     space: ParameterSpace,
@@ -80,19 +78,15 @@ def train(
 ) -> NDArray[np.float64]:
     """Train as the public benchmark does, from `start`, the centre of the penalty.
 
-    The recipe must train on one of the rows, which are in time order, at least. It has a weight of
-    its own for the penalty.
+    `loss_of` gives the loss of some rows with their weights. The recipe trains on all `rows`, which
+    are in time order, and has a weight of its own for the penalty.
     """
-    cards = rows_by_card(reviews.card)
-    kept = recipe.trains_on(reviews, rows, cards)
-    rows, weight = rows[kept], weight[kept]
     pull = recipe.penalty * penalty_matrix
 
     def objective(some: IntArray) -> Objective:
-        packed = pack(reviews, rows[some], weight=weight[some], dtype=np.float32, cards=cards)
-        return Objective(model, packed, start, pull * len(some) / len(rows), public=True)
+        return Objective(loss_of(rows[some], weight[some]), start, pull * len(some) / len(rows))
 
-    order = recipe.order(cards.nth[rows])
+    order = recipe.order(rows_by_card(reviews.card).nth[rows])
     batches = [objective(np.sort(order[cut])) for cut in recipe.cuts(len(rows))]
     return descend(batches, objective(np.arange(len(rows))), start, recipe, space)
 

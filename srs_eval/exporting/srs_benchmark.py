@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.options import current
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fit, User
 from srs_eval.nouns.when import UNKNOWN
@@ -141,7 +142,7 @@ def _weighted(options: Mapping[str, Any]) -> bool:
     base = options.get("base")
     options = base if isinstance(base, Mapping) else options
     recency, fit = options.get("recency"), options.get("fit")
-    module, _, kind = str(options.get("_target_")).rpartition(".")
+    module, _, kind = current(str(options.get("_target_"))).rpartition(".")
     if recency is None and "recency" in options and module.startswith(_ALGORITHMS):
         by_default = "own_recency" if fit in ("newton", "lbfgs") else "published_recency"
         with suppress(ImportError):  # of another release

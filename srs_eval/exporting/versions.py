@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4, Fsrs4Equations
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5, Fsrs5Equations
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs5Equations, Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7, Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45, Fsrs45Equations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs4Equations, Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.engine.equations import Equations
 
@@ -78,7 +76,7 @@ _BY_CLASS = {kind.__qualname__: known for kind, known in _VERSIONS.items()}
 def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
     """Find the version of FSRS that an algorithm is, by its resolved configuration.
 
-    >>> version_of({"_target_": "srs_eval.algorithms.fsrs.fsrs5.Fsrs5"}).name
+    >>> version_of({"_target_": "srs_eval.algorithms.fsrs.fsrs6.Fsrs5"}).name
     'FSRS-5'
     >>> version_of({"_target_": "srs_eval.algorithms.fsrs5.Fsrs5"}).name
     'FSRS-5'

@@ -5,8 +5,9 @@ Input, one row per review, the reviews of a card in their order:
 - ``card``: number of the card; several cards may be asked about at once;
 - ``elapsed_days``: days since the card's previous review (at its first, whatever it says);
 - ``rating``: 1 Again, 2 Hard, 3 Good, 4 Easy;
-- ``deck``, ``preset``, ``note_type`` or ``template``, if the model has parameters for groups: the
-  number of the card's group. Where it is -1 or left out, the fit to all reviews predicts.
+- ``deck``, ``preset``, ``note_type``, ``template`` or ``note``, if the model has parameters for
+  groups: the number of the card's group. Where it is -1 or left out, the fit to all reviews
+  predicts.
 
 Output, one row per card and day asked for: ``card``, ``days`` since its last review, and
 ``recall``, the probability of it. The parameter ``days`` says which days.
@@ -83,7 +84,7 @@ class CurvesOfCards:
         elapsed = frame["elapsed_days"].to_numpy()[order]
         code = pd.factorize(frame["card"])[0].astype(np.int64)
         cards = frame["card"].to_numpy()[order]
-        groups = {group: _of_cards(histories, group, cards) for group in GROUPS}
+        groups: dict[str, Any] = {group: _of_cards(histories, group, cards) for group in GROUPS}
         reviews = Reviews(
             user="",
             card=code[order],
@@ -93,10 +94,7 @@ class CurvesOfCards:
             elapsed=elapsed,
             row=np.arange(len(frame)),
             whole_days=self._whole_days,
-            deck=groups["deck"],
-            preset=groups["preset"],
-            note_type=groups["note_type"],
-            template=groups["template"],
+            **groups,
         )
         rows = np.flatnonzero(is_asked[order])
         return reviews, rows[np.argsort(reviews.card[rows])]

@@ -119,7 +119,8 @@ class MlflowRuns(Callback):
 
     def _run(self) -> RunInfo:
         job = HydraConfig.get()
-        words = " ".join(job.overrides.task)
+        typed: Any = OmegaConf.to_container(job.overrides.task, resolve=False)
+        words = " ".join(typed)
         choices = {
             group: str(name)
             for group, name in job.runtime.choices.items()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _CENTURY_SECONDS = 36_525 * 86_400.0
 # What cards can be grouped by; each is a column of `Reviews`.
-GROUPS = ("deck", "preset", "note_type", "template")
+GROUPS = ("deck", "preset", "note_type", "template", "note")
 
 
 @dataclass(frozen=True, slots=True)

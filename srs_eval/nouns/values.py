@@ -61,6 +61,8 @@ class Reviews:
     note_type, template : int64 [n], optional
         Note type of the card, and its card template, which belongs to one note type; -1 where
         that is not known.
+    note : int64 [n], optional
+        Note of the card, whose cards are siblings; -1 where that is not known.
     titles : mapping of str to mapping of int to str
         Names of cards and groups by their numbers, for the columns ``card`` and those in `GROUPS`,
         as far as they are known.
@@ -96,6 +98,7 @@ class Reviews:
     preset: IntArray | None = None
     note_type: IntArray | None = None
     template: IntArray | None = None
+    note: IntArray | None = None
     titles: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     recorded: FloatArray | None = None

@@ -106,6 +106,10 @@ class Summary:
         """
         content["label"]
         known = {f.name: content[f.name] for f in fields(cls) if f.name in content}
+        for f in fields(cls):
+            kind = type(f.default)
+            if kind in (str, bool) and not isinstance(known.get(f.name, f.default), kind):
+                raise TypeError(f"{f.name} is {known[f.name]!r}, expected {kind.__name__}")
         FitCounts.of_summary(content)  # refuses what is no count
         for name in _COUNTS:
             known[name] = int(known.get(name, 0))

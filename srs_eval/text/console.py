@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from srs_eval.text.addresses import without_secrets
-from srs_eval.text.plain import printable
+from srs_eval.text.plain import printable, shortened
 
 
 def say(text: str = "") -> None:
@@ -27,7 +27,7 @@ def say(text: str = "") -> None:
 
 def complain(text: str) -> None:
     """Write an error to standard error, without the secrets of the environment."""
-    sys.stderr.write(f"srs_eval: {printable(without_secrets(text))}\n")
+    sys.stderr.write(f"srs_eval: {shortened(printable(without_secrets(text)))}\n")
     sys.stderr.flush()
 
 

@@ -18,6 +18,7 @@ _UNSAFE = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
 )
 _CONTROLS = re.compile(f"[{_UNSAFE}]")
+_LONG_WORDS = re.compile(r"(\S{500})\S{500,}")
 
 
 def printable(text: str) -> str:
@@ -28,6 +29,15 @@ def printable(text: str) -> str:
     """
     unix = text.replace("\r\n", "\n")
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), unix)
+
+
+def shortened(text: str) -> str:
+    """Cut words of 1,000 characters and more, which are no names.
+
+    >>> len(shortened("a " + "b" * 5000)), shortened("a b")
+    (503, 'a b')
+    """
+    return _LONG_WORDS.sub(r"\1…", text)
 
 
 def one_line(text: str) -> str:

@@ -44,7 +44,7 @@ MODELS = (
     Model("FSRS-4.5", "fsrs45"),
     Model("FSRS-5", "fsrs5", same_day=True),
     Model("FSRS-6", "fsrs6", same_day=True),
-    Model("FSRS-6-one-step", "fsrs6", "own", same_day=True, arguments={"fit": "one_step"}),
+    Model("FSRS-6-one-step", "", same_day=True, note="a plug-in, examples/one_step"),
     Model("FSRS-7", "fsrs7", same_day=True, recency="steep"),
     Model("FSRS-rs", "fsrs_rs", "own", same_day=True),
     Model("SBD", "sbd", "own", same_day=True, recency="steep"),
@@ -214,7 +214,8 @@ def result_name(
     base, pooling, group = options.get("base"), options.get("pooling"), ""
     if isinstance(base, Mapping) and options.get("group") in _GROUPS:
         group, options = options["group"], base
-        algo = str(options.get("_target_")).rpartition(".")[0].rpartition(".")[2]
+        kind = str(options.get("_target_")).rpartition(".")[2]
+        algo = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
     model = _BY_OPTION.get(_VARIANTS.get(algo, algo))
     clock, extra = _clock(protocol)
     seconds = clock.startswith("-secs")
@@ -223,7 +224,7 @@ def result_name(
     fit = options.get("fit")
     kinds = [kind for kind in _KINDS if _KINDS[kind].items() <= options.items()]
     parts = [model.name, *(f"-{kind}" for kind in kinds)]
-    parts += ["-one-step"] if fit == "one_step" else []
+    parts += ["-one-step"] if fit == "one_step" else []  # a run of an earlier release
     parts += ["-short"] if model.same_day or seconds else []
     parts += ["-secs"] if seconds else []
     parts += ["-duration"] if seconds and model.name == "LSTM" else []

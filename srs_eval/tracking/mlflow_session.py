@@ -20,6 +20,7 @@ from srs_eval.tracking.mlflow_run import join_run, start_run
 from srs_eval.tracking.mlflow_store import (
     MLFLOW_ERRORS,
     close_dead_runs,
+    finished_run,
     only_one,
     open_experiment,
     open_store,
@@ -74,6 +75,10 @@ def begin_run(
     with ExitStack() as undo:
         with tracking_errors("begin a run", address):
             close_dead_runs(client, opened.experiment_id, host)
+            if joined is None and run.resumes:
+                joined = finished_run(client, opened.experiment_id, output, run.tags)
+                if joined is not None:
+                    join_run(client, joined, run)
             if joined is None:
                 with only_one(address):
                     joined = start_run(client, opened.experiment_id, run)

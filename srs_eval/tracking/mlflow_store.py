@@ -32,6 +32,8 @@ NOTE_TAG = "mlflow.note.content"
 DIGEST_LENGTH = 36
 # Or the UI opens the experiment with its menus for chat bots.
 KIND_TAG = ("mlflow.experimentKind", "custom_model_development")
+# Tags of what can change a number.
+SETTINGS = ("config_hash", "code_hash")
 # Errors of the libraries below MLflow, and its own.
 MLFLOW_ERRORS = (
     MlflowException,
@@ -159,6 +161,27 @@ def tag_interrupted(
             client.set_tag(earlier, "resumed_by", run_id)
             return earlier
     return None
+
+
+def finished_run(
+    client: MlflowClient, experiment_id: str, output: Mapping[str, str], tags: Mapping[str, str]
+) -> str | None:
+    """Return the id of the finished run of a folder, if it had the same settings and code.
+
+    A command that is resumed after it had told everything, and not yet removed what it kept, has
+    the same to tell.
+    """
+    if not output or "config_hash" not in tags:
+        return None
+    same = {**output, **{name: tags[name] for name in SETTINGS if name in tags}}
+    ended = client.search_runs(
+        [experiment_id],
+        "attributes.status = 'FINISHED'",
+        run_view_type=ViewType.ACTIVE_ONLY,
+        order_by=["attributes.start_time DESC"],
+    )
+    alike = (run.info.run_id for run in ended if same.items() <= run.data.tags.items())
+    return next(alike, None)
 
 
 def _create_experiment(client: MlflowClient, address: StoreAddress, name: str) -> Experiment:

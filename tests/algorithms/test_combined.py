@@ -8,14 +8,13 @@ import pytest
 from random_logs import log_of
 from scipy.special import expit, logit
 
-from srs_eval.algorithms.baselines import Average, Constant, FlatModel
+from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.combined.blend import Blend, Recalibration
 from srs_eval.algorithms.combined.ensemble import Ensemble, best_weights
 from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.algorithms.oracle import Oracle
+from srs_eval.algorithms.online import MovingAverage
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Learned, has_curve

@@ -10,8 +10,7 @@ from srs_eval.algorithms.baselines import FlatModel
 from srs_eval.algorithms.features import act_r
 from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
 from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel
-from srs_eval.algorithms.features.dash import Dash, DashMcm
-from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
+from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.features.logistic_features import features, on_same_day
@@ -119,9 +118,9 @@ def test_log_odds_and_their_derivatives_are_those_of_pytorch(log_odds, by_pytorc
 
 
 def loss_of(algorithm):
-    log_odds = algorithm.log_odds(whole_days=True)
-    centre = np.array(log_odds.parameters.defaults)
-    return algorithm.loss(log_odds, history_of(REVIEWS), FOLD.train, centre), centre
+    problem = algorithm.problem(REVIEWS)
+    centre = np.array(problem.space.defaults)
+    return algorithm.objective(problem, FOLD.train, centre), centre
 
 
 @pytest.mark.parametrize("relative", [Dash, DashMcm, DashActR])

@@ -10,23 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_step import OneStep, train_one_step
 from random_logs import few, log_of
 
-from srs_eval.algorithms.features.dash import DashMcm
-from srs_eval.algorithms.features.dash_act_r import DashActR
+from srs_eval.algorithms.features.dash import DashActR, DashMcm
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
-from srs_eval.algorithms.fsrs.one_step import train_one_step
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.engine.packing import pack
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -49,7 +45,7 @@ def test_a_strong_prior_and_no_fit_leave_parameters_where_they_were_given(method
     np.testing.assert_allclose(found, given, rtol=1e-3 if strong else 0)
 
 
-@pytest.mark.parametrize("method", ["newton", "lbfgs", "reference", "s0", "one_step"])
+@pytest.mark.parametrize("method", ["newton", "lbfgs", "reference", "s0"])
 def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     good = replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
     binary = fitted(Fsrs6(fit=method, binary=True))
@@ -79,7 +75,8 @@ def test_what_has_nothing_to_train_on_keeps_its_parameters_and_says_so(method):
     _, first = np.unique(REVIEWS.card[later_day], return_index=True)
     second_reviews = later_day[first]
     # First stabilities need second reviews; the public trainer of FSRS-4.5 needs later ones.
-    cases = [(Fsrs6(fit=method), np.setdiff1d(FOLD.train, second_reviews))]
+    algorithm = OneStep() if method == "one_step" else Fsrs6(fit=method)
+    cases = [(algorithm, np.setdiff1d(FOLD.train, second_reviews))]
     if method == "reference":
         cases.append((Fsrs45(fit=method), np.intersect1d(FOLD.train, second_reviews)))
     for algorithm, rows in cases:
@@ -87,7 +84,7 @@ def test_what_has_nothing_to_train_on_keeps_its_parameters_and_says_so(method):
         assert model.parameters == algorithm.defaults(whole_days=True)
         assert model.learned.fallback
         assert "the parameters were kept" in model.learned.note
-        newton = fitted(type(algorithm)(), rows=rows).learned
+        newton = fitted((Fsrs6 if algorithm is cases[0][0] else Fsrs45)(), rows=rows).learned
         assert (newton.fallback, newton.note) == (False, "")
 
 
@@ -102,7 +99,7 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(algorithm, me
 
 def test_steps_of_one_review_stay_in_their_bounds_and_end_in_numbers():
     reviews = log_of([1] * 134, [4] * 134, [0] + [3] * 133)
-    space, rows = Fsrs6().widest_space(), np.arange(1, 134)
+    space, rows = Fsrs6Equations.parameters, np.arange(1, 134)
     learned = train_one_step(reviews, rows, np.array(space.lower), space)
     assert ((learned >= space.lower) & (learned <= space.upper)).all()
     with pytest.raises(FitError):
@@ -112,15 +109,15 @@ def test_steps_of_one_review_stay_in_their_bounds_and_end_in_numbers():
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
     algorithm = version(fit="newton", recency="none")
-    equations = algorithm.equations(whole_days=True)
-    space = algorithm.space(equations)
     task = trial_task(same_day=version.same_day)
-    rows, w = task.folds[-1].train, np.array(space.defaults)
-    objective = algorithm.objective(equations, space, task.reviews, rows, w)
+    problem, rows = algorithm.problem(task.reviews), task.folds[-1].train
+    w = np.array(problem.space.defaults)
+    objective = algorithm.objective(problem, rows, w)
     # In double precision, for differences to show.
-    packed = pack(task.reviews, rows, weight=np.ones(len(rows)))
-    objective = replace(objective, packed=packed)
-    theta = objective.model.encode(w) + np.random.default_rng(0).normal(0, 0.01, len(w))
+    loss = problem.loss(rows, np.ones(len(rows)), precise=True, public=False)
+    coordinates = replace(objective.loss, loss=loss)
+    objective = replace(objective, loss=coordinates)
+    theta = coordinates.encode(w) + np.random.default_rng(0).normal(0, 0.01, len(w))
     gradient, information = objective.fisher(theta)[1:]
     np.testing.assert_allclose(objective.gradient(theta).gradient, gradient, rtol=1e-7, atol=1e-7)
     for place in (0, 3, 8):
@@ -128,8 +125,8 @@ def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
         above, below = (objective.gradient(theta + sign * step).loss for sign in (1, -1))
         assert (above - below) / 2e-6 == pytest.approx(gradient[place], rel=1e-4, abs=1e-4)
     # The Fisher information is a chain of derivatives too.
-    bare = objective.model.model.fisher(objective.model.decode(theta), packed).information
-    slope = objective.model.slope(objective.model.decode(theta))
+    bare = loss.fisher(coordinates.decode(theta)).information
+    slope = coordinates.slope(coordinates.decode(theta))
     expected = bare * np.outer(slope, slope) + 2 * objective.penalty_matrix
     np.testing.assert_allclose(information, expected)
 

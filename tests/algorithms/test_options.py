@@ -10,14 +10,12 @@ from contract import NAMES, PRESETS, config_of
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.combined.per_group import PerGroup
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.weights import Weights
-from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
 from srs_eval.algorithms.schedulers.sbd import Sbd
-from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
+from srs_eval.algorithms.schedulers.sm2 import AnkiSm2, Sm2Trainable
 from srs_eval.algorithms.sessions.features import Recent
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.errors import ConfigError
@@ -116,7 +114,7 @@ class Ordered(Fsrs7):
 
 def gru(**options):
     pytest.importorskip("torch")
-    from srs_eval.algorithms.neural.gru import Gru
+    from srs_eval.algorithms.neural.published import Gru
 
     return Gru(**options)
 

@@ -11,7 +11,7 @@ from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.combined.pooling import Pooling, choose_pooling
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.online import MovingAverage
 from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns

@@ -10,11 +10,11 @@ from contract import built, config_of
 from golden_logs import log_of_all_histories
 from metric_functions import log_loss as clipped_log_loss
 from metric_functions import rmse_bins
+from one_step import OneStep
 from published import EQUATIONS
 
 from srs_eval.algorithms.features.act_r import ActivationEquations
-from srs_eval.algorithms.features.dash import Dash, DashMcm
-from srs_eval.algorithms.features.dash_act_r import FadingTraces
+from srs_eval.algorithms.features.dash import Dash, DashMcm, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import LogisticEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
@@ -184,7 +184,7 @@ TRAINED = {
         SECONDS,
     ),
     "FSRS-6 two buttons": (configured("fsrs6", fit="reference", binary=True), DAYS),
-    "FSRS-6-one-step": (configured("fsrs6", fit="one_step"), DAYS),
+    "FSRS-6-one-step": (OneStep(), DAYS),
     "FSRS-6 S0": (configured("fsrs6", fit="s0"), DAYS),
     "DASH": (configured("dash", fit="reference"), DAYS),
     "DASH[MCM]": (configured("dash_mcm", fit="reference"), DAYS),
@@ -249,12 +249,11 @@ def test_newton_finds_a_lower_objective_than_the_public_trainer(josh_log, name):
     algorithm, golden = configured(algo, recency="none"), GOLDEN[name]
     task = protocol(josh_log, same_day=algorithm.same_day)
     models, folds = fitted(algorithm, task)
-    equations = algorithm.equations(whole_days=task.reviews.whole_days)
-    space = algorithm.space(equations)
+    problem = algorithm.problem(task.reviews)
     start = np.asarray(algorithm.defaults(whole_days=task.reviews.whole_days))
-    encode = algorithm.coordinates(equations).encode
     for model, fold, published in zip(models, task.folds, golden["folds"], strict=True):
-        objective = algorithm.objective(equations, space, task.reviews, fold.train, start)
+        objective = algorithm.objective(problem, fold.train, start)
+        encode = objective.loss.encode
         found = objective.fisher(encode(np.array(model.parameters))).loss
         reference = objective.fisher(encode(np.array(published["parameters"]))).loss
         assert found <= reference * (1 + 1e-5)

@@ -1,21 +1,25 @@
 """Features of a session and the filter that weighs them, against plain loops over the log."""
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from srs_eval.algorithms.baselines import Constant
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
-from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, Feature
+from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, SIBLINGS, Feature
 from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, walk
+from srs_eval.checks.assertions import CheckFailed
+from srs_eval.checks.lookahead import check_blind_to_the_future
 from srs_eval.checks.toy_log import trial_task
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import has_curve
@@ -32,7 +36,9 @@ def answers():
     # Names say nothing: cards are known by when they came, decks by which cards are alike.
     names = rng.permutation(10**6)
     deck, card = names[REVIEWS.card % 3], names[3 + REVIEWS.card]
-    reviews = replace(REVIEWS, deck=deck, card=card)
+    # Ten cards have no note, the others one in three.
+    note = np.where(REVIEWS.card < 30, names[50 + REVIEWS.card % 10], -1)
+    reviews = replace(REVIEWS, deck=deck, card=card, note=note)
     z = np.where(reviews.elapsed > 0, rng.normal(1.5, 1.0, len(reviews)), 0.0)
     return Answers(reviews, z)
 
@@ -79,6 +85,11 @@ def plain_features(answers, row):
         w = math.exp(-abs(other - card[now]) / 5) * 0.5 ** ((day[now] - day[k]) / 3)
         w *= abs(other - card[now]) <= 15
         total, information = total + w * (recalled - p)[k], information + w * (p * (1 - p))[k]
+    note = log.note[:row] if log.note[now] >= 0 else np.full(row, -9)
+    siblings = np.flatnonzero((note == log.note[now]) & (card[:row] != card[now]))
+    ago = day[now] - day[siblings[-1]] if len(siblings) else np.inf
+    seen = {"today": 3.0 * (ago == 0), "earlier": 3 * 0.5 ** (ago / 3) * (ago > 0)}
+    sign = 1 if len(siblings) and recalled[siblings[-1]] else -1
     last, n, known = own[-1], len(own), own[later[own]]
     since = own[own > known[-1]] if len(known) else own[1:]
     fails, of_day = (~recalled[since]).sum(), recalled[later & today]
@@ -113,18 +124,24 @@ def plain_features(answers, row):
         "same_day_reviews": math.log1p(len(since)),
         "same_day_fails": math.log1p(fails),
         "successes": math.log1p(len(known)) - math.log1p(fails) - math.log1p(n) / 2 - 0.25,
+        **{f"sibling_{when}": fresh for when, fresh in seen.items()},
+        **{f"sibling_{when}_answer": sign * fresh for when, fresh in seen.items()},
         "interval": math.log1p(days[now]) / 2 - 1,
         "growth_of_interval": np.clip(math.log1p(days[now]) - math.log1p(interval), -3.0, 3.0),
     }
 
 
 def test_features_are_those_of_a_plain_loop(answers):
-    features = {**SETS["full"], **SETS["small"]}
+    features = {**SETS["full"], **SETS["small"], **SIBLINGS}
     found = {name: feature(answers) for name, feature in features.items()}
     rows = np.flatnonzero(answers.later)
     assert len(rows) > 300
-    for row in rows[::35]:
-        expected = plain_features(answers, int(row))
+    some = rows[::35].tolist()
+    # One of each kind of sibling, which are few.
+    some += [row for name in SIBLINGS for row in rows[found[name][rows] > 0][-1:].tolist()]
+    some += [row for name in SIBLINGS for row in rows[found[name][rows] < 0][-1:].tolist()]
+    for row in some:
+        expected = plain_features(answers, row)
         assert set(expected) == set(found)
         for name, value in expected.items():
             assert found[name][row] == pytest.approx(float(value), abs=1e-9), (name, row)
@@ -192,6 +209,25 @@ def test_predictions_are_those_of_the_weights_at_the_time(every):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each_fit():
+    model = fitted(SessionFilter(Hlr(), trust=0.3))
+    walked = walk(model.stages, model.prior, REVIEWS)
+    z = walked.z + (walked.features * walked.live).sum(axis=1)
+    p = expit([walked.z, z, 2 + 0.85 * (z - 2)])
+    start = evidence = np.log([0.7, 0.15, 0.15])
+    begins = set(np.searchsorted(walked.rows, model.stages.begins[1:]).tolist())
+    expected = []
+    for k, recalled in enumerate(REVIEWS.recalled[walked.rows]):
+        if k in begins:
+            evidence = start + (evidence - start) / 2
+        expected.append(softmax(evidence) @ p[:, k])
+        if k >= walked.first:
+            evidence = evidence + np.log(p[:, k] if recalled else 1 - p[:, k])
+            evidence = evidence - (evidence - start)[0]
+    assert len(begins) > 2
+    np.testing.assert_allclose(model.predict(REVIEWS, walked.rows), expected, rtol=1e-9)
+
+
 def test_whatever_happens_the_safeguard_limits_the_loss():
     # Outcomes that are worst for the filter: whatever it thinks less likely than its base does.
     reviews = REVIEWS
@@ -243,6 +279,58 @@ def test_a_plug_in_adds_a_feature_for_each_review():
     bare = replace(REVIEWS, deck=None, duration_ms=None, elapsed_seconds=None)
     p = fitted(SessionFilter(Hlr()), bare).predict(bare, FOLD.test)
     assert ((p > 0) & (p < 1)).all()
+
+
+def log_of_siblings(user, effect):
+    """Draw the answers of a simulated user anew, with notes of three cards and what these do."""
+    reviews, rng = SyntheticUsers(users=user, max_reviews=4000).read(user), np.random.default_rng(3)
+    note = rng.permutation(reviews.card.max() + 1)[reviews.card] // 3
+    siblings = Answers(replace(reviews, note=note), np.zeros(len(reviews))).sibling
+    rating, chance = reviews.rating.copy(), rng.random(len(reviews))
+    for row in np.flatnonzero(reviews.elapsed_days > 0):
+        other = siblings[row]
+        seen = other >= 0 and reviews.day[other] == reviews.day[row]
+        moved = effect * seen * (1.0 if rating[other] > 1 else 0.3)
+        rating[row] = 3 if chance[row] < expit(logit(reviews.truth[row]) + moved) else 1
+    return replace(reviews, note=note, rating=rating)
+
+
+def test_what_siblings_do_is_learned_where_a_log_has_notes():
+    reviews = log_of_siblings(1, effect=3.0)
+    train, test = np.array_split(np.flatnonzero(reviews.elapsed_days > 0), 2)
+    models = {}
+    for name, note in (("note", reviews.note), ("none", None), ("-1", reviews.note * 0 - 1)):
+        log = replace(reviews, note=note)
+        model = fitted(SessionFilter(Hlr()), log, train)
+        models[name] = model.predict(log, test), model.learned.contributions
+    recalled = reviews.recalled[test]
+    p, contributions = zip(*models.values(), strict=True)
+    with_notes, without, unknown = (np.log(np.where(recalled, each, 1 - each)) for each in p)
+    gain = with_notes - without
+    assert gain.mean() > 3 * gain.std() / np.sqrt(len(gain))
+    np.testing.assert_allclose(unknown, without, rtol=1e-9)
+    worth = {found.name: found.gain for found in contributions[0]}
+    assert worth["siblings"] > 0.002
+    assert "siblings" not in {found.name for found in contributions[1]}
+
+
+class FutureSibling(Feature):
+    """A cheat: the answer of the sibling that comes next on the day."""
+
+    def __call__(self, answers):
+        log, found = answers.reviews, np.zeros(len(answers))
+        for row in range(len(log) - 1):
+            later = np.flatnonzero(log.note[row + 1 :] == log.note[row])[:1] + row + 1
+            found[row] = 0.5 if len(later) and log.recalled[later[0]] else 0.0
+        return found
+
+
+@pytest.mark.parametrize("extra", [{}, {"leak": FutureSibling()}])
+def test_a_leak_through_siblings_is_caught(extra):
+    algorithm = SessionFilter(Constant(0.8), features="small", extra=extra)
+    assert set(SIBLINGS) <= set(fitted(algorithm).prior.features)
+    with pytest.raises(CheckFailed) if extra else nullcontext():
+        check_blind_to_the_future(algorithm, TASK)
 
 
 def test_weights_errors_and_contributions_are_kept(logs_of):

@@ -9,14 +9,10 @@ from random_logs import log_of
 from scipy.integrate import quad
 from scipy.optimize import check_grad
 
-from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.algorithms.baselines import Average, Constant, Oracle
 from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
-from srs_eval.algorithms.half_life.hlr_duolingo import HlrDuolingo
-from srs_eval.algorithms.half_life.leitner import Leitner
-from srs_eval.algorithms.half_life.pimsleur import Pimsleur
-from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.algorithms.oracle import Oracle
-from srs_eval.algorithms.rmse_bins_exploit import bins_of
+from srs_eval.algorithms.half_life.half_life import HlrDuolingo, Leitner, Pimsleur
+from srs_eval.algorithms.online import MovingAverage, bins_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, SHORTEST_INTERVAL

@@ -1,12 +1,9 @@
 """Programs that measure: a whole command, the coverage of intervals, and power, all small."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from cohort import COMMAND, cost_of, make_cohort
+from first_minute import cost_in_new_folder
 from interval_coverage import Quantity, missed, simulated
 from verdict_power import achieved, needed
 
@@ -16,7 +13,7 @@ from srs_eval.stats.power import power_of
 
 
 @pytest.mark.slow
-def test_a_command_is_run_and_measured_on_invented_users(tmp_path: Path) -> None:
+def test_a_command_is_run_and_measured_on_invented_users(tmp_path):
     make_cohort(tmp_path, users=2, reviews=300)
     source = RevlogsFolder(tmp_path)
     one, other = (source.read(user) for user in source.users())
@@ -28,11 +25,12 @@ def test_a_command_is_run_and_measured_on_invented_users(tmp_path: Path) -> None
     assert (tmp_path / "summary.json").is_file()
     assert 0.1 < cost.cpu < 60
     assert 50e6 < cost.peak_bytes < held_here.nbytes
+    assert 0 < cost_in_new_folder("--help").cpu < cost.cpu
     with pytest.raises(RuntimeError, match="ended with status 2"):
         cost_of(["algo=none_such"])
 
 
-def test_misses_are_counted_on_the_side_of_the_interval() -> None:
+def test_misses_are_counted_on_the_side_of_the_interval():
     first, none = np.random.default_rng(0).normal(0, 1, 400), np.zeros(400)
     above, below = missed(Quantity("normal", first, none, np.ones(400)), 20, 600)
     rng, truth = np.random.default_rng([0, 20]), first.mean()
@@ -45,7 +43,7 @@ def test_misses_are_counted_on_the_side_of_the_interval() -> None:
     assert 0.975 < np.mean(held) <= 1
 
 
-def test_the_power_that_is_reached_is_that_of_the_population() -> None:
+def test_the_power_that_is_reached_is_that_of_the_population():
     drawn = np.random.default_rng(0).normal(0, 1, 400)
     users, power = achieved((drawn - drawn.mean()) / drawn.std() - 0.5)
     expected = [power_of(0.5, 1, int(each)) for each in users[users > 30]]

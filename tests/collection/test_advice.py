@@ -1,7 +1,5 @@
 """What the report on a collection advises, and that no sentence contradicts another."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Presets and decks of collections, the final fit, and sentences that depend on intervals."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """The report on a collection: what it says, and that its numbers are those of runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,11 +1,7 @@
 """Finished runs made up in a moment: outcomes are shared, predictions differ."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,17 +12,14 @@ from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.nouns import Predictions, User
+from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import concatenate, rows_fingerprint, select
 from srs_eval.results import files, tables
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
-MakeRun = Callable[..., Path]
 
 
-def reviews_of(
-    user: User, number: int, *, only_recalled: bool = False
-) -> tuple[Predictions, np.ndarray]:
+def reviews_of(user, number, *, only_recalled=False):
     """Reviews of an invented user, and the true log-odds of recall."""
     rng = np.random.default_rng(number)
     n = 1_200 if number == 12 else 60 + 20 * (number % 7)
@@ -51,14 +44,7 @@ def reviews_of(
 
 
 @cache
-def _scored(
-    user: User,
-    number: int,
-    answers: str,
-    seed: tuple[int, int],
-    moved: tuple[float, float],
-    part: tuple[int | None, ...],
-) -> tuple[Predictions, str, Mapping[str, float]]:
+def _scored(user, number, answers, seed, moved, part):
     """Predictions for a user, their fingerprint and scores: most tests have the same ones."""
     made, log_odds = reviews_of(user, number, only_recalled=answers == "recalled")
     noise = np.random.default_rng(seed).normal(0, 1, len(made))
@@ -69,28 +55,28 @@ def _scored(
 
 
 @pytest.fixture
-def page_without_images(monkeypatch: pytest.MonkeyPatch) -> None:
+def page_without_images(monkeypatch):
     """Leave the images out of pages, which take longer than all else, where words are read."""
     monkeypatch.setattr(html, "_image", lambda figure, alt: (alt, ""))
 
 
 @pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
+def make_run(tmp_path):
     """Write the folder of a run whose predictions are the truth, blurred and shifted."""
 
     def make(
-        label: str,
-        users: Sequence[User] = tuple(range(1, 13)),
+        label,
+        users=tuple(range(1, 13)),
         *,
-        blur: float = 0.0,
-        shift: float = 0.0,
-        other_reviews: Sequence[User] = (),
-        failed: Sequence[User] = (),
-        only_recalled: Sequence[User] = (),
-        rows: Mapping[User, slice] | None = None,
-        folder: str | None = None,
-        **summary: object,
-    ) -> Path:
+        blur=0.0,
+        shift=0.0,
+        other_reviews=(),
+        failed=(),
+        only_recalled=(),
+        rows=None,
+        folder=None,
+        **summary,
+    ):
         parts, digests, values, sizes = [], [], [], []
         for place, user in enumerate(users):
             number = user if isinstance(user, int) else 1000 + place
@@ -112,7 +98,6 @@ def make_run(tmp_path: Path) -> MakeRun:
         place.mkdir(parents=True)
         made = np.array(sizes), tuple(digests), PANEL.names, np.array(values)
         together = concatenate(parts)
-        assert together is not None
         write_predictions(place, together)
         files.write_table(place / files.SCORES, tables.scores_table(Scores(tuple(users), *made)))
         content = {

@@ -6,8 +6,6 @@ number of the JSON file. Rows are found by the name of their run and columns by 
 that further ones do no harm.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

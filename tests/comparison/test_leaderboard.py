@@ -1,7 +1,5 @@
 """Leaderboards of random tables: no verdict, interval, p-value or word contradicts another."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,9 +1,6 @@
 """What comparisons say, in every format, and the files they write."""
 
-from __future__ import annotations
-
 import html as entities
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -15,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from browser_page import Page, in_browser, screenshots
 from drawings import told
 
 from srs_eval.comparison.compare import compare
@@ -286,10 +284,6 @@ def test_predictions_are_not_read_for_the_sweep_of_several_users(make_run):
     assert len(sweep_texts(folders)) == 1
 
 
-ROOT = Path(__file__).parents[2]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
-
-
 @pytest.fixture
 def pairwise(make_run):
     return compare([load_run(make_run("one")), load_run(make_run("two", blur=1))])
@@ -361,31 +355,12 @@ def test_equal_runs_give_equal_files(pairwise, tmp_path):
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 
-@pytest.mark.slow
-@pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+@in_browser
 def test_the_page_opens_without_a_complaint_and_fits_its_window(pairwise, tmp_path):
-    script = ROOT / "docs" / "make_screenshots.py"
-    specification = importlib.util.spec_from_file_location("make_screenshots", script)
-    screenshots = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(screenshots)
-    place = write_html(pairwise, tmp_path)
+    address = write_html(pairwise, tmp_path).as_uri()
     with screenshots.Browser(width=1200) as browser:
-        complaints = []
-        # made for MLflow's pages: it complains itself where there is no storage
-        browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier="1")
-        browser.call("Log.enable")
-        browser.call("Runtime.enable")
-        listen = browser._next_message
-
-        def heard():
-            message = listen()
-            if message.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
-                complaints.append(message["params"])
-            return message
-
-        browser._next_message = heard
-        browser.open(place.as_uri(), "one and two compared", "For how many users")
+        page = Page(browser)
+        browser.open(address, "one and two compared", "For how many users")
         pictures = "[...document.images].map(i => i.complete && i.naturalWidth > 0)"
         assert set(browser.evaluate(pictures)) == {True}
         assert browser.evaluate("document.documentElement.scrollWidth") <= 1200
@@ -397,4 +372,4 @@ def test_the_page_opens_without_a_complaint_and_fits_its_window(pairwise, tmp_pa
             f"{{ {' '.join(lines)} {cells}.map(cell => `${{number(cell)}}`) }}"
         )
         assert found == ["NaN", "1234", "0.0002", "-0.5", "NaN", "1e-10"]
-        assert complaints == []
+        assert page.complaints == []

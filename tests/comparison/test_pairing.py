@@ -1,7 +1,5 @@
 """Runs are read, named, paired on the same reviews, and judged by estimates of their scores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

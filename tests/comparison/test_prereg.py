@@ -1,7 +1,5 @@
 """Pre-registrations: what is refused, and the verdicts that follow from intervals."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime
 
@@ -196,20 +194,6 @@ def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(runs_of, 
     assert line.startswith("No verdict")
 
 
-def test_compare_checks_a_file_and_then_judges_by_it(
-    runs_of, register, here, capsys, page_without_images
-):
-    word = f"prereg={register()}"
-    assert command([word]) == 0
-    folders = [str(run.place) for run in runs_of()]
-    assert command([*folders, word, "out=found", "tracking=none"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    for said in (read_prereg(register()).digest, "baseline blurred", "kept, 1 deviation."):
-        assert said in out
-    for name in ("comparison.md", "comparison.json", "report.html"):
-        assert "hypothesis: kept" in (here.folder / "found" / name).read_text(encoding="utf-8")
-
-
 def test_runs_have_the_digest_and_are_judged_compared_submitted_and_resumed_by_it(
     register, here, capsys, page_without_images
 ):
@@ -218,6 +202,8 @@ def test_runs_have_the_digest_and_are_judged_compared_submitted_and_resumed_by_i
         **{"direction": "equivalent", "smallest_difference": 9, "fingerprint": None},
     }
     file = register(**about)
+    assert command([f"prereg={file}"]) == 0
+    assert read_prereg(file).digest in capsys.readouterr().out
     constant, avg = here.folder / "runs/constant", here.folder / "runs/avg"
     words = [*SMALL, *QUIET, f"experiment.prereg={file}"]
     assert here("algo=constant", *words, f"hydra.run.dir={constant}").status == 0
@@ -227,8 +213,11 @@ def test_runs_have_the_digest_and_are_judged_compared_submitted_and_resumed_by_i
     run = load_run(avg)
     assert run.summary["tags"]["prereg"] == read_prereg(file).digest
     assert (avg / "prereg.yaml").read_bytes() == file.read_bytes()
-    assert command(["runs", "tracking=none", "out=found"]) == 0
-    assert said in capsys.readouterr().out
+    for asked in ([f"prereg={file}"], []):
+        assert command(["runs", "tracking=none", "out=found", *asked]) == 0
+        assert said in capsys.readouterr().out
+    for name in ("comparison.md", "comparison.json", "report.html"):
+        assert "hypothesis: kept" in (here.folder / "found" / name).read_text(encoding="utf-8")
     given = ["authors=A", "licence=MIT", "tuned_on=none", "description=x"]
     assert submit(["runs", "out=board", *given]) == 0
     assert read_submission(here.folder / "board/constant").about.get("prereg") is None

@@ -1,7 +1,5 @@
 """Published scores of each user are read, and give the published means and intervals."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

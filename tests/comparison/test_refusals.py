@@ -1,7 +1,5 @@
 """What compare refuses: an error of its own for each, whose words are in a file of texts."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -181,6 +179,7 @@ REFUSED = {
     "a count that is true": lambda run: summarised(run, fallback=True),
     "a count that is a fraction": lambda run: summarised(run, fallback=1.5),
     "a count that is null": lambda run: summarised(run, fallback=None),
+    "a summary cut off": lambda run: load_run(cut(run("a") / "summary.json").parent),
     "scores cut off": lambda run: load_run(cut(run("a") / "scores.parquet").parent),
     "predictions cut off": lambda run: stratify(
         pair(runs_of(cut(run("a") / "predictions.parquet").parent, run("b", blur=1))), 0, "brier"

@@ -1,7 +1,5 @@
 """Reviews in common, and differences by strata of the reviews, recomputed from the files alone."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

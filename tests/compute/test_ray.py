@@ -9,13 +9,11 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import work
@@ -45,7 +43,7 @@ RUN = (
 
 
 @contextmanager
-def machines() -> Iterator[Any]:
+def machines():
     """Start a head and a machine, which inherit the environment."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
@@ -66,26 +64,24 @@ class SleepsAt(Constant):
 
     users: tuple[int, ...] = ()
 
-    def fit(self, reviews: Any, rows: Any, rng: Any) -> Any:
+    def fit(self, reviews, rows, rng):
         if reviews.user in self.users:
             time.sleep(60)
         return super().fit(reviews, rows, rng)
 
 
-def of(user: int, reason: str) -> tuple[int, str]:
+def of(user, reason):
     return user, reason
 
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
-def test_items_that_end_their_process_hang_or_find_a_full_disk_cost_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_that_end_their_process_hang_or_find_a_full_disk_cost_no_other(tmp_path, monkeypatch):
     import ray
 
     with machines() as cluster:
 
-        def found(work: Any, items: Any, retries: int = 1) -> list[Any]:
+        def found(work, items, retries=1):
             compute = Ray(cluster.address, retries=retries)
             return list(compute.map(work, items, on_crash=of, tick=time.time))
 
@@ -116,10 +112,8 @@ def test_items_that_end_their_process_hang_or_find_a_full_disk_cost_no_other(
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_of_one_process(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert Here(tmp_path, capsys)(*RUN, "hydra.run.dir=one").status == 0
     with object_store(monkeypatch, "bucket") as store, machines() as cluster:
@@ -130,18 +124,18 @@ def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_o
         assert one.read_bytes() == other.read_bytes(), name
 
 
-def _lose_a_driver_and_a_machine(cluster: Any) -> None:
+def _lose_a_driver_and_a_machine(cluster):
     """Run into `out`, in the working directory, by two drivers and on three machines."""
     lost, _ = (cluster.add_node(num_cpus=1, **cluster.small) for _ in range(2))
     words = [*RUN, "hydra.run.dir=out", "parts=s3://bucket/run", "compute=ray", "compute.chunk=1"]
     words.append(f"compute.address={cluster.address}")
     parts = Place.of("s3://bucket/run/users")
 
-    def start(*more: str) -> subprocess.Popen[str]:
+    def start(*more):
         command = [sys.executable, "-m", "srs_eval", *words, *more]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    def wait_for_parts(driver: subprocess.Popen[str], users: int) -> int:
+    def wait_for_parts(driver, users):
         while (there := len(parts.files())) < users:
             assert driver.poll() is None
             time.sleep(0.1)
@@ -163,8 +157,8 @@ def _lose_a_driver_and_a_machine(cluster: Any) -> None:
 
 
 def test_work_is_done_in_the_folder_by_the_same_code_and_errors_name_the_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
     assert _evaluate(work.doubles, 1, str(tmp_path / "there"), _code())[:2] == (1, "11")
@@ -176,7 +170,7 @@ def test_work_is_done_in_the_folder_by_the_same_code_and_errors_name_the_machine
         _evaluate(work.doubles, 1, str(tmp_path), "other code")
 
 
-def test_options_that_cannot_be_are_refused() -> None:
+def test_options_that_cannot_be_are_refused():
     for kind, options in (
         *((Processes, {"workers": 0}), (Processes, {"workers": -1}), (Processes, {"chunk": 0})),
         *((Ray, {"retries": -1}), (Ray, {"cpus": -1}), (Ray, {"chunk": 0}), (Serial, {"chunk": 0})),
@@ -192,19 +186,17 @@ def test_options_that_cannot_be_are_refused() -> None:
         ("auto", ("auto", "disabled"), "compute.address=auto: The node timed out"),
     ],
 )
-def test_a_cluster_that_does_not_start_is_told_in_a_line(
-    address: str | None, asked: tuple[str, str], named: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_that_does_not_start_is_told_in_a_line(address, asked, named, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    required: list[str] = []
-    begun: list[tuple[str, str]] = []
+    required = []
+    begun = []
     failure = Exception("The node timed out\nduring startup")  # as Ray raises it
 
-    def init(address: str, **options: Any) -> None:
+    def init(address, **options):
         begun.append((address, os.environ.get("RAY_AUTH_MODE", "")))
         raise failure
 
-    ray: Any = SimpleNamespace(is_initialized=lambda: False, init=init)
+    ray = SimpleNamespace(is_initialized=lambda: False, init=init)
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr("srs_eval.compute.ray._require_token", lambda: required.append("token"))
     with pytest.raises(SrsEvalError, match=named) as raised:
@@ -216,10 +208,10 @@ def test_a_cluster_that_does_not_start_is_told_in_a_line(
 
 @pytest.mark.parametrize(("mode", "is_refused"), [("token", False), ("disabled", True)])
 def test_a_cluster_of_this_process_asks_for_a_token_or_is_not_started(
-    monkeypatch: pytest.MonkeyPatch, mode: str, *, is_refused: bool
-) -> None:
+    monkeypatch, mode, *, is_refused
+):
     """Ray listens on every interface; what it asks for is settled once it is loaded."""
-    initialized: list[str] = []
+    initialized = []
     raylet = SimpleNamespace(
         AuthenticationMode=SimpleNamespace(TOKEN="token"),
         get_authentication_mode=lambda: mode if initialized or mode == "token" else "none",

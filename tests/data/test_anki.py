@@ -303,7 +303,7 @@ def test_groups_of_cards_are_those_that_anki_tells(anki_library, tmp_path):
     for card in student.cards():
         facts, kind = col.get_card(card), col.get_card(card).note_type()
         home = facts.odid or facts.did
-        numbers = (home, col.decks.config_dict_for_deck_id(home)["id"], kind["id"])
+        numbers = (facts.nid, home, col.decks.config_dict_for_deck_id(home)["id"], kind["id"])
         expected[card] = (*numbers, f"{kind['name']}: {facts.template()['name']}")
         titles[kind["id"]] = kind["name"]
     assert any(col.get_card(card).odid for card in student.cards())
@@ -311,10 +311,10 @@ def test_groups_of_cards_are_those_that_anki_tells(anki_library, tmp_path):
     for path in (student.path, student.export_all(tmp_path / "d.colpkg", legacy=True)):
         log = AnkiCollection(path).read("d")
         names = log.titles["template"]
-        columns = (log.deck, log.preset, log.note_type, log.template)
+        columns = (log.note, log.deck, log.preset, log.note_type, log.template)
         for card, *found, template in zip(log.card.tolist(), *columns, strict=True):
             told = (*found, names.get(template, -1))
-            assert told == expected.get(card, (-1, -1, -1, -1))
+            assert told == expected.get(card, (-1, -1, -1, -1, -1))
         assert {preset, 1, -1} <= set(log.preset.tolist())
         assert log.titles["preset"][preset] == "demanding"
         assert log.titles["deck"][third] == "other::third"

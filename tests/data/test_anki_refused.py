@@ -113,6 +113,16 @@ def odd_files(folder, plain, compressed):
         page = int(len(plain) * share) // 4096 * 4096
         damaged = plain[:page] + b"\xa5" * 4096 + plain[page + 4096 :]
         (folder / f"page overwritten at {share}").write_bytes(damaged)
+    # a page whose rows stand in the wrong order, of which SQLite tells each
+    page = next(
+        begin
+        for begin in range(4096, len(plain), 4096)
+        if plain[begin] == 13 and int.from_bytes(plain[begin + 3 : begin + 5]) > 50
+    )
+    begin, end = page + 8, page + 8 + 2 * int.from_bytes(plain[page + 3 : page + 5])
+    places = [plain[at : at + 2] for at in range(begin, end, 2)]
+    reversed_page = plain[:begin] + b"".join(reversed(places)) + plain[end:]
+    (folder / "rows in the wrong order").write_bytes(reversed_page)
     collection(folder / "unknown scheduler", settings={"schedVer": 3})
     (folder / "folder").mkdir()
     return sorted(folder.iterdir())

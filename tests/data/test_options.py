@@ -1,11 +1,10 @@
 """Options of data: what cannot be meant, and which users are read."""
 
-import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
+from cases import making
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.frame import ReviewFrame
@@ -15,7 +14,7 @@ from srs_eval.data.sql import SqlQuery
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ReviewLogError
 
 table = partial(ReviewTable, "log.csv")
 anki = partial(AnkiCollection, "a.anki2")
@@ -29,19 +28,7 @@ NAMED["wanted_users"] = wanted_users
 
 
 def test_options_that_cannot_be_meant_are_refused_by_name(transcript: Callable[..., None]) -> None:
-    def told_by(name: str, *words: str) -> str:
-        options: dict[str, Any] = {}
-        for word in words:
-            key, _, value = word.partition("=")
-            try:
-                options[key] = json.loads(value)
-            except ValueError:
-                options[key] = value
-        with pytest.raises(ConfigError) as caught:
-            NAMED[name](**options)
-        return f"{caught.value}\n"
-
-    transcript("data_options", told_by)
+    transcript("data_options", making(NAMED))
 
 
 def test_options_at_their_bounds_are_taken() -> None:

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.recorded import Recorded
+from srs_eval.algorithms.baselines import Average, Recorded
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
@@ -28,34 +27,11 @@ def read(csv, *lines, reading=None, **others):
     return table.read("log")
 
 
-@pytest.mark.parametrize(
-    ("predicted", "kind"),
-    [
-        *((f"{p},2024-01-03T09:00:00Z", "out_of_range") for p in ("1.2", "-0.1", "93")),
-        *((f"{p},2024-01-03T09:00:00Z", "wrong_type") for p in ("NaN", "inf", "likely")),
-        *((f"0.9,{late}-01-03T10:00:01Z", "order") for late in (2024, 2999)),
-        *(("0.9,soon", "wrong_type"), ("0.9,", "missing")),
-        ("0.9,2024-01-03T12:00:01+02:00", "order"),  # one second after the answer
-    ],
-)
-def test_what_cannot_be_a_prediction_made_before_the_answer_is_refused(csv, predicted, kind):
-    with pytest.raises(ReviewLogError) as caught:
-        read(csv, f"a,3,2024-01-03T10:00:00Z,{predicted}")
-    (found,) = caught.value.violations
-    assert (found.kind, found.rows) == (kind, ("row 2",))
-    assert found.column in {"p", "stored"}
-
-
-def test_times_of_several_zones_are_compared_as_instants(csv):
-    log = read(csv, "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T12:00:00+02:00")
+def test_times_without_an_offset_are_of_the_zone(csv):
+    line, reading = "a,3,2024-01-03T10:00Z,0.9,2024-01-03T11:00", {"time_zone": "Europe/Vienna"}
+    log = read(csv, line, reading=reading)
     assert log.recorded_names == ("p",)
     np.testing.assert_array_equal(log.recorded, [[np.nan], [0.9]])
-    local = read(
-        csv,
-        "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T11:00:00",
-        reading={"time_zone": "Europe/Vienna"},
-    )
-    assert local.recorded[1, 0] == 0.9
 
 
 def test_two_predictions_of_one_review_are_refused_whatever_is_done_about_duplicates(csv):

@@ -38,6 +38,8 @@ OPTIONAL = {
     "user": "who",
     "deck": "deck",
     "recalled": "ok",
+    "p": "p",
+    "recorded_at": "stored",
 }
 FORMS = ("csv", "parquet", "frame", "sql")
 
@@ -92,6 +94,8 @@ def told(form: str, table: pd.DataFrame, folder: Path) -> ReviewLogError | str:
         return error
     columns = {"card": pd.factorize(log.card)[0], "rating": log.rating, "gap": log.elapsed_days}
     columns |= {"secs": log.elapsed_seconds, "took": log.duration_ms, "deck": log.deck}
+    if log.recorded is not None:
+        columns["p"] = log.recorded[:, 0]
     known = [(name, values) for name, values in columns.items() if values is not None]
     lines = [f"{name} {' '.join(f'{value:g}' for value in values)}" for name, values in known]
     return "\n".join(["is read", *lines, *log.notes, ""])

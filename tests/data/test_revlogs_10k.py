@@ -170,12 +170,15 @@ def test_decks_and_presets_are_looked_up_where_they_are_told(folder):
     write(folder / "cards/user_id=10/data.parquet", cards)
     log = RevlogsFolder(folder / "revlogs").read(10)
     assert log.deck.tolist() == [30, 30, -1, 30, 30]
+    assert log.note.tolist() == [1, 1, -1, 1, 1]
     assert log.preset is None
     decks = pd.DataFrame({"deck_id": [30, 40], "parent_id": [0, 0], "preset_id": [2, 3]})
     write(folder / "decks/user_id=10/data.parquet", decks)
     log = RevlogsFolder(folder).read(10)
     assert log.preset.tolist() == [2, 2, -1, 2, 2]
     assert RevlogsFolder(folder).read(2).deck is None
+    write(folder / "cards/user_id=10/data.parquet", cards.drop(columns="note_id"))
+    assert RevlogsFolder(folder).read(10).note is None
 
 
 NAME = "revlogs/user_id=8/data.parquet"

@@ -115,6 +115,9 @@ def test_groups_are_names_as_well_or_not_known(csv, tmp_path):
     columns = Columns(day="day", deck="deck")
     log = read(csv(f"{HEADER},deck", "1,3,0,a ", "2,3,0,a", "3,3,0,NaN"), columns)
     assert log.titles["deck"] == {0: "a"}
+    of_notes = Columns(day="day", note="nid")
+    noted = read(csv(f"{HEADER},nid", "1,3,0,9", "2,3,0,007", "3,3,0,"), of_notes)
+    assert (noted.note.tolist(), noted.deck) == ([0, 1, -1], None)
     for kind in ("list", "struct", "map", "binary", "moment"):
         found = told(parquet(tmp_path, **BASE, deck=KINDS[kind]), columns)
         assert found[0][:2] == ("wrong_type", "deck")

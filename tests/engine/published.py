@@ -3,19 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.fsrs.fsrs1 import Fsrs1Equations
-from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2Equations
-from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3Equations
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
-from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.early import Fsrs1Equations, Fsrs2Equations, Fsrs3Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4Equations, Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import HlrEquations
-from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2Equations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
-from srs_eval.algorithms.schedulers.sm2 import Sm2Equations
-from srs_eval.algorithms.schedulers.sm2_trainable import Sm2TrainableEquations
+from srs_eval.algorithms.schedulers.sm2 import AnkiSm2Equations, Sm2Equations, Sm2TrainableEquations
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import feasible
 

@@ -13,7 +13,13 @@ from torch_maths import torch
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import newton
-from srs_eval.engine.objective import Objective, feasible, penalty_matrix, standard_errors
+from srs_eval.engine.objective import (
+    Objective,
+    PackedLoss,
+    feasible,
+    penalty_matrix,
+    standard_errors,
+)
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, recency_weights
@@ -48,7 +54,7 @@ def logistic_objective(seed, *, pull=0.5, dtype=np.float64):
     reviews = random_log(rng, 60, 12, exponent=1.5)
     rows = further_rows(reviews)
     packed = pack(reviews, rows, weight=rng.uniform(0.5, 1.5, len(rows)), dtype=dtype)
-    return Objective(LOGISTIC, packed, rng.normal(0, 0.3, 4), pull * np.eye(4))
+    return Objective(PackedLoss(LOGISTIC, packed), rng.normal(0, 0.3, 4), pull * np.eye(4))
 
 
 def by_scipy(objective, space, start):
@@ -114,7 +120,9 @@ def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
     rows = further_rows(reviews)
     centre = np.array(space.defaults)
     packed = pack(reviews, rows, weight=np.ones(len(rows)))
-    objective = Objective(compiled(equations), packed, centre, penalty_matrix(space, 1.0))
+    objective = Objective(
+        PackedLoss(compiled(equations), packed), centre, penalty_matrix(space, 1.0)
+    )
     found = newton(objective, centre, space, tolerance=1e-7, most_steps=200)
     assert found.value < objective.gradient(centre).loss
     # Objectives of several local minima: either may end in the better one, but not far above.
@@ -129,7 +137,7 @@ REVIEWS = random_log(np.random.default_rng(0), 30, 10, exponent=1.5)
 ROWS = further_rows(REVIEWS)
 PACKED = pack(REVIEWS, ROWS, weight=np.ones(len(ROWS)))
 CENTRE, STIFFNESS = np.array([0.1, -0.2]), np.diag([2.0, 0.0])
-OBJECTIVE = Objective(MODEL, PACKED, CENTRE, STIFFNESS)
+OBJECTIVE = Objective(PackedLoss(MODEL, PACKED), CENTRE, STIFFNESS)
 
 
 def test_the_pull_towards_the_centre_is_added_everywhere():

@@ -13,7 +13,7 @@ from small_models import SmallEquations, space_of
 
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.newton import newton
-from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.objective import Objective, PackedLoss, feasible
 from srs_eval.engine.packing import FACTS, LANES, pack
 from srs_eval.engine.probability import uncertain
 from srs_eval.engine.recurrent import RecurrentModel
@@ -158,7 +158,7 @@ def test_all_that_is_computed_is_finite_at_the_bounds(name, history):
             # Elapsed time over stability leaves the range of single precision: a fit says so.
             assert dtype is np.float32
             assert LONGEST_ELAPSED in reviews.elapsed
-            objective = Objective(model, packed, w, np.zeros((model.size, model.size)))
+            objective = Objective(PackedLoss(model, packed), w, np.zeros((model.size, model.size)))
             with pytest.raises(FitError):
                 newton(objective, w, equations.parameters)
 
@@ -172,7 +172,11 @@ def test_parameters_that_are_no_numbers_or_out_of_all_bounds_do_not_crash(name, 
     assert np.isnan(model.gradient(w, packed).loss)
     assert np.isnan(model.fisher(w, packed).loss)
     with pytest.raises(FitError):
-        newton(Objective(model, packed, default, np.zeros((model.size, model.size))), w, space)
+        newton(
+            Objective(PackedLoss(model, packed), default, np.zeros((model.size, model.size))),
+            w,
+            space,
+        )
     for index, value in itertools.product(range(model.size), (np.inf, -np.inf, 0.0, -1e30, 1e30)):
         w = default.copy()
         w[index] = value

@@ -246,6 +246,7 @@ def test_an_alarm_that_rings_after_the_fit_leaves_no_handler_behind(monkeypatch)
     with FitLimits(timeout=60).applied(1, 0):
         pass
     assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
     assert not limits.process_is_spoiled()
 
 

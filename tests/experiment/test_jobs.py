@@ -1,18 +1,13 @@
 """What runs and sweeps say, how their jobs end, and where their parts are."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import offenders
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, Here
+from commands import QUIET, SMALL
 from filelock import FileLock
 from object_store import object_store
 from same import assert_same
@@ -33,10 +28,10 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit
 from srs_eval.place import Place
-from srs_eval.results import Result, load
+from srs_eval.results import load
 from srs_eval.results.fit_counts import failures_in_words, reason_of
 
-RAISED: dict[str, BaseException] = {
+RAISED = {
     "pruned": Pruned("others were better"),
     "option": ConfigError("algo=x: no such option"),
     "error": SrsEvalError("no log could be read"),
@@ -51,11 +46,8 @@ RAISED: dict[str, BaseException] = {
 
 
 def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    golden_text: Callable[[str, str], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tmp_path, capsys, golden_text, monkeypatch
+):
     monkeypatch.setenv("STORE", str(RAISED["defect"]))
     text = ""
     for name, error in RAISED.items():
@@ -66,12 +58,12 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         if not is_alone:
             (folder / "summary.json").touch()
 
-        def run(error: BaseException = error) -> NoReturn:
+        def run(error=error):
             raise error
 
         sweep = None if is_alone else tmp_path
         try:
-            ended: object = attempt(
+            ended = attempt(
                 lambda run=run: Work("avg", run), label="?", folder=folder, sweep_folder=sweep
             )
         except KeyboardInterrupt:
@@ -113,7 +105,7 @@ COMMANDS = {
 }
 
 
-def ended(folder: Path) -> str:
+def ended(folder):
     lines = []
     for file in sorted(folder.rglob("job.json")):
         content = json.loads(file.read_text("utf-8"))
@@ -123,9 +115,7 @@ def ended(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_what_is_said_of_runs_and_sweeps(
-    here: Here, golden_text: Callable[[str, str], None], name: str
-) -> None:
+def test_what_is_said_of_runs_and_sweeps(here, golden_text, name):
     (here.folder / "good.csv").write_text(ROWS)
     (here.folder / "bad.csv").write_text(ROWS.replace("ben,3", "ben,9"))
     (here.folder / "few.csv").write_text(ROWS[:100].rpartition("\n")[0])
@@ -174,7 +164,7 @@ REASONS = [
 ]
 
 
-def of_fits(*fits: Fit) -> Result:
+def of_fits(*fits):
     users = dict.fromkeys(fit.user for fit in fits)
     evaluations = [
         UserEvaluation(user, tuple(fit for fit in fits if fit.user == user), None, ReviewLog())
@@ -183,11 +173,11 @@ def of_fits(*fits: Fit) -> Result:
     return result_from(evaluations, PANEL)
 
 
-def test_what_is_said_of_fits_and_jobs(golden_text: Callable[[str, str], None]) -> None:
-    lines: list[str] = []
+def test_what_is_said_of_fits_and_jobs(golden_text):
+    lines = []
     for name, fits in FITS.items():
         lines += [f"== {name}", result_text(of_fits(*fits), PANEL), failures_in_words(fits), ""]
-    before: set[str] = set()
+    before = set()
     slow, short = Fit(1, 0, "failed", "it\n  diverged"), Fit(2, -1, "skipped", "only 3 of 9")
     for fits in ((slow,), (slow,), (slow, short)):
         lines += ["== job", result_text(of_fits(*fits), PANEL, brief=True, said=before), ""]
@@ -204,9 +194,7 @@ RUN = (
 
 
 @pytest.mark.slow
-def test_large_results_and_artefacts_of_mlflow_stay_in_an_object_store(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_results_and_artefacts_of_mlflow_stay_in_an_object_store(here, monkeypatch):
     words = (*RUN, "parts=s3://bucket/parts", "parts_above=0")
     artefacts = "tracking.artifacts=s3://bucket/mlflow"
     assert here(*RUN, "tracking=none", "hydra.run.dir=one").status == 0
@@ -227,9 +215,7 @@ def test_large_results_and_artefacts_of_mlflow_stay_in_an_object_store(
 
 
 @pytest.mark.slow
-def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(here, monkeypatch):
     monkeypatch.setattr("srs_eval.experiment.job.evaluate_chunks", None)
     for bucket, failure, what in (
         ("nobody", "", "no such bucket"),
@@ -243,16 +229,14 @@ def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(
         assert what in done.err
 
 
-def test_places_where_parts_cannot_be_are_refused(here: Here) -> None:
+def test_places_where_parts_cannot_be_are_refused(here):
     for parts in ("hf://datasets/me/parts", ".", "ftp://host/parts"):
         assert here(*RUN, "tracking=none", f"parts={parts}").status == 2
         assert not (here.folder / "out" / "parts").exists()
 
 
 @pytest.mark.slow
-def test_cards_learned_in_a_job_are_unknown_in_the_next(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cards_learned_in_a_job_are_unknown_in_the_next(here, monkeypatch):
     """Jobs of a sweep share no state: what one learned from its test rows helps no other."""
     # The run outside a sweep is in this process, where other tests may have filled the table.
     monkeypatch.setattr(offenders, "_EASINESS", {})

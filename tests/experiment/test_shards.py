@@ -3,16 +3,13 @@
 That their files are the same bytes, killed or not, `results/test_killed_runs.py` holds.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import Here, outcome_of, summary_of
+from commands import outcome_of, summary_of
 from object_store import object_store
 
 from srs_eval.commands import run
@@ -31,7 +28,7 @@ RUN = (
 SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 
-def assert_same_run(folder: Path, expected: Path) -> None:
+def assert_same_run(folder, expected):
     for name in (PREDICTIONS, CURVES, SCORES):
         assert (folder / name).read_bytes() == (expected / name).read_bytes(), name
     assert summary_of(folder) == summary_of(expected)
@@ -40,9 +37,7 @@ def assert_same_run(folder: Path, expected: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", ["", pytest.param("s3://bucket/run", marks=pytest.mark.nightly)])
-def test_shards_are_merged_to_the_files_of_one_run(
-    here: Here, monkeypatch: pytest.MonkeyPatch, at: str
-) -> None:
+def test_shards_are_merged_to_the_files_of_one_run(here, monkeypatch, at):
     """At an address, machines have no folder in common, and some requests fail."""
     assert here(*RUN, "hydra.run.dir=one").status == 0
     out = here.folder / "out"
@@ -50,7 +45,7 @@ def test_shards_are_merged_to_the_files_of_one_run(
         store.failing = lambda number: "" if number % 10 else "503 Slow Down"
         merged = [at, "hydra.run.dir=out"] if at else ["out"]
 
-        def shard(number: int, *words: str) -> int:
+        def shard(number, *words):
             place = [f"parts={at}", f"hydra.run.dir={number}"] if at else ["hydra.run.dir=out"]
             return here(*RUN, *place, f"shard={number}/3", *words).status
 
@@ -84,9 +79,7 @@ class Needs(Algorithm):
 
 
 @pytest.mark.slow
-def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(here, monkeypatch):
     (here.folder / "needs.py").write_text(FAILS, encoding="utf-8")
     (here.folder / "conf" / "algo").mkdir(parents=True)
     (here.folder / "conf" / "algo" / "needs.yaml").write_text("_target_: needs.Needs\n")
@@ -105,9 +98,7 @@ def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(
     assert summary_of(here.folder / "out")["failed"] == 20
 
 
-def test_shards_take_each_item_once_and_what_is_none_is_refused(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_take_each_item_once_and_what_is_none_is_refused(here, monkeypatch):
     items = list(range(11))
     taken = [item for k in range(1, 5) for item in Shard.parse(f"{k}/4").take(items)]
     assert sorted(taken) == items
@@ -130,12 +121,12 @@ class Begun:
 
     is_begun, chunk = True, 1
 
-    def users_if_whole(self, chunk: Chunk) -> object:
+    def users_if_whole(self, chunk):
         return True if chunk.users in {("a",), ("c",)} else None
 
 
-def test_the_shards_that_are_missing_are_named(tmp_path: Path, golden_text: Any) -> None:
-    kept: Any = Begun()
+def test_the_shards_that_are_missing_are_named(tmp_path, golden_text):
+    kept = Begun()
     messages = []
     for recorded in (["1_of_2"], ["1_of_3", "3_of_3"], ["1_of_2", "2_of_3"]):
         place = tmp_path / "".join(recorded)
@@ -150,8 +141,8 @@ def test_the_shards_that_are_missing_are_named(tmp_path: Path, golden_text: Any)
 
 
 def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_returned(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    here, monkeypatch
+):
     (here.folder / "empty").mkdir()
     assert merge(["empty"]) == merge([]) == 2
     order = ("b", "a", "c=d's")
@@ -163,9 +154,9 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
             (folder / "hydra.yaml").write_text(given + ", overrides: {hydra: []}}", "utf-8")
             words = f"[algo={name}, shard={shard[0]}/2, hydra.run.dir={name}, figures=true]"
             (folder / "overrides.yaml").write_text(words, "utf-8")
-    carried_out: list[tuple[str, list[str]]] = []
+    carried_out = []
 
-    def carry_out(words: list[str]) -> int:
+    def carry_out(words):
         carried_out.append((Path.cwd().name, words))
         return int("algo=a" in words)
 
@@ -203,7 +194,7 @@ fi
 
 
 @pytest.mark.slow
-def test_the_scripts_for_slurm_run_an_array_and_merge_it(here: Here) -> None:
+def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
     folder = here.folder
     assert here(*RUN, "hydra.run.dir=one").status == 0
     (folder / "bin").mkdir()

@@ -180,7 +180,7 @@ def damaged(random: Random, content: bytes) -> bytes:
 def _rows_of_parquet(path: Path) -> int | None:
     try:
         return int(pq.read_metadata(path).num_rows)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # of a damaged name of a column
         return None
 
 

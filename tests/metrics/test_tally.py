@@ -89,33 +89,6 @@ def test_a_threshold_is_rounded_as_predictions_are_and_their_means_count_as_they
     assert (one.p, one.first_at_least(threshold)) == (pytest.approx([threshold], abs=1e-15), 0)
 
 
-@quick
-@given(reviews.filter(len), dtypes)
-def test_edges_are_chosen_so_that_few_predictions_are_told_apart(pairs, dtype):
-    """Cells hold their lower edges, so that few different predictions are exact."""
-    p, recalled = columns(pairs)
-    p = np.abs(p).astype(dtype)
-    made = PredictionCells.for_predictions(tally(p, recalled))
-    assert made.edges[0] == 0
-    assert (np.diff(made.edges) > 0).all()
-    assert set(p.astype(np.float64)) <= set(made.edges)
-    (total,) = add_up([made], bare_predictions(p, recalled))
-    counted, exact = cells.tally_of_cells(total.values[0]), tally(p, recalled)
-    assert counted.p == pytest.approx(exact.p, abs=1e-15)
-    assert counted.recalled.tolist() == exact.recalled.tolist()
-
-
-@pytest.mark.parametrize("distance", [0.5, 0.1, 1e-3, 1e-6, 1e-9])
-def test_fine_cells_are_in_order_and_narrower_towards_0_and_1_as_logarithms_need(distance):
-    """No wider than two millionths, nor than 0.0002 of the distance from the nearer end."""
-    step = min(2e-6, 2e-4 * distance)
-    apart = distance + step * np.arange(-3, 4)
-    for p in (apart, 1 - apart[::-1]):
-        assert (np.diff(cells.fine_cell(p)) > 0).all()
-    for width in (8, cells.FINE):
-        assert cells.fine_cell(np.array([0.0, 1.0]), width).tolist() == [0, width]
-
-
 def counted_in(width, *parts):
     """Count users one after the other; the second one as arrays from another process."""
     here = FineCells(width)

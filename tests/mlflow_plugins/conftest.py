@@ -1,10 +1,6 @@
-from __future__ import annotations
-
 import warnings
-from collections.abc import Iterator
 
 import pytest
-from mlflow_store import _no_settings_from_outside as _no_settings_from_outside
 from mlflow_store import store as store
 from mlflow_store import uri as uri
 
@@ -18,7 +14,7 @@ with warnings.catch_warnings(), quiet_mlflow():
 
 
 @pytest.fixture
-def global_uri(uri: str) -> Iterator[str]:
+def global_uri(uri):
     """Let MLflow's own functions use the store."""
     mlflow.set_tracking_uri(uri)
     mlflow.set_experiment("elsewhere")

@@ -1,9 +1,6 @@
 """Applications that use MLflow themselves."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
@@ -17,7 +14,7 @@ NAMES = ("MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "MLFLOW
 
 
 @pytest.fixture
-def ours(uri: str) -> MlflowTracker:
+def ours(uri):
     """A tracker with an open run, in another experiment than the one MLflow was told."""
     tracker = MlflowTracker(uri=uri, experiment="ours")
     tracker.start(RunInfo("ours"))
@@ -26,8 +23,8 @@ def ours(uri: str) -> MlflowTracker:
 
 @pytest.mark.filterwarnings("ignore")  # of MLflow's own
 def test_what_a_job_logs_goes_to_its_run_whatever_was_chosen_before(
-    global_uri: str, ours: MlflowTracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    global_uri, ours, tmp_path, monkeypatch
+):
     import mlflow
 
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "elsewhere")
@@ -55,8 +52,8 @@ def test_what_a_job_logs_goes_to_its_run_whatever_was_chosen_before(
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_left_open_is_closed_and_another_store_in_a_job_is_mlflows_refusal(
-    global_uri: str, ours: MlflowTracker, tmp_path: Path
-) -> None:
+    global_uri, ours, tmp_path
+):
     import mlflow
 
     before = {name: os.environ.get(name) for name in NAMES}

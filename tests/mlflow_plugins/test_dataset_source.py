@@ -1,14 +1,10 @@
 """The data set of a run leads back to the reader that read it."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import warnings
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,7 +30,7 @@ OPTIONS = {
 }
 
 
-def test_the_reader_of_a_run_can_be_had_again(uri: str) -> None:
+def test_the_reader_of_a_run_can_be_had_again(uri):
     source = SyntheticUsers(users=2, seed=1, size_scale=0.02)
     logs = DatasetInfo("synthetic", "0123abcd", source.location, 2, 50, OPTIONS)
     run_id = keep(uri, logs).run_id
@@ -51,7 +47,7 @@ def test_the_reader_of_a_run_can_be_had_again(uri: str) -> None:
 
 
 TABLE = {"_target_": "srs_eval.data.table.ReviewTable", "path": "x"}
-STRANGE: tuple[dict[str, object], ...] = (
+STRANGE = (
     {"_target_": "os.system", "command": "true"},
     {"_target_": "subprocess.Popen", "args": "true"},
     {"_target_": "no.such.thing"},
@@ -63,9 +59,7 @@ STRANGE: tuple[dict[str, object], ...] = (
 )
 
 
-def test_what_a_stranger_wrote_builds_readers_only(
-    golden_text: Callable[[str, str], None],
-) -> None:
+def test_what_a_stranger_wrote_builds_readers_only(golden_text):
     text = ""
     for options in STRANGE:
         with pytest.raises(ConfigError) as refused:
@@ -74,7 +68,7 @@ def test_what_a_stranger_wrote_builds_readers_only(
     golden_text("strange_sources", text)
 
 
-def write_logs(folder: Path) -> dict[str, list[str]]:
+def write_logs(folder):
     """Write logs, and return the words to read them with, whose paths are of several kinds."""
     moments = [1_614_600_000 + 86_400 * n for n in range(4)]
     log = pd.DataFrame({"card": [5, 6, 5, 6], "rating": [3, 3, 1, 4], "time": moments})
@@ -98,9 +92,7 @@ def write_logs(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def test_each_kind_of_reader_can_be_had_again_from_another_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_kind_of_reader_can_be_had_again_from_another_folder(tmp_path, monkeypatch):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     for folder in (here, elsewhere):
         folder.mkdir()

@@ -1,10 +1,6 @@
 """`mlflow.models.evaluate` with our panel, for predictions and models that are not ours."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
+def frame():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.6, 1.0, 400)
     return pd.DataFrame(
@@ -39,7 +35,7 @@ def frame() -> pd.DataFrame:
     )
 
 
-def evaluated(data: pd.DataFrame, **arguments: Any) -> tuple[Any, Any]:
+def evaluated(data, **arguments):
     """What MLflow returns, and the run as it was kept."""
     import mlflow
 
@@ -49,7 +45,7 @@ def evaluated(data: pd.DataFrame, **arguments: Any) -> tuple[Any, Any]:
     return result, MlflowClient().get_run(run.info.run_id)
 
 
-def assert_is_the_panel(metrics: dict[str, float], expected: dict[str, float]) -> None:
+def assert_is_the_panel(metrics, expected):
     by_name = {name.partition("/")[2]: value for name, value in metrics.items()}
     defined = {name for name, value in expected.items() if np.isfinite(value)} - {"n", "n_dropped"}
     assert defined <= set(by_name)
@@ -58,9 +54,7 @@ def assert_is_the_panel(metrics: dict[str, float], expected: dict[str, float]) -
     assert metrics["users/reviews"] == expected["n"]
 
 
-def test_predictions_get_the_panel_its_figures_and_its_tables(
-    global_uri: str, frame: pd.DataFrame
-) -> None:
+def test_predictions_get_the_panel_its_figures_and_its_tables(global_uri, frame):
     result, run = evaluated(frame, predictions="p", evaluators="srs_eval")
     facts = {name: frame[name] for name in ("elapsed_days", "nth_review", "lapses", "card")}
     expected = score(frame["p"], frame["recalled"], **facts)
@@ -80,9 +74,7 @@ def test_predictions_get_the_panel_its_figures_and_its_tables(
 
 
 @pytest.mark.slow
-def test_models_of_scikit_learn_and_functions_are_asked_for_probabilities(
-    global_uri: str, frame: pd.DataFrame
-) -> None:
+def test_models_of_scikit_learn_and_functions_are_asked_for_probabilities(global_uri, frame):
     import mlflow
 
     features = frame[["elapsed_days", "nth_review"]].astype(float)
@@ -95,7 +87,7 @@ def test_models_of_scikit_learn_and_functions_are_asked_for_probabilities(
     p = classifier.predict_proba(features)[:, 1]
     assert_is_the_panel(run.data.metrics, score(p, frame["recalled"], **features))
 
-    def model(data: Any) -> pd.DataFrame:
+    def model(data):
         return pd.DataFrame({"forgotten": 1 - data["p"], "recalled": data["p"]})
 
     expected = score(frame["p"], frame["recalled"])
@@ -104,14 +96,14 @@ def test_models_of_scikit_learn_and_functions_are_asked_for_probabilities(
         assert_is_the_panel(run.data.metrics, expected)
 
 
-def test_other_kinds_of_models_are_left_to_others() -> None:
+def test_other_kinds_of_models_are_left_to_others():
     for kind in ("srs_eval", "classifier", "regressor", None):
         is_ours = SrsEvaluator.can_evaluate(model_type=kind, evaluator_config={})
         assert is_ours == (kind == "srs_eval")
 
 
 @pytest.mark.nightly
-def test_the_example_runs(tmp_path: Path) -> None:
+def test_the_example_runs(tmp_path):
     assert "log loss 0." in started(tmp_path, str(EXAMPLE))
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("evaluator")
@@ -124,10 +116,10 @@ class Raw:
 
     feature_names_in_ = np.array(["x"], dtype=object)
 
-    def __init__(self, *classes: Any) -> None:
+    def __init__(self, *classes):
         self.classes_ = np.array(classes)
 
-    def predict_proba(self, features: pd.DataFrame) -> Any:
+    def predict_proba(self, features):
         assert list(features.columns) == ["x"]
         columns = np.stack([1 - features["x"], features["x"]], axis=1)
         return (
@@ -135,12 +127,12 @@ class Raw:
         )
 
 
-def asked(classifier: Any, data: pd.DataFrame) -> list[float]:
+def asked(classifier, data):
     model = type("Model", (), {"get_raw_model": lambda _: classifier})()
     return predicted(model, data, None).tolist()
 
 
-def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood() -> None:
+def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood():
     data = pd.DataFrame({"x": [0.9, 0.6], "card": [1, 2]})
     assert asked(Raw(0, 1), data) == asked(Raw(*np.array([0, 1], bool)), data) == [0.9, 0.6]
     assert (asked(Raw(1), data), asked(Raw(0), data)) == ([1, 1], [0, 0])
@@ -151,19 +143,17 @@ def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood() -> N
     assert asked(on_arrays, pd.DataFrame(features, columns=["days", "nth"])) == expected
 
 
-def test_what_cannot_be_scored_is_refused(
-    global_uri: str, frame: pd.DataFrame, golden_text: Callable[[str, str], None]
-) -> None:
+def test_what_cannot_be_scored_is_refused(global_uri, frame, golden_text):
     both = frame[["p", "recalled"]]
     features = frame[["elapsed_days", "nth_review"]]
     on_arrays = LogisticRegression().fit(features.to_numpy(), frame["recalled"])
     several = MultiOutputClassifier(LogisticRegression()).fit(features, frame[["recalled"]])
     columns = [[0.2, 0.5, 0.3]] * 2
 
-    def returned(answer: Any) -> Any:
+    def returned(answer):
         return type("Model", (), {"predict": lambda _, data: answer})()
 
-    cases: dict[str, Callable[[], object]] = {
+    cases = {
         "classes": lambda: evaluated(both, model=lambda data: (data["p"] > 0.9).to_numpy()),
         "two columns": lambda: evaluated(
             both, model=lambda data: pd.DataFrame({"forgotten": 1 - data["p"], "r": data["p"]})

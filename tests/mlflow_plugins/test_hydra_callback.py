@@ -1,8 +1,5 @@
 """Another project's Hydra application, whose jobs become runs by one line of configuration."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +11,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import RunMode
 from mlflow import MlflowClient
 from mlflow_store import started
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
@@ -29,7 +26,7 @@ ENDS = {
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Iterator[DictConfig]:
+def config(tmp_path):
     """The configuration of a job of a sweep, as Hydra has it while the job runs."""
     own = {"start": 10.0, "model": {"units": [8, 4]}, "missing": "???"}
     found = OmegaConf.create({"hydra": OmegaConf.structured(HydraConf), **own})
@@ -60,14 +57,8 @@ def config(tmp_path: Path) -> Iterator[DictConfig]:
     ],
 )
 def test_a_job_is_a_run_of_the_sweep_that_ends_as_the_job_does(
-    global_uri: str,
-    config: DictConfig,
-    tmp_path: Path,
-    returned: object,
-    status: str,
-    metrics: dict[str, float],
-    tags: dict[str, str],
-) -> None:
+    global_uri, config, tmp_path, returned, status, metrics, tags
+):
     import mlflow
 
     callback = MlflowRuns(uri=global_uri, experiment="hydra jobs", files=["*.txt", ".hydra/*"])
@@ -95,7 +86,7 @@ def test_a_job_is_a_run_of_the_sweep_that_ends_as_the_job_does(
 
 
 @pytest.mark.slow
-def test_runs_of_jobs_that_change_their_folder_are_in_one_store(tmp_path: Path) -> None:
+def test_runs_of_jobs_that_change_their_folder_are_in_one_store(tmp_path):
     words = ["-m", "rate=0.1,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
     started(tmp_path, str(EXAMPLES / "hydra_callback/app.py"), *words, status=1)  # the second fails
     assert [path.relative_to(tmp_path).name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
@@ -109,7 +100,7 @@ def test_runs_of_jobs_that_change_their_folder_are_in_one_store(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: Path) -> None:
+def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path):
     words = ["hydra/callbacks=mlflow", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=16"]
     # a number of steps that is none makes a job fail
     words += ["steps=choice(20,none)", "hydra.sweeper.max_failures=16"]

@@ -1,7 +1,5 @@
 """What docs/mlflow.md shows, runs."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shlex
@@ -28,20 +26,18 @@ assert {name: found[name] for name in defined} == defined
 """
 
 
-def block(containing: str) -> str:
+def block(containing):
     (text,) = [text for _, text in BLOCKS if containing in text]
     return text
 
 
-def test_every_kind_of_item_is_named() -> None:
+def test_every_kind_of_item_is_named():
     for kind in items.Item.__args__:
         assert f"`{kind.__name__}`" in TEXT
 
 
 @pytest.mark.nightly
-def test_the_tracker_the_evaluators_and_the_model_of_the_page_do_what_it_says(
-    tmp_path: Path,
-) -> None:
+def test_the_tracker_the_evaluators_and_the_model_of_the_page_do_what_it_says(tmp_path):
     (tmp_path / "spreadsheet.py").write_text(block("class Spreadsheet"), encoding="utf-8")
     (tmp_path / "conf" / "tracking").mkdir(parents=True)
     option = tmp_path / "conf" / "tracking" / "spreadsheet.yaml"

@@ -1,12 +1,9 @@
 """How MLflow finds the plug-ins, and what runs begun while one is open are tagged with."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
 import subprocess
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,7 @@ from srs_eval.tracking.tracker import RunInfo
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
 
 
-def test_runs_of_others_are_told_only_while_one_of_ours_is_open(global_uri: str) -> None:
+def test_runs_of_others_are_told_only_while_one_of_ours_is_open(global_uri):
     import mlflow
 
     with mlflow.start_run() as before:
@@ -50,12 +47,12 @@ def test_runs_of_others_are_told_only_while_one_of_ours_is_open(global_uri: str)
     assert kept["version.srs-eval"] == run_facts.process_facts()["version.srs-eval"]
 
 
-def test_code_that_was_changed_since_its_commit_is_dirty(tmp_path: Path) -> None:
-    def git(*words: str) -> None:
+def test_code_that_was_changed_since_its_commit_is_dirty(tmp_path):
+    def git(*words):
         own = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
         subprocess.run(["git", *own, *words], cwd=tmp_path, check=True, capture_output=True)
 
-    def is_dirty() -> bool | None:
+    def is_dirty():
         run_facts.is_dirty.cache_clear()
         return run_facts.is_dirty(tmp_path)
 
@@ -87,20 +84,9 @@ assert sources.count("ReviewLogSource") == 1, sources
 assert contexts.count("SrsRunContext") == 1, contexts
 assert _model_evaluation_registry.is_registered("srs_eval")
 """
-NAMES = {
-    "mlflow.model_evaluator": "srs_eval.mlflow_plugins.evaluator:SrsEvaluator",
-    "mlflow.run_context_provider": "srs_eval.mlflow_plugins.run_context:SrsRunContext",
-    "mlflow.dataset_source": "srs_eval.mlflow_plugins.dataset_source:ReviewLogSource",
-}
-
-
-def test_each_entry_point_names_its_class() -> None:
-    for group, name in NAMES.items():
-        values = {entry.value for entry in entry_points(group=group) if entry.name == "srs_eval"}
-        assert values == {name}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["import mlflow", "import srs_eval.mlflow_plugins.evaluation"])
-def test_mlflow_registers_each_whatever_is_imported_first(first: str, tmp_path: Path) -> None:
+def test_mlflow_registers_each_whatever_is_imported_first(first, tmp_path):
     started(tmp_path, "-c", PROGRAM.format(first=first))

@@ -1,17 +1,13 @@
 """Runs that are killed before any change of a file, in any order of runs, and by power cuts."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -44,16 +40,7 @@ LOGS = {user: invented_log(user=user) for user in ("ann", "ben", "cat")}
 ALGORITHMS = {"Average": Average(), "Constant": Constant(0.8), "Fsrs6": Fsrs6(fit="default")}
 
 
-def plan(
-    folder: Path,
-    name: str = "Fsrs6",
-    *,
-    users: int = 2,
-    stays: bool = False,
-    shard: Shard | None = None,
-    at: str | None = None,
-    **options: Any,
-) -> Plan:
+def plan(folder, name="Fsrs6", *, users=2, stays=False, shard=None, at=None, **options):
     """Plan a run with a part for each user; `at` is where its parts are, beside its folder."""
     logs = Logs({user: LOGS[user] for user in [*LOGS][:users]})
     return Plan(
@@ -73,9 +60,9 @@ def plan(
     )
 
 
-def contents(folder: Path) -> dict[str, object]:
+def contents(folder):
     """Return the files in a folder, without how long fits took and where the folder is."""
-    found: dict[str, object] = {}
+    found = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         if name.endswith(FITS) or "fits/" in name:
@@ -85,11 +72,11 @@ def contents(folder: Path) -> dict[str, object]:
     return found
 
 
-def before_changes(patch: pytest.MonkeyPatch, folder: Path, watch: Callable[[], object]) -> None:
+def before_changes(patch, folder, watch):
     """Call a function before each rename and removal of a file or folder in a folder."""
 
-    def watched(change: Any) -> Any:
-        def changing(path: Any, *others: Any, **options: Any) -> Any:
+    def watched(change):
+        def changing(path, *others, **options):
             is_inside = Path(path).is_relative_to(folder) and os.path.lexists(path)
             if is_inside or "dir_fd" in options:
                 watch()
@@ -102,7 +89,7 @@ def before_changes(patch: pytest.MonkeyPatch, folder: Path, watch: Callable[[], 
     patch.setattr(Place, "remove", removed_by_file)
 
 
-def removed_by_file(place: Place) -> None:
+def removed_by_file(place):
     """Remove a folder file by file, as the system does."""
     if place.local.is_dir():
         shutil.rmtree(place.local)
@@ -110,32 +97,30 @@ def removed_by_file(place: Place) -> None:
         place.local.unlink(missing_ok=True)
 
 
-def check_predictions(folder: Path) -> None:
+def check_predictions(folder):
     found = load(folder)
     assert sum(len(each) for each in found.predicted) == found.facts.reviews
 
 
 @pytest.mark.parametrize("stays", [False, True])
-def test_what_is_a_result_is_on_the_disk_before_it_is_called_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, stays: bool
-) -> None:
-    events: list[tuple[Any, ...]] = []
+def test_what_is_a_result_is_on_the_disk_before_it_is_called_one(tmp_path, monkeypatch, *, stays):
+    events = []
     sync, rename, unlink = os.fsync, os.replace, os.unlink
 
-    def synced(descriptor: int) -> None:
+    def synced(descriptor):
         events.append(("on disk", os.fstat(descriptor).st_ino))
         sync(descriptor)
 
-    def renamed(path: Path, target: Path) -> None:
+    def renamed(path, target):
         events.append(("renamed", Path(path).stat().st_ino, Path(target)))
         rename(path, target)
 
-    def unlinked(path: Any, **options: Any) -> None:
+    def unlinked(path, **options):
         is_there = "dir_fd" in options or os.path.lexists(path)
         events.extend([("gone", Path(path).name)] if is_there else [])
         unlink(path, **options)
 
-    def renames(name: str) -> list[int]:
+    def renames(name):
         return [n for n, e in enumerate(events) if e[0] == "renamed" and e[2].name == name]
 
     with monkeypatch.context() as patch:
@@ -185,8 +170,8 @@ CASES = [
     ids=str,
 )
 def test_a_run_may_be_killed_before_any_change_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Any, before: str, share: int
-) -> None:
+    tmp_path, monkeypatch, options, before, share
+):
     folder, copies = tmp_path / "whole", tmp_path / "killed"
     run = folder / "run"
     copies.mkdir()
@@ -225,7 +210,7 @@ NAMES = st.sampled_from(["Average", "Constant"])
 
 
 @cache
-def undisturbed(name: str, *, stays: bool) -> SimpleNamespace:
+def undisturbed(name, *, stays):
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
         run_job(plan(folder, name, users=3, stays=stays))
@@ -242,25 +227,25 @@ class Runs(RuleBasedStateMachine):
     """A folder, and which settings may have left something in it."""
 
     @initialize(stays=st.booleans(), steps=st.integers(0, 25))
-    def begin(self, steps: int, *, stays: bool) -> None:
+    def begin(self, steps, *, stays):
         self.place = Path(tempfile.mkdtemp())
         self.folder = self.place / "run"
-        self.used: set[str] = set()
+        self.used = set()
         self.run("Average", steps, resume=False, stays=stays)
 
-    def begun(self) -> str:
+    def begun(self):
         stamp = self.folder / PARTS / "stamp.json"
         return str(json.loads(stamp.read_text())["stamp"]) if stamp.exists() else ""
 
-    def plan(self, name: str, **options: Any) -> Plan:
+    def plan(self, name, **options):
         return plan(self.folder, name, users=3, **options)
 
-    def carried_out(self, name: str, steps: int, plans: Sequence[Plan]) -> bool:
+    def carried_out(self, name, steps, plans):
         """Carry out plans, which may be killed, or refused because of other settings."""
         before, left = contents(self.folder), iter(range(steps))
         was_finished = (self.folder / SUMMARY).exists() and not self.begun()
 
-        def die() -> None:
+        def die():
             if next(left, None) is None:
                 raise Killed
 
@@ -283,17 +268,17 @@ class Runs(RuleBasedStateMachine):
         return True
 
     @rule(name=NAMES, steps=st.integers(0, 25), resume=st.booleans(), stays=st.booleans())
-    def run(self, name: str, steps: int, *, resume: bool, stays: bool) -> None:
+    def run(self, name, steps, *, resume, stays):
         self.carried_out(name, steps, [self.plan(name, resume=resume, stays=stays)])
 
     @rule(name=NAMES, steps=st.integers(0, 50), order=st.permutations([1, 2]), stays=st.booleans())
-    def run_in_shards(self, name: str, steps: int, order: Sequence[int], *, stays: bool) -> None:
+    def run_in_shards(self, name, steps, order, *, stays):
         shards = [self.plan(name, shard=Shard(n, 2), resume=True) for n in order]
         merge = self.plan(name, is_merge=True, resume=True, stays=stays)
         self.carried_out(name, steps, [*shards, merge])
 
     @rule(name=NAMES, stays=st.booleans())
-    def resume(self, name: str, *, stays: bool) -> None:
+    def resume(self, name, *, stays):
         """Resume a run, which is refused if, and only if, one of other settings is there."""
         again, begun = self.plan(name, resume=True, stays=stays), self.begun()
         is_done = self.carried_out(name, 1000, [again])
@@ -301,12 +286,12 @@ class Runs(RuleBasedStateMachine):
 
     @precondition(lambda self: self.folder.exists())
     @rule()
-    def delete(self) -> None:
+    def delete(self):
         shutil.rmtree(self.folder)
         self.used = set()
 
     @invariant()
-    def what_looks_finished_is_whole(self) -> None:
+    def what_looks_finished_is_whole(self):
         if (self.folder / SUMMARY).exists():
             found = load(self.folder)
             assert found.facts.algo in self.used
@@ -314,7 +299,7 @@ class Runs(RuleBasedStateMachine):
             assert found.by_user.values.tolist() == expected.scores
             check_predictions(self.folder)
 
-    def teardown(self) -> None:
+    def teardown(self):
         shutil.rmtree(self.place)
 
 

@@ -1,7 +1,5 @@
 """What is said of scores that could mislead, and from which score on."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -91,7 +91,13 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [[], 3, {}, *({"label": "x", name: -1} for name in ("fits", "metrics", "tags", "notes"))],
+    [
+        *([], 3, {}),
+        *(
+            {"label": "x", name: -1}
+            for name in ("fits", "metrics", "tags", "notes", "protocol", "sees_truth")
+        ),
+    ],
 )
 def test_a_summary_that_is_something_else_is_refused(content, tmp_path):
     (tmp_path / files.SUMMARY).write_text(str(content).replace("'", '"'))

@@ -1,29 +1,25 @@
 """Boards with everything that pages must cope with."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from leaderboard_site import made_up
 
-from srs_eval.results.run import Run
 from srs_eval.site.pages import write_site
-from srs_eval.submit.submission import Accepted, Board
+from srs_eval.submit.submission import Accepted
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd|'/C'!A0 é"
 TITLES = {1: "fsrs <b>6</b> & co", 2: HOSTILE}
 
 
-def _with_bias(run: Run) -> Run:
+def _with_bias(run):
     """Add a metric that is best at 0."""
     return replace(run, scores={**run.scores, "mbe": run.scores["log_loss"] - 0.33})
 
 
 @pytest.fixture(scope="session")
-def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
+def boards(tmp_path_factory):
     """Two versions: hostile texts, a duplicate, an oracle, missing scores, and a published row.
 
     And another board of the second version: few users, and a hopeless model.
@@ -62,7 +58,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
 
 
 @pytest.fixture(scope="session")
-def site(boards: list[Board], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(boards, tmp_path_factory):
     """Write the site of the boards."""
     out = tmp_path_factory.mktemp("site") / "out"
     write_site(boards, out)

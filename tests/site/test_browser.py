@@ -1,104 +1,31 @@
 """The site in a real browser: sorted, filtered, compared, and restored from an address."""
 
-from __future__ import annotations
-
 import functools
 import http.server
-import json
-import runpy
-import shutil
 import threading
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
+from browser_page import NEEDED, Page, screenshots
 
 from srs_eval.comparison.compare import compare
-from srs_eval.submit.submission import Board
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH"),
-]
-SCRIPT = Path(__file__).parents[2] / "docs" / "make_screenshots.py"
-COMPLAINTS = ("Log.entryAdded", "Runtime.exceptionThrown")
-
-
-class Page:
-    """A browser at one page at a time, with the complaints it makes."""
-
-    def __init__(self, browser: Any) -> None:
-        self.browser = browser
-        self.complaints: list[Any] = []
-        listen = browser._next_message
-
-        def heard() -> Any:
-            message = listen()
-            if message.get("method") in COMPLAINTS:
-                self.complaints.append(message["params"])
-            return message
-
-        browser._next_message = heard
-        browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier="1")
-        browser.call("Log.enable")
-        browser.call("Runtime.enable")
-
-    def open(self, address: str) -> None:
-        """Open an address, and wait until its script has drawn it."""
-        self.browser.call("Page.navigate", url="about:blank")
-        self.browser.call("Page.navigate", url=address)
-        self.wait("document.documentElement.dataset.ready === 'true'")
-
-    def wait(self, condition: str) -> None:
-        end = time.monotonic() + 30
-        while not self.browser.evaluate(condition):
-            assert time.monotonic() < end, (condition, self.complaints)
-            time.sleep(0.05)
-
-    def result(self, expression: str) -> Any:
-        """Evaluate an expression; minus signs come back as hyphens."""
-        found = self.browser.evaluate(f"JSON.stringify({expression})")
-        return None if found is None else json.loads(found.replace("−", "-"))
-
-    def column(self, key: str) -> list[str]:
-        """Return the cells of a column of the first table, hidden rows left out."""
-        return self.result(
-            "[...document.querySelectorAll('#tables table')[0].tBodies[0].rows]"
-            ".filter(row => !row.hidden).map(row => row.cells[[...row.closest('table').tHead"
-            f".rows[0].cells].findIndex(head => head.dataset.key === '{key}')]"
-            f"{'.dataset.value' if key != 'model' else '.firstChild.textContent'})"
-        )
-
-    def choose(self, control: str, value: str) -> None:
-        """Set a control, as a visitor does."""
-        self.result(
-            f"(() => {{ const control = document.querySelector('[data-state={control}]');"
-            f"control.value = {json.dumps(value)}; control.dispatchEvent(new Event('input')); }})()"
-        )
-        time.sleep(0.5)
-
-    def click(self, selector: str) -> None:
-        self.result(f"document.querySelector({json.dumps(selector)}).click()")
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with runpy.run_path(str(SCRIPT))["Browser"](width=1300) as browser:
+def page():
+    with screenshots.Browser(width=1300) as browser:
         yield Page(browser)
 
 
 @pytest.fixture
-def board(page: Page, site: Path, boards: list[Board]) -> Iterator[str]:
+def board(page, site, boards):
     """Return the folder of the first board; its pages must not complain."""
     yield (site / boards[0].name).as_uri()
     assert page.complaints == []
 
 
-def test_a_visitor_sorts_filters_and_shares_the_address(page: Page, board: str) -> None:
+def test_a_visitor_sorts_filters_and_shares_the_address(page, board):
     page.open(f"{board}/index.html")
     ranked = page.column("mean")
     assert ranked == sorted(ranked, key=float)
@@ -145,7 +72,7 @@ def test_a_visitor_sorts_filters_and_shares_the_address(page: Page, board: str) 
         "compare.html#a=model00&b=model03",
     ],
 )
-def test_odd_and_hostile_pages_are_drawn_on_a_phone(page: Page, board: str, path: str) -> None:
+def test_odd_and_hostile_pages_are_drawn_on_a_phone(page, board, path):
     size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     page.browser.call("Emulation.setDeviceMetricsOverride", **size)
     page.open(f"{board}/{path}")
@@ -160,9 +87,7 @@ def test_odd_and_hostile_pages_are_drawn_on_a_phone(page: Page, board: str, path
     assert "0 of 0 that differ, 60 tied" in shown or not path.endswith("b=model03")
 
 
-def test_two_models_are_swapped_and_drawn_user_by_user_from_a_server_too(
-    page: Page, board: str, site: Path, boards: list[Board]
-) -> None:
+def test_two_models_are_swapped_and_drawn_user_by_user_from_a_server_too(page, board, site, boards):
     runs = {one.name: one.run for one in boards[0].submissions}
     verdict = compare([runs["model07"], runs["model00"]], baseline=runs["model07"].name)
     difference = verdict.leaderboard.pairs[1][0]

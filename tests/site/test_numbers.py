@@ -1,27 +1,20 @@
 """The numbers of a site, read back from its scripts: those of `compare`, and of plain loops."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
 from itertools import combinations, pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.standing import Standing
-from srs_eval.comparison.verdict import Verdict
 from srs_eval.site import scripts
 from srs_eval.site.standings import Differences, histogram, of_model, standings
-from srs_eval.site.view import View, view
+from srs_eval.site.view import view
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
 from srs_eval.stats.significance import ALPHA, holm
-from srs_eval.submit.submission import Board
 from srs_eval.text.plain import one_line
 
 METRICS = ("log_loss", "auc", "smece", "mbe")  # one has no score of some model, one is best at 0
@@ -30,17 +23,17 @@ EDGES = (0, 1_000, 3_000, 10_000, 30_000, math.inf)
 
 
 @pytest.fixture(scope="module")
-def shown(boards: list[Board]) -> View:
+def shown(boards):
     return view(boards[0])
 
 
-def of(verdict: Verdict, model: int | None = None) -> Any:
+def of(verdict, model=None):
     """Return the numbers of a metric, or of a model by it, as they are written."""
     content = standings(verdict) if model is None else of_model(Differences(verdict), model)
     return json.loads(json.dumps(scripts._plain(content)))
 
 
-def written(site: Path, board: Board, key: str) -> Any:
+def written(site, board, key):
     """Read a script of a board."""
     text = (site / board.name / f"{key}.js").read_text(encoding="ascii")
     name, _, value = text.removeprefix("data.receive(").removesuffix(");\n").partition(",")
@@ -48,13 +41,13 @@ def written(site: Path, board: Board, key: str) -> Any:
     return json.loads(value)
 
 
-def same(found: Any, expected: Any) -> bool:
+def same(found, expected):
     """Compare numbers, as far as they are written; None stands for NaN."""
     values = [math.nan if value is None else value for value in found]
     return values == pytest.approx([*expected], rel=1e-9, abs=1e-12, nan_ok=True)
 
 
-def is_row(found: list[Any], standing: Standing) -> bool:
+def is_row(found, standing):
     answer, counts = standing.average, standing.counts
     numbers = standing.difference.mean, answer.lo, answer.hi, answer.p_value
     expected = [*numbers, counts.better, counts.worse]
@@ -62,7 +55,7 @@ def is_row(found: list[Any], standing: Standing) -> bool:
 
 
 @pytest.mark.parametrize(("metric", "weighting"), CASES)
-def test_tables_are_those_of_compare(shown: View, metric: str, weighting: str) -> None:
+def test_tables_are_those_of_compare(shown, metric, weighting):
     table, runs = of(shown.verdicts[metric])[weighting], shown.paired.runs
     for baseline, run in enumerate(runs):
         verdict = compare(runs, metric=metric, baseline=run.name)
@@ -82,9 +75,7 @@ def test_tables_are_those_of_compare(shown: View, metric: str, weighting: str) -
 
 
 @pytest.mark.parametrize("weighting", ["users", "reviews"])
-def test_groups_are_neighbours_without_a_significant_difference(
-    shown: View, weighting: str
-) -> None:
+def test_groups_are_neighbours_without_a_significant_difference(shown, weighting):
     runs = shown.paired.runs
     boards = compare(runs).leaderboards
     (table,) = (one for one in boards if one.weighting == weighting)
@@ -101,7 +92,7 @@ def test_groups_are_neighbours_without_a_significant_difference(
 
 
 @pytest.mark.parametrize(("metric", "weighting"), CASES)
-def test_two_models_are_compared_as_compare_does(shown: View, metric: str, weighting: str) -> None:
+def test_two_models_are_compared_as_compare_does(shown, metric, weighting):
     runs = shown.paired.runs
     for a, b in ((0, 6), (6, 0), (1, 2)):
         verdict = compare([runs[a], runs[b]], metric=metric, baseline=runs[b].name)
@@ -120,7 +111,7 @@ def test_two_models_are_compared_as_compare_does(shown: View, metric: str, weigh
         check_strata(one["strata"], verdict, weighting)
 
 
-def check_strata(found: list[Any], verdict: Verdict, weighting: str) -> None:
+def check_strata(found, verdict, weighting):
     """Compare strata by number of reviews with those of a loop."""
     gap, weights = (
         verdict.scores[:, 0] - verdict.scores[:, 1],
@@ -137,7 +128,7 @@ def check_strata(found: list[Any], verdict: Verdict, weighting: str) -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_users_of_a_model_are_counted_as_loops_do(shown: View, metric: str) -> None:
+def test_users_of_a_model_are_counted_as_loops_do(shown, metric):
     verdict = shown.verdicts[metric]
     board, users = verdict.leaderboard, verdict.every_score
     for model in range(len(verdict.runs)):
@@ -166,28 +157,24 @@ def test_users_of_a_model_are_counted_as_loops_do(shown: View, metric: str) -> N
         assert (bars["counts"], bars["mark"]) == (halves.tolist(), np.median(own))
 
 
-def test_histograms_are_of_all_users_between_rounded_ends() -> None:
+def test_histograms_are_of_all_users_between_rounded_ends():
     values = np.random.default_rng(0).normal(5, 1, 1000)
     low, high = np.quantile(values, (0.005, 0.995))
     low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
     for zero, ends in ((False, (low, high)), (True, (0.0, high))):
         found = histogram(values, zero=zero)
-        assert found is not None
         assert same(found["ends"], ends)
         assert found["counts"] == np.histogram(np.clip(values, *ends), 20, ends)[0].tolist()
         assert found["mark"] == (0.0 if zero else np.median(values))
     for alike, ends, bins in ((np.full(5, 2.0), (1.96, 2.04), 8), (np.zeros(10**5), (-1, 1), 48)):
         found = histogram(alike)
-        assert found is not None
         assert same(found["ends"], ends)
         assert (len(found["counts"]), sum(found["counts"])) == (bins, len(alike))
-    assert histogram(-values, zero=True)["ends"][1] == 0.0  # type: ignore[index]
+    assert histogram(-values, zero=True)["ends"][1] == 0.0
     assert histogram(values[:1]) is histogram(np.full(3, math.nan)) is None
 
 
-def test_scripts_hold_these_numbers_and_every_score(
-    site: Path, shown: View, boards: list[Board]
-) -> None:
+def test_scripts_hold_these_numbers_and_every_score(site, shown, boards):
     verdict = shown.verdicts["mbe"]
     assert written(site, boards[0], "standings/mbe") == of(verdict)
     assert written(site, boards[0], "pairs/mbe/2") == of(verdict, 2)

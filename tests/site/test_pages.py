@@ -1,9 +1,6 @@
 """The files of a site: what they hold, how they are escaped, and where they may be written."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from html.parser import HTMLParser
@@ -19,7 +16,6 @@ from srs_eval.errors import ConfigError
 from srs_eval.site.folder import MARKER, whole_site
 from srs_eval.site.pages import by_version, write_site
 from srs_eval.submit.registrations import registrations
-from srs_eval.submit.submission import Board
 from srs_eval.text.pages import TEMPLATES
 
 HOSTILE = "<b>bold</b><img src=x>"
@@ -28,12 +24,12 @@ HOSTILE = "<b>bold</b><img src=x>"
 class Tags(HTMLParser):
     """All tags of a page with their attributes."""
 
-    def __init__(self, page: Path) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.found = []
         self.feed(page.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.found.append((tag, dict(attrs)))
 
 
@@ -41,9 +37,7 @@ PAGES = ("index.html", "{0}/index.html", "{0}/compare.html", "{0}/models/model01
 PAGES += ("{0}/models/model03.html", "{0}/models/model04.html", "{0}/board.js")
 
 
-def test_pages_are_those_of_the_file_and_the_same_each_time(
-    site: Path, boards: list[Board], tmp_path: Path, golden_text: Callable[[str, str], None]
-) -> None:
+def test_pages_are_those_of_the_file_and_the_same_each_time(site, boards, tmp_path, golden_text):
     again = tmp_path / "again"
     write_site(boards, again)
     files = [path.relative_to(site) for path in site.rglob("*") if path.is_file()]
@@ -58,9 +52,7 @@ def test_pages_are_those_of_the_file_and_the_same_each_time(
     golden_text("site", "\n".join(told))
 
 
-def test_no_text_of_a_submission_is_markup_or_script_and_every_address_leads_to_a_file(
-    site: Path,
-) -> None:
+def test_no_text_of_a_submission_is_markup_or_script_and_every_address_leads_to_a_file(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 15
     for page in pages:
@@ -75,13 +67,13 @@ def test_no_text_of_a_submission_is_markup_or_script_and_every_address_leads_to_
         assert "<" not in script.read_text(encoding="ascii")
 
 
-def test_versions_are_sorted_by_their_numbers() -> None:
+def test_versions_are_sorted_by_their_numbers():
     assert sorted(["1.10", "1.9", "2", "1.9b"], key=by_version) == ["1.9", "1.9b", "1.10", "2"]
 
 
 def test_registrations_are_shown_with_their_verdicts_or_why_there_is_none(
-    boards: list[Board], tmp_path: Path, golden_text: Callable[[str, str], None]
-) -> None:
+    boards, tmp_path, golden_text
+):
     folder = tmp_path / "leaderboard" / "prereg"
     folder.mkdir(parents=True)
     options = {"data": {"options": {}}, "protocol": {"options": {}}, "seed": None}
@@ -108,7 +100,7 @@ def test_registrations_are_shown_with_their_verdicts_or_why_there_is_none(
     golden_text("site_hypotheses", "\n".join(told))
 
 
-def test_raw_scores_are_exact(site: Path, boards: list[Board]) -> None:
+def test_raw_scores_are_exact(site, boards):
     for one in boards[1].submissions:
         raw = site / boards[1].name / "raw"
         written = pc.read_csv(raw / f"{one.name}.csv")
@@ -119,7 +111,7 @@ def test_raw_scores_are_exact(site: Path, boards: list[Board]) -> None:
         )
 
 
-def test_addresses_of_strangers_lead_to_the_web_alone() -> None:
+def test_addresses_of_strangers_lead_to_the_web_alone():
     web_link = TEMPLATES.get_template("site/parts.html").module.web_link
     for address in (
         "javascript:alert(1)",
@@ -132,7 +124,7 @@ def test_addresses_of_strangers_lead_to_the_web_alone() -> None:
     assert 'href="https://[&#34;onclick' in web_link('https://["onclick=x')
 
 
-def left_over(place: Path, *sites: str) -> Path:
+def left_over(place, *sites):
     """Leave what a killed command leaves beside its site."""
     folder = place.parent / f".{place.name}.abcd1234"
     for name in sites:
@@ -142,23 +134,23 @@ def left_over(place: Path, *sites: str) -> Path:
     return folder
 
 
-def write(place: Path, text: str, *, fails: bool = False) -> None:
+def write(place, text, *, fails=False):
     with whole_site(place) as folder:
         (folder / "index.html").write_text(text)
         if fails:
             raise ValueError("no scores")
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path):
     return tmp_path / "site"
 
 
-def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(place: Path) -> None:
+def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(place):
     place.mkdir()
     (place / "thesis.txt").write_text("years of work")
     with pytest.raises(ConfigError):
@@ -175,7 +167,7 @@ def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(place: Path) 
     assert names(place.parent) == {"site"}
 
 
-def test_what_a_killed_command_left_is_removed_or_put_back_by_the_next(place: Path) -> None:
+def test_what_a_killed_command_left_is_removed_or_put_back_by_the_next(place):
     left_over(place, "new")
     (place.parent / ".site.notes").mkdir()  # of another program
     left_over(place.with_name("other"), "new")
@@ -190,7 +182,7 @@ def test_what_a_killed_command_left_is_removed_or_put_back_by_the_next(place: Pa
     assert names(place.parent) == {"site", "away", *others}
 
 
-def test_what_another_command_writes_now_is_left_alone(place: Path) -> None:
+def test_what_another_command_writes_now_is_left_alone(place):
     theirs = left_over(place, "new")
     with FileLock(theirs / ".lock"):
         write(place, "mine")
@@ -202,9 +194,7 @@ def test_what_another_command_writes_now_is_left_alone(place: Path) -> None:
     assert names(place.parent) == {"site"}
 
 
-def test_a_site_stays_where_its_place_cannot_be_taken(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_site_stays_where_its_place_cannot_be_taken(place, monkeypatch):
     write(place, "first")
     rename = Path.rename
     monkeypatch.setattr(

@@ -1,9 +1,6 @@
 """A leaderboard of small submissions, made by the code that users run."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,7 @@ RUNS = {"avg": ("algo=avg",), "constant": ("algo=constant", "algo.p=0.8")}
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def runs(tmp_path_factory):
     """Folders of finished runs by their labels."""
     folder = tmp_path_factory.mktemp("runs")
     for name, words in RUNS.items():
@@ -28,7 +25,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def good(runs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def good(runs, tmp_path_factory):
     """A leaderboard without problems; tests change copies."""
     folder = tmp_path_factory.mktemp("leaderboard")
     for name, run in runs.items():
@@ -38,6 +35,6 @@ def good(runs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
-def board(good: Path, tmp_path: Path) -> Path:
+def board(good, tmp_path):
     """A copy of the leaderboard."""
     return Path(shutil.copytree(good, tmp_path / "leaderboard"))

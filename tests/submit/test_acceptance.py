@@ -1,18 +1,14 @@
 """Submissions that are checked, verified and accepted: nothing runs unasked, nothing changes."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
-from submissions import PREDICTIONS, Change, about, cell, column, registered, text, without_a_user
+from submissions import PREDICTIONS, about, cell, column, registered, text, without_a_user
 
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.data.synthetic import SyntheticUsers
@@ -24,13 +20,13 @@ from srs_eval.submit.logs_check import scored_rows, source_of
 from srs_eval.submit.problems import SubmissionError
 
 
-def found_in(*folders: Path, **asked: Any) -> list[tuple[str, str]]:
+def found_in(*folders, **asked):
     """Kinds of the problems, and the folders they are in."""
     problems = check([*folders], Asked(**asked)).problems
     return [(each.kind, each.file.parent.name) for each in problems]
 
 
-ORACLE = {"_target_": "srs_eval.algorithms.oracle.Oracle"}
+ORACLE = {"_target_": "srs_eval.algorithms.baselines.Oracle"}
 BLEND = "srs_eval.algorithms.combined.blend.Blend"
 AVERAGE = {"_target_": "srs_eval.algorithms.baselines.Average"}
 ENSEMBLE = {
@@ -46,7 +42,7 @@ BAD_ADDRESSES = (
 BLANKS = "\u3164\u2800\u034f\ufe0f\uffa0\u200b"
 
 
-def test_addresses_titles_and_folders_are_what_they_seem(board: Path, tmp_path: Path) -> None:
+def test_addresses_titles_and_folders_are_what_they_seem(board, tmp_path):
     for url in (*GOOD_ADDRESSES, *BAD_ADDRESSES):
         about(code={"url": url, "commit": "a1"})(board / "constant")
         kinds = [] if url in GOOD_ADDRESSES else ["form"]
@@ -61,12 +57,12 @@ def test_addresses_titles_and_folders_are_what_they_seem(board: Path, tmp_path: 
         (tmp_path / name).rename(board / "constant")
 
 
-DECLARING: list[tuple[dict[str, Any], list[str]]] = [
+DECLARING = [
     (ORACLE, ["when", "sees_truth"]),
     ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
     ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
     (ENSEMBLE, ["when", "sees_truth"]),
-    ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
+    ({"_target_": "srs_eval.algorithms.online.MovingAverage"}, ["when"]),
     ({"_target_": BLEND, "base": 3}, ["algorithm"]),
     # of another place in srs_eval that knows the class
     ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
@@ -75,7 +71,7 @@ DECLARING: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(board: Path) -> None:
+def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(board):
     for options, places in DECLARING:
         about(algorithm=options, when="previous_review", sees_truth=False)(board / "constant")
         found = check([board / "constant"], Asked(logs=False)).problems
@@ -83,17 +79,17 @@ def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(board: Pa
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(name: str) -> None:
+def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(name):
     options = OmegaConf.to_container(config_of(name))
     started, unstarted = built(config_of(name)), _unstarted(options)
     assert all(getattr(unstarted, key) == getattr(started, key) for key in DECLARED)
 
 
-def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:
+def test_only_options_that_say_how_to_read_are_taken(board):
     reader = {"_target_": "srs_eval.data.table.ReviewTable", "path": "/etc/passwd"}
     columns = {"_target_": "srs_eval.data.table_options.Columns", "card": "c"}
 
-    def source(options: dict[str, Any]) -> Any:
+    def source(options):
         about(data__options=options, data__name="x", data__version="1")(board / "avg")
         (submission,) = check([board / "avg"], Asked(logs=False)).submissions
         return source_of(submission, board / "mine.csv", trust=False)
@@ -104,34 +100,31 @@ def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:
             source({**reader, **further})
 
 
-def test_reading_stops_when_many_users_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_stops_when_many_users_differ(monkeypatch):
     monkeypatch.setattr("srs_eval.submit.logs_check._MOST_UNLIKE", 2)
     source = SyntheticUsers(users=10_000, seed=5, size_scale=0.02, max_reviews=900)
     found = scored_rows(source, SrsBenchmark(), {1: 1})
     assert (found.fingerprint, [*found.rows]) == ("", [1, 2])
 
 
-def test_an_error_of_one_submission_hides_no_others(
-    board: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_one_submission_hides_no_others(board, monkeypatch):
     monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", {}.__getitem__)
     cell("auc", math.inf)(board / "constant")
     assert set(found_in(board)) == {("file", board.name), ("range", "constant")}
 
 
-def copied(to: str, title: str) -> Change:
+def copied(to, title):
     """Copy a submission into another folder, under another title."""
     return lambda folder: about(model=title)(Path(shutil.copytree(folder, folder.parent / to)))
 
 
-def of_data(**options: str) -> Change:
+def of_data(**options):
     return about(data__options=options, data__name="x", data__version="1")
 
 
 OTHERS = about(protocol={"name": "mine", "version": "1", "options": {"_target_": "a.B"}})
 # Commands, and changes of folders between them.
-Flows = dict[str, list[str | tuple[str, Change]]]
-ACCEPTING: Flows = {
+ACCEPTING = {
     "an accepted submission stays as it is": [
         *("accept avg", ("avg", cell("auc", 0.75)), "check ."),
         *(("avg", about(data__version="3")), "check .", ("avg", shutil.rmtree), "check ."),
@@ -179,7 +172,7 @@ ACCEPTING: Flows = {
         "check avg",
     ],
 }
-VERIFYING: Flows = {
+VERIFYING = {
     "equal scores, and others": [
         *("verify constant", "accept constant mark=verified", "check ."),
         *(("constant", about(algorithm__p=0.7)), "verify constant"),
@@ -214,10 +207,10 @@ VERIFYING: Flows = {
 }
 
 
-def stated(decision: str | None, digest: str = "") -> Change:
+def stated(decision, digest=""):
     """State a verdict on the hypothesis in the file, or in that of a digest."""
 
-    def change(folder: Path) -> None:
+    def change(folder):
         of = digest or read_prereg(folder.parent / "prereg" / "one.yaml").digest
         prereg = {"digest": of, "decision": decision, "verdict": [], "content": {}}
         about(prereg=prereg)(folder)
@@ -225,7 +218,7 @@ def stated(decision: str | None, digest: str = "") -> Change:
     return change
 
 
-REGISTERING: Flows = {
+REGISTERING = {
     "a verdict that the scores say": [
         *((".", registered("one")), ("avg", stated("undecided")), "check . logs=false"),
         *(("avg", stated(None)), "check avg logs=false"),
@@ -246,14 +239,7 @@ FLOWS = {"accepting": ACCEPTING, "verifying": VERIFYING, "registering": REGISTER
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_commands_say_what_is_in_the_file(
-    good: Path,
-    tmp_path: Path,
-    name: str,
-    golden_text: Callable[[str, str], None],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_commands_say_what_is_in_the_file(good, tmp_path, name, golden_text, monkeypatch, capsys):
     told = []
     for number, (about_it, steps) in enumerate(FLOWS[name].items()):
         board = Path(shutil.copytree(good, tmp_path / str(number) / "board"))

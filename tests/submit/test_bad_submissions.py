@@ -1,12 +1,9 @@
 """Submissions that are refused, each for its reason, and nothing of them is run."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +15,6 @@ from submissions import (
     ABOUT,
     PREDICTIONS,
     RESULTS,
-    Change,
     about,
     cell,
     column,
@@ -36,31 +32,31 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.submit.checking import Asked, check
-from srs_eval.submit.problems import Problem, SubmissionError
+from srs_eval.submit.problems import SubmissionError
 from srs_eval.submit.reading import read_leaderboard
 from srs_eval.submit.results_table import LOG_LOSS_PER_SQUARE, bound_problems
 from srs_eval.submit.writing import fingerprint_of
 
 
-def added(content: str) -> Change:
+def added(content):
     """Add lines to ``submission.yaml``."""
     return lambda folder: text(ABOUT, (folder / ABOUT).read_text("utf-8") + content)(folder)
 
 
-def predictions(change: Callable[[pa.Table], pa.Table]) -> Change:
-    def changed(folder: Path) -> None:
+def predictions(change):
+    def changed(folder):
         pq.write_table(change(pq.read_table(folder / PREDICTIONS)), folder / PREDICTIONS)
 
     return changed
 
 
-def learned_from_them(folder: Path) -> None:
+def learned_from_them(folder):
     source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900)
     seen = [fingerprint_of(digests_of(source.read(user))) for user in (1, 2, 3)]
     about(pretrained_on={"description": "a set", "users": [each for each in seen if each]})(folder)
 
 
-BAD: dict[str, tuple[str, Change]] = {
+BAD = {
     # name: kind of a problem, change of the submission `avg`
     "a link": (
         "file",
@@ -161,7 +157,7 @@ BAD: dict[str, tuple[str, Change]] = {
 }
 
 
-def in_words(folder: Path, problems: Iterable[Problem]) -> str:
+def in_words(folder, problems):
     lines = [f"{each.kind}: {each}" for each in problems]
     text = "".join(f"{line}\n" for line in lines).replace(str(folder), "board").replace("\\", "/")
     text = re.sub(r"(\.\d{9})\d+", r"\1", text)  # as far as processors agree
@@ -169,9 +165,7 @@ def in_words(folder: Path, problems: Iterable[Problem]) -> str:
     return re.sub(r"\((Arrow\w+): .*\)", r"(\1)", text)
 
 
-def test_each_is_refused_for_its_reason_in_the_words_of_the_file(
-    good: Path, tmp_path: Path, golden_text: Callable[[str, str], None]
-) -> None:
+def test_each_is_refused_for_its_reason_in_the_words_of_the_file(good, tmp_path, golden_text):
     told, asked = [], Asked()
     for number, (name, (kind, change)) in enumerate(BAD.items()):
         board = Path(shutil.copytree(good, tmp_path / str(number)))
@@ -183,7 +177,7 @@ def test_each_is_refused_for_its_reason_in_the_words_of_the_file(
     golden_text("bad_submissions", "\n".join(told))
 
 
-def test_every_problem_is_reported_at_once(board: Path) -> None:
+def test_every_problem_is_reported_at_once(board):
     for name in ("a script in the title", "Inf", "no authors", "out of bounds"):
         BAD[name][1](board / "avg")
     about(licence=3)(board / "constant")
@@ -195,14 +189,14 @@ def test_every_problem_is_reported_at_once(board: Path) -> None:
 METRICS = (LogLoss(), Brier(), MeanBias(), Ece(), RmseBinsByP())
 
 
-def problems_of(names: Sequence[str], rows: Sequence[Sequence[float]]) -> list[Problem]:
+def problems_of(names, rows):
     """Check the scores of users, a row of each, by what they say of each other."""
     who, digests = tuple(range(len(rows))), ("0" * 16,) * len(rows)
     scores = Scores(who, np.ones(len(rows), np.int64), digests, tuple(names), np.array(rows))
     return [*bound_problems(Path("x"), scores)]
 
 
-def test_no_predictions_pass_the_bounds_of_scores() -> None:
+def test_no_predictions_pass_the_bounds_of_scores():
     rng, panel, users = np.random.default_rng(7), Panel(METRICS, pooled=False), []
     for n in (1, 2, 7, 50, 3_000) * 3:
         far = 10.0 ** rng.uniform(-18, 0, n)  # nearly 0 or 1
@@ -217,7 +211,7 @@ def test_no_predictions_pass_the_bounds_of_scores() -> None:
     assert problems_of([*users[0]], [[*each.values()] for each in users]) == []
 
 
-def test_bounds_of_scores_are_reached() -> None:
+def test_bounds_of_scores_are_reached():
     at = minimize_scalar(lambda x: -math.log1p(-x) / x**2, bounds=(0.1, 0.99), method="bounded")
     assert pytest.approx(at.fun, abs=1e-8) == LOG_LOSS_PER_SQUARE
     bias, loss = 0.3, -math.log(0.7)

@@ -1,11 +1,8 @@
 """What is written is what is read: submissions of runs, the record, and pre-registrations."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +18,7 @@ from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.result import Result
 from srs_eval.results.run import load_run
 from srs_eval.site.view import view
 from srs_eval.submit import record as module
@@ -33,15 +28,13 @@ from srs_eval.submit.command import command
 from srs_eval.submit.problems import SubmissionError
 from srs_eval.submit.reading import read_leaderboard, read_submission
 from srs_eval.submit.record import FrozenBoard, Record, read_record, write_record
-from srs_eval.submit.registrations import Registration, registrations
+from srs_eval.submit.registrations import registrations
 from srs_eval.submit.submission import ACCEPTED, Accepted
 from srs_eval.submit.verifying import accept, verify
 from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
 
 
-def test_what_may_know_its_test_rows_is_not_submitted(
-    runs: Mapping[str, Path], tmp_path: Path
-) -> None:
+def test_what_may_know_its_test_rows_is_not_submitted(runs, tmp_path):
     run = Path(shutil.copytree(runs["avg"], tmp_path / "current"))
     summary = json.loads((run / "summary.json").read_text())
     (run / "summary.json").write_text(json.dumps({**summary, "in_sample": True}))
@@ -52,9 +45,7 @@ def test_what_may_know_its_test_rows_is_not_submitted(
     assert not (tmp_path / "submitted").exists()
 
 
-def test_a_submission_is_read_as_the_run_it_was_written_from(
-    board: Path, runs: Mapping[str, Path]
-) -> None:
+def test_a_submission_is_read_as_the_run_it_was_written_from(board, runs):
     run, submission = load_run(runs["avg"]), read_submission(board / "avg")
     read = submission.run
     assert (read.rows, read.reviews, read.fits) == (run.rows, run.reviews, run.fits)
@@ -75,9 +66,7 @@ def test_a_submission_is_read_as_the_run_it_was_written_from(
     assert not (board / "avg/predictions.parquet").exists()
 
 
-def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(
-    board: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(board, monkeypatch):
     (only,) = read_leaderboard(board)
     assert [each.name for each in only.submissions] == ["avg", "constant"]
     assert only.name == f"srs_benchmark-1_synthetic-4_{only.fingerprint[:8]}"
@@ -93,7 +82,7 @@ def test_a_leaderboard_without_problems_has_a_board_for_what_was_scored(
 
 
 @pytest.mark.slow
-def test_code_is_checked_where_that_is_asked_for(board: Path) -> None:
+def test_code_is_checked_where_that_is_asked_for(board):
     assert command(["check", str(board / "avg"), "code=true"]) == 0
     about(when="at_review")(board / "avg")
     for code in (True, False):
@@ -101,10 +90,8 @@ def test_code_is_checked_where_that_is_asked_for(board: Path) -> None:
         assert [each.kind for each in found] == ["facts"]
 
 
-def test_files_that_change_during_the_rerun_are_not_accepted(
-    board: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def meanwhile(experiment: Experiment) -> Result:
+def test_files_that_change_during_the_rerun_are_not_accepted(board, monkeypatch):
+    def meanwhile(experiment):
         result = evaluate(experiment)
         column("auc", of=0.5)(board / "constant")
         return result
@@ -117,7 +104,7 @@ def test_files_that_change_during_the_rerun_are_not_accepted(
     assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
 
 
-def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
+def test_published_rows_are_shown_as_such(tmp_path):
     rows = {"model": ["gru"] * 2, "user": [1, 2], "size": [10, 20], "log_loss": [0.3, 0.4]}
     pq.write_table(pa.table({**rows, "of_theirs": [-3.0, 7.0]}), tmp_path / "rows.parquet")
     folder = tmp_path / "leaderboard/gru"
@@ -144,30 +131,25 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
     assert (problem.kind, problem.file.parent.name) == ("rows", "lstm")
 
 
-def test_mistakes_are_refused_in_the_words_of_the_file(
-    transcript: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def told(_: str, *words: str) -> str:
+def test_mistakes_are_refused_in_the_words_of_the_file(transcript, capsys):
+    def told(_, *words):
         assert command(words) == 2
         return capsys.readouterr().err
 
     transcript("submit_mistakes", told)
 
 
-def test_users_that_weights_were_learned_from_are_written_as_fingerprints() -> None:
+def test_users_that_weights_were_learned_from_are_written_as_fingerprints():
     target = "srs_eval.algorithms.recurrent.lstm.Lstm"
     found = _pretrained_on({"_target_": target}, {})
     start = Lstm().start
-    assert start is not None
     large = [user for user in start.seen if len(user.digests) > 8]
     assert found["users"] == [user.digests[8] for user in large]
     around = {"_target_": "srs_eval.algorithms.combined.per_group.PerGroup"}
     assert _pretrained_on({**around, "base": {"_target_": target}, "pooling": "none"}, {}) == found
 
 
-def test_accepted_submissions_stay_when_the_protocol_has_another_version(
-    board: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_accepted_submissions_stay_when_the_protocol_has_another_version(board, monkeypatch):
     accept(board / "avg", None, "")
     monkeypatch.setattr(SrsBenchmark, "version", "2")
     found = [(problem.kind, problem.file.parent.name) for problem in check([board]).problems]
@@ -178,7 +160,7 @@ def test_accepted_submissions_stay_when_the_protocol_has_another_version(
     assert check([board]).problems == []
 
 
-def notes_with(board: Path, read: dict[str, int] | None) -> list[str]:
+def notes_with(board, read):
     """Claim what both submissions have read; return what the board then says of it."""
     for name in ("avg", "constant"):
         about(data__read=read)(board / name)
@@ -186,7 +168,7 @@ def notes_with(board: Path, read: dict[str, int] | None) -> list[str]:
     return list(view(only).notes)
 
 
-def test_users_and_reviews_of_the_source_are_stated_and_shown(board: Path) -> None:
+def test_users_and_reviews_of_the_source_are_stated_and_shown(board):
     (only,) = read_leaderboard(board)
     source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900)
     there = {"users": 3, "reviews": sum(len(source.read(user)) for user in source.users())}
@@ -209,12 +191,12 @@ BOARD = FrozenBoard(3, 4, "d" * 64)
 ENTRY = Accepted("2026-01-31", "1" * 64, "reported", "", "b" * 64, "board", "c" * 64)
 
 
-def read_again(folder: Path) -> Record:
+def read_again(folder):
     module._last.clear()
     return read_record(folder)
 
 
-def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_record_is_read_as_it_was_written(tmp_path):
     notes = ["", "yes", "2026-01-31", "a: b # c", "\u00e4" * 200, "word " * 100, "'\"\\", "~"]
     entries = tuple(replace(ENTRY, note=note.strip()) for note in notes)
     for record in (Record(), Record({"1": BOARD, "board": BOARD}, {"on": entries, "7": entries})):
@@ -225,9 +207,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
         }
 
 
-def test_what_could_not_be_read_again_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_could_not_be_read_again_is_not_written(tmp_path, monkeypatch):
     few, more = (Record({"board": BOARD}, dict.fromkeys("abc"[:n], (ENTRY,))) for n in (2, 3))
     write_record(tmp_path, few)
     monkeypatch.setattr(module, "_LARGEST", (tmp_path / ACCEPTED).stat().st_size)
@@ -239,7 +219,7 @@ def test_what_could_not_be_read_again_is_not_written(
         read_again(tmp_path)
 
 
-def test_another_record_is_refused(tmp_path: Path) -> None:
+def test_another_record_is_refused(tmp_path):
     for text in (
         "- 1\n",
         "boards: [\n",
@@ -256,12 +236,10 @@ def test_another_record_is_refused(tmp_path: Path) -> None:
             read_again(tmp_path)
 
 
-def test_two_that_accept_at_once_keep_both_entries(
-    board: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_that_accept_at_once_keep_both_entries(board, monkeypatch):
     write = verifying.write_record
 
-    def slowly(folder: Path, record: Record) -> None:
+    def slowly(folder, record):
         time.sleep(0.2)
         write(folder, record)
 
@@ -271,14 +249,14 @@ def test_two_that_accept_at_once_keep_both_entries(
     assert read_again(board).submissions.keys() == {"avg", "constant"}
 
 
-def registered_in(board: Path, **changed: object) -> Registration:
+def registered_in(board, **changed):
     """Register a hypothesis in the leaderboard, and judge it."""
     registered("one", **changed)(board)
     (one,) = registrations(board, read_leaderboard(board))
     return one
 
 
-def test_a_registration_is_judged_by_the_board_it_is_about_or_says_why_not(board: Path) -> None:
+def test_a_registration_is_judged_by_the_board_it_is_about_or_says_why_not(board):
     for changed in (
         {},
         {"users": 4},
@@ -288,7 +266,6 @@ def test_a_registration_is_judged_by_the_board_it_is_about_or_says_why_not(board
     ):
         found = registered_in(board, **changed)
         assert (found.file, found.model, found.reason) == ("one.yaml", "avg", "")
-        assert found.judgement is not None
         decision = "no verdict" if changed else "undecided"
         assert (found.judgement.decision, found.judgement.users) == (decision, 3)
         # without a statement, and shows that
@@ -302,9 +279,8 @@ def test_a_registration_is_judged_by_the_board_it_is_about_or_says_why_not(board
         assert (found.judgement, reason in found.reason) == (None, True), found.reason
 
 
-def test_several_hypotheses_about_a_model_are_judged(board: Path) -> None:
+def test_several_hypotheses_about_a_model_are_judged(board):
     first = registered_in(board).judgement
-    assert first is not None
     registered("other", metric="brier")(board)
     stated = {"digest": first.prereg.digest, "decision": None, "content": {}, "verdict": []}
     about(prereg=stated)(board / "avg")

@@ -1,18 +1,14 @@
 """How unfinished runs end: stopped, left, killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
-from mlflow.entities import Run
 
 from srs_eval.compute import stopping
 from srs_eval.tracking.mlflow_store import process_is_gone
@@ -32,18 +28,17 @@ print("started", flush=True)
 SLEEP = START + "time.sleep(60)\n"
 
 
-def ended(program: str, uri: str, experiment: str, folder: Path, sent: int) -> None:
+def ended(program, uri, experiment, folder, sent):
     """Start a run in a process of its own, and send it a signal, unless that is 0."""
     words = [sys.executable, "-c", program, uri, experiment, str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         if sent:
             process.send_signal(sent)
         process.wait(timeout=60)
 
 
-def left(uri: str, experiment: str) -> Run:
+def left(uri, experiment):
     client = MlflowClient(tracking_uri=uri)
     experiment_id = client.get_experiment_by_name(experiment).experiment_id
     (run,) = client.search_runs([experiment_id], "attributes.run_name = 'run'")
@@ -56,15 +51,15 @@ def left(uri: str, experiment: str) -> Run:
     [("unwinds", SLEEP, signal.SIGTERM, "KILLED"), ("leaves", START, 0, "FAILED")],
 )
 def test_a_run_that_is_asked_to_stop_ends_as_killed_and_one_that_is_left_as_failed(
-    uri: str, tmp_path: Path, name: str, program: str, sent: int, status: str
-) -> None:
+    uri, tmp_path, name, program, sent, status
+):
     ended(program, uri, name, tmp_path, sent)
     assert left(uri, name).info.status == status
 
 
 def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resumes_it(
-    uri: str, tmp_path: Path
-) -> None:
+    uri, tmp_path
+):
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
     assert process_is_gone(gone.pid)
@@ -88,9 +83,20 @@ def test_a_run_whose_process_died_is_closed_by_the_next_and_joined_to_what_resum
     assert made[-1].data.tags["output"] == folder
 
 
+def test_what_was_told_in_full_before_a_kill_is_told_again_in_the_same_run(uri, tmp_path):
+    tracker, ids = MlflowTracker(uri=uri, experiment="told"), []
+    for settings, resumes in (("a", False), ("a", True), ("b", True), ("a", False)):
+        tags = {"config_hash": settings, "code_hash": "c"}
+        tracker.start(RunInfo("run", tags=tags, folder=tmp_path, resumes=resumes))
+        ids.append(tracker.finish("finished").run_id)
+    assert [ids.index(each) for each in ids] == [0, 0, 2, 3]
+    client = MlflowClient(tracking_uri=uri)
+    assert {client.get_run(each).info.status for each in ids} == {"FINISHED"}
+
+
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, "of somebody else"])
-def test_the_stop_signal_is_heard_by_all_and_given_back(uri: str, before: object) -> None:
-    called: list[int] = []
+def test_the_stop_signal_is_heard_by_all_and_given_back(uri, before):
+    called = []
     handler = before if isinstance(before, int) else lambda number, _frame: called.append(number)
     outside = signal.signal(signal.SIGTERM, handler)
     try:
@@ -113,7 +119,7 @@ def test_the_stop_signal_is_heard_by_all_and_given_back(uri: str, before: object
 
 
 @pytest.mark.nightly
-def test_the_use_of_the_machine_is_logged(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_use_of_the_machine_is_logged(uri, monkeypatch):
     pytest.importorskip("psutil")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
     tracker = MlflowTracker(uri=uri, system_metrics=True)

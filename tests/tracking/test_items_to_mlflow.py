@@ -1,7 +1,5 @@
 """What is logged comes back through MLflow's own client."""
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import nullcontext
@@ -33,11 +31,11 @@ from srs_eval.tracking.tracker import RunInfo
 
 
 @pytest.fixture
-def client(uri: str) -> MlflowClient:
+def client(uri):
     return MlflowClient(tracking_uri=uri)
 
 
-def test_params_metrics_and_tags_come_back(uri: str, client: MlflowClient) -> None:
+def test_params_metrics_and_tags_come_back(uri, client):
     params = {"algo": "lstm", "data.path": None}
     values = {
         "test/log_loss": 0.2780328512,
@@ -69,7 +67,7 @@ def test_params_metrics_and_tags_come_back(uri: str, client: MlflowClient) -> No
 
 
 @pytest.mark.slow
-def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: MlflowClient) -> None:
+def test_many_params_and_metrics_and_long_texts_are_kept(uri, client):
     links = keep(
         uri,
         *(Param(f"algo.p{n}", n) for n in range(230)),
@@ -83,9 +81,7 @@ def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: Mlflo
     assert len(run.data.tags["tag119"]) == 8000
 
 
-def test_text_that_databases_refuse_is_written_as_escape_sequences(
-    uri: str, client: MlflowClient
-) -> None:
+def test_text_that_databases_refuse_is_written_as_escape_sequences(uri, client):
     names = ["x\x00y", "x\ud800y", "x\r\n\x1b[31my", "x\u202ey", "x\u2028y", "=1+1", "<b>`|"]
     links = keep(
         uri,
@@ -101,7 +97,7 @@ def test_text_that_databases_refuse_is_written_as_escape_sequences(
     assert run.inputs.dataset_inputs[0].dataset.name == "x\\x00y"
 
 
-def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_path: Path) -> None:
+def test_figures_tables_and_files_come_back(uri, client, tmp_path):
     png, svg, config = (tmp_path / name for name in ("roc.png", "roc.svg", "config.yaml"))
     PIL.Image.new("RGBA", (40, 30), "white").save(png)
     svg.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
@@ -124,7 +120,7 @@ def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_
     assert json.loads(logged) == [{"path": "tables/users.json", "type": "table"}]
 
 
-def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: MlflowClient) -> None:
+def test_runs_of_one_name_share_a_colour_that_no_other_has(uri, client):
     names = ("red", "blue", "red", "red")
     links = [keep(uri, run=RunInfo(name), experiment="colours") for name in names]
     runs = [client.get_run(each.run_id) for each in links]
@@ -142,16 +138,11 @@ def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: Mlf
     ],
 )
 def test_a_data_set_that_runs_make_known_at_once_is_kept_by_each_unless_it_cannot_be(
-    uri: str,
-    client: MlflowClient,
-    monkeypatch: pytest.MonkeyPatch,
-    error: str,
-    times: int,
-    attempts: int,
-) -> None:
+    uri, client, monkeypatch, error, times, attempts
+):
     log_inputs, tries, waits = MlflowClient.log_inputs, [], []
 
-    def late(self: MlflowClient, *arguments: object, **named: object) -> None:
+    def late(self, *arguments, **named):
         tries.append(named)
         if len(tries) <= times:
             raise MlflowException(error)

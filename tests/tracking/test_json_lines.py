@@ -1,29 +1,24 @@
 """Trackers without MLflow: lines in a file, and none."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from commands import SMALL, Here, summary_of
+from commands import SMALL, summary_of
 
-from srs_eval.tracking.items import ArtifactFile, Item, Param, TableRows, Value
+from srs_eval.tracking.items import ArtifactFile, Param, TableRows, Value
 from srs_eval.tracking.json_lines import JsonLines
 from srs_eval.tracking.nothing import NoTracker
-from srs_eval.tracking.tracker import RunInfo, RunLinks, Tracker
+from srs_eval.tracking.tracker import RunInfo, RunLinks
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
+def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_path: Path) -> None:
-    tracker: Tracker = JsonLines()
+def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_path):
+    tracker = JsonLines()
     tracker.start(RunInfo("run", tags={"label": "avg"}, folder=tmp_path))
-    given: list[Item] = [
+    given = [
         Param("algo", "avg"),
         Value("test/log_loss", np.float64(0.5)),
         Value("test/auc", float("nan")),
@@ -31,7 +26,7 @@ def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_pat
         ArtifactFile(tmp_path / "x.txt", "results"),
     ]
 
-    def made() -> Iterator[Item]:
+    def made():
         for number, item in enumerate(given):
             assert len(lines(tmp_path / "items.jsonl")) == 1 + number
             yield item
@@ -54,7 +49,7 @@ def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_pat
         assert len(lines(tmp_path / "items.jsonl")) == expected
 
 
-def test_the_command_keeps_its_run_in_a_file_without_mlflow(here: Here) -> None:
+def test_the_command_keeps_its_run_in_a_file_without_mlflow(here):
     done = here("algo=avg", *SMALL, "tracking=jsonl", "figures=false", "hydra.run.dir=out")
     assert done.status == 0, done.err
     kept = lines(here.folder / "out" / "items.jsonl")
@@ -64,9 +59,9 @@ def test_the_command_keeps_its_run_in_a_file_without_mlflow(here: Here) -> None:
     assert not (here.folder / "mlflow.db").exists()
 
 
-def test_no_tracking_draws_the_items_and_keeps_none() -> None:
+def test_no_tracking_draws_the_items_and_keeps_none():
     drawn = []
-    tracker: Tracker = NoTracker()
+    tracker = NoTracker()
     tracker.start(RunInfo("run"))
     tracker.log(drawn.append(n) or Value(f"test/m{n}", n) for n in range(3))
     assert tracker.finish("finished") == RunLinks()

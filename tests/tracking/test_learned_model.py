@@ -1,11 +1,7 @@
 """The fitted model as MLflow keeps it: loaded elsewhere, it gives the curves it gave here."""
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +10,6 @@ import pytest
 import sklearn.metrics
 from commands import SMALL, apart
 from mlflow import MlflowClient
-from mlflow.entities import Run
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.config.rebuild import rebuilt_model
@@ -31,14 +26,14 @@ OPTIONS = {"_target_": FSRS6, "fit": "newton", "parameters": None}
 class Question:
     """The last review of each card of a user, whose history is known and recall asked for."""
 
-    def __init__(self, parameters: list[float]) -> None:
+    def __init__(self, parameters):
         algorithm = Fsrs6(fit="default", parameters=parameters)
         source = SyntheticUsers(users=2, size_scale=0.02, max_reviews=3000)
         task = SrsBenchmark()(source.read(1), same_day=algorithm.same_day)
         reviews = task.reviews
         rows = np.array([np.flatnonzero(reviews.card == card)[-1] for card in set(reviews.card)])
         rows = rows[reviews.elapsed_days[rows] >= 0]  # cards with a history
-        model: Any = algorithm.fit(reviews, task.folds[-1].train, np.random.default_rng(0))
+        model = algorithm.fit(reviews, task.folds[-1].train, np.random.default_rng(0))
         p = model.predict_at(reviews, rows, np.tile(DAYS, (len(rows), 1)))
         self.answer = {
             (int(reviews.card[row]), day): p[number, place]
@@ -50,17 +45,14 @@ class Question:
         is_known[rows] = False
         self.histories = pd.DataFrame(columns)[is_known].reset_index(drop=True)
 
-    def is_answered_by(self, curves: pd.DataFrame) -> bool:
+    def is_answered_by(self, curves):
         given = curves.set_index(["card", "days"])["recall"]
         assert set(given.index) == set(self.answer)
         return all(abs(given[asked] - p) < 1e-12 for asked, p in self.answer.items())
 
 
-Kept = tuple[Path, MlflowClient, dict[str, Run]]
-
-
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+def kept(tmp_path_factory):
     """Runs of two algorithms, one of which cannot be built from its parameters."""
     folder = tmp_path_factory.mktemp("kept")
     words = ["tracking.model=true", "figures=false", "hydra.sweep.dir=out"]
@@ -72,7 +64,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 
 
 @pytest.mark.slow
-def test_a_model_is_logged_with_its_scores_where_it_can_be_built_again(kept: Kept) -> None:
+def test_a_model_is_logged_with_its_scores_where_it_can_be_built_again(kept):
     folder, client, runs = kept
     assert runs["fsrs6"].data.tags["model"] == "kept: user 1, fold 4"
     assert runs["avg"].data.tags["model"].startswith("not kept: ")
@@ -96,7 +88,7 @@ def test_a_model_is_logged_with_its_scores_where_it_can_be_built_again(kept: Kep
 
 
 @pytest.mark.slow
-def test_a_logged_model_gives_the_curves_of_the_fit(kept: Kept) -> None:
+def test_a_logged_model_gives_the_curves_of_the_fit(kept):
     folder, client, runs = kept
     fits = pq.read_table(folder / "out" / "0_fsrs6" / "fits.parquet").to_pylist()
     (last,) = [fit for fit in fits if (fit["user"], fit["fold"]) == (1, 4)]
@@ -112,12 +104,12 @@ def test_a_logged_model_gives_the_curves_of_the_fit(kept: Kept) -> None:
     assert question.is_answered_by(loaded.predict(histories, params={"days": list(DAYS)}))
 
 
-def curves() -> CurvesOfCards:
+def curves():
     parameters = list(Fsrs6().defaults(whole_days=True))
     return CurvesOfCards({"options": OPTIONS, "parameters": parameters, "whole_days": True})
 
 
-def test_a_model_built_from_parameters_is_that_of_the_fit_and_cards_keep_their_order() -> None:
+def test_a_model_built_from_parameters_is_that_of_the_fit_and_cards_keep_their_order():
     question = Question(list(Fsrs6().defaults(whole_days=True)))
     assert question.is_answered_by(curves()(question.histories, DAYS))
     columns = {"card": [7, 3, 7], "elapsed_days": [0.0, 0.0, 4.0], "rating": [3, 1, 3]}
@@ -136,7 +128,7 @@ HISTORIES = {
     "days": ({"card": [1], "elapsed_days": [0.0], "rating": [3]}, -1),
     "nothing": ({"card": [], "elapsed_days": [], "rating": []}, 1),
 }
-MODELS: dict[str, tuple[dict[str, object], tuple[float, ...]]] = {
+MODELS = {
     "not by parameters": ({"_target_": "srs_eval.algorithms.baselines.Average"}, (0.9,)),
     "none": (OPTIONS, ()),
     "no model": ({**OPTIONS, "_target_": "os.system"}, (1.0,)),
@@ -145,7 +137,7 @@ MODELS: dict[str, tuple[dict[str, object], tuple[float, ...]]] = {
 }
 
 
-def test_what_cannot_be_built_or_asked_is_refused(golden_text: Callable[[str, str], None]) -> None:
+def test_what_cannot_be_built_or_asked_is_refused(golden_text):
     text = ""
     for name, (columns, days) in HISTORIES.items():
         with pytest.raises(ReviewLogError) as refused:

@@ -1,12 +1,8 @@
 """What a tracker refuses, told in one text."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -29,16 +25,14 @@ TABLES_OF_ANOTHER_MLFLOW = {
 }
 
 
-def told(call: Callable[[], object]) -> str:
+def told(call):
     with pytest.raises((ConfigError, TrackingError, RuntimeError)) as refused:
         call()
     return f"{type(refused.value).__name__}: {refused.value}"
 
 
-def test_options_and_uses_that_mean_nothing_are_refused(
-    tmp_path: Path, uri: str, golden_text: Callable[[str, str], None]
-) -> None:
-    def address(text: str) -> Callable[[], object]:
+def test_options_and_uses_that_mean_nothing_are_refused(tmp_path, uri, golden_text):
+    def address(text):
         return lambda: store_address(text, folder=tmp_path, environment={})
 
     client = MlflowClient(tracking_uri=uri)
@@ -73,9 +67,7 @@ def test_options_and_uses_that_mean_nothing_are_refused(
     golden_text("tracking_refusals", text.replace(f"-x {deleted}'", "-x ID'"))
 
 
-def test_a_store_of_another_program_or_another_mlflow_is_not_touched(
-    store: Path, tmp_path: Path, golden_text: Callable[[str, str], None]
-) -> None:
+def test_a_store_of_another_program_or_another_mlflow_is_not_touched(store, tmp_path, golden_text):
     database, said = tmp_path / "mlflow.db", ""
     for name, statements in TABLES_OF_ANOTHER_MLFLOW.items():
         with closing(sqlite3.connect(store)) as source, closing(sqlite3.connect(database)) as copy:
@@ -91,7 +83,7 @@ def test_a_store_of_another_program_or_another_mlflow_is_not_touched(
     golden_text("tracking_stores", said.replace(str(tmp_path), "FOLDER").replace(newest, "NEWEST"))
 
 
-def refused_untouched(name: str, database: Path) -> str:
+def refused_untouched(name, database):
     before = database.read_bytes()
     said = told(lambda: MlflowTracker(uri=f"sqlite:///{database}").start(RUN))
     assert database.read_bytes() == before
@@ -102,10 +94,8 @@ def refused_untouched(name: str, database: Path) -> str:
     return f"{name}\n  {said}\n\n"
 
 
-def test_a_database_or_server_that_is_not_there_is_told_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    waits: list[float] = []
+def test_a_database_or_server_that_is_not_there_is_told_at_once(monkeypatch):
+    waits = []
     monkeypatch.setattr(mlflow_tables, "time", SimpleNamespace(sleep=waits.append))
     tracker = MlflowTracker(uri="postgresql+psycopg://me:hidden-word@127.0.0.1:1/runs")
     assert "hidden-word" not in told(lambda: tracker.start(RUN))
@@ -115,7 +105,7 @@ def test_a_database_or_server_that_is_not_there_is_told_at_once(
     assert waits == []
 
 
-def test_the_use_of_the_machine_needs_psutil(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_use_of_the_machine_needs_psutil(uri, monkeypatch):
     from srs_eval.tracking import mlflow_session
 
     monkeypatch.setattr(mlflow_session, "find_spec", lambda name: None)

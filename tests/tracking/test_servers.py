@@ -1,19 +1,15 @@
 """Runs in what several machines share: PostgreSQL, and a server, with its pages in a browser."""
 
-from __future__ import annotations
-
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from browser_page import in_browser, screenshots
 from commands import SMALL, summary_of
 from mlflow import MlflowClient
 from mlflow_store import keep
 from postgresql_server import postgresql_server
-from programs import loaded
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.items import ArtifactFile, Value
@@ -22,15 +18,14 @@ from srs_eval.tracking.quiet import quiet_mlflow
 from srs_eval.tracking.tracker import RunInfo
 
 pytestmark = pytest.mark.nightly
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
 
 def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
-    uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    uri, tmp_path, monkeypatch
+):
     (tmp_path / "note.txt").write_text("kept\n")
     monkeypatch.chdir(tmp_path)  # where the server keeps files
-    with loaded("docs/make_screenshots.py").mlflow_ui(uri) as address:
+    with screenshots.mlflow_ui(uri) as address:
         note = ArtifactFile(tmp_path / "note.txt")
         links = keep(address, Value("test/log_loss", 0.5), note, experiment="served")
         assert links.ui_command is None
@@ -48,10 +43,8 @@ def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
     assert time.monotonic() - before < 40
 
 
-@pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
-def test_the_view_shows_every_run_with_its_columns_and_sections(uri: str) -> None:
-    screenshots = loaded("docs/make_screenshots.py")
+@in_browser
+def test_the_view_shows_every_run_with_its_columns_and_sections(uri):
     losses = {"avg on josh": 0.51, "fsrs6 on josh": 0.44, "lstm on josh": 0.43}
     for name, loss in losses.items():
         values = {"test/log_loss": loss, "calib/smece": 0.02, "extra/number": 1.0}
@@ -67,13 +60,13 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(uri: str) -> Non
         browser.open(f"{address}/#/{table}", *losses, "test/log_loss", "calib/smece", "0.43")
 
 
-def test_processes_log_to_postgresql_at_once_and_every_run_is_whole(tmp_path: Path) -> None:
+def test_processes_log_to_postgresql_at_once_and_every_run_is_whole(tmp_path):
     with postgresql_server() as uri:
         words = [sys.executable, "-m", "srs_eval", "algo=hlr", "panel=quick", *SMALL]
         words += [f"tracking.uri={uri}", f"tracking.artifacts={tmp_path / 'files'}"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         own = [[f"seed={n}", f"hydra.run.dir={n}", f"name=run {n}"] for n in range(2)]
-        jobs = [subprocess.Popen([*words, *more], cwd=tmp_path, **pipes) for more in own]  # type: ignore[call-overload]
+        jobs = [subprocess.Popen([*words, *more], cwd=tmp_path, **pipes) for more in own]
         told = [job.communicate(timeout=300)[0] for job in jobs]
         assert [job.returncode for job in jobs] == [0, 0], "\n".join(told)
         with quiet_mlflow():

@@ -1,12 +1,9 @@
 """The file of a sqlite store: whole or not at all, and never lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -14,7 +11,6 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.store.db import utils as mlflow_tables
 from mlflow_store import RUN, keep
-from sqlalchemy import Engine
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking import locked as waits
@@ -23,11 +19,11 @@ from srs_eval.tracking.items import Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 
 
-def run_once(database: Path, **options: float) -> str:
+def run_once(database, **options):
     return keep(f"sqlite:///{database}", Value("test/log_loss", 0.5), **options).run_id
 
 
-def assert_one_run(database: Path) -> None:
+def assert_one_run(database):
     run_id = run_once(database)
     run = MlflowClient(tracking_uri=f"sqlite:///{database}").get_run(run_id)
     assert (run.info.status, run.data.metrics) == ("FINISHED", {"test/log_loss": 0.5})
@@ -36,42 +32,74 @@ def assert_one_run(database: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def files_of(database: Path) -> set[str]:
+def files_of(database):
     return {path.name for path in database.parent.iterdir()} - {"mlartifacts"}
 
 
-def copied(store: Path, database: Path) -> Path:
+def copied(store, database):
     with closing(sqlite3.connect(store)) as source, closing(sqlite3.connect(database)) as copy:
         source.backup(copy)
     return database
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
+def database(tmp_path):
     return tmp_path / "new" / "mlflow.db"
 
 
+def content_of(database: Path) -> tuple[object, ...]:
+    """Tables, columns in order, and rows; MLflow makes indexes and constraints in any order."""
+    with closing(sqlite3.connect(database)) as connection:
+        made = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql > ''").fetchall()
+        parts = {name: sorted(line.strip(", \t") for line in sql.split("\n")) for name, sql in made}
+        columns = [connection.execute(f"PRAGMA table_xinfo('{name}')").fetchall() for name in parts]
+        rows = [line for line in connection.iterdump() if line.startswith("INSERT")]
+    return parts, dict(zip(parts, columns, strict=True)), rows
+
+
+def test_tables_from_the_template_are_those_of_all_steps(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # of `_quick`
+    quick, slow, template = tmp_path / "quick.db", tmp_path / "slow.db", sqlite_file._TABLES
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_file, "_TABLES", Path(os.devnull))
+        sqlite_file._create(slow)
+    if request.config.getoption("force_regen"):
+        with closing(sqlite3.connect(slow)) as connection:
+            template.write_text("\n".join([*connection.iterdump(), ""]), encoding="utf-8")
+    steps = []
+    monkeypatch.setattr(mlflow_tables, "_initialize_tables", steps.append)
+    sqlite_file._create(quick)
+    assert (content_of(quick), steps) == (content_of(slow), [])
+    # What it is not known to be equal to, it is not used for.
+    monkeypatch.setattr(mlflow_tables, "_get_latest_schema_revision", lambda: "0123456789ab")
+    sqlite_file._make_tables(tmp_path / "newer.db")
+    assert [str(engine.url.database) for engine in steps] == [str(tmp_path / "newer.db")]
+
+
 @pytest.fixture(autouse=True)
-def _quick(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(store, monkeypatch):
     """Wait for little, and let MLflow create its tables by copying those of a store."""
 
-    def create(engine: Engine) -> None:
+    def create(engine):
         copied(store, Path(str(engine.url.database)))
 
+    monkeypatch.setattr(sqlite_file, "_TABLES", Path(os.devnull))
     monkeypatch.setattr(mlflow_tables, "_initialize_tables", create)
     monkeypatch.setattr(waits, "_SECONDS_IN_SQLITE", 0.05)
     monkeypatch.setattr(waits, "_SECONDS_BEFORE_NOTICE", 0.1)
 
 
 def test_what_a_killed_run_has_left_or_another_program_creates_meanwhile_is_no_obstacle(
-    database: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    database, store, monkeypatch
+):
     create = mlflow_tables._initialize_tables
     partial = database.with_name("mlflow.db.partial")
     partial.mkdir(parents=True)
     (partial / "mlflow.db").write_text("half")
 
-    def race(engine: Engine) -> None:
+    def race(engine):
         create(engine)
         with closing(sqlite3.connect(copied(store, database))) as theirs:
             theirs.execute("CREATE TABLE theirs (name)")
@@ -85,18 +113,16 @@ def test_what_a_killed_run_has_left_or_another_program_creates_meanwhile_is_no_o
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_a_store_is_on_the_disk_before_it_is_there(
-    database: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
-) -> None:
-    events: list[object] = []
+def test_a_store_is_on_the_disk_before_it_is_there(database, monkeypatch, *, has_links):
+    events = []
 
-    def named(*paths: Path) -> None:
+    def named(*paths):
         if not has_links:
             raise OSError(errno.EPERM, "Operation not permitted")
         events.append("named")
         link(*paths)
 
-    def renamed(*paths: Path) -> None:
+    def renamed(*paths):
         events.append("named")
         rename(*paths)
 
@@ -110,10 +136,8 @@ def test_a_store_is_on_the_disk_before_it_is_there(
     assert_one_run(database)
 
 
-def test_a_creation_that_fails_leaves_nothing(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(engine: Engine) -> None:
+def test_a_creation_that_fails_leaves_nothing(database, monkeypatch):
+    def fail(engine):
         with engine.begin() as connection:
             connection.exec_driver_sql("CREATE TABLE experiments (id INTEGER)")
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -127,15 +151,15 @@ def test_a_creation_that_fails_leaves_nothing(
 
 
 @contextmanager
-def locked(database: Path) -> Iterator[sqlite3.Connection]:
+def locked(database):
     with closing(sqlite3.connect(database, isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN EXCLUSIVE")
         yield other
 
 
 def test_a_locked_database_is_waited_for_and_told_in_two_lines_if_it_stays_locked(
-    store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+    store, tmp_path, capfd
+):
     used = copied(store, tmp_path / "mlflow.db")
     patient = MlflowTracker(uri=f"sqlite:///{used}", timeout=60)
     patient.start(RUN)

@@ -1,15 +1,11 @@
 """Stores: their addresses, how they are opened, their view, and under `mlflow run`."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
@@ -32,7 +28,7 @@ tracker.finish("finished")
 
 
 @pytest.mark.slow
-def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> None:
+def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path):
     words = [sys.executable, "-W", "error", "-c", ONE_RUN]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     processes = [subprocess.Popen(words, cwd=tmp_path, text=True, **pipes) for _ in range(4)]
@@ -47,9 +43,7 @@ def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> No
     assert not (tmp_path / "mlruns").exists()
 
 
-def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(
-    uri: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(uri, monkeypatch, tmp_path):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     monkeypatch.chdir(tmp_path)
     before = dict(os.environ)
@@ -62,9 +56,7 @@ def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(
     assert MlflowClient(tracking_uri=uri).get_run(run_id).info.status == "FINISHED"
 
 
-def test_a_run_of_mlflow_run_is_joined_once_and_its_params_are_respected(
-    uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_mlflow_run_is_joined_once_and_its_params_are_respected(uri, monkeypatch):
     client = MlflowClient(tracking_uri=uri)
     opened = client.create_run(client.create_experiment("project"))
     client.log_param(opened.info.run_id, "algo", "lstm")
@@ -82,7 +74,7 @@ def test_a_run_of_mlflow_run_is_joined_once_and_its_params_are_respected(
     assert second.run_id != opened.info.run_id
 
 
-def test_the_written_view_decodes(uri: str, golden_text: Callable[[str, str], None]) -> None:
+def test_the_written_view_decodes(uri, golden_text):
     experiment = MlflowClient(tracking_uri=uri).get_experiment_by_name("srs_eval")
     tag = experiment.tags[VIEW_TAG]
     assert len(tag) < 20_000
@@ -96,7 +88,7 @@ def test_the_written_view_decodes(uri: str, golden_text: Callable[[str, str], No
     assert f"#/experiments/{experiment.experiment_id}/runs" in note
 
 
-def test_a_view_and_a_note_that_a_person_changed_stay(uri: str) -> None:
+def test_a_view_and_a_note_that_a_person_changed_stay(uri):
     client = MlflowClient(tracking_uri=uri)
     experiment_id = client.create_experiment("changed")
     kept = {VIEW_TAG: encode_view({"searchFilter": "mine"}, 0), "mlflow.note.content": "mine"}
@@ -106,14 +98,12 @@ def test_a_view_and_a_note_that_a_person_changed_stay(uri: str) -> None:
     assert kept.items() <= client.get_experiment(experiment_id).tags.items()
 
 
-def test_there_is_no_link_without_a_view(uri: str) -> None:
+def test_there_is_no_link_without_a_view(uri):
     links = keep(uri, view=False, experiment="plain")
     assert (links.view_url, f"/runs/{links.run_id}" in str(links.run_url)) == (None, True)
 
 
-def test_the_option_overrides_the_environment_which_overrides_the_working_directory(
-    tmp_path: Path,
-) -> None:
+def test_the_option_overrides_the_environment_which_overrides_the_working_directory(tmp_path):
     environment = {"MLFLOW_TRACKING_URI": "http://tracking:5000"}
     for option, variables, below in (
         (None, {}, "mlflow.db"),
@@ -131,14 +121,14 @@ def test_the_option_overrides_the_environment_which_overrides_the_working_direct
     assert store_address(None, "s3://bucket/runs").artifacts == "s3://bucket/runs"
 
 
-def test_the_ui_command_starts_few_processes_and_quotes_the_path(tmp_path: Path) -> None:
+def test_the_ui_command_starts_few_processes_and_quotes_the_path(tmp_path):
     command = ui_command(store_address("sqlite:///my runs.db", folder=tmp_path, environment={}))
     first, _, last = str(command).partition(" ui --workers 1 ")
     assert first.startswith("MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false ")
     assert last == f"--backend-store-uri 'sqlite:///{tmp_path}/my runs.db' --port 5000"
 
 
-def test_a_server_shows_its_own_pages_and_no_password_is_shown() -> None:
+def test_a_server_shows_its_own_pages_and_no_password_is_shown():
     address = store_address("https://me:secret@tracking/mlflow/", environment={})
     assert (ui_command(address), address.pages) == (None, "https://tracking/mlflow")
     address = store_address("postgresql://me:secret@host/runs", environment={})

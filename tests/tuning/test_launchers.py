@@ -1,15 +1,12 @@
 """Sweeps whose jobs run in other processes, compared with those that run in this one."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
-from pathlib import Path
 
 import optuna
 import pytest
 from cases import rest_nightly
-from commands import QUIET, SMALL, Here, apart, outcome_of, summary_of
+from commands import QUIET, SMALL, apart, outcome_of, summary_of
 from mlflow import MlflowClient
 
 for name in ("joblib", "submitit"):
@@ -34,7 +31,7 @@ MORTAL = """
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", rest_nightly(LAUNCHERS))
-def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here: Here, launcher: str) -> None:
+def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here, launcher):
     own = here.folder / "own" / "algo"
     own.mkdir(parents=True)
     (own / "mine.yaml").write_text(
@@ -61,15 +58,13 @@ def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here: Here, launch
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_job_whose_process_ends_is_reported_and_the_others_are_kept(
-    tmp_path: Path, launcher: str
-) -> None:
+def test_a_job_whose_process_ends_is_reported_and_the_others_are_kept(tmp_path, launcher):
     (tmp_path / "mortal.py").write_text(textwrap.dedent(MORTAL))
     (tmp_path / "own" / "algo").mkdir(parents=True)
     option = "_target_: mortal.Mortal\nprior_weight: 1.0\ndies: false\n"
     (tmp_path / "own" / "algo" / "mortal.yaml").write_text(option)
 
-    def run(*words: str) -> None:
+    def run(*words):
         command = ["-m", "--config-dir", "own", "algo=mortal", "algo.dies=false,true"]
         command += [f"hydra/launcher={launcher}", *BRIEF, *QUIET, *words]
         path = ":".join([str(tmp_path), *sys.path])

@@ -1,12 +1,7 @@
 """Hydra's sweep syntax as a search space, and errors for invalid spaces."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 from optuna.distributions import (
-    BaseDistribution,
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
@@ -35,13 +30,11 @@ from srs_eval.tuning.space import SweepError, read_space
         ("null,0.5", CategoricalDistribution(["null", "0.5"])),
     ],
 )
-def test_words_of_hydra_become_spaces(word: str, expected: BaseDistribution) -> None:
+def test_words_of_hydra_become_spaces(word, expected):
     assert read_space([f"a.b={word}"]).searched["a.b"] == expected
 
 
-def test_words_that_are_no_space_are_refused_all_at_once(
-    golden_text: Callable[[str, str], None],
-) -> None:
+def test_words_that_are_no_space_are_refused_all_at_once(golden_text):
     words = ["interval(3,1)", "interval(2,2)", "range(10,1)", "range(1,2)", "choice(1)"]
     words += ["tag(log,interval(0,1))", "tag(log,range(1,20,5))", "tag(log,choice(1,2))"]
     words += ["tag(loog,interval(1,2))", "shuffle(range(1,5))"]
@@ -56,14 +49,14 @@ def test_words_that_are_no_space_are_refused_all_at_once(
     golden_text("no_spaces", f"{refused.value}\n\n{nothing.value}\n\n{options.value}\n")
 
 
-def test_the_later_word_for_a_key_holds() -> None:
+def test_the_later_word_for_a_key_holds():
     space = read_space(["a=range(1,9)", "b=1,2", "a=5", "b=interval(0,1)", "c=7"])
     assert list(space.searched) == ["b"]
     assert dict(space.fixed) == {"a": "a=5", "c": "c=7"}
     assert space.words({"b": 0.25}) == ["a=5", "c=7", "b=0.25"]
 
 
-def test_a_key_keeps_what_it_is_written_with() -> None:
+def test_a_key_keeps_what_it_is_written_with():
     space = read_space(["+a.b=range(1,9)", "~c", "optimizer@second=x,y"])
     words = space.words({"a.b": 3, "optimizer@second": "y"})
     assert words == ["~c", "+a.b=3", "optimizer@second=y"]

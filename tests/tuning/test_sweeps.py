@@ -1,20 +1,15 @@
 """Sweeps as a person meets them: from a command to the best configuration, killed or not."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
-from commands import Done, Here, apart, outcome_of, summary_of
+from commands import Done, apart, outcome_of, summary_of
 from filelock import FileLock
 from omegaconf import OmegaConf
 
@@ -28,30 +23,27 @@ HLR = (*("-m", "algo=hlr", "sweep=optuna_fsrs"), *BRIEF, "hydra.sweep.dir=out")
 THREE = (*HLR, "hydra.sweeper.n_trials=3")
 
 
-def study_in(folder: Path) -> optuna.Study:
+def study_in(folder):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
 
 
-def runs_in(folder: Path) -> Any:
+def runs_in(folder):
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("srs_eval")
-    assert experiment is not None
     return client, client.search_runs([experiment.experiment_id])
 
 
-def best_of(folder: Path) -> Any:
+def best_of(folder):
     return OmegaConf.load(folder / "experiment" / "best.yaml")
 
 
 @pytest.mark.slow
 def test_a_sweep_ends_with_its_best_configuration_and_a_run_beside_those_of_its_trials(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
-        monkeypatch.delenv(name)
+    here, monkeypatch
+):
     done = here(*THREE)
     assert done.status == 0, done.err
     out = here.folder / "out"
@@ -88,7 +80,7 @@ def test_a_sweep_ends_with_its_best_configuration_and_a_run_beside_those_of_its_
 
 
 @pytest.mark.slow
-def test_spaces_and_settings_may_be_given_in_words(here: Here) -> None:
+def test_spaces_and_settings_may_be_given_in_words(here):
     words = ["algo.recency=exponential", "algo.half_life=interval(0.1,0.9)", "tracking=none"]
     more = ["hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize", "hydra.sweeper.seed=3"]
     done = here(*THREE, *words, *more, "algo.prior_weight=1")
@@ -112,9 +104,7 @@ NOT_SEARCHED = (
 )
 
 
-def test_what_cannot_be_searched_is_refused_before_anything_is_kept(
-    here: Here, golden_text: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_searched_is_refused_before_anything_is_kept(here, golden_text, monkeypatch):
     reason = "hydra-joblib-launcher is needed"
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason=reason)
     text = ""
@@ -133,7 +123,7 @@ def test_what_cannot_be_searched_is_refused_before_anything_is_kept(
 
 
 @pytest.mark.slow
-def test_a_trial_that_is_not_worth_it_ends_as_pruned(here: Here) -> None:
+def test_a_trial_that_is_not_worth_it_ends_as_pruned(here):
     words = ["hydra.sweeper.n_trials=9", "hydra.sweeper.pruner=median", "data.users=4"]
     done = here(*HLR, *words)
     assert done.status == 0, done.err
@@ -156,10 +146,10 @@ ONE_FIT = ("algo=gru", "protocol=validation", *BRIEF, "data.users=1", "tracking=
 
 
 @pytest.mark.slow
-def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(here: Here) -> None:
-    told: list[tuple[int, float]] = []
+def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(here):
+    told = []
 
-    def report(step: int, value: float) -> None:
+    def report(step, value):
         told.append((step, value))
         if len(told) == 6:
             raise Pruned("that is enough")
@@ -181,7 +171,7 @@ def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(her
 
 
 @pytest.mark.nightly
-def test_a_sweep_that_is_killed_ends_as_if_nothing_had_been(here: Here) -> None:
+def test_a_sweep_that_is_killed_ends_as_if_nothing_had_been(here):
     """Trials after the fifth may be pruned, and those after the sixth depend on what was found."""
     words = [*HLR, "algo.recency=choice(none,mild)", "hydra.sweeper.pruner=median", "tracking=none"]
     words += ["hydra.sweeper.n_trials=9", "hydra.sweeper.startup_trials=6"]
@@ -219,13 +209,13 @@ hydra: {sweeper: {n_trials: 2, max_failures: 2, metric: loss, params: {x: 'range
 
 
 @pytest.mark.nightly
-def test_an_app_is_searched_as_it_was_started_and_ends_with_its_error(tmp_path: Path) -> None:
+def test_an_app_is_searched_as_it_was_started_and_ends_with_its_error(tmp_path):
     for name, text in (("my app/app.py", APP), ("my app/conf/config.yaml", CONFIG)):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
 
-    def start(*words: str) -> Done:
+    def start(*words):
         done = subprocess.run(
             [sys.executable, *words],
             cwd=tmp_path / "here",

@@ -32,7 +32,7 @@ from srs_eval.nouns import (
     Vector,
 )
 
-Group = Literal["deck", "preset", "note_type", "template"]
+Group = Literal["deck", "preset", "note_type", "template", "note"]
 _NOT_KNOWN = -1
 _LABEL = {name: name for name in GROUPS} | {"note_type": "note type", "template": "card template"}
 _PLURAL = {name: f"{label}s" for name, label in _LABEL.items()}
@@ -51,7 +51,7 @@ def groups_of(reviews: Reviews, group: Group) -> IntArray:
 class PerGroupModel(Combination):
     """A model of all reviews, and those of the groups that have enough of them."""
 
-    group: Group  # {"deck", "preset", "note_type", "template"}
+    group: Group
     whole: MemoryModel  # Fitted to everything
     models: Mapping[int, MemoryModel]  # By group
     # Whether groups differ, and the parameters of all models
@@ -78,7 +78,7 @@ class PerGroupModel(Combination):
 
 @dataclass(frozen=True, slots=True)
 class PerGroup(Wrapper):
-    """Another algorithm, fitted to each deck, preset, note type or card template.
+    """Another algorithm, fitted to each deck, preset, note type, card template or note.
 
     Anki has parameters for each preset (Anki manual, *Deck Options*,
     https://docs.ankiweb.net/deck-options.html#fsrs). With partial pooling, the fit of a group is
@@ -101,9 +101,9 @@ class PerGroup(Wrapper):
     base : Algorithm
         The other algorithm. Partial pooling needs one that can be fitted around other parameters:
         HLR, SM-2, SBD or a version of FSRS, by `newton` or `lbfgs`.
-    group : {"deck", "preset", "note_type", "template"}
+    group : {"deck", "preset", "note_type", "template", "note"}
         What has parameters of its own: a deck (subdecks by themselves), all decks of a preset,
-        all cards of a note type, or of one card template of a note type.
+        all cards of a note type, of one card template of a note type, or of a note.
     pooling : {"partial", "none"}
         Whether the fits of groups are pulled towards the fit of all reviews.
     fewest : int, optional

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
-from srs_eval.algorithms.features.log_odds import Slopes
+from srs_eval.algorithms.features.log_odds import FittedLogOdds, Slopes
 from srs_eval.algorithms.history import HELD, History
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.nouns import FloatArray, IntArray, Matrix, Vector

@@ -1,20 +1,22 @@
-"""Memory models whose log-odds of recall are a function of the whole history of a card."""
+"""Algorithms whose log-odds of recall are a function of the whole history of a card."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from srs_eval.algorithms.history import History, HistoryModel
+from srs_eval.algorithms.fitted import FitOptions
+from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.engine.compiled import Fisher, Gradient
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import FloatArray, IntArray, Learned, Vector
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews, Vector
 
 Slopes = NDArray[np.float64]
 # From the parameters to log-odds [rows] and their derivatives [rows, parameters].
@@ -64,33 +66,28 @@ class LogOddsModel(HistoryModel):
 
 @dataclass(frozen=True, slots=True)
 class LogLoss:
-    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w."""
+    """Sum of weight * log loss, as a function of the parameters."""
 
     log_odds: LogOddsOf  # Log-odds of the training reviews and their derivatives
     # [rows]: Outcomes, and what each counts
     recalled: Vector
     weight: Vector
-    centre: Vector  # [parameters]: Where the penalty is 0
-    penalty_matrix: Vector  # [parameters, parameters]: Half the precision of a normal prior
 
     def gradient(self, w: Vector) -> Gradient:
         with _allow_non_finite():
-            return self._gradient(w, *self.log_odds(w))
+            return self._gradient(*self.log_odds(w))
 
     def fisher(self, w: Vector) -> Fisher:
         with _allow_non_finite():
             log_odds, slopes = self.log_odds(w)
             p = expit(log_odds)
             information = (slopes * (self.weight * p * (1 - p))[:, None]).T @ slopes
-            information += 2 * self.penalty_matrix
-            return Fisher(*self._gradient(w, log_odds, slopes), information)
+            return Fisher(*self._gradient(log_odds, slopes), information)
 
-    def _gradient(self, w: Vector, log_odds: Vector, slopes: Slopes) -> Gradient:
+    def _gradient(self, log_odds: Vector, slopes: Slopes) -> Gradient:
         against = np.where(self.recalled > 0, -log_odds, log_odds)
-        pull = self.penalty_matrix @ (w - self.centre)
-        loss = self.weight @ np.logaddexp(0.0, against) + (w - self.centre) @ pull
         surprise = self.weight * (expit(log_odds) - self.recalled)
-        return Gradient(float(loss), surprise @ slopes + 2 * pull)
+        return Gradient(float(self.weight @ np.logaddexp(0.0, against)), surprise @ slopes)
 
 
 def _allow_non_finite() -> np.errstate:
@@ -98,16 +95,46 @@ def _allow_non_finite() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def log_loss_of(
-    log_odds: LogOdds,
-    history: History,
-    rows: IntArray,
-    weight: Vector,
-    centre: Vector,
-    penalty_matrix: Vector,
-) -> LogLoss:
-    """Return the loss of a model at some reviews of a log."""
-    reviews = history.reviews
-    function = log_odds.at(history, rows, reviews.elapsed[rows])
-    recalled = reviews.recalled[rows].astype(np.float64)
-    return LogLoss(function, recalled, weight, centre, penalty_matrix)
+@dataclass(frozen=True)
+class LogOddsOfLog:
+    """Log-odds to be fitted to a log."""
+
+    log_odds: LogOdds
+    reviews: Reviews
+
+    @property
+    def space(self) -> ParameterSpace:
+        return self.log_odds.parameters
+
+    @cached_property
+    def history(self) -> History:
+        """The log card by card."""
+        return history_of(self.reviews)
+
+    def loss(
+        self, rows: IntArray, weight: Vector, *, precise: bool = True, public: bool = True
+    ) -> LogLoss:
+        """Gather what the model looks at."""
+        function = self.log_odds.at(self.history, rows, self.reviews.elapsed[rows])
+        return LogLoss(function, self.reviews.recalled[rows].astype(np.float64), weight)
+
+    def model(self, parameters: tuple[float, ...], learned: Learned) -> LogOddsModel:
+        return LogOddsModel(self.log_odds, parameters, learned)
+
+
+class FittedLogOdds(FitOptions):
+    """Base of algorithms whose log-odds of recall look back at whole histories."""
+
+    mathematics: ClassVar[type[Any]]
+    # In double precision a fit can end nearer to the minimum than in single precision; where
+    # parameters stand in for each other, steps with little gain can still add up.
+    tolerance = 1e-7
+    decimals_in_fractions = 4
+
+    def log_odds(self, *, whole_days: bool) -> LogOdds:
+        """Return the model as mathematics, for a log in whole or in fractional days."""
+        log_odds: LogOdds = self.mathematics()
+        return log_odds
+
+    def problem(self, reviews: Reviews) -> LogOddsOfLog:
+        return LogOddsOfLog(self.log_odds(whole_days=reviews.whole_days), reviews)

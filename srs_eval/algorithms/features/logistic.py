@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
-from srs_eval.algorithms.features.log_odds import Linear, LogLoss, LogOdds
+from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear, LogLoss
 from srs_eval.algorithms.features.logistic_features import features
-from srs_eval.algorithms.history import History
+from srs_eval.algorithms.fitted import Problem
+from srs_eval.algorithms.history import History, history_of
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Adam, Recipe, shuffles
 from srs_eval.errors import FitError
@@ -78,21 +78,15 @@ class Logistic(FittedLogOdds):
         decimals=None,
     )
 
-    def trained(
-        self, log_odds: LogOdds, history: History, rows: IntArray, weight: Vector, start: Vector
-    ) -> Vector:
+    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
         """Train as the public benchmark does: AdamW on how many spreads each one has moved.
 
         The original shuffles reviews without a seed; here it is PyTorch's order of seed 42.
         """
-        reviews, recipe = history.reviews, self.recipe
-        inputs = features(history, rows, reviews.elapsed[rows])
+        recipe, spread, weight = self.recipe, np.asarray(_SPREAD), self.weights(len(rows))
+        reviews = problem.reviews
+        inputs = features(history_of(reviews), rows, reviews.elapsed[rows])
         recalled = reviews.recalled[rows].astype(np.float64)
-        spread, free = np.asarray(_SPREAD), np.zeros((len(start), len(start)))
-
-        def loss(some: IntArray) -> LogLoss:
-            return LogLoss(Linear(inputs[some]), recalled[some], weight[some], start, free)
-
         cuts = recipe.cuts(len(rows))
         steps = len(cuts) * recipe.epochs
         adam = Adam(recipe, len(start), steps)
@@ -100,10 +94,11 @@ class Logistic(FittedLogOdds):
         orders = islice(shuffles(len(rows), _SHUFFLE_SEED), recipe.epochs)
         batches = (np.array(order)[cut] for order in orders for cut in cuts)
         for step, batch in enumerate(batches):
-            gradient = loss(batch).gradient(start + spread * moved).gradient
+            loss = LogLoss(Linear(inputs[batch]), recalled[batch], weight[batch])
+            gradient = loss.gradient(start + spread * moved).gradient
             rate = recipe.learning_rate * (1 + np.cos(np.pi * step / steps)) / 2
             moved = moved * (1 - rate * _DECAY) - adam.step(gradient * spread)
         w: Vector = start + spread * moved
         if not np.isfinite(w).all():
             raise FitError(f"the training loss has no finite slope: it led to {w.tolist()}")
-        return w
+        return w, ""

@@ -10,9 +10,11 @@ Numbers of parameters in these formulas are those of versions 4 to 6, which agre
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 from srs_eval.engine.equations import Maths, State, Value
+from srs_eval.engine.parameters import ParameterSpace
 
 LONGEST_STABILITY = 36500.0
 LONGEST_FIRST_STABILITY = 100.0
@@ -27,20 +29,26 @@ FSRS5_SPREAD = (
 )
 
 
-def quarter_widths(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[float, ...]:
+def guessed_space(
+    defaults: tuple[float, ...], lower: tuple[float, ...], upper: tuple[float, ...]
+) -> ParameterSpace:
     """Guess a spread where none is published: a quarter of the way between the bounds."""
-    return tuple((high - low) / 4 for low, high in zip(lower, upper, strict=True))
+    widths = (high - low for low, high in zip(lower, upper, strict=True))
+    return ParameterSpace(defaults, lower, upper, tuple(width / 4 for width in widths))
 
 
-def spread_like_fsrs5(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[float, ...]:
-    """Spread of the 17 parameters of FSRS v4 and 4.5, for which none is published.
+def space_like_fsrs5(
+    defaults: tuple[float, ...], lower: tuple[float, ...], upper: tuple[float, ...]
+) -> ParameterSpace:
+    """Give the 17 parameters of FSRS v4 and 4.5 a spread, for which none is published.
 
     First stabilities, reversion of difficulty and both updates of stability play the same
     part on the same scale as in FSRS-5, whose spread they take. `w[4]` to `w[6]` move
     difficulty along a straight line there and along a curve here: theirs is a guess.
     """
-    guessed = quarter_widths(lower, upper)
-    return (*FSRS5_SPREAD[:4], *guessed[4:7], *FSRS5_SPREAD[7:17])
+    space = guessed_space(defaults, lower, upper)
+    spread = (*FSRS5_SPREAD[:4], *space.spread[4:7], *FSRS5_SPREAD[7:17])
+    return replace(space, spread=spread)
 
 
 class ExponentialForgetting:

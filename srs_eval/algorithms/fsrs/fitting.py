@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.fitted import Fitted
+from srs_eval.algorithms.fitted import Fitted, Problem
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import IntArray, Reviews, Vector
+from srs_eval.nouns import IntArray, Vector
 
 # The shortest stability of FSRS v1 to 5 where days have fractions: the argument of their equations.
 SHORTEST_IN_FRACTIONAL_DAYS = (0.0001,)
@@ -68,7 +68,7 @@ class FsrsFitted(Fitted):
 class FsrsWithFirstStabilities(FsrsFitted):
     """Base of FSRS v4 to 6, whose first stabilities can be found from second reviews alone.
 
-    ``fit=s0`` stops there; ``reference`` and ``one_step`` start there.
+    ``fit=s0`` stops there; ``reference`` starts there.
     """
 
     # Published parameters, and how reviews of one day count, are those of whole days.
@@ -78,10 +78,9 @@ class FsrsWithFirstStabilities(FsrsFitted):
     # Exponent of the forgetting curve in the first step.
     first_decay: ClassVar[float] = 0.5
 
-    def centre(
-        self, reviews: Reviews, rows: IntArray, space: ParameterSpace, start: Vector
-    ) -> tuple[Vector, str]:
-        """Find the stabilities after first reviews."""
+    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
+        """Find the stabilities after first reviews, and train from there if the method does."""
+        reviews = problem.reviews
         by_card = rows_by_card(reviews.card)
         later_day = reviews.elapsed_days > 0
         on_later_days = by_card.earlier(later_day) + later_day
@@ -94,9 +93,10 @@ class FsrsWithFirstStabilities(FsrsFitted):
             mean_recall=float(reviews.recalled[rows].mean()),
             decay=self.first_decay,
             defaults=(one, two, three, four),
-            shortest=space.lower[0],
+            shortest=problem.space.lower[0],
             smoothed=reviews.whole_days,
         )
         if found is None:
             return start, _NO_SECOND_REVIEWS
-        return np.r_[found, start[4:]], ""
+        begun = np.r_[found, start[4:]]
+        return (begun, "") if self.method == "s0" else super().trained(problem, rows, begun)

@@ -1,4 +1,4 @@
-"""FSRS version 4.5."""
+"""FSRS versions 4 and 4.5."""
 
 from __future__ import annotations
 
@@ -6,27 +6,94 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
+    EASIEST,
+    GOOD,
+    HARDEST,
     LONGEST_FIRST_STABILITY,
-    spread_like_fsrs5,
+    first_stability,
+    next_stability,
+    power_forgetting,
+    space_like_fsrs5,
     stability_after_failure,
+    stability_after_pass,
 )
 from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
-from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
-from srs_eval.engine.equations import Maths, Value
+from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
-_SHORTEST_STABILITY = 0.01
+
+@dataclass(frozen=True, slots=True)
+class Fsrs4Equations:
+    """Power-law forgetting, and a first stability for each rating."""
+
+    decay: ClassVar[float] = 1.0
+    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
+    # fmt: off
+    parameters: ClassVar[ParameterSpace] = space_like_fsrs5(
+        defaults=(
+            0.4, 0.9, 2.3, 10.9, 4.93, 0.94, 0.86, 0.01, 1.49,
+            0.14, 0.94, 2.18, 0.05, 0.34, 1.26, 0.29, 2.61,
+        ),
+        lower=(
+            *(0.01,) * 4, 1.0, 0.1, 0.1, 0.0, 0.0,
+            0.1, 0.01, 0.5, 0.01, 0.01, 0.01, 0.0, 1.0,
+        ),
+        upper=(
+            *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 5.0, 5.0, 0.5, 3.0,
+            0.8, 2.5, 5.0, 0.2, 0.9, 2.0, 1.0, 4.0,
+        ),
+    )
+    # fmt: on
+
+    # In days; 0.01 with whole days, 0.0001 with fractional ones
+    shortest_stability: float = 0.01
+
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        stability = first_stability(m, w, rating)
+        return stability, m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        return power_forgetting(state[0], elapsed, self.decay)
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        """Stability and difficulty after a further review; both read the old difficulty."""
+        stability, difficulty = state
+        passed = stability_after_pass(m, w, stability, difficulty, rating, p)
+        failed = self.after_failure(m, w, stability, difficulty, p)
+        updated = next_stability(m, rating, passed, failed, self.shortest_stability)
+        moved = difficulty - w[6] * (rating - GOOD)
+        return updated, m.clip(w[7] * w[4] + (1 - w[7]) * moved, EASIEST, HARDEST)
+
+    def after_failure(
+        self, m: Maths, w: Value, stability: Value, difficulty: Value, p: Value
+    ) -> Value:
+        """Stability after a failure on a later day."""
+        return stability_after_failure(m, w, stability, difficulty, p)
+
+
+class Fsrs4(FsrsWithFirstStabilities):
+    """FSRS v4 (Ye, 2023), fitted to one user.
+
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
+    elapsed time and ratings, not those of same-day reviews; 17 parameters.
+    Published row of the trained model, without same-day reviews: log loss 0.3726, RMSE(bins)
+    0.0838, AUC 0.6853.
+
+    Options: see `Fitted`.
+    """
+
+    name = "fsrs4"
+    mathematics = Fsrs4Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
+    recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
+    first_decay = Fsrs4Equations.decay
+    later_prior = (0.5, 0.25)
+
 
 # fmt: off
-_LOWER = (
-    *(_SHORTEST_STABILITY,) * 4, 0.0, 0.01, 0.01, 0.0, 0.0,
-    0.0, 0.01, 0.2, 0.01, 0.01, 0.01, 0.0, 1.0,
-)
-_UPPER = (
-    *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 5.0, 5.0, 0.8, 6.0,
-    0.8, 5.0, 6.0, 0.4, 0.9, 4.0, 1.0, 10.0,
-)
 # Published defaults for elapsed times in fractional days. They go with a shortest stability of
 # 0.0001: the first of them lies below the bound for whole days.
 FRACTIONAL_DAYS_DEFAULTS = (
@@ -38,21 +105,23 @@ FRACTIONAL_DAYS_DEFAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class Fsrs45Equations(Fsrs4Equations):
-    """FSRS-4.5: FSRS v4 with a flatter forgetting curve, and failures that never help.
-
-    Ye, *The Algorithm*, wiki of fsrs4anki, 2023. Reads elapsed time and ratings; 17 parameters.
-    """
+    """FSRS v4 with a flatter forgetting curve, and failures that never help."""
 
     decay: ClassVar[float] = 0.5
     # fmt: off
-    parameters: ClassVar[ParameterSpace] = ParameterSpace(
+    parameters: ClassVar[ParameterSpace] = space_like_fsrs5(
         defaults=(
             0.4872, 1.4003, 3.7145, 13.8206, 5.1618, 1.2298, 0.8975, 0.031, 1.6474,
             0.1367, 1.0461, 2.1072, 0.0793, 0.3246, 1.587, 0.2272, 2.8755,
         ),
-        lower=_LOWER,
-        upper=_UPPER,
-        spread=spread_like_fsrs5(_LOWER, _UPPER),
+        lower=(
+            *(0.01,) * 4, 0.0, 0.01, 0.01, 0.0, 0.0,
+            0.0, 0.01, 0.2, 0.01, 0.01, 0.01, 0.0, 1.0,
+        ),
+        upper=(
+            *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 5.0, 5.0, 0.8, 6.0,
+            0.8, 5.0, 6.0, 0.4, 0.9, 4.0, 1.0, 10.0,
+        ),
     )
     # fmt: on
 
@@ -63,7 +132,7 @@ class Fsrs45Equations(Fsrs4Equations):
         return m.minimum(stability_after_failure(m, w, stability, difficulty, p), stability)
 
 
-class Fsrs45(FsrsWithFirstStabilities):
+class Fsrs45(Fsrs4):
     """FSRS-4.5 (Ye, 2023), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
@@ -76,8 +145,6 @@ class Fsrs45(FsrsWithFirstStabilities):
 
     name = "fsrs45"
     mathematics = Fsrs45Equations
-    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
-    recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
     first_decay = Fsrs45Equations.decay
     later_prior = (0.5, 1.0)
 

@@ -1,4 +1,4 @@
-"""FSRS version 6."""
+"""FSRS versions 5 and 6."""
 
 from __future__ import annotations
 
@@ -6,28 +6,74 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
+    FSRS5_SPREAD,
     GOOD,
     HARD,
     LONGEST_FIRST_STABILITY,
     DampedDifficulty,
     power_forgetting,
 )
-from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities
-from srs_eval.engine.equations import Equations, Maths, State, Value
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
+from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import IntArray, Reviews, Vector
 
-_SHORTEST_STABILITY = 0.001
+
+@dataclass(frozen=True, slots=True)
+class Fsrs5Equations(DampedDifficulty):
+    """The first version with an update of its own for same-day reviews."""
+
+    decay: ClassVar[float] = 0.5
+    # fmt: off
+    parameters: ClassVar[ParameterSpace] = ParameterSpace(
+        defaults=(
+            0.40255, 1.18385, 3.173, 15.69105, 7.1949, 0.5345, 1.4604, 0.0046, 1.54575, 0.1192,
+            1.01925, 1.9395, 0.11, 0.29605, 2.2698, 0.2315, 2.9898, 0.51655, 0.6621,
+        ),
+        lower=(
+            *(0.01,) * 4, 1.0, 0.001, 0.001, 0.001, 0.0, 0.0,
+            0.001, 0.001, 0.001, 0.001, 0.0, 0.0, 1.0, 0.0, 0.0,
+        ),
+        upper=(
+            *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 4.0, 4.0, 0.75, 4.5, 0.8,
+            3.5, 5.0, 0.25, 0.9, 4.0, 1.0, 6.0, 2.0, 2.0,
+        ),
+        spread=FSRS5_SPREAD,
+    )
+    # fmt: on
+
+    # In days; 0.01 with whole days, 0.0001 with fractional ones
+    shortest_stability: float = 0.01
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        return power_forgetting(state[0], elapsed, self.decay)
+
+    def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+        return stability * m.exp(w[17] * (rating - GOOD + w[18]))
+
+
+class Fsrs5(FsrsWithFirstStabilities):
+    """FSRS-5 (Ye, 2024), fitted to one user.
+
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
+    elapsed time and ratings, those of same-day reviews included; 19 parameters.
+    Published row of the trained model, without same-day reviews: log loss 0.3561, RMSE(bins)
+    0.0742, AUC 0.7010.
+
+    Options: see `Fitted`.
+    """
+
+    name = "fsrs5"
+    mathematics = Fsrs5Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
+    same_day = True
+    recipe = Recipe(penalty=1.0)
+    first_decay = Fsrs5Equations.decay
 
 
 @dataclass(frozen=True, slots=True)
 class Fsrs6Equations(DampedDifficulty):
-    """FSRS-6: a trainable power law, and a same-day update that fades as stability grows.
-
-    Ye, *The Algorithm*, wiki of fsrs4anki, 2025. Reads elapsed time and ratings, those of
-    same-day reviews included; 21 parameters.
-    """
+    """A trainable power law, and a same-day update that fades as stability grows."""
 
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
@@ -36,7 +82,7 @@ class Fsrs6Equations(DampedDifficulty):
             1.4835, 0.0614, 0.2629, 1.6483, 0.6014, 1.8729, 0.5425, 0.0912, 0.0658, 0.1542,
         ),
         lower=(
-            *(_SHORTEST_STABILITY,) * 4, 1.0, 0.001, 0.001, 0.001, 0.0, 0.0, 0.001,
+            *(0.001,) * 4, 1.0, 0.001, 0.001, 0.001, 0.0, 0.0, 0.001,
             0.001, 0.001, 0.001, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.1,
         ),
         upper=(
@@ -50,7 +96,7 @@ class Fsrs6Equations(DampedDifficulty):
     )
     # fmt: on
 
-    shortest_stability: float = field(default=_SHORTEST_STABILITY, init=False, repr=False)
+    shortest_stability: float = field(default=0.001, init=False, repr=False)
     # Same-day reviews rated at least so do not lower the stability. 2 (Hard) is the rule of 2026;
     # until late 2025 it was 3 (Good)
     lowest_floored_rating: int = HARD
@@ -72,30 +118,17 @@ class Fsrs6(FsrsWithFirstStabilities):
     Published row of the trained model, without same-day reviews: log loss 0.3460, RMSE(bins)
     0.0653, AUC 0.7034 (default parameters 0.3661, 0.0927, 0.6956).
 
-    Options: see `Fitted`. Also, ``fit=one_step`` learns a little from each review in turn, see
-    `train_one_step`.
+    Options: see `Fitted`.
     """
 
     name = "fsrs6"
     mathematics = Fsrs6Equations
     same_day = True
-    methods = (*FsrsWithFirstStabilities.methods, "one_step")
+    elsewhere: ClassVar = {
+        "one_step": "a plug-in now, examples/one_step: choose algo=one_step in its folder, with "
+        "--config-dir conf"
+    }
     recipe = Recipe(penalty=1.0)
     # The published default, whatever the decay will be.
     first_decay = Fsrs6Equations.parameters.defaults[20]
     later_prior = (1.0, 0.25)
-
-    def trained(
-        self,
-        equations: Equations,
-        space: ParameterSpace,
-        reviews: Reviews,
-        rows: IntArray,
-        centre: Vector,
-    ) -> Vector:
-        """Return what a method that minimises nothing makes of the centre."""
-        if self.method == "one_step":
-            from srs_eval.algorithms.fsrs.one_step import train_one_step
-
-            return train_one_step(reviews, rows, centre, space)
-        return super().trained(equations, space, reviews, rows, centre)

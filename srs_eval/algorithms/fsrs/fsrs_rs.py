@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,7 +72,7 @@ class FsrsRs(Algorithm):
                 "on a later day of its card, and the package needs one to start from"
             )
         cards = first_seen_numbers(reviews.card[later]) if self.card_ids else None
-        with _PackageErrors(user):
+        with _package_errors(user):
             found = package.FSRS(parameters=[]).benchmark(items, card_ids=cards)
         parameters = np.round(np.asarray(found, np.float64), _DECIMALS)
         if parameters.shape != (len(Fsrs6Equations.parameters),):
@@ -126,30 +127,18 @@ def _package() -> Any:
         raise ConfigError(_MISSING.format(problem=f"cannot be imported ({error})")) from error
 
 
-class _PackageErrors:
-    """Turns what the package raises into a `FitError` that says whose log it was.
+@contextmanager
+def _package_errors(user: User) -> Iterator[None]:
+    """Turn what the package raises into a `FitError` that says whose log it was.
 
     A panic in Rust arrives as an exception that is no `Exception`, and of a class that cannot
-    be imported; let through, it would end the whole run.
+    be imported; let through, it would end the whole run. An interruption stays what it is.
     """
-
-    def __init__(self, user: User) -> None:
-        self.user = user
-
-    def __enter__(self) -> None:
-        """Begin to watch."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Replace an error of the package; an interruption stays what it is."""
-        if kind is None:
-            return
+    try:
+        yield
+    except BaseException as error:
+        kind = type(error)
         panicked = (kind.__module__, kind.__name__) == ("pyo3_runtime", "PanicException")
-        if panicked or issubclass(kind, Exception):
-            raise FitError(
-                f"fsrs_rs: user {self.user}: the Rust optimiser failed: {error}"
-            ) from error
+        if not (panicked or isinstance(error, Exception)):
+            raise
+        raise FitError(f"fsrs_rs: user {user}: the Rust optimiser failed: {error}") from error

@@ -19,32 +19,9 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray
 FourStabilities = tuple[float, float, float, float]
 _Floats = NDArray[np.float64]
 
-# How first stabilities usually lie to each other, in logarithms: that of Hard is A of the way
-# from Good to Again, that of Good is B of the way from Hard to Easy.
-_A, _B = 0.41, 0.54
-_C = _A + _B - _A * _B
-
-# A stability from two others, as a product of powers: {rating: exponent}.
-_Product = Mapping[int, float]
-_S1_FROM_23: _Product = {2: 1 / _A, 3: 1 - 1 / _A}
-_S2_FROM_13: _Product = {1: _A, 3: 1 - _A}
-_S3_FROM_24: _Product = {2: 1 - _B, 4: _B}
-_S4_FROM_23: _Product = {2: 1 - 1 / _B, 3: 1 / _B}
-
-# What fills in the others, in this order, once these ratings are known.
-_FILLING: Mapping[frozenset[int], Mapping[int, _Product]] = {
-    frozenset({3, 4}): {2: {3: 1 / (1 - _B), 4: 1 - 1 / (1 - _B)}, 1: _S1_FROM_23},
-    frozenset({2, 4}): {3: _S3_FROM_24, 1: _S1_FROM_23},
-    frozenset({2, 3}): {4: _S4_FROM_23, 1: _S1_FROM_23},
-    frozenset({1, 4}): {2: {1: _A / _C, 4: 1 - _A / _C}, 3: {1: 1 - _B / _C, 4: _B / _C}},
-    frozenset({1, 3}): {2: _S2_FROM_13, 4: _S4_FROM_23},
-    frozenset({1, 2}): {3: {1: 1 - 1 / (1 - _A), 2: 1 / (1 - _A)}, 4: _S4_FROM_23},
-    frozenset({2, 3, 4}): {1: _S1_FROM_23},
-    frozenset({1, 3, 4}): {2: _S2_FROM_13},
-    frozenset({1, 2, 4}): {3: _S3_FROM_24},
-    frozenset({1, 2, 3}): {4: _S4_FROM_23},
-    frozenset({1, 2, 3, 4}): {},
-}
+# How first stabilities usually lie to each other, in logarithms of those of Again to Easy: that of
+# Hard is 0.41 of the way from Good to Again, that of Good is 0.54 of the way from Hard to Easy.
+_RULES = np.array([[0.41, -1.0, 0.59, 0.0], [0.0, 0.46, -1.0, 0.54]])
 _PAIRS = ((1, 2), (2, 3), (3, 4), (1, 3), (2, 4), (1, 4))
 
 # How strongly a stability is drawn to its default, per day.
@@ -105,9 +82,9 @@ def initial_stabilities(
         raise ValueError(f"second reviews after {np.min(elapsed)} days: all must be above 0")
     counts = np.bincount(first_rating, minlength=5)
     known = np.flatnonzero(counts)
-    groups = _grouped(first_rating, elapsed, recalled, mean_recall if smoothed else None)
     wanted = np.asarray(defaults, np.float64)[known - 1] if smoothed else None
-    loss = _Loss(groups, decay, wanted)
+    outcome = mean_recall if smoothed else None
+    loss = _loss_of(first_rating, elapsed, recalled, outcome, decay, wanted)
     found = _minimised(loss, shortest, longest)
     of_known = dict(zip(known.tolist(), found.tolist(), strict=True))
     filled = _filled(_in_order(of_known, counts), defaults)
@@ -116,51 +93,20 @@ def initial_stabilities(
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
-    """Reviews that count the same: with equal first rating and elapsed time, by rating.
+class _Loss:
+    """What each rating's stability costs, as a function of its logarithm.
 
-    `start` says where the groups of each rating that occurs begin, `owner` which of these
-    ratings each group belongs to.
+    Reviews with equal first rating and elapsed time count the same; groups of them stand by rating.
     """
 
-    start: IntArray
+    start: IntArray  # Where the groups of each rating that occurs begin
+    # [groups]: Which of these ratings it belongs to, and what its reviews were
     owner: IntArray
     elapsed: _Floats
     passes: _Floats
     failures: _Floats
-
-
-def _grouped(
-    first_rating: IntArray, elapsed: FloatArray, recalled: BoolArray, outcome: float | None
-) -> _Groups:
-    """Group the reviews, and move recall towards `outcome` if there is one."""
-    times, place = np.unique(elapsed, return_inverse=True)
-    key = (first_rating - 1) * len(times) + place
-    n = np.bincount(key, minlength=4 * len(times))
-    occurring = np.flatnonzero(n)
-    total: _Floats = n[occurring].astype(np.float64)
-    passed = np.bincount(key, weights=recalled, minlength=len(n))[occurring]
-    passes: _Floats = passed.astype(np.float64)
-    if outcome is not None:
-        passes = (passes + outcome) * total / (total + 1)
-    rating = occurring // len(times)
-    changes = np.flatnonzero(np.diff(rating)) + 1
-    start = np.concatenate([[0], changes])
-    owner = np.repeat(np.arange(len(start)), np.diff(np.append(start, len(rating))))
-    of_group = times[occurring % len(times)].astype(np.float64)
-    return _Groups(start, owner, of_group, passes, total - passes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """What each rating's stability costs, as a function of its logarithm.
-
-    `wanted` is the default of each rating where a stability is drawn to it.
-    """
-
-    groups: _Groups
     decay: float
-    wanted: _Floats | None
+    wanted: _Floats | None  # Default of each rating where a stability is drawn to it
 
     def values(self, at: _Floats) -> _Floats:
         """Loss at the logarithms of stabilities `at` [..., ratings]."""
@@ -172,15 +118,14 @@ class _Loss:
 
         The loss has a kink at the default; `side` is -1 for what holds below it, 1 above.
         """
-        groups = self.groups
         age = self._age(at)
         delay = self.decay * np.log1p(age)
         odds_of_recall = 1 / np.expm1(delay)
         falling = self.decay * age / (1 + age)
-        forced = falling * groups.failures * odds_of_recall
-        slope = forced - falling * groups.passes
+        forced = falling * self.failures * odds_of_recall
+        slope = forced - falling * self.passes
         curvature = forced * falling * (1 + odds_of_recall) - slope / (1 + age)
-        first, second = (np.add.reduceat(each, groups.start) for each in (slope, curvature))
+        first, second = (np.add.reduceat(each, self.start) for each in (slope, curvature))
         if self.wanted is not None:
             pull = _PULL * side * np.exp(at)
             first, second = first + pull, second + pull
@@ -189,16 +134,38 @@ class _Loss:
     def _age(self, at: _Floats) -> _Floats:
         """Elapsed time in units that make the curve ``(1 + age) ** -decay``."""
         factor = 0.9 ** (-1 / self.decay) - 1
-        age: _Floats = (factor * np.exp(-at))[..., self.groups.owner] * self.groups.elapsed
+        age: _Floats = (factor * np.exp(-at))[..., self.owner] * self.elapsed
         return age
 
     def _values(self, at: _Floats, delay: _Floats) -> _Floats:
-        groups = self.groups
-        each = groups.passes * delay - groups.failures * np.log(-np.expm1(-delay))
-        total: _Floats = np.add.reduceat(each, groups.start, axis=-1)
+        each = self.passes * delay - self.failures * np.log(-np.expm1(-delay))
+        total: _Floats = np.add.reduceat(each, self.start, axis=-1)
         if self.wanted is not None:
             total += _PULL * np.abs(np.exp(at) - self.wanted)
         return total
+
+
+def _loss_of(
+    first_rating: IntArray,
+    elapsed: FloatArray,
+    recalled: BoolArray,
+    outcome: float | None,
+    decay: float,
+    wanted: _Floats | None,
+) -> _Loss:
+    """Group the reviews, and move recall towards `outcome` if there is one."""
+    times, place = np.unique(elapsed, return_inverse=True)
+    key = (first_rating - 1) * len(times) + place
+    n = np.bincount(key, minlength=4 * len(times))
+    occurring = np.flatnonzero(n)
+    total: _Floats = n[occurring].astype(np.float64)
+    passed = np.bincount(key, weights=recalled, minlength=len(n))[occurring]
+    passes: _Floats = passed.astype(np.float64)
+    if outcome is not None:
+        passes = (passes + outcome) * total / (total + 1)
+    _, start, owner = np.unique(occurring // len(times), return_index=True, return_inverse=True)
+    of_group = times[occurring % len(times)].astype(np.float64)
+    return _Loss(start, owner, of_group, passes, total - passes, decay, wanted)
 
 
 def _minimised(loss: _Loss, shortest: float, longest: float) -> _Floats:
@@ -208,7 +175,7 @@ def _minimised(loss: _Loss, shortest: float, longest: float) -> _Floats:
     is concave below it, so a coarse look at the whole range comes first.
     """
     low, high = math.log(shortest), math.log(longest)
-    everyone = np.arange(len(loss.groups.start))
+    everyone = np.arange(len(loss.start))
     points = np.linspace(low, high, _COARSE_IF_CONVEX if loss.wanted is None else _COARSE)
     knots = np.repeat(points[:, None], len(everyone), axis=1)
     kink = np.full(len(everyone), low)
@@ -273,7 +240,12 @@ def _filled(known: Mapping[int, float], defaults: FourStabilities) -> dict[int, 
         ((rating, stability),) = known.items()
         scale = stability / defaults[rating - 1]
         return {other: scale * default for other, default in enumerate(defaults, start=1)}
-    filled = dict(known)
-    for rating, product in _FILLING[frozenset(known)].items():
-        filled[rating] = math.prod(filled[other] ** power for other, power in product.items())
-    return filled
+    if len(known) == 4:
+        return dict(known)
+    places = np.array(sorted(known)) - 1
+    missing = np.setdiff1d(np.arange(4), places)
+    # Of three known ratings, the rule counts that is about the fourth, or has it at least.
+    rules = _RULES if len(missing) > 1 else _RULES[:1] if missing[0] < 2 else _RULES[1:]
+    logarithms = np.log([known[place + 1] for place in places.tolist()])
+    found = np.exp(np.linalg.solve(rules[:, missing], -rules[:, places] @ logarithms))
+    return dict(known) | dict(zip((missing + 1).tolist(), found.tolist(), strict=True))

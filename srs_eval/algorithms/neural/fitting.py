@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
     Device,
     Network,
+    NetworkModel,
     Sizes,
     TrainingBatch,
     built,
@@ -27,10 +27,10 @@ from srs_eval.algorithms.neural.network import (
 from srs_eval.algorithms.neural.sequences import Histories, groups_of_targets, histories_before
 from srs_eval.algorithms.neural.training import (
     Recipe,
-    apart,
     epochs,
     generator_from,
     last_of,
+    with_own_seed,
 )
 from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -135,13 +135,10 @@ class NetworkAlgorithm(Algorithm):
                 f"{len(rows)} has"
             )
         generator = generator_from(int(rng.integers(2**63)))
-        network, scaling = self.start(weights, reviews, histories, generator)
+        network, scaling = self.start(weights, histories, generator)
         order = rng.permutation(len(histories.length))
-        losses = self.training(
-            network, reviews, rows, histories, order, self.current_recipe(), generator
-        )
-        for loss in losses:
-            yield partial(self.model_of, network, scaling, loss, reviews, len(histories.target))
+        for loss in self.training(network, histories, order, self.current_recipe(), generator):
+            yield partial(self.model_of, network, scaling, loss, histories)
 
     def current_recipe(self) -> Recipe:
         """Return the recipe with the options that were given."""
@@ -155,13 +152,10 @@ class NetworkAlgorithm(Algorithm):
         )
 
     def start(
-        self,
-        weights: Weights | None,
-        reviews: Reviews,
-        histories: Histories,
-        generator: torch.Generator,
+        self, weights: Weights | None, histories: Histories, generator: torch.Generator
     ) -> tuple[Network, tuple[float, ...]]:
         """Return the network that a fit starts from, and its scaling."""
+        reviews = histories.reviews
         network = built(self.network, self.sizes(whole_days=reviews.whole_days))
         if weights is None:
             network.draw(generator)
@@ -178,8 +172,6 @@ class NetworkAlgorithm(Algorithm):
     def training(
         self,
         network: Network,
-        reviews: Reviews,
-        rows: IntArray,
         histories: Histories,
         order: IntArray,
         recipe: Recipe,
@@ -187,15 +179,8 @@ class NetworkAlgorithm(Algorithm):
     ) -> Iterator[float]:
         """Train a network in place, yielding the loss of each epoch."""
         groups = groups_of_targets(histories, order, per_group=recipe.batch_size)
-        batches = training_batches(
-            network,
-            reviews,
-            rows,
-            histories,
-            groups,
-            self.device,
-            weight=recency(len(rows), recipe),
-        )
+        weight = recency(len(histories.rows), recipe)
+        batches = training_batches(network, histories, groups, self.device, weight=weight)
         if not batches:
             yield 0.0
             return
@@ -209,22 +194,17 @@ class NetworkAlgorithm(Algorithm):
 
         network.train()
         losses = epochs(parameters, batches, loss, recipe, generator, network.clip)
-        yield from apart(losses, generator)
+        yield from with_own_seed(losses, generator)
 
     def model_of(
-        self,
-        network: Network,
-        scaling: tuple[float, ...],
-        loss: float,
-        reviews: Reviews,
-        n_targets: int,
+        self, network: Network, scaling: tuple[float, ...], loss: float, histories: Histories
     ) -> NetworkModel:
         """Freeze what was learned, if it is made of numbers."""
-        parameters = network.vector()
+        parameters, reviews = network.vector(), histories.reviews
         if not (math.isfinite(loss) and np.isfinite(parameters).all()):
             raise FitError(
-                f"user {reviews.user}: {self.name} diverged on {n_targets} training reviews "
-                f"(summed log loss {loss}, {(~np.isfinite(parameters)).sum()} of "
+                f"user {reviews.user}: {self.name} diverged on {len(histories.target)} training "
+                f"reviews (summed log loss {loss}, {(~np.isfinite(parameters)).sum()} of "
                 f"{len(parameters)} parameters not finite): try a learning_rate below "
                 f"{self.current_recipe().learning_rate}"
             )

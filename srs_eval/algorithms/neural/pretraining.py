@@ -18,7 +18,6 @@ from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_f
 from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
 from srs_eval.errors import ConfigError, FitError
-from srs_eval.nouns import IntArray, Reviews
 
 
 @dataclass(frozen=True)
@@ -94,12 +93,8 @@ class PooledPretraining(PretrainedAlgorithm):
     Options: see `PretrainedAlgorithm`.
     """
 
-    pretraining: ClassVar[Recipe] = Recipe(
-        epochs=32, batch_size=65_536, learning_rate=0.04, weight_decay=1e-5
-    )
-    fine_tuning: ClassVar[Recipe] = Recipe(
-        epochs=5, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
+    pretraining: ClassVar[Recipe] = Recipe(32, 65_536, 0.04, weight_decay=1e-5)
+    fine_tuning: ClassVar[Recipe] = Recipe(5, 512, 0.04, weight_decay=1e-5)
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn from the outcomes of the given rows of many users."""
@@ -109,10 +104,10 @@ class PooledPretraining(PretrainedAlgorithm):
         if not len(histories.target):
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
         generator = generator_from(int(rng.integers(2**63)))
-        network, scaling = self.start(None, reviews, histories, generator)
+        network, scaling = self.start(None, histories, generator)
         order = rng.permutation(len(histories.length))
         recipe = self.pretraining
-        last_of(self.training(network, reviews, rows, histories, order, recipe, generator))
+        last_of(self.training(network, histories, order, recipe, generator))
         return self.with_weights(
             network,
             scaling,
@@ -163,8 +158,8 @@ class ReptilePretraining(PretrainedAlgorithm):
         if not taught:
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
         generator = generator_from(int(rng.integers(2**63)))
-        network, _ = self.start(None, *logs[taught[0]][:1], read[taught[0]], generator)
-        scaling = shared_scaling(network, [logs[i][0] for i in taught], [read[i] for i in taught])
+        network, _ = self.start(None, read[taught[0]], generator)
+        scaling = shared_scaling(network, [read[number] for number in taught])
         network.set_scaling(scaling)
         meta = list(network.parameters())
         adam, steps = Adam(meta, self.outer), self.outer_steps
@@ -172,7 +167,7 @@ class ReptilePretraining(PretrainedAlgorithm):
         for step in range(steps):
             order = order or rng.permutation(taught).tolist()
             number = order.pop()
-            gradients = self._reptile_update(network, *logs[number], read[number], rng, generator)
+            gradients = self._reptile_update(network, read[number], rng, generator)
             adam.step(gradients, self.outer.learning_rate * warmed_cosine(step / steps))
         return self.with_weights(
             network,
@@ -186,8 +181,6 @@ class ReptilePretraining(PretrainedAlgorithm):
     def _reptile_update(
         self,
         network: Network,
-        reviews: Reviews,
-        rows: IntArray,
         histories: Histories,
         rng: np.random.Generator,
         generator: torch.Generator,
@@ -200,7 +193,7 @@ class ReptilePretraining(PretrainedAlgorithm):
         if n_batches > self.inner.epochs:
             order = order[: len(order) * self.inner.epochs // n_batches]
         recipe = replace(self.inner, epochs=max(1, self.inner.epochs // n_batches))
-        last_of(self.training(network, reviews, rows, histories, order, recipe, generator))
+        last_of(self.training(network, histories, order, recipe, generator))
         with torch.no_grad():
             update = []
             for before, parameter in zip(meta, network.parameters(), strict=True):
@@ -216,12 +209,10 @@ def warmed_cosine(done: float) -> float:
     return (1 + math.cos(math.pi * (done - 0.1) / 0.9)) / 2
 
 
-def shared_scaling(
-    network: Network, logs: Sequence[Reviews], read: Sequence[Histories]
-) -> tuple[float, ...]:
+def shared_scaling(network: Network, read: Sequence[Histories]) -> tuple[float, ...]:
     """Means and standard deviations of what is read of all users together."""
     features = [
-        network.features(reviews)[histories.review, : network.n_scaled]
-        for reviews, histories in zip(logs, read, strict=True)
+        network.features(histories.reviews)[histories.review, : network.n_scaled]
+        for histories in read
     ]
     return scaling_of(np.concatenate(features))

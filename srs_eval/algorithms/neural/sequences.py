@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.cards import rows_by_card
 from srs_eval.nouns import IntArray, Reviews
 
 
@@ -25,6 +26,9 @@ class Histories:
     Cards without a target are not here, and neither are reviews after a card's last target.
     """
 
+    # The log, and the rows that were asked for
+    reviews: Reviews
+    rows: IntArray
     review: IntArray  # [n_entries]: Row number of each review read, card after card, in time order
     # [n_cards]: Where each card's entries begin, and how many they are (at least 1)
     begin: IntArray
@@ -56,24 +60,21 @@ def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = 
     Rows without an earlier review of their card are left out, and so are those with more of them
     than `longest`.
     """
-    order = np.argsort(reviews.card, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    card = reviews.card[order]
-    first = np.append(True, card[1:] != card[:-1])[: len(card)]
-    card_begins = np.maximum.accumulate(np.where(first, np.arange(len(card)), 0))
-    steps = place[rows] - card_begins[place[rows]]
+    cards = rows_by_card(reviews.card)
+    steps = cards.nth[rows]
     wanted = steps > 0 if longest is None else (steps > 0) & (steps <= longest)
     target = np.flatnonzero(wanted)
-    target = target[np.argsort(place[rows[target]], kind="stable")]
+    target = target[np.lexsort((steps[target], cards.number[rows[target]]))]
     steps = steps[target]
-    begins, target_begin, target_count = np.unique(
-        card_begins[place[rows[target]]], return_index=True, return_counts=True
+    which, target_begin, target_count = np.unique(
+        cards.number[rows[target]], return_index=True, return_counts=True
     )
     # Targets are in time order, so the last of a card has the longest history.
     length = steps[target_begin + target_count - 1]
     return Histories(
-        review=order[ranges(begins, length)],
+        reviews=reviews,
+        rows=rows,
+        review=cards.order[ranges(cards.begins[which], length)],
         begin=np.cumsum(length) - length,
         length=length,
         target=target,

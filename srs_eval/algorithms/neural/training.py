@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeVar
 
 import torch
@@ -87,37 +88,21 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def apart(losses: Iterator[float], generator: torch.Generator) -> Iterator[float]:
-    """Run each training step on one thread, with a seed of our own for dropout.
+def with_own_seed(losses: Iterator[float], generator: torch.Generator) -> Iterator[float]:
+    """Run each epoch on one thread, with a seed of its own for dropout.
 
-    Dropout draws from PyTorch's global generators. They and the threads are given back after
-    each step, so that what is done between two steps changes nothing in the training, nor the
-    training anything there.
+    Dropout draws from PyTorch's global generators, which are given back after each epoch, so that
+    what is done between two of them changes nothing in the training, nor the training anything
+    there.
     """
-    drawn: list[Tensor] | None = None
-    while True:
+    seed = generator.initial_seed()
+    for epoch in count():
         with one_thread(), torch.random.fork_rng():
-            if drawn is None:
-                torch.manual_seed(generator.initial_seed())
-            else:
-                _set_global_states(drawn)
+            torch.manual_seed((seed + epoch) % 2**63)
             loss = next(losses, None)
-            drawn = _global_states()
         if loss is None:
             return
         yield loss
-
-
-def _global_states() -> list[Tensor]:
-    """States of PyTorch's global generators: that of the CPU, and those of all GPUs."""
-    on_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return [torch.get_rng_state(), *on_gpus]
-
-
-def _set_global_states(states: Sequence[Tensor]) -> None:
-    torch.set_rng_state(states[0])
-    if torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(states[1:])
 
 
 def generator_from(seed: int) -> torch.Generator:

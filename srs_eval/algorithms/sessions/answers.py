@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.cards import CardRows, rows_by_card, stable_order
 from srs_eval.nouns import BoolArray, IntArray, Reviews, Vector
 
 # Answer times are cut off here, as collections do themselves at about a minute.
@@ -19,7 +19,7 @@ _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
 # Sums are kept for that many groups at most, although most of these may be empty.
 _MOST_GROUPS = 1 << 16
 # Cards at most so many places apart are neighbours; places and days after which one counts less.
-_PLACES, _FADING_PLACES, _FADING_DAYS = 15, 5.0, 3.0
+_PLACES, _FADING_PLACES, FADING_DAYS = 15, 5.0, 3.0
 
 
 def _fade(group: IntArray, value: Vector, kept: float) -> Vector:
@@ -39,7 +39,7 @@ def _surround(
     last = np.zeros((cards, 2))
     sums = np.zeros((2, len(card)))
     by_place = np.exp(-np.arange(_PLACES + 1) / _FADING_PLACES)
-    by_age = 0.5 ** (np.arange(day[-1] + 1 if len(day) else 0) / _FADING_DAYS)
+    by_age = 0.5 ** (np.arange(day[-1] + 1 if len(day) else 0) / FADING_DAYS)
     for row in range(len(card)):
         if not learned[row]:
             continue
@@ -126,6 +126,24 @@ class Answers:
         if self.reviews.deck is None:
             return np.zeros(len(self), np.int64)
         return np.unique(self.reviews.deck, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def sibling(self) -> IntArray:
+        """Row of the latest earlier review of another card of the note, -1 where there is none.
+
+        A card whose note is not known has no siblings.
+        """
+        if self.reviews.note is None or not len(self):
+            return np.full(len(self), -1)
+        note = np.unique(self.reviews.note, return_inverse=True)[1]
+        note = np.where(self.reviews.note == -1, len(self) + self.card, note)
+        order = stable_order(note)
+        begins = np.diff(note[order], prepend=-1) != 0
+        turns = begins | (np.diff(self.card[order], prepend=-1) != 0)
+        before = np.where(begins, -1, np.roll(order, 1))
+        found = np.empty(len(self), np.int64)
+        found[order] = before[np.maximum.accumulate(np.where(turns, np.arange(len(self)), 0))]
+        return found
 
     @cached_property
     def last_day(self) -> IntArray:

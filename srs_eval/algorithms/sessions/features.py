@@ -6,19 +6,23 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from srs_eval.algorithms.sessions.answers import Answers
+from srs_eval.algorithms.sessions.answers import FADING_DAYS, Answers
 from srs_eval.nouns import Vector
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
 LEVEL = "level"
 _RECENT, _CARD, _TIMES = "recent answers", "history of the card", "answer times"
+_NOTE = "siblings"
 # What is left of the means of answer times after another: of the user's, and of a card's.
 _USER_KEEPS, _CARD_KEEPS = 0.966, 0.7
 _USUAL_LOG_SECONDS = 2.0
+# A sibling says some three times as much as the other features do.
+_SIBLING = 3.0
 
 
 class Feature(ABC):
@@ -135,6 +139,17 @@ def _last_rating_is(answers: Answers, rating: int, *, reviews_ago: int = 1) -> V
     return np.asarray(last == rating, np.float64)
 
 
+def _sibling(answers: Answers, *, today: bool, answer: bool) -> Vector:
+    """Return how fresh the latest review of a sibling is, with the sign of its answer if asked.
+
+    It is from this day, or else from an earlier one; 0 for the other.
+    """
+    row = answers.sibling
+    ago = np.where(row < 0, 0, answers.day - answers.day[row])
+    fresh: Vector = _SIBLING * 0.5 ** (ago / FADING_DAYS) * ((row >= 0) & ((ago == 0) == today))
+    return np.where(answers.reviews.recalled[row] | (not answer), fresh, -fresh)
+
+
 # Group and formula of each feature that is no bias of recent answers.
 _FORMULAS: Mapping[str, tuple[str, Callable[[Answers], Vector]]] = {
     "bias": (LEVEL, lambda answers: np.ones(len(answers))),
@@ -156,6 +171,15 @@ _FORMULAS: Mapping[str, tuple[str, Callable[[Answers], Vector]]] = {
     "last_hard": (_CARD, lambda answers: _last_rating_is(answers, _HARD)),
     "last_easy": (_CARD, lambda answers: _last_rating_is(answers, _EASY)),
     "again_before_last": (_CARD, lambda answers: _last_rating_is(answers, _AGAIN, reviews_ago=2)),
+    **{
+        f"sibling_{name}": (_NOTE, partial(_sibling, today=today, answer=answer))
+        for name, today, answer in (
+            ("today", True, False),
+            ("today_answer", True, True),
+            ("earlier", False, False),
+            ("earlier_answer", False, True),
+        )
+    },
     "reviews": (_CARD, lambda answers: np.log1p(answers.cards.nth) - 1.5),
     "later_reviews": (_CARD, lambda answers: np.log1p(answers.cards.earlier(answers.later)) - 1),
     "same_day_reviews": (_CARD, lambda answers: np.log1p(_since_later(answers, failed=False))),
@@ -205,6 +229,10 @@ CARD: Mapping[str, Feature] = MappingProxyType(
         *("last_again", "last_hard", "last_easy", "again_before_last"),
         *("reviews", "later_reviews", "same_day_reviews", "same_day_fails"),
     )
+)
+# What other cards of the note say, where a log has notes.
+SIBLINGS: Mapping[str, Feature] = MappingProxyType(
+    _formulas("sibling_today", "sibling_today_answer", "sibling_earlier", "sibling_earlier_answer")
 )
 SETS: Mapping[str, Mapping[str, Feature]] = MappingProxyType(
     {

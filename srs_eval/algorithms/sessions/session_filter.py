@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, softmax
 
 from srs_eval.algorithms.combined.wrapping import (
     Wrapper,
@@ -17,7 +18,7 @@ from srs_eval.algorithms.combined.wrapping import (
 )
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
-from srs_eval.algorithms.sessions.features import LEVEL, SETS, Feature
+from srs_eval.algorithms.sessions.features import LEVEL, SETS, SIBLINGS, Feature
 from srs_eval.algorithms.sessions.walk import (
     Prior,
     Stages,
@@ -28,7 +29,20 @@ from srs_eval.algorithms.sessions.walk import (
 )
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, Vector, When
+from srs_eval.nouns import (
+    Algorithm,
+    FloatArray,
+    IntArray,
+    Learned,
+    Matrix,
+    Part,
+    Reviews,
+    Vector,
+    When,
+)
+
+# Filters are too extreme by a seventh on average (log-odds about the usual ones), or not at all.
+_USUAL_LOG_ODDS, _PULLED = 2.0, 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +77,29 @@ class SessionModel:
         z = walked.z + np.einsum("ij,ij->i", walked.features, walked.live[begins])
         if self.trust == 1:
             return np.asarray(expit(z))
-        share = expit(self._evidence(walked, z)[begins])
-        return np.asarray(share * expit(z) + (1 - share) * expit(walked.z))
+        pulled = _USUAL_LOG_ODDS + _PULLED * (z - _USUAL_LOG_ODDS)
+        mixed = np.stack([walked.z, z, pulled])
+        shares = softmax(self._evidence(walked, mixed)[:, begins], axis=0)
+        return np.asarray((shares * expit(mixed)).sum(axis=0))
 
-    def _evidence(self, walked: Walk, z: Vector) -> Vector:
-        """Return log-odds, before each answer, that the filter is better than its base.
+    def _evidence(self, walked: Walk, z: Matrix) -> Matrix:
+        """Return log weights, before each answer, of base, filter and filter pulled together.
 
         At each new fit of the base, half of the evidence on the fit before is dropped.
         """
-        start = float(logit(self.trust))
         sign = np.where(walked.answers.reviews.recalled[walked.rows], -1.0, 1.0)
-        gain = np.logaddexp(0.0, sign * walked.z) - np.logaddexp(0.0, sign * z)
-        gain[: walked.first] = 0.0
-        found = np.empty(len(gain))
-        now = start
-        ends = np.searchsorted(walked.rows, [*self.stages.begins[1:], np.iinfo(np.int64).max])
-        begin = 0
-        for end in ends.tolist():
-            after = now + np.cumsum(gain[begin:end])
-            found[begin:end] = np.concatenate([[now], after[:-1]])[: end - begin]
-            now = start + ((after[-1] if len(after) else now) - start) / 2
-            begin = end
-        return found
+        loss = np.logaddexp(0.0, sign * z)
+        gain = loss[0] - loss
+        gain[:, : walked.first] = 0.0
+        found = np.empty_like(gain)
+        known = np.zeros((len(z), 1))
+        begins = np.searchsorted(walked.rows, self.stages.begins[1:]).tolist()
+        for begin, end in pairwise([0, *begins, len(walked.rows)]):
+            after = np.cumsum(np.hstack([known, gain[:, begin:end]]), axis=1)
+            found[:, begin:end] = after[:, :-1]
+            known = after[:, -1:] / 2
+        start = np.log([1 - self.trust, self.trust / 2, self.trust / 2])
+        return np.asarray(found + start[:, np.newaxis])
 
 
 @dataclass(frozen=True)
@@ -98,23 +113,27 @@ class SessionFilter(Wrapper):
     Estimation by Extended Kalman Filtering for Multivariate Dynamic Generalized Linear Models*,
     https://doi.org/10.1080/01621459.1992.10475232) takes one step after each later-day answer.
     Training reviews are predicted by fits to earlier ones, so that the filter learns from
-    predictions out of sample. What is predicted is a mixture of filter and other algorithm, in
-    the shares that the evidence so far gives them: with ``every="review"`` and one fit of the
+    predictions out of sample. What is predicted is a mixture of the other algorithm, the filter,
+    and the filter with log-odds that are less extreme by a seventh (2 + 0.85 (z - 2)), in the
+    shares that the evidence so far gives them: with ``every="review"`` and one fit of the
     other algorithm, it cannot lose more than -log(1 - trust) in total against that fit, and each
-    further fit can add as much. Reads ratings,
-    elapsed time, days, decks and answer times; 32 parameters and the other's. Its predictions are
-    of no use to plan a review, because they are made when it comes. No published row.
+    further fit can add as much. Reads ratings, elapsed time, days, decks, notes and answer times;
+    32 parameters and the other's, and 4 more where the log has notes: whether another card of the
+    note was seen on the same day, or how many days ago, and its answer. Its predictions are of no
+    use to plan a review, because they are made when it comes. No published row.
 
     Parameters
     ----------
     base : Algorithm
         The other algorithm.
     features : {"full", "small"}
-        The 32 features, or 12 that do nearly as well.
+        The 32 features, or 12 that do nearly as well; and in both those of siblings.
     extra : mapping of str to Feature
         Further features, under names of one's own.
     prior : mapping of str to float
-        Means of the weights before the first answer, by feature; 0 for those not named.
+        Means of the weights before the first answer, by feature; 0 for those not named. Those of
+        siblings are `sibling_today`, `sibling_today_answer`, `sibling_earlier` and
+        `sibling_earlier_answer`.
     width : float
         Variance of the weights before the first answer, above 0.
     level_width : float
@@ -122,7 +141,7 @@ class SessionFilter(Wrapper):
     drift : float
         Share of the variance by which a weight may wander after each answer, 0 or more.
     trust : float
-        Share of the filter before any evidence, above 0; 1: the filter alone.
+        Share of the two filters before any evidence, above 0; 1: the first of them alone.
     every : {"review", "day"}
         Whether weights change with each answer, or from day to day. Features always follow.
 
@@ -156,7 +175,7 @@ class SessionFilter(Wrapper):
         require_above_zero("session_filter", "drift", self.drift, or_zero=True)
         if self.trust > 1:
             raise ConfigError(f"session_filter: trust={self.trust} must be at most 1")
-        known = SETS[self.features]
+        known = {**SETS[self.features], **SIBLINGS}
         if taken := sorted(set(known) & set(self.extra)):
             raise ConfigError(f"session_filter: extra: names are taken: {', '.join(taken)}")
         if strange := sorted(set(self.prior) - set(known) - set(self.extra)):
@@ -172,7 +191,7 @@ class SessionFilter(Wrapper):
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
         stages = fitted_in_stages(self.base, reviews, np.sort(rows), rng)
-        prior = self._prior()
+        prior = self._prior(reviews)
         walked = walk(stages, prior, reviews.take(np.arange(stages.begins[-1])))
         last = stages.models[-1]
         learned = replace(
@@ -184,8 +203,9 @@ class SessionFilter(Wrapper):
         weights = walked.weights.mean
         return SessionModel(stages, prior, self.every, float(self.trust), weights, learned)
 
-    def _prior(self) -> Prior:
-        features = {**SETS[self.features], **self.extra}
+    def _prior(self, reviews: Reviews) -> Prior:
+        siblings = {} if reviews.note is None else SIBLINGS
+        features = {**SETS[self.features], **siblings, **self.extra}
         level = [feature.group == LEVEL for feature in features.values()]
         mean = np.array([float(self.prior.get(name, 0.0)) for name in features])
         width = np.where(level, float(self.level_width), float(self.width))

@@ -185,6 +185,7 @@ class AnkiCollection:
                 utc_offset_minutes=self.utc_offset_minutes,
             )
             deck_of_card, preset_of_deck = collection.decks()
+            note_of_card = collection.notes()
             note_type_of_card, template_of_card, damage = collection.note_types()
             titles = collection.titles()
         selection = select_reviews(revlog, valid)
@@ -201,6 +202,7 @@ class AnkiCollection:
             preset=preset,
             note_type=_looked_up(note_type_of_card, reviews.card),
             template=_looked_up(template_of_card, reviews.card),
+            note=_looked_up(note_of_card, reviews.card),
             titles=titles,
             notes=notes,
         )

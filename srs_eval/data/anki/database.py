@@ -96,7 +96,8 @@ class Collection:
         """Read the whole review table as it is stored, after checking that it is undamaged."""
         faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
         if faults != ["ok"]:
-            raise damaged(self.source, "; ".join(faults[:3]))
+            lines = [line for fault in faults for line in fault.splitlines()]
+            raise damaged(self.source, "; ".join(lines[:3]))
         self._require_numbers("revlog", ("id",))
         cursor = self.connection.execute(_SELECT)
         blocks = [np.empty((0, len(_COLUMNS)), np.int64)]
@@ -148,6 +149,14 @@ class Collection:
         rows = self.connection.execute("select id, kind from decks")
         found = {deck: preset_of_deck(kind) for deck, kind in self._unique("decks", rows).items()}
         return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
+
+    def notes(self) -> Mapping[int, int]:
+        """Read the note of each card, as far as it is recorded; the table of notes is not read."""
+        if not {"id", "nid"} <= self._columns_of("cards"):
+            return {}
+        self._require_numbers("cards", ("id", "nid"))
+        rows = self.connection.execute("select id, nid from cards not indexed")
+        return self._unique("cards", rows)
 
     def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int], str]:
         """Read the note type and the card template of each card, as far as they are recorded.

@@ -11,7 +11,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.neural.bench_batches import batches_of, training_table
 from srs_eval.algorithms.neural.bench_module import BenchModule, ModuleModel, train
-from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
+from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
 from srs_eval.checks import CheckFailed, check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.config.rebuild import same_day

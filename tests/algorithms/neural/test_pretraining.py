@@ -13,14 +13,10 @@ from invented import Logs
 
 from srs_eval.algorithms import baselines
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.neural.gru import Gru
-from srs_eval.algorithms.neural.gru_curves import GruCurves
-from srs_eval.algorithms.neural.gru_p import GruP
-from srs_eval.algorithms.neural.lstm_curves import LstmCurves
-from srs_eval.algorithms.neural.nn17 import Nn17
+from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.pretraining import warmed_cosine
+from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.training import Recipe
-from srs_eval.algorithms.neural.transformer import Transformer
 from srs_eval.algorithms.recurrent.pooled_logs import pooled
 from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
 from srs_eval.checks.toy_log import trial_task

@@ -1,27 +1,29 @@
 """FSRS-6 learned review by review: one small step of gradient descent after each answer.
 
-Source: open-spaced-repetition/srs-benchmark, ``FSRS-6-one-step``, 2025. Importing this module
-loads numba, so do it only where something is fitted.
+    cd examples/one_step
+    python -m srs_eval --config-dir conf algo=one_step
 
-What is learned from differs from FSRS-6 as the original does: updates of stability read the
-new difficulty, a failure is not cut to what a same-day Again leaves, the floor of same-day
-updates begins at Good, and stability has no upper bound.
+A plug-in: an algorithm with a trainer of its own, which starts where that of FSRS-6 does. Its
+loops over reviews are compiled by numba, because each step needs the one before.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from srs_eval.algorithms.fitted import Problem
 from srs_eval.algorithms.fsrs.family import EASIEST, EASY, GOOD, HARD, HARDEST
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.objective import feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
 _RATE = 1e-4
 # First stabilities lie on a larger scale than all other parameters.
@@ -33,6 +35,36 @@ _DECIMALS = 6
 # Each step needs the one before, and every one walks a history with parameters of its own.
 # Compiling takes a second; keeping the result would need a folder that can be written to.
 _sequential = numba.njit(error_model="numpy")
+
+
+class OneStep(Fsrs6):
+    """FSRS-6 with parameters that take a small step after each training review.
+
+    Of the public benchmark, ``FSRS-6-one-step``,
+    https://github.com/open-spaced-repetition/srs-benchmark, 2025. Starts at first stabilities
+    found from second reviews alone. What is learned from differs from FSRS-6 as the original does:
+    updates of stability read the new difficulty, a failure is not cut to what a same-day Again
+    leaves, the floor of same-day updates begins at Good, and stability has no upper bound.
+
+    Parameters
+    ----------
+    parameters : sequence of float, optional
+        Where it starts; by default the published ones.
+    binary : bool
+        Whether Hard and Easy are taken for Good.
+    """
+
+    name = "one_step"
+
+    def __init__(self, *, parameters: Sequence[float] | None = None, binary: bool = False) -> None:
+        super().__init__(fit="s0", parameters=parameters, binary=binary)
+
+    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
+        """Go through the training reviews from the first stabilities on."""
+        begun, missing = super().trained(problem, rows, start)
+        if missing:
+            return begun, missing
+        return train_one_step(problem.reviews, rows, begun, problem.space), ""
 
 
 def train_one_step(
