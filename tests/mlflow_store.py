@@ -6,7 +6,7 @@ import sys
 from contextlib import chdir
 
 import pytest
-from commands import revision_known, stores_from_template
+from commands import revision_known
 
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
@@ -39,15 +39,13 @@ def started(folder, *words, status=0):
 
 @pytest.fixture(scope="session", autouse=True)
 def store(tmp_path_factory):
-    """One sqlite store for all tests that only add runs to it: migrations take seconds.
+    """One sqlite store for all tests that only add runs to it.
 
     Made before any test, so that what MLflow's table definitions warn about when they
     are first used is not blamed on a test that reads runs back.
     """
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
-    import srs_eval.tracking.sqlite_file  # noqa: F401 - what the template is for
-
-    with stores_from_template(), chdir(database.parent):  # MLflow keeps files beside it
+    with chdir(database.parent):  # MLflow keeps files beside it
         keep(f"sqlite:///{database}", run=RunInfo("first"))
     with revision_known():
         yield database
