@@ -93,9 +93,9 @@ class Sbd(Fitted):
 
     Stability, brittleness and difficulty: andersschill (2026),
     https://doi.org/10.5281/zenodo.22727105, repository
-    ``andersschill/memory-model-benchmark-for-spaced-repetition``. Reads elapsed time in fractional days and ratings,
-    those of same-day reviews included; 7 parameters. Published row, without
-    same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
+    ``andersschill/memory-model-benchmark-for-spaced-repetition``. Reads elapsed time in
+    fractional days and ratings, those of same-day reviews included; 7 parameters. Published row,
+    without same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
     full-batch L-BFGS with ``steep`` recency and a prior of weight 2: ``fit=lbfgs``, with which
     ``newton`` shares the minimum.
 
