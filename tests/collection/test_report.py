@@ -153,7 +153,7 @@ def test_the_report_on_two_presets_that_differ(study, found, golden_text):
     answers = [section.answer for section in found.values()]
     assert not contradictions(answers)
     said = [each for answer in answers for each in answer.split(". ")]
-    resting = [each for each in said if "those you have now" in each or "our parameters" in each]
+    resting = [each for each in said if "you have now" in each or "our parameters" in each]
     assert len(resting) > 3
     assert all(MAY in each for each in resting)
     assert study.fitted is study.several
