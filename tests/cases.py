@@ -1,6 +1,10 @@
-"""Cases of parametrized tests: few of them for every change, the others for every night."""
+"""Cases of parametrized tests, few of them for every change, and of transcripts of options."""
+
+import json
 
 import pytest
+
+from srs_eval.errors import SrsEvalError
 
 
 def rest_nightly(cases, kept=1):
@@ -12,3 +16,26 @@ def rest_nightly(cases, kept=1):
         )
         for nth, case in enumerate(cases)
     ]
+
+
+def making(kinds, tell=repr):
+    """Return what makes an object for a line of a transcript, ``KIND OPTION=VALUE …``.
+
+    Values are JSON, text, or the name of another kind. Told is the object, or its error.
+    """
+
+    def value_of(text):
+        try:
+            return kinds[text]() if text in kinds else json.loads(text)
+        except ValueError:
+            return text
+
+    def told_by(kind, *words):
+        pairs = (word.partition("=") for word in words)
+        try:
+            made = kinds[kind](**{key: value_of(value) for key, _, value in pairs})
+        except SrsEvalError as error:
+            return f"{error}\n"
+        return f"{tell(made)}\n"
+
+    return told_by

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from unittest.mock import patch
@@ -25,8 +24,6 @@ QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
 simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
-# The file of a store in which nothing was kept yet: MLflow takes seconds to create one.
-_new_store = []
 
 
 def revision_known():
@@ -38,30 +35,9 @@ def revision_known():
     )
 
 
-def stores_from_template():
-    """Copy a new store wherever a command needs one, once MLflow is imported."""
-    sqlite_file = sys.modules.get("srs_eval.tracking.sqlite_file")
-    if sqlite_file is None:
-        return nullcontext()
-    create = sqlite_file._create
-
-    def copied(database):
-        if _new_store:
-            database.parent.mkdir(parents=True, exist_ok=True)
-            database.write_bytes(_new_store[0])
-        else:
-            create(database)
-            _new_store.append(database.read_bytes())
-
-    return patch.object(sqlite_file, "_create", copied)
-
-
 def run_here(words):
     """Run a command in this process, each log simulated once in all of them."""
-    with (
-        stores_from_template(),
-        patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)),
-    ):
+    with patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)):
         return command(list(words))
 
 
@@ -92,18 +68,15 @@ class Here:
         return Done(status, captured.out, captured.err)
 
 
+def process(words, **options):
+    """Run a program in a process of its own, and keep what it says."""
+    return subprocess.run(words, capture_output=True, text=True, check=False, **options)
+
+
 def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
     """Run the command, or another program, in a process and session of its own."""
-    done = subprocess.run(
-        [sys.executable, *program, *words],
-        cwd=folder,
-        start_new_session=True,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    own = {"cwd": folder, "env": {**os.environ, **(env or {})}, "timeout": timeout}
+    done = process([sys.executable, *program, *words], start_new_session=True, **own)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

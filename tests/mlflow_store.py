@@ -1,12 +1,11 @@
 """Fixtures of tests that keep runs in one MLflow store."""
 
 import os
-import subprocess
 import sys
 from contextlib import chdir
 
 import pytest
-from commands import revision_known, stores_from_template
+from commands import process, revision_known
 
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
@@ -25,29 +24,20 @@ def keep(uri, *items, run=RUN, **options):
 def started(folder, *words, status=0):
     """Run Python in a folder, without settings of MLflow; return what it prints."""
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = process([sys.executable, *words], cwd=folder, env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="session", autouse=True)
 def store(tmp_path_factory):
-    """One sqlite store for all tests that only add runs to it: migrations take seconds.
+    """One sqlite store for all tests that only add runs to it.
 
     Made before any test, so that what MLflow's table definitions warn about when they
     are first used is not blamed on a test that reads runs back.
     """
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
-    import srs_eval.tracking.sqlite_file  # noqa: F401 - what the template is for
-
-    with stores_from_template(), chdir(database.parent):  # MLflow keeps files beside it
+    with chdir(database.parent):  # MLflow keeps files beside it
         keep(f"sqlite:///{database}", run=RunInfo("first"))
     with revision_known():
         yield database

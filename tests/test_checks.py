@@ -10,6 +10,7 @@ import pytest
 from invented import expect_one_log
 from offenders import (
     CAUGHT,
+    CHEATS,
     HONEST,
     ChangesItsInput,
     EndsAWorker,
@@ -58,6 +59,17 @@ def test_running_all_checks_runs_each(cheat, advice):
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
     check_pretraining_users_are_refused(honest())
+
+
+def test_a_small_difference_is_told_with_the_digits_in_which_it_is():
+    told = []
+    for name in ("ReadsATenBillionth", "ReadsItsOwnRating"):
+        with pytest.raises(CheckFailed) as caught:
+            check_blind_to_the_future(CHEATS[name]())
+        told.append(str(caught.value))
+    before, now = re.findall(r"\((0\.\d+), now (0\.\d+);", told[0])[0]
+    assert abs(float(before) - float(now)) == pytest.approx(1e-10, rel=1e-3)
+    assert ["float32" in each for each in told] == [True, False]
 
 
 @pytest.mark.parametrize("same_day", [True, False])

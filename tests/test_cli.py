@@ -8,12 +8,11 @@ import re
 import shlex
 import shutil
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, apart, columns_of, outcome_of, run_here, summary_of
+from commands import QUIET, SMALL, apart, columns_of, outcome_of, process, run_here, summary_of
 
 from srs_eval.config.settings import GROUPS
 from srs_eval.metrics.headline import HEADLINE
@@ -116,7 +115,7 @@ def test_nothing_is_imported_before_it_is_used(tmp_path):
         heavy = {*NEVER.split(), *later.split()}
         driver += [step, f"assert not {heavy} & {{*sys.modules}}, {heavy} & {{*sys.modules}}"]
     words = [sys.executable, "-c", "\n".join(driver)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = process(words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not set("\x1b\r") & set(done.stdout)  # plain, for a pipe
 
@@ -195,9 +194,7 @@ def test_on_a_terminal_one_line_shows_the_progress(here, monkeypatch):
 def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path):
     words = " ".join(["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"])
     shell = f"set -o pipefail; {sys.executable} -m srs_eval {words} | head -n 1"
-    done = subprocess.run(
-        ["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = process(["bash", "-c", shell], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert outcome_of(tmp_path / "out")["status"] == "ok"
 

@@ -33,7 +33,7 @@ from srs_eval.submit.writing import submit_published, submit_run
 from srs_eval.text.console import say, shell
 
 # These need PyTorch, and are slow.
-NETWORKS = ("gru", "gru_curves", "gru_p", "lstm_curves", "lstm_published", "nn17", "transformer")
+NETWORKS = ("gru", "gru_curves", "gru_p", "lstm_curves", "nn17", "transformer")
 _PUBLISHED, _OF_LOGS = "published-", "-logs"
 _GIVEN = {
     "authors": ["srs_eval"],

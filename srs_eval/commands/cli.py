@@ -7,6 +7,7 @@ the string below it is what ``--help`` says of it.
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import io
 import re
@@ -132,6 +133,9 @@ def main(module: str) -> NoReturn:
 
     The import may take a second, in which Ctrl-C is heard already.
     """
+    # Imports make some hundred thousand objects that stay: looking through them for garbage, again
+    # and again, would be a tenth of a short run.
+    gc.set_threshold(20_000, 10, 10)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
     stopping.run(lambda: int(import_module(f"srs_eval.{module}").command(sys.argv[1:])))

@@ -27,6 +27,8 @@ from srs_eval.nouns.predictions import select
 # Clusters added up at once, and the share of sums that are not 0 from which on a table of all
 # of them is quicker to multiply than a list of those.
 BLOCK, DENSE = 500, 0.15
+# Sketches of resamples in memory at once.
+TOGETHER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ class ClusterSums:
         define it.
         """
         metrics = [metric for metric in self.panel if getattr(metric, "has_interval", True)]
+        prepared = dict.fromkeys(m.prepare for m in metrics if isinstance(m, SketchMetric))
         columns = self._used()
         table = self._compact(np.concatenate(columns))
         ends = np.cumsum([len(each) for each in columns])[:-1]
@@ -163,9 +166,13 @@ class ClusterSums:
         for counts in draws:
             weighted = (table.T @ counts.T).T
             of_curves = (counts @ curves).reshape(len(counts), *self.curves.shape[1:])
-            for row, curve_sums in zip(weighted, of_curves, strict=True):
-                sketch = self._sketch(np.split(row, ends))
-                yield merged_scores(metrics, sketch, curve_sums)
+            for first in range(0, len(counts), TOGETHER):
+                rows = slice(first, first + TOGETHER)
+                sketches = [self._sketch(np.split(row, ends)) for row in weighted[rows]]
+                for prepare in prepared:
+                    prepare(sketches)
+                for sketch, curve_sums in zip(sketches, of_curves[rows], strict=True):
+                    yield merged_scores(metrics, sketch, curve_sums)
 
     def together(self) -> tuple[Sketch, FloatArray]:
         """Add up all clusters: their sketch, and the sums of curves."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.metrics.smece import exact_of, fixed_point
+from srs_eval.metrics.smece import exact_of, fixed_points
 from srs_eval.metrics.smece_floor import floor_of
 from srs_eval.metrics.smooth import CosineField
 from srs_eval.metrics.tally import Tally
@@ -131,11 +131,12 @@ class _Cells:
             recalled[:, held] += part * (rng.random((times, len(held))) < p)
         return np.stack([count - recalled, recalled], axis=1)
 
-    def error(self, table: FloatArray) -> float:
-        """SmoothECE of counts [2, cells], with the mean prediction of each cell."""
-        count = table.sum(axis=0)
-        residual = (self.p * count - table[1]) / max(1.0, float(count.sum()))
-        return fixed_point(CosineField.of(residual))
+    def errors(self, tables: FloatArray) -> FloatArray:
+        """SmoothECE of counts [tables, 2, cells], with the mean prediction of each cell."""
+        count = tables.sum(axis=1)
+        residual = self.p * count - tables[:, 1]
+        residual /= np.maximum(1.0, count.sum(axis=-1, keepdims=True))
+        return fixed_points(CosineField.of(residual))
 
 
 def _smoothed(counts: FloatArray, sigma: float, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -162,7 +163,6 @@ def _band(shares: FloatArray) -> FloatArray:
 
 def _half_width(cells: _Cells, drawn: FloatArray) -> float:
     """Larger side of the basic bootstrap interval of SmoothECE."""
-    estimate = cells.error(cells.counts)
-    errors = np.array([cells.error(table) for table in drawn])
-    below, above = np.quantile(errors, TAILS)
+    (estimate,) = cells.errors(cells.counts[None])
+    below, above = np.quantile(cells.errors(drawn), TAILS)
     return float(max(above - estimate, estimate - below))

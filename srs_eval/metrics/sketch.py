@@ -56,6 +56,10 @@ class Sketch:
             self._derived[make] = make(self.tally)
         return cast(T, self._derived[make])
 
+    def keep(self, make: Callable[[Tally], T], made: T) -> None:
+        """Keep a function of the tally that was computed elsewhere."""
+        self._derived[make] = made
+
 
 @runtime_checkable
 class ReviewMean(Protocol):
@@ -119,6 +123,10 @@ class SketchMetric(DeclaredMetric):
     def needs(self) -> tuple[Sums, ...]:
         """Sums the metric reads from the sketch; the tally is always available."""
         return ()
+
+    @staticmethod
+    def prepare(sketches: Sequence[Sketch]) -> None:
+        """Compute what `of` needs of several sketches, where it is quicker for all at once."""
 
     @abstractmethod
     def of(self, sketch: Sketch) -> float:

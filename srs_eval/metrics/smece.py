@@ -13,6 +13,7 @@ smoothing, arXiv:2309.12236.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -31,15 +32,19 @@ LATTICE_FLOOR = 2
 DENSITY_FLOOR = 1e-4
 EVALUATION_POINTS = 200
 DOUBTFUL = 1e-5
-# Of the bandwidth of `fixed_point`.
+# Of the bandwidths of `fixed_points`.
 PRECISION = 1e-10
+# Where its search begins: as narrow as most are, and wide enough to leave few frequencies.
+USUAL = 0.05
 
 
 def lattice_of(counted: Tally, near: float = 0.5) -> tuple[float, float]:
     """SmoothECE as commonly printed, and its bandwidth, which is looked for around `near` first."""
     if not len(counted):
         return math.nan, math.nan
-    exact, quick = _LatticeFields.of(counted), _LatticeFields.of(counted.compact)
+    exact = quick = _LatticeFields.of(counted)
+    if counted.compact is not counted:
+        quick = _LatticeFields.of(counted.compact)
     low, high, stride = 0, LATTICE, 1
     middle = math.ceil(near * LATTICE)
     while high - low > 1:
@@ -59,42 +64,53 @@ def lattice_of(counted: Tally, near: float = 0.5) -> tuple[float, float]:
 
 def exact_of(counted: Tally) -> float:
     """SmoothECE by its definition."""
-    return fixed_point(residual_field(counted))
+    return float(fixed_points(residual_fields([counted]))[0])
 
 
-def residual_field(counted: Tally) -> CosineField:
-    """Mean of prediction minus outcome, as masses along the predictions."""
-    near = counted.compact
-    return CosineField.of(onto_grid(near.p, near.residual, NODES + 1) / near.n)
+def residual_fields(tallies: Sequence[Tally]) -> CosineField:
+    """Mean of prediction minus outcome, as masses along the predictions of each tally."""
+    near = [counted.compact for counted in tallies]
+    return CosineField.of(
+        np.stack([onto_grid(each.p, each.residual, NODES + 1) / each.n for each in near])
+    )
 
 
-def fixed_point(residuals: CosineField) -> float:
-    """Solve for the bandwidth that equals the error it leaves, to 1e-10, by the secant method."""
+def fixed_points(residuals: CosineField) -> FloatArray:
+    """Solve for the bandwidth [fields] that equals the error it leaves, to 1e-10, by secants."""
     # No smoothing can leave less than the mean bias, or more than all the masses.
-    lowest = abs(float(residuals.coefficients[0]))
-    highest = residuals.total_variation
-    if highest - lowest < PRECISION:
-        return lowest
-    excess = residuals.absolute_integral(lowest) - lowest
-    if excess <= 0:
-        return lowest
-    # The error falls as the bandwidth grows: what a bandwidth leaves is beyond the solution.
-    highest = min(highest, lowest + excess)
-    before, sigma = lowest, 0.5 * (lowest + highest)
-    while highest - lowest > PRECISION:
-        last, excess = excess, residuals.absolute_integral(sigma) - sigma
-        lowest, highest = (
-            (sigma, min(highest, sigma + excess))
-            if excess > 0
-            else (max(lowest, sigma + excess), sigma)
-        )
-        if abs(excess) < PRECISION:
-            break
-        step = excess * (sigma - before) / (last - excess) if last != excess else math.inf
-        before, sigma = sigma, sigma + step
-        if not lowest < sigma < highest:
-            sigma = 0.5 * (lowest + highest)
-    return sigma
+    lowest, highest = np.abs(residuals.coefficients[:, 0]), residuals.total_variation
+    found = lowest.copy()
+    left = np.flatnonzero(highest - lowest >= PRECISION)
+    lowest, highest = lowest[left], highest[left]
+    sigma = np.clip(USUAL, lowest, highest)
+    before = last = np.full(len(left), math.nan)
+    while len(left):
+        field = CosineField(residuals.coefficients[left], residuals.total_variation[left])
+        excess = field.absolute_integrals(sigma) - sigma
+        # Where the error is above the bandwidth, so is the solution; but the error falls as the
+        # bandwidth grows, so what a bandwidth leaves is beyond the solution.
+        is_above = excess > 0
+        highest = np.where(is_above, np.minimum(highest, sigma + excess), sigma)
+        lowest = np.where(is_above, sigma, np.maximum(lowest, sigma + excess))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            following = sigma + excess * (sigma - before) / (last - excess)
+        is_within = (lowest < following) & (following < highest)
+        following = np.where(is_within, following, 0.5 * (lowest + highest))
+        is_met = np.abs(excess) < PRECISION
+        found[left] = np.where(is_met, sigma, following)
+        open_ = ~is_met & (highest - lowest > PRECISION)
+        left, lowest, highest = left[open_], lowest[open_], highest[open_]
+        before, last, sigma = sigma[open_], excess[open_], following[open_]
+    return found
+
+
+def _solve(sketches: Sequence[Sketch]) -> None:
+    """Solve for the SmoothECE of several sketches at once."""
+    held = [sketch for sketch in sketches if len(sketch.tally)]
+    if held:
+        errors = fixed_points(residual_fields([sketch.tally for sketch in held]))
+        for sketch, error in zip(held, errors.tolist(), strict=True):
+            sketch.keep(exact_of, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +121,7 @@ class _LatticeFields:
     residual: FloatArray
     count: FloatArray
     spectra: dict[int, FloatArray] = field(default_factory=dict)
+    errors: dict[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, counted: Tally) -> _LatticeFields:
@@ -112,7 +129,12 @@ class _LatticeFields:
         return cls(counted.p, counted.residual, counted.count)
 
     def error(self, step: int) -> float:
-        """Smoothed error at the bandwidth `step` / 1024."""
+        """Smoothed error at the bandwidth `step` / 1024, computed once."""
+        if step not in self.errors:
+            self.errors[step] = self._error(step)
+        return self.errors[step]
+
+    def _error(self, step: int) -> float:
         sigma = step / LATTICE
         nodes = max(2000, round(20 / sigma)) // 2 + 1
         points = np.linspace(0, 1, max(round(10 / sigma), EVALUATION_POINTS))
@@ -159,6 +181,7 @@ class Smece(SketchMetric):
 
     name, better, section = "smece", "lower", "calibration"
     bounds = (0.0, 1.0)
+    prepare = staticmethod(_solve)
 
     def of(self, sketch: Sketch) -> float:
         return lattice_of(sketch.tally, sketch.derived(exact_of))[0]
@@ -177,6 +200,7 @@ class SmeceExact(SketchMetric):
 
     name, better, section = "smece_exact", "lower", "calibration"
     bounds = (0.0, 1.0)
+    prepare = staticmethod(_solve)
 
     def of(self, sketch: Sketch) -> float:
         return sketch.derived(exact_of)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -218,6 +219,7 @@ def bias_threshold(name: str) -> float | None:
     return None if found is None else float(found[1].replace("_", "."))
 
 
+@cache
 def _in_words(threshold: float) -> str:
     """Write a threshold as names of metrics have it, such as 0_95."""
     return np.format_float_positional(float(threshold), trim="-").replace(".", "_")

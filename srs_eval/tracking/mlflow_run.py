@@ -8,6 +8,10 @@ import posixpath
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +21,8 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, RunTag
 from mlflow.entities import Param as MlflowParam
 from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
+from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
+from pandas import DataFrame
 
 from srs_eval.text.plain import one_line, printable
 from srs_eval.tracking.colours import COLOUR_TAG, pick_colour
@@ -118,9 +124,7 @@ def log_items(
         tags[NOTE_TAG] = description.markdown
     log_tags(client, run_id, tags)
     _log_datasets(client, run_id, _of(DatasetInfo, items))
-    for table in _of(TableRows, items):
-        columns = {name: _plain(column) for name, column in table.columns.items()}
-        client.log_table(run_id, columns, f"{TABLES_FOLDER}/{table.name}.json")
+    _log_tables(client, run_id, _of(TableRows, items))
     for figure in _of(FigureFiles, items):
         _log_figure(client, run_id, figure)
     for artifact in _of(ArtifactFile, items):
@@ -243,11 +247,33 @@ def _log_datasets(client: MlflowClient, run_id: str, datasets: Sequence[DatasetI
             return
 
 
+def _log_tables(client: MlflowClient, run_id: str, tables: Sequence[TableRows]) -> None:
+    """Write tables as MLflow's `log_table` does, which reads all of the run again for each."""
+    if not tables:
+        return
+    tags = client.get_run(run_id).data.tags
+    logged = json.loads(tags.get(MLFLOW_LOGGED_ARTIFACTS, "[]"))
+    with TemporaryDirectory() as folder:
+        for table in tables:
+            columns = {name: _plain(column) for name, column in table.columns.items()}
+            entry = {"path": f"{TABLES_FOLDER}/{table.name}.json", "type": "table"}
+            if entry in logged:
+                client.log_table(run_id, columns, entry["path"])  # which adds the rows
+                continue
+            file = Path(folder, f"{table.name}.json")
+            DataFrame(columns).to_json(file, orient="split", index=False, date_format="iso")
+            logged.append(entry)
+        client.log_artifacts(run_id, folder, TABLES_FOLDER)
+    log_tags(client, run_id, {MLFLOW_LOGGED_ARTIFACTS: json.dumps(logged)})
+
+
 def _log_figure(client: MlflowClient, run_id: str, figure: FigureFiles) -> None:
     # At the root, because the compare page pairs figures only there; the PNG is among the images.
     client.log_artifact(run_id, str(figure.svg or figure.png))
     with PIL.Image.open(figure.png) as image:
         image.load()
+        # The file is there: to compress its dots again would take as long as to draw them.
+        image.save = partial(copyfile, figure.png)  # type: ignore[method-assign]
         client.log_image(
             run_id, image, key=f"{IMAGES_SECTION}/{safe_names([figure.name])[0]}", step=0
         )

@@ -1,15 +1,21 @@
 """The LSTM: its equations against PyTorch, its fit around a start, and whom that has seen."""
 
+import json
+import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_logs import log_of_all_histories
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
+from srs_eval.algorithms.recurrent.lstm_published import LstmPublished, PublishedLstmEquations
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.errors import FitError, FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -49,6 +55,31 @@ def test_predictions_are_those_of_pytorchs_lstm():
     some = TASK.folds[0].test[:: max(1, len(TASK.folds[0].test) // 20)]
     expected = [by_pytorch(REVIEWS, row) for row in some]
     assert MODEL.predict(REVIEWS, some) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_published_lstm_equals_its_reference_and_is_trained_in_batches_of_whole_cards():
+    golden = json.loads((Path(__file__).parents[1] / "golden/predictions.json").read_text())
+    (reference,) = [entry for entry in golden["algorithms"] if entry["name"] == "LSTM-489"]
+    sines = tuple(0.3 * math.sin(k) for k in range(1, 490))
+    log, _ = log_of_all_histories(golden, reference["interval"])
+    p = RecurrentModel(PublishedLstmEquations(8), sines).predict(log, np.arange(len(log)))
+    for history in golden["histories"]:
+        expected = reference["results"][str(history["id"])]["sine_fill"]["p"][1:]
+        ours = p[log.card == history["id"]][1:]
+        np.testing.assert_allclose(ours, np.array(expected, float), rtol=0, atol=1e-12)
+    algorithm = LstmPublished(hidden=2, epochs=3, batch_size=64)
+    steps = [*algorithm.fit_in_steps(REVIEWS, ROWS, np.random.default_rng(0))]
+    assert len(steps) == 3
+    assert steps[-1].parameters == fitted(algorithm).parameters
+    losses = [
+        -np.log(np.where(REVIEWS.recalled[ROWS], p, 1 - p)).mean()
+        for p in (model.predict(REVIEWS, ROWS) for model in (steps[0], steps[-1]))
+    ]
+    assert losses[1] < losses[0]
+    with pytest.raises(FitError, match="learning_rate below 1e"):
+        fitted(LstmPublished(hidden=2, learning_rate=1e200))
+    with pytest.raises(FitSkipped):
+        fitted(algorithm, rows=np.arange(0))
 
 
 def test_only_drawn_weights_depend_on_random_numbers():

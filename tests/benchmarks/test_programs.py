@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cohort import COMMAND, cost_of, make_cohort
+from first_minute import cost_in_new_folder
 from interval_coverage import Quantity, missed, simulated
 from verdict_power import achieved, needed
 
@@ -24,6 +25,7 @@ def test_a_command_is_run_and_measured_on_invented_users(tmp_path):
     assert (tmp_path / "summary.json").is_file()
     assert 0.1 < cost.cpu < 60
     assert 50e6 < cost.peak_bytes < held_here.nbytes
+    assert 0 < cost_in_new_folder("--help").cpu < cost.cpu
     with pytest.raises(RuntimeError, match="ended with status 2"):
         cost_of(["algo=none_such"])
 

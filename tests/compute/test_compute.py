@@ -35,10 +35,10 @@ def results(compute, work, users, tick=lambda: None):
 @pytest.mark.nightly
 def test_processes_give_the_very_numbers_of_one_process():
     pytest.importorskip("torch", reason="needs PyTorch: pip install 'srs-eval[neural]'")
-    from srs_eval.algorithms.neural.lstm_published import LstmPublished
+    from srs_eval.algorithms.neural.published import Gru
 
     source = SyntheticUsers(users=9, size_scale=0.1, max_reviews=900)
-    for algorithm in (Fsrs6(), LstmPublished()):
+    for algorithm in (Fsrs6(), Gru(epochs=5)):
         one = EvaluateUser(source, algorithm, SrsBenchmark(), seed=3, curves=10)
         serial, several = (
             {found.user: found for found in results(compute, one, [1, 2])}

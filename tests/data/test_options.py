@@ -1,11 +1,10 @@
 """Options of data: what cannot be meant, and which users are read."""
 
-import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
+from cases import making
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.frame import ReviewFrame
@@ -15,7 +14,7 @@ from srs_eval.data.sql import SqlQuery
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ReviewLogError
 
 table = partial(ReviewTable, "log.csv")
 anki = partial(AnkiCollection, "a.anki2")
@@ -29,19 +28,7 @@ NAMED["wanted_users"] = wanted_users
 
 
 def test_options_that_cannot_be_meant_are_refused_by_name(transcript: Callable[..., None]) -> None:
-    def told_by(name: str, *words: str) -> str:
-        options: dict[str, Any] = {}
-        for word in words:
-            key, _, value = word.partition("=")
-            try:
-                options[key] = json.loads(value)
-            except ValueError:
-                options[key] = value
-        with pytest.raises(ConfigError) as caught:
-            NAMED[name](**options)
-        return f"{caught.value}\n"
-
-    transcript("data_options", told_by)
+    transcript("data_options", making(NAMED))
 
 
 def test_options_at_their_bounds_are_taken() -> None:
@@ -89,7 +76,6 @@ def test_users_come_in_the_order_they_were_asked_for():
     assert Choice([1, "u3"], first=9).remarks(known) == ("the first 2 of 2 users",)
     assert Choice([1, "u3"], sample=1).remarks(known)[0].startswith("a sample of 1 of 2 users")
     assert Choice([1, "u3"], sample=9).among(known) == (1, "u3")
-    assert len(Choice(sample=2).among(known)) == 2
     assert Choice(["36"]).remarks(known) == ()
 
 
@@ -107,3 +93,17 @@ def test_users_who_are_not_there_are_named_beside_those_who_are(golden_text):
         assert [found.kind for found in caught.value.violations] == ["unknown"]
         said.append(str(caught.value))
     golden_text("unknown_users", "\n\n".join(said) + "\n")
+
+
+def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
+    users = tuple(range(1000))
+    choice = Choice(sample=100)
+    sample = choice.among(KnownUsers("d", users))
+    assert len(sample) == 100
+    assert sample == tuple(sorted(sample))
+    assert choice.among(KnownUsers("d", users[::-1])) == sample[::-1]
+    more = choice.among(KnownUsers("d", (*users, *range(1000, 1100))))
+    assert len(set(more) & set(sample)) > 80
+    assert set(more) <= set(sample) | set(range(1000, 1100))
+    # spread evenly: hypergeometric, standard deviation 4.7
+    assert abs(sum(user < 500 for user in sample) - 50) < 20

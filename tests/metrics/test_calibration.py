@@ -15,7 +15,7 @@ from srs_eval.metrics.bins import WIKI_2024
 from srs_eval.metrics.corp import corp, corp_consistency_band
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.slope import line_of
-from srs_eval.metrics.smece import residual_field
+from srs_eval.metrics.smece import residual_fields
 from srs_eval.metrics.tally import tally
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -38,10 +38,12 @@ def by_mirror_images(p, recalled, sigma):
 def test_the_smooth_calibration_error_is_an_integral_and_its_own_bandwidth(weyl, sigma):
     p, recalled = weyl(60, 0.2)
     p[:2] = 0, 1
-    error = residual_field(counted(p, recalled)).absolute_integral
-    assert error(sigma) == pytest.approx(by_mirror_images(p, recalled, sigma), abs=3e-6)
+    field = residual_fields([counted(p, recalled)])
+    assert field.absolute_integrals(np.array([sigma])) == pytest.approx(
+        by_mirror_images(p, recalled, sigma), abs=3e-6
+    )
     value = smece_exact(p, recalled)
-    assert error(value) == pytest.approx(value, abs=1e-9)
+    assert field.absolute_integrals(np.array([value])) == pytest.approx(value, abs=1e-9)
     p, recalled = [0.0, 0.0, 1.0, 5e-324], [0, 0, 0, 1]  # the smallest bandwidth there is
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
 

@@ -24,7 +24,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.slope import line_of
-from srs_eval.metrics.smece import lattice_of, residual_field
+from srs_eval.metrics.smece import lattice_of, residual_fields
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.threshold import STATISTICS
 from srs_eval.metrics.universal import um_plus
@@ -239,7 +239,9 @@ def test_smece_is_that_of_relplot_and_the_exact_one_near_it(n, exponent, shape):
 
 
 def smoothed(sigma):
-    return lambda p, recalled: residual_field(counted(p, recalled)).absolute_integral(sigma)
+    return lambda p, recalled: residual_fields([counted(p, recalled)]).absolute_integrals(
+        np.array([sigma])
+    )
 
 
 CASES = json.loads((Path(__file__).parents[1] / "golden/metric_cases.json").read_text("utf-8"))

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import plain_protocol
 import pytest
+from cases import making
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_protocol import outlier_intervals
 from timed import log_of, timed
 
-from srs_eval.errors import FitSkipped, SrsEvalError
+from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential, prequential_folds
@@ -107,37 +108,11 @@ def test_a_real_log_has_the_published_counts(josh_log, same_day):
     plain_protocol.assert_same(task, plain_protocol.folds(rows))
 
 
-NAMED = (
-    *(SrsBenchmark(), SrsBenchmarkRefit(refits=20), SrsBenchmarkRefit(100, warm_start=False)),
-    *(Prequential(), Prequential(first=5, every=7, most=9, warm_start=False)),
-    *(SrsBenchmarkSecs(), SrsBenchmarkSecs(answer_time=True)),
-    *(SrsBenchmarkSecs(previous_answer=True), SrsBenchmarkEqualised(answer_time=True)),
-    SrsBenchmarkEqualised(refits=20, previous_answer=True),
-    *(Validation(), Validation(SrsBenchmarkRefit(20), share=0.75)),
-    *(Shifted(), Shifted("both", "short"), Shifted("long", "short", median="card")),
-)
-COUNTS, SHARES, SWITCHES = (0, -1, 2.5, True, "many"), (0, 1, 1.5, -0.1, "most", True), ("no", 0)
-WRONG = (
-    *((Prequential, option, COUNTS) for option in ("first", "every", "most")),
-    *((SrsBenchmarkRefit, "refits", (4, 7.5, "many")), (SrsBenchmarkEqualised, "refits", (4, 7.5))),
-    *((SrsBenchmarkRefit, "warm_start", SWITCHES), (Prequential, "warm_start", ["no"])),
-    *((SrsBenchmarkSecs, option, SWITCHES) for option in ("answer_time", "previous_answer")),
-    *((Validation, "share", SHARES), (Validation, "base", [Validation()])),
-)
-REFUSED = [(kind, {option: value}) for kind, option, values in WRONG for value in values]
-
-
-REFUSED += [(SrsBenchmarkSecs, {"answer_time": True, "previous_answer": True})]
-REFUSED += [(Shifted, {"train": "long"}), (Shifted, {"train": "all", "test": 1, "median": None})]
-
-
-def test_names_and_refusals(golden_text):
-    lines = [f"{each.name}: version {each.version}, {each.folds} folds" for each in NAMED]
-    for kind, options in REFUSED:
-        with pytest.raises(SrsEvalError) as refused:
-            kind(**options)
-        lines.append(f"{kind.__name__} {options}: {refused.value}")
-    golden_text("protocol_options", "\n".join(lines) + "\n")
+def test_names_and_refusals(transcript):
+    kinds = (SrsBenchmark, SrsBenchmarkRefit, SrsBenchmarkSecs, SrsBenchmarkEqualised)
+    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, Shifted)}
+    facts = "{0.name}: version {0.version}, {0.folds} folds"
+    transcript("protocol_options", making(kinds, facts.format))
     assert Validation().is_validation
     assert not hasattr(SrsBenchmark(), "is_validation")
 

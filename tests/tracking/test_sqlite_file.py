@@ -47,6 +47,37 @@ def database(tmp_path):
     return tmp_path / "new" / "mlflow.db"
 
 
+def content_of(database: Path) -> tuple[object, ...]:
+    """Tables, columns in order, and rows; MLflow makes indexes and constraints in any order."""
+    with closing(sqlite3.connect(database)) as connection:
+        made = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql > ''").fetchall()
+        parts = {name: sorted(line.strip(", \t") for line in sql.split("\n")) for name, sql in made}
+        columns = [connection.execute(f"PRAGMA table_xinfo('{name}')").fetchall() for name in parts]
+        rows = [line for line in connection.iterdump() if line.startswith("INSERT")]
+    return parts, dict(zip(parts, columns, strict=True)), rows
+
+
+def test_tables_from_the_template_are_those_of_all_steps(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # of `_quick`
+    quick, slow, template = tmp_path / "quick.db", tmp_path / "slow.db", sqlite_file._TABLES
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_file, "_TABLES", Path(os.devnull))
+        sqlite_file._create(slow)
+    if request.config.getoption("force_regen"):
+        with closing(sqlite3.connect(slow)) as connection:
+            template.write_text("\n".join([*connection.iterdump(), ""]), encoding="utf-8")
+    steps = []
+    monkeypatch.setattr(mlflow_tables, "_initialize_tables", steps.append)
+    sqlite_file._create(quick)
+    assert (content_of(quick), steps) == (content_of(slow), [])
+    # What it is not known to be equal to, it is not used for.
+    monkeypatch.setattr(mlflow_tables, "_get_latest_schema_revision", lambda: "0123456789ab")
+    sqlite_file._make_tables(tmp_path / "newer.db")
+    assert [str(engine.url.database) for engine in steps] == [str(tmp_path / "newer.db")]
+
+
 @pytest.fixture(autouse=True)
 def _quick(store, monkeypatch):
     """Wait for little, and let MLflow create its tables by copying those of a store."""
@@ -54,6 +85,7 @@ def _quick(store, monkeypatch):
     def create(engine):
         copied(store, Path(str(engine.url.database)))
 
+    monkeypatch.setattr(sqlite_file, "_TABLES", Path(os.devnull))
     monkeypatch.setattr(mlflow_tables, "_initialize_tables", create)
     monkeypatch.setattr(waits, "_SECONDS_IN_SQLITE", 0.05)
     monkeypatch.setattr(waits, "_SECONDS_BEFORE_NOTICE", 0.1)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from srs_eval.algorithms.combined.wrapping import Asked, Combination
 from srs_eval.algorithms.options import require_above_zero, require_whole
-from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
+from srs_eval.algorithms.recurrent.lstm_equations import MOST_HIDDEN, LstmEquations, drawn_weights
 from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
 from srs_eval.engine.compiled import CompiledModel, compiled
@@ -26,8 +26,6 @@ from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
 _SHIPPED_HIDDEN = 8
-# Compile time grows with the square of the hidden units: about 5 s for 8, 20 s for 16.
-_MOST_HIDDEN = 16
 _USERS_PER_BATCH = 10
 _PRETRAINING = Recipe(learning_rate=0.02, betas=(0.9, 0.99), epochs=30)
 
@@ -104,7 +102,7 @@ class Lstm(Algorithm):
 
     def __post_init__(self) -> None:
         """Read the weights, and refuse options out of range."""
-        require_whole(self.name, "hidden", self.hidden, least=1, most=_MOST_HIDDEN)
+        require_whole(self.name, "hidden", self.hidden, least=1, most=MOST_HIDDEN)
         if self.pull is not None:
             require_above_zero(self.name, "pull", self.pull, or_zero=True)
         if self.steps is not None:
