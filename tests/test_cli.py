@@ -6,7 +6,6 @@ import math
 import os
 import re
 import shlex
-import shutil
 import struct
 import sys
 from pathlib import Path
@@ -225,26 +224,6 @@ def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(sweep):
 
 
 @pytest.mark.slow
-def test_a_run_is_compared_with_a_finished_one(here, run):
-    shutil.copytree(run[0], "before")
-    words = ["algo=avg", *WORDS, "baseline=before"]
-    done = here(*words, "hydra.run.dir=same")
-    assert done.status == 0
-    assert "against hlr (before), 2 of 2 users" in done.out
-    before, after = (
-        summary_of(Path(name))["metrics"]["log_loss"]["mean_users"] for name in ("before", "same")
-    )
-    (line,) = [line for line in done.out.split("against")[1].splitlines() if "log_loss" in line]
-    assert f"{100 * (after / before - 1):+.1f} %" in line
-    done = here(*words, "data.seed=9", "hydra.run.dir=b")
-    assert done.status == 0
-    assert "there is no user for whom both runs scored the same reviews" in done.out
-    done = here(*words, "hydra.run.dir=before")
-    assert (done.status, "this run would overwrite it" in done.err) == (2, True)
-    assert summary_of(Path("before"))["algo"] == "hlr"
-
-
-@pytest.mark.slow
 def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here):
     words = [*SMALL, *QUIET, "hydra.sweep.dir=out", "tracking=jsonl"]
     words.remove("tracking=none")
@@ -284,12 +263,3 @@ def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(here, p
     assert "hydra/_internal" not in done.err
     assert len(re.findall(r"^\d +(?:avg|sm2) +failed ", done.out, re.M)) == 2
     assert "RuntimeError: a score that breaks" in done.out
-
-
-@pytest.mark.slow
-def test_fsrs_made_for_whole_days_warns_of_fractional_ones(here):
-    for protocol, warns in {"srs_benchmark_secs": True, "srs_benchmark": False}.items():
-        done = here("algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *WORDS)
-        assert done.status == 0
-        assert ("made for whole days" in done.err) is warns
-        assert ("algo=fsrs6,avg,fsrs7,logistic" in done.out) is warns
