@@ -161,6 +161,9 @@ REFUSED = {
     "predictions after a failed fit": lambda: failing().predict(),
     "predictions for somebody else": lambda: failing().predict(log(("eve",))),
     "curves that a model has not": lambda: se.fit(Rate(), log(), **NAMES).predict_at(3),
+    "intervals without a curve": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(),
+    "a recall of 1": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(1),
+    "a level of 0": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(level=0),
     "figures of nothing": lambda: failed_for_all().plot_roc(),
 }
 

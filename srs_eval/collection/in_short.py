@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from srs_eval.api.intervals import LEVEL
 from srs_eval.collection.advice import FITTED, Advice, Belief
+from srs_eval.collection.intervals import Load
 from srs_eval.collection.parameters import doubtful_lists, those_of_now, worth
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, predictions_of, reason_of
 from srs_eval.collection.truth import usual_level
-from srs_eval.collection.words import explained
+from srs_eval.collection.words import between, explained
 from srs_eval.text.console import counted, percent
 
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
@@ -20,11 +23,12 @@ _PASTE = (
 )
 
 
-def in_short(study: Study, advice: Advice) -> Section:
-    """Return the section."""
+def in_short(study: Study, advice: Advice, load: Load | None = None) -> Section:
+    """Return the section; `load` is what new parameters make of reviews a day, if they are new."""
     sentences = [
         _what_to_do(study, advice),
         *_evidence(study, advice),
+        *_load(study, load),
         *_doubts(study, advice),
         *_how(advice),
     ]
@@ -107,6 +111,21 @@ def _recall(study: Study) -> Iterator[str]:
             f"where {study.whose} says about {said}, you recall {recalled}; with the new ones, "
             f"where it says about {then}, {recalled_then}"
         )
+
+
+def _load(study: Study, load: Load | None) -> Iterator[str]:
+    """Say how many reviews a day the intervals of all cards ask for, then and now."""
+    if load is None:
+        return
+    more = "more" if load.change > 0 else "fewer"
+    share = f"{percent(abs(load.change))} {more}"
+    known = not math.isnan(load.lo)
+    span = f" ({100 * LEVEL:g} % range {between(load.lo, load.hi, sign=True)})" if known else ""
+    yield (
+        f"reviews: at the recall that you ask for, the next intervals of your "
+        f"{counted(load.cards, 'card')} come to {load.new:.1f} reviews a day instead of "
+        f"{load.now:.1f} {'now' if study.current else 'with the default ones'}, {share}{span}"
+    )
 
 
 def _doubts(study: Study, advice: Advice) -> Iterator[str]:

@@ -18,7 +18,6 @@ from srs_eval.algorithms.neural.sequences import (
 from srs_eval.algorithms.neural.training import (
     Ramps,
     Recipe,
-    constant,
     epochs,
     generator_from,
     one_thread,
@@ -30,7 +29,7 @@ PLAIN = Recipe(epochs=4, batch_size=1, learning_rate=0.1)
 RECIPES = [
     (PLAIN, lambda done: 0.05 * (1 + math.cos(math.pi * done))),
     (
-        replace(PLAIN, betas=(0.8, 0.9), weight_decay=0.3, clip=0.5, schedule=constant),
+        replace(PLAIN, betas=(0.8, 0.9), weight_decay=0.3, clip=0.5, schedule=lambda done: 1.0),
         lambda done: 0.1,
     ),
     (
