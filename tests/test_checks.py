@@ -170,6 +170,8 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     assert 100 <= took.min() < took.max() <= 100_000
     assert again[::2].all() if hard else not again.any()
     assert (future.elapsed_days[row + 1 :] > 0).all()
+    for group in GROUPS:
+        assert len(set(getattr(future, group)[row + 1 :].tolist())) == 1, group
     assert future.user != reviews.user
 
 
