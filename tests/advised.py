@@ -19,7 +19,7 @@ KINDS = {
 ANSWERS = {
     "which parameters": {
         "new": r"[Pp]aste the new parameters|(^T|, t)he new ones:",
-        "now": r"[Kk]eep (the default|those you)|(^T|, t)he default ones( for now)?:|^Yours",
+        "now": r"[Kk]eep the (default|parameters that)|(^T|, t)he default ones( for now)?:|^Yours",
     },
     "new ones on one's own reviews": {
         "better": r"reviews (they|new ones) predict better than",

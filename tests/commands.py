@@ -68,18 +68,15 @@ class Here:
         return Done(status, captured.out, captured.err)
 
 
+def process(words, **options):
+    """Run a program in a process of its own, and keep what it says."""
+    return subprocess.run(words, capture_output=True, text=True, check=False, **options)
+
+
 def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
     """Run the command, or another program, in a process and session of its own."""
-    done = subprocess.run(
-        [sys.executable, *program, *words],
-        cwd=folder,
-        start_new_session=True,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    own = {"cwd": folder, "env": {**os.environ, **(env or {})}, "timeout": timeout}
+    done = process([sys.executable, *program, *words], start_new_session=True, **own)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

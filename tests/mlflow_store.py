@@ -1,12 +1,11 @@
 """Fixtures of tests that keep runs in one MLflow store."""
 
 import os
-import subprocess
 import sys
 from contextlib import chdir
 
 import pytest
-from commands import revision_known
+from commands import process, revision_known
 
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
@@ -25,14 +24,7 @@ def keep(uri, *items, run=RUN, **options):
 def started(folder, *words, status=0):
     """Run Python in a folder, without settings of MLflow; return what it prints."""
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = process([sys.executable, *words], cwd=folder, env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 

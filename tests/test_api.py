@@ -3,7 +3,6 @@
 import json
 import pickle
 import re
-import subprocess
 import sys
 import time
 from functools import cache
@@ -14,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import rest_nightly
-from commands import simulated
+from commands import process, simulated
 
 import srs_eval as se
 from srs_eval.api.inputs import option_of_data
@@ -129,7 +128,7 @@ loaded = {"hydra", "mlflow", "torch", "matplotlib", "optuna"} & set(sys.modules)
 assert not loaded, loaded
 """
     words = [sys.executable, "-W", "error", "-c", code, str(tmp_path / "out")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = process(words)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -162,6 +161,9 @@ REFUSED = {
     "predictions after a failed fit": lambda: failing().predict(),
     "predictions for somebody else": lambda: failing().predict(log(("eve",))),
     "curves that a model has not": lambda: se.fit(Rate(), log(), **NAMES).predict_at(3),
+    "intervals without a curve": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(),
+    "a recall of 1": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(1),
+    "a level of 0": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(level=0),
     "figures of nothing": lambda: failed_for_all().plot_roc(),
 }
 
@@ -339,7 +341,7 @@ def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)
     words = [sys.executable, str(file)] if from_file else [sys.executable, "-"]
-    done = subprocess.run(words, input=SCRIPT, capture_output=True, text=True, check=False)
+    done = process(words, input=SCRIPT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
 
 

@@ -1,16 +1,14 @@
 """Files, folders and servers that are not as they should be: a clear word, and nothing lost."""
 
 import errno
-import math
 import os
-import random
 import socket
 import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, columns_of, outcome_of, summary_of
+from commands import QUIET, SMALL, outcome_of, summary_of
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -18,17 +16,6 @@ from srs_eval.tracking.mlflow_tracker import MlflowTracker
 HEAD = "card,rating,day\n"
 TO_OUT = [*QUIET, "hydra.run.dir=out"]
 CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
-
-
-def invented(rating, cards=40):
-    rng = random.Random(1)
-    rows = []
-    for card in range(cards):
-        day = rng.randint(0, 20)
-        for _ in range(12):
-            rows.append((day, card, rating(rng)))
-            day += rng.randint(1, 4)
-    return HEAD + "".join(f"{card},{given},{day}\n" for day, card, given in sorted(rows))
 
 
 def evaluated(here, text, *words):
@@ -57,36 +44,6 @@ def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here):
     done = evaluated(here, HEAD)
     assert (done.status, outcome_of(here.folder / "out")["status"]) == (1, "failed")
     assert "log.csv: there are no reviews in it" in done.text
-
-
-@pytest.mark.slow
-def test_one_bad_log_of_many_takes_no_other_with_it_and_equal_outcomes_leave_metrics_undefined(
-    here,
-):
-    folder = here.folder / "logs"
-    folder.mkdir()
-    good = invented(lambda rng: 3 if rng.random() < 0.8 else 1)
-    logs = {"ann": good, "ben": HEAD + "1,9,0\n", "cat": HEAD + "1,3,0\n"}
-    logs |= {"dan": invented(lambda _: 3, cards=20), "eve": invented(lambda _: 1, cards=20)}
-    for name, text in logs.items():
-        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
-    done = here("algo=avg", *CSV, "data.path=logs", *TO_OUT)
-    assert done.status == 1
-    assert "Rests on 3 of 5 users and " in done.out
-    assert "fits: 15 ok, 1 skipped" in done.out
-    assert f"not evaluated: {Path('logs', 'ben.csv')}: " in done.out
-    assert "Skipped: 1 user with 1 review: user cat: " in done.out
-    assert "nan" not in done.out
-    scores = columns_of(here.folder / "out" / "scores.parquet")
-    assert scores["user"] == ["ann", "ben", "dan", "eve"]
-    for name, defined in (("log_loss", "ade"), ("auc", "a"), ("normalized_entropy", "a")):
-        found = [
-            user[0]
-            for user, value in zip(scores["user"], scores[name], strict=True)
-            if not math.isnan(value)
-        ]
-        assert "".join(found) == defined
-    assert summary_of(here.folder / "out")["users"] == 3
 
 
 def test_an_output_folder_that_cannot_be_written_is_told(here, monkeypatch):

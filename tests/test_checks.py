@@ -10,6 +10,7 @@ import pytest
 from invented import expect_one_log
 from offenders import (
     CAUGHT,
+    CHEATS,
     HONEST,
     ChangesItsInput,
     EndsAWorker,
@@ -58,6 +59,17 @@ def test_running_all_checks_runs_each(cheat, advice):
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
     check_pretraining_users_are_refused(honest())
+
+
+def test_a_small_difference_is_told_with_the_digits_in_which_it_is():
+    told = []
+    for name in ("ReadsATenBillionth", "ReadsItsOwnRating"):
+        with pytest.raises(CheckFailed) as caught:
+            check_blind_to_the_future(CHEATS[name]())
+        told.append(str(caught.value))
+    before, now = re.findall(r"\((0\.\d+), now (0\.\d+);", told[0])[0]
+    assert abs(float(before) - float(now)) == pytest.approx(1e-10, rel=1e-3)
+    assert ["float32" in each for each in told] == [True, False]
 
 
 @pytest.mark.parametrize("same_day", [True, False])
@@ -158,6 +170,8 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     assert 100 <= took.min() < took.max() <= 100_000
     assert again[::2].all() if hard else not again.any()
     assert (future.elapsed_days[row + 1 :] > 0).all()
+    for group in GROUPS:
+        assert len(set(getattr(future, group)[row + 1 :].tolist())) == 1, group
     assert future.user != reviews.user
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cases import rest_nightly
-from commands import QUIET, SMALL, run_here
+from commands import QUIET, SMALL, process, run_here
 
 from srs_eval.commands import new
 from srs_eval.submit.command import command as submit
@@ -67,13 +67,10 @@ def run_step(folder, name):
     """Run the commands of a step of the check, in the shell that GitHub uses."""
     (job,) = workflow("check.yml")["jobs"].values()
     (step,) = [step for step in job["steps"] if step.get("name") == name]
-    return subprocess.run(
+    return process(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
         cwd=folder,
         env={**os.environ, "BASE": "main", "RUNNER_TEMP": str(folder.parent / "temp")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -3,13 +3,13 @@
 import json
 import os
 import shlex
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 import yaml
+from commands import process
 
 ROOT = Path(__file__).parents[1]
 SMALL = "data.users=2 data.size_scale=0.02 figures=false panel=quick curves_per_user=0"
@@ -32,14 +32,11 @@ def mlflow_run(folder, *words, manager="local", programs=Path(sys.executable).pa
     """Start `mlflow run` and return the runs it has made."""
     store = f"sqlite:///{folder / 'store.db'}"
     env |= {"MLFLOW_TRACKING_URI": store, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
+    done = process(
         [sys.executable, "-m", "mlflow", "run", str(ROOT), "--env-manager", manager, *words],
         cwd=folder,
         env={**os.environ, **env, "MLFLOW_ENV_ROOT": str(folder / "environments")},
-        capture_output=True,
-        text=True,
         timeout=600,
-        check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout
     from mlflow import MlflowClient
@@ -55,13 +52,10 @@ def run_entry(folder, entry, **given):
     defaults = {name: of.get("default") for name, of in point["parameters"].items()}
     values = {name: shlex.quote(str(value)) for name, value in {**defaults, **given}.items()}
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
+    return process(
         ["bash", "-c", point["command"].format(**values)],
         cwd=folder,
         env={**os.environ, "PATH": programs},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -119,13 +113,8 @@ def test_mlflow_run_makes_an_environment_of_its_own(tmp_path):
     # What it installed is whole: it works outside the project, its options and sweepers too.
     (environment,) = (tmp_path / "environments").iterdir()
     words = ["-m", "srs_eval", "--cfg", "hydra", "algo=lstm", "sweep=optuna_lstm"]
-    shown = subprocess.run(
-        [str(environment / "bin" / "python"), *words],
-        cwd=tmp_path,
-        env={**os.environ, **lent},
-        capture_output=True,
-        text=True,
-        check=False,
+    shown = process(
+        [str(environment / "bin" / "python"), *words], cwd=tmp_path, env={**os.environ, **lent}
     )
     assert shown.returncode == 0, shown.stderr
     assert "n_trials: 30" in shown.stdout

@@ -1,12 +1,11 @@
 """`python -m srs_eval.new`: what it writes is clean, honest, found, and runs."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, apart
+from commands import QUIET, SMALL, apart, process
 
 from srs_eval.commands import new
 
@@ -46,7 +45,7 @@ def test_what_is_written_is_clean(here, kind):
         assert new.command([kind, name, folder]) == 0
     for words in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", *["made", "short", "long"]]
-        done = subprocess.run(ruff, cwd=here.folder, capture_output=True, text=True, check=False)
+        done = process(ruff, cwd=here.folder)
         assert done.returncode == 0, done.stdout
     assert not [
         path for path in here.folder.rglob("*") if path.is_file() and "$" in path.read_text()
@@ -61,7 +60,7 @@ def test_its_types_are_right_and_complete(tmp_path):
         (folder / f"srs_half_{kind}").rename(tmp_path / f"srs_half_{kind}")
     packages = [word for kind in new.KINDS for word in ("-p", f"srs_half_{kind}")]
     mypy = [sys.executable, "-m", "mypy", "--strict", *packages]
-    done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = process(mypy, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
 
 
@@ -72,7 +71,7 @@ def test_its_types_are_right_and_complete(tmp_path):
 def test_it_passes_its_own_tests(tmp_path, kind, tests):
     folder = package(tmp_path / "made", kind, "half_day")
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
-    done = subprocess.run(pytest_, cwd=folder, capture_output=True, text=True, check=False)
+    done = process(pytest_, cwd=folder)
     assert done.returncode == 0, done.stdout
     assert f"{tests} passed" in done.stdout
 

@@ -3,7 +3,6 @@
 import doctest
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -12,6 +11,7 @@ from importlib.util import find_spec
 import pytest
 import yaml
 from cases import rest_nightly
+from commands import process
 from programs import ROOT, loaded
 
 from srs_eval.config.settings import mistakes
@@ -103,7 +103,7 @@ def test_the_python_of_the_readme_runs(block, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
     assert len(blocks) == 2
     words = [sys.executable, "-W", "error", "-c", blocks[block]]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = process(words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 

@@ -4,11 +4,11 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import process
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "plugins.md"
@@ -42,9 +42,7 @@ def run(tmp_path, request):
     def started(*words):
         env = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error"}
         python = [sys.executable, *words]
-        done = subprocess.run(
-            python, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-        )
+        done = process(python, cwd=tmp_path, env=env)
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
         return done
 

@@ -46,6 +46,11 @@ def test_studies_of_all_sizes_are_simulated_alike(users):
         assert study.power(users) == pytest.approx(expected, abs=0.05)
 
 
+def test_studies_of_skewed_users_are_simulated_alike():
+    skewed = Study(-0.035, math.inf, 1.0, np.random.default_rng(2).exponential(1, 400))
+    assert skewed.power(3_000) == pytest.approx(skewed.power(2_999), abs=0.02)
+
+
 def test_one_user_fewer_is_too_few_from_two_users_to_any_number():
     for difference in (2.0, 0.1, 0.001):
         users = users_needed(difference, 1.0, power=0.9)

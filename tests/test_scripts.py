@@ -3,11 +3,11 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import process
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ("run", "check")
@@ -40,14 +40,7 @@ def started(checkout, *words, **env):
     record.write_text("", encoding="utf-8")
     given = {"RECORD": str(record), "SRS_EVAL_VENV": str(venv), "PYTHON": sys.executable, **env}
     given["PATH"] = f"{venv / 'bin'}:{os.environ['PATH']}"
-    done = subprocess.run(
-        [f"./{words[0]}", *words[1:]],
-        cwd=checkout,
-        env={**os.environ, **given},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = process([f"./{words[0]}", *words[1:]], cwd=checkout, env={**os.environ, **given})
     return done.returncode, done.stderr, record.read_text(encoding="utf-8").splitlines()
 
 

@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, summary_of
+from commands import QUIET, SMALL, process, summary_of
 from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
 
 from srs_eval.config import option_files
@@ -267,7 +266,7 @@ def test_other_applications_of_the_environment_find_none_of_it(other, tmp_path, 
     def started(*words):
         env = {**os.environ, "PYTHONPATH": str(other.packages)}
         command = [sys.executable, "app.py", *words]
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        return process(command, env=env)
 
     write(
         tmp_path / folder,

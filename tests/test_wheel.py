@@ -1,7 +1,6 @@
 """The package as others install it: away from the checkout, with its options inside."""
 
 import os
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -10,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, summary_of
+from commands import QUIET, SMALL, process, summary_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,7 +20,7 @@ def attempt(words, folder):
     """Run a command that cannot see the checkout, nor where its user keeps runs."""
     ours = ("PYTHON", "MLFLOW_", "SRS_EVAL")
     env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    return process(words, cwd=folder, env=env)
 
 
 def run(words, folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -18,7 +18,7 @@ from srs_eval.engine.binary_ratings import BinaryRatings, with_binary_ratings
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.lbfgs import lbfgs
-from srs_eval.engine.newton import Minimum, newton
+from srs_eval.engine.newton import lowest, newton
 from srs_eval.engine.objective import (
     Curved,
     LogCoordinates,
@@ -33,10 +33,14 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Recipe, train
+from srs_eval.engine.sampling import error_covariance, sample
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, IntArray, Learned, MemoryModel, Reviews, Vector
 
 HALF_LIFE = 0.5
+# So many training reviews that a prior whose strength falls with their number is as wide as people
+# differ.
+_MANY = 10**9
 _NOT_CONVERGED = "the fit stopped before it had converged"
 
 
@@ -272,12 +276,44 @@ class FitOptions(Algorithm, ABC):
             feasible(centre if previous is None else previous, problem.space)
         )
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
-        found = _best(lambda start: minimise(objective, start, bounds), starts)
+        found = lowest(lambda start: minimise(objective, start, bounds), starts)
         w = feasible(coordinates.decode(found.parameters), problem.space)
         errors = standard_errors(found.information, found.parameters, bounds) * coordinates.slope(w)
         note = "" if found.converged else _NOT_CONVERGED
-        learned = Learned(_tuple(errors), note=note, converged=found.converged)
+        learned = Learned(
+            _tuple(errors), note, converged=found.converged, information=found.information
+        )
         return problem.model(_tuple(w), learned)
+
+    def sample(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        model: MemoryModel,
+        rng: np.random.Generator,
+        count: int,
+    ) -> list[MemoryModel]:
+        """Draw models around one that was fitted to `rows`; none where nothing was minimised."""
+        learned = getattr(model, "learned", Learned())
+        if learned.information is None:
+            return []
+        rows, problem = np.sort(rows), self.problem(reviews)
+        found = np.asarray(model.parameters)
+        loss = self.objective(problem, rows, found).loss
+        assert isinstance(loss, LogCoordinates)
+        squares = (self.weights(len(rows)) / self.weights(len(rows)).mean()) ** 2
+        of_squares = problem.loss(rows, squares, precise=self.method != "newton", public=False)
+        usual = self.own_prior_weight / self.prior_weight if self.prior_weight else 0.0
+        widest = usual * self.penalty(problem.space, _MANY, whole_days=reviews.whole_days)
+        covariance = error_covariance(
+            learned.information,
+            loss,
+            replace(loss, loss=of_squares),
+            2 * widest,
+            loss.encode(found),
+        )
+        draws = sample(loss, problem.space, found, covariance, rng, count)
+        return [problem.model(_tuple(w), Learned()) for w in draws]
 
     def _starts(
         self, first: Vector, space: ParameterSpace, rng: np.random.Generator
@@ -358,20 +394,6 @@ class Fitted(FitOptions):
         if self.binary:
             return EquationsOfLog(BinaryRatings(equations), with_binary_ratings(reviews), space)
         return EquationsOfLog(equations, reviews, space)
-
-
-def _best(minimise: Callable[[Vector], Minimum], starts: Sequence[Vector]) -> Minimum:
-    """Minimise from every start; the error of the first counts if all of them fail."""
-    ends: list[Minimum] = []
-    errors: list[FitError] = []
-    for start in starts:
-        try:
-            ends.append(minimise(start))
-        except FitError as error:
-            errors.append(error)
-    if not ends:
-        raise errors[0]
-    return min(ends, key=lambda end: end.value)
 
 
 def _tuple(values: Vector) -> tuple[float, ...]:

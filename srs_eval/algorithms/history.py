@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import CardRows, rows_by_card
 from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
@@ -119,7 +120,7 @@ def nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
         yield begins[: np.searchsorted(-lengths, -nth)] + nth
 
 
-class HistoryModel(ABC):
+class HistoryModel(CurveOnly):
     """Base of models that look back at the whole history of a card."""
 
     __slots__ = ()
@@ -127,10 +128,6 @@ class HistoryModel(ABC):
     @abstractmethod
     def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
         """Predict recall `elapsed` days after the review before each of `rows` [len(rows)]."""
-
-    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict recall at each of `rows`; NaN at a first review if there is no prediction."""
-        return self.predict_after(history_of(reviews), rows, reviews.elapsed[rows])
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
         """Predict recall at other elapsed times [len(rows), k], the history staying as it is."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -15,6 +16,27 @@ from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, Vector, When
+
+
+class _Online(ABC):
+    """Base of models that go on learning while they predict."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[Vector, Any]:
+        """Predict `rows`, in time order; return also the model as it is after them."""
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict each of `rows` in time order, learning from each answer afterwards.
+
+        `rows` must be all scored reviews after the training reviews, because the
+        prediction of each one rests on those before it.
+        """
+        in_time = np.argsort(rows, kind="stable")
+        p = np.empty(len(rows))
+        p[in_time], _ = self.followed(reviews, rows[in_time])
+        return uncertain(p)
 
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
@@ -30,7 +52,7 @@ def _followed(
 
 
 @dataclass(frozen=True, slots=True)
-class MovingAverageModel:
+class MovingAverageModel(_Online):
     """Where the moving average stands after the training reviews."""
 
     level: float  # Log-odds of recall
@@ -40,17 +62,10 @@ class MovingAverageModel:
     def parameters(self) -> tuple[float, ...]:
         return (self.level,)
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict each of `rows` in time order, learning from each answer afterwards.
-
-        `rows` must be all scored reviews after the training reviews, because the
-        prediction of each one rests on those before it.
-        """
-        in_time = np.argsort(rows, kind="stable")
-        p = np.empty(len(rows))
-        outcome = reviews.recalled[rows[in_time]].astype(np.float64)
-        _, p[in_time] = _followed(self.level, self.rate, outcome)
-        return uncertain(p)
+    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[Vector, MovingAverageModel]:
+        outcome = reviews.recalled[rows].astype(np.float64)
+        level, p = _followed(self.level, self.rate, outcome)
+        return p, MovingAverageModel(level, self.rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +95,10 @@ class MovingAverage(Algorithm):
             raise ConfigError(f"moving_avg: start={self.start} must be a finite number")
         require_above_zero("moving_avg", "rate", self.rate)
 
-    def fit(
-        self,
-        reviews: Reviews,
-        rows: IntArray,
-        rng: np.random.Generator,
-    ) -> MovingAverageModel:
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MovingAverageModel:
         """Follow the outcomes of `rows` from the first one on."""
-        outcome = reviews.recalled[np.sort(rows)].astype(np.float64)
-        level, _ = _followed(float(self.start), float(self.rate), outcome)
-        return MovingAverageModel(level, float(self.rate))
+        begin = MovingAverageModel(float(self.start), float(self.rate))
+        return begin.followed(reviews, np.sort(rows))[1]
 
 
 # RMSE(bins) groups reviews by elapsed days, number of the review and lapses of the card, with
@@ -142,7 +151,7 @@ def _balanced(
 
 
 @dataclass(frozen=True, slots=True)
-class RmseBinsExploitModel:
+class RmseBinsExploitModel(_Online):
     """What is missing in each bin after the training reviews."""
 
     # [bins]: Sums of predictions and of outcomes
@@ -154,19 +163,7 @@ class RmseBinsExploitModel:
     def parameters(self) -> tuple[float, ...]:
         return ()
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict each of `rows` in time order, learning from each answer afterwards.
-
-        `rows` must be all scored reviews after the training reviews, because the
-        prediction of each one rests on those before it.
-        """
-        in_time = np.argsort(rows, kind="stable")
-        p = np.empty(len(rows))
-        p[in_time], _ = self.followed(reviews, rows[in_time])
-        return uncertain(p)
-
     def followed(self, reviews: Reviews, rows: IntArray) -> tuple[Vector, RmseBinsExploitModel]:
-        """Predict `rows`, in time order, and say what is missing afterwards."""
         sums = self.predicted.copy(), self.recalled.copy(), self.seen.copy()
         outcome = reviews.recalled[rows].astype(np.float64)
         return _balanced(*sums, bins_of(reviews, rows), outcome), RmseBinsExploitModel(*sums)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -14,6 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.api.evaluating import bar, compute_with
 from srs_eval.api.inputs import AlgorithmLike, DataLike, Inputs, gathered, option_of_data, source
+from srs_eval.api.intervals import (
+    DRAWS,
+    LEVEL,
+    Ranges,
+    next_intervals,
+    sampled,
+    with_next_reviews,
+)
 from srs_eval.api.result import exported
 from srs_eval.api.show import Shown
 from srs_eval.errors import ConfigError, FitError
@@ -22,7 +30,6 @@ from srs_eval.experiment.experiment import checked_users
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
 from srs_eval.nouns import (
-    REVIEW_COLUMNS,
     Fit,
     IntArray,
     MemoryModel,
@@ -37,7 +44,6 @@ from srs_eval.results.tables import fits_table
 from srs_eval.text.console import counted
 from srs_eval.text.table import Table
 
-_ANY_RATING = 3
 _PARAMETERS_SHOWN = 5
 _USERS_SHOWN = 10
 
@@ -169,6 +175,65 @@ class FittedModels(Shown):
             )
         return pd.concat(parts, ignore_index=True)
 
+    def next_intervals(
+        self,
+        retention: float = 0.9,
+        data: DataLike | Reviews | None = None,
+        *,
+        level: float = LEVEL,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Return how many days after its last review each card falls to a probability of recall.
+
+        The range is what the reviews that were learned from leave open about the parameters, and
+        nothing else: not that the model may be wrong, nor that cards differ from one another in
+        what it does not see.
+
+        Parameters
+        ----------
+        retention : float
+            Probability of recall, above 0 and below 1.
+        data, **options
+            As in `predict`.
+        level : float
+            How often the range of a user holds the interval of the true parameters, over users
+            whose parameters differ as the prior says.
+
+        Returns
+        -------
+        DataFrame
+            ``user``, ``card``, ``days``, ``lo`` and ``hi``. Days are not rounded, 0 where recall
+            is lower from the beginning, and infinite where it never falls so far. The range is NaN
+            where the algorithm does not say how uncertain its fit is: FSRS, HLR and SM-2 do with
+            ``fit=newton`` or ``lbfgs``, alone or in `per_group`.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no forgetting curve, or an argument is outside its range.
+        FitError
+            If there is no model of a user.
+        FitSkipped
+            If the protocol has nothing to score in a log.
+        """
+        for name, value in (("retention", retention), ("level", level)):
+            if not 0 < value < 1:
+                raise ConfigError(f"{name}={value!r}: expected a number above 0 and below 1")
+        parts, experiment = [], self.inputs.experiment
+        for log, model, task in self._tasks(data, options):
+            if not has_curve(model):
+                raise ConfigError(f"{self.label} has no forgetting curve (next_intervals)")
+            reviews, rows = with_next_reviews(task.reviews)
+            others = sampled(experiment.algorithm, self.by_user[log.user], experiment.seed, DRAWS)
+            found, *draws = (
+                next_intervals(each, reviews, rows, retention) for each in (model, *others)
+            )
+            ranges = Ranges.of(found, draws, level)
+            about = {"user": log.user, "card": _names(log, reviews.card[rows])}
+            columns = zip(("days", "lo", "hi"), ranges, strict=True)
+            parts.append(pd.DataFrame({**about, **dict(columns)}))
+        return pd.concat(parts, ignore_index=True)
+
     def export(self, to: str, *, user: User | None = None) -> HandOver:
         """Return the parameters of a user as an app reads them.
 
@@ -298,29 +363,6 @@ def fit(
         found = {fitted.fit.user: fitted for fitted in done}
     about = inputs.description()
     return FittedModels(about.label, {user: found[user] for user in users}, inputs)
-
-
-def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
-    """Add one more review of each card after all others, which a model can be asked about.
-
-    Returns the log and the rows of the reviews added.
-    """
-    _, last = np.unique(reviews.card[::-1], return_index=True)
-    last = np.sort(len(reviews) - 1 - last)
-    following: dict[str, Any] = {
-        "day": np.full(len(last), reviews.day.max(initial=0)),
-        "rating": np.full(len(last), _ANY_RATING),
-        "elapsed_days": np.ones(len(last), np.int64),
-        "elapsed": np.ones(len(last)),
-        "row": np.arange(len(reviews), len(reviews) + len(last)),
-    }
-    columns: dict[str, Any] = {}
-    for name in REVIEW_COLUMNS:
-        column = getattr(reviews, name)
-        if column is not None:
-            added = following.get(name, column[last])
-            columns[name] = np.concatenate([column, added.astype(column.dtype)])
-    return replace(reviews, **columns), np.arange(len(reviews), len(reviews) + len(last))
 
 
 def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from srs_eval.api.intervals import LEVEL
 from srs_eval.collection.advice import FITTED, Advice, Belief
+from srs_eval.collection.intervals import Load
 from srs_eval.collection.parameters import doubtful_lists, those_of_now, worth
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, predictions_of, reason_of
 from srs_eval.collection.truth import usual_level
-from srs_eval.collection.words import explained
+from srs_eval.collection.words import between, explained
 from srs_eval.text.console import counted, percent
 
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
+_NEAR = 0.05
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'
 _PASTE = (
     'paste the list of the page into deck options > FSRS > "FSRS parameters" (newer versions '
@@ -20,11 +24,12 @@ _PASTE = (
 )
 
 
-def in_short(study: Study, advice: Advice) -> Section:
-    """Return the section."""
+def in_short(study: Study, advice: Advice, load: Load | None = None) -> Section:
+    """Return the section; `load` is what new parameters make of reviews a day, if they are new."""
     sentences = [
         _what_to_do(study, advice),
         *_evidence(study, advice),
+        *_load(study, load),
         *_doubts(study, advice),
         *_how(advice),
     ]
@@ -35,6 +40,9 @@ def in_short(study: Study, advice: Advice) -> Section:
 def _what_to_do(study: Study, advice: Advice) -> str:
     """Return the answer: one thing to do, and how sure it is."""
     new, yours = advice.new, those_of_now(study)
+    # The first sentence of all names what it is about.
+    yours = yours.replace("the default ones", "the default parameters")
+    yours = yours.replace("those you", "the parameters that you")
     if advice.leave_off and advice.fsrs is not None:
         return f"leave FSRS off: {_likely(advice.fsrs)} it predicts worse than SM-2, which you have"
     on = "turn FSRS on and " if advice.turn_on else ""
@@ -97,7 +105,9 @@ def _recall(study: Study) -> Iterator[str]:
     """Say what was recalled where FSRS says the recall that is asked for, now and then."""
     now, new = study.scored, predictions_of(study.fitted)
     levels = [usual_level(study, each) for each in (now, new) if each is not None]
-    if len(levels) == 2 and all(level is not None for level in levels):
+    asked = [level.predicted for level in levels if level is not None]
+    # Of two different recalls nothing can be compared.
+    if len(asked) == 2 and abs(asked[0] - asked[1]) <= _NEAR:
         (said, recalled), (then, recalled_then) = (
             (percent(level.predicted), percent(level.observed))
             for level in levels
@@ -107,6 +117,21 @@ def _recall(study: Study) -> Iterator[str]:
             f"where {study.whose} says about {said}, you recall {recalled}; with the new ones, "
             f"where it says about {then}, {recalled_then}"
         )
+
+
+def _load(study: Study, load: Load | None) -> Iterator[str]:
+    """Say how many reviews a day the intervals of all cards ask for, then and now."""
+    if load is None:
+        return
+    more = "more" if load.change > 0 else "fewer"
+    share = f"{percent(abs(load.change))} {more}"
+    known = not math.isnan(load.lo)
+    span = f" ({100 * LEVEL:g} % range {between(load.lo, load.hi, sign=True)})" if known else ""
+    yield (
+        f"reviews: at the recall that you ask for, the next intervals of your "
+        f"{counted(load.cards, 'card')} come to {load.new:.1f} reviews a day instead of "
+        f"{load.now:.1f} {'now' if study.current else 'with the default ones'}, {share}{span}"
+    )
 
 
 def _doubts(study: Study, advice: Advice) -> Iterator[str]:
@@ -141,5 +166,6 @@ def _notes(advice: Advice) -> Iterator[str]:
     if advice.new.others is not None and not advice.new.is_clear:
         yield (
             "The chance puts your own reviews and the logs of other people together, each with the "
-            "weight of its precision. Those people had the default parameters before."
+            "weight of its precision. Those people had the default parameters before; they are "
+            "owners of Anki and SuperMemo logs that are not public (docs/collection.md)."
         )

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.api.intervals import LEVEL
 from srs_eval.collection.advice import Advice
+from srs_eval.collection.intervals import Models, intervals
 from srs_eval.collection.section import Paste, Section
 from srs_eval.collection.study import Study, difference, difference_on, reason_of
 from srs_eval.collection.words import Change, between_or_not, explained, log_loss
@@ -18,10 +20,16 @@ from srs_eval.text.table import Table
 
 _DECIMALS = 4
 _RATINGS = ("Again", "Hard", "Good", "Easy")
+_OF_RANGES = (
+    "The range of an interval is what your reviews leave open about the new parameters: it holds "
+    f"the one of the true parameters for {100 * LEVEL:g} of 100 people. That FSRS may describe you "
+    "or a card badly is not in it, and neither are Anki's learning steps and the chance that it "
+    "adds."
+)
 _MINUTES = 60.0  # A stability below this is worth a word
 
 
-def which_parameters(study: Study, advice: Advice) -> Section:
+def which_parameters(study: Study, advice: Advice, models: Models | None) -> Section:
     """Return the section on the parameters to use."""
     question = "Which parameters should I use?"
     if not study.one.complete:
@@ -31,8 +39,14 @@ def which_parameters(study: Study, advice: Advice) -> Section:
         lists = fitted_lists(study)
     except SrsEvalError as error:
         return Section(question, f"The fit to all reviews failed: {error}")
-    answer = f"{_which(study, advice)} {_one_or_several(study)}"
+    answer = f"{_which(study, advice)} {_one_or_several(study)}".strip()
     parts: list[Table | Paste] = []
+    notes = list(_notes(study))
+    if models is not None:
+        table, said = intervals(study, models)
+        parts.append(table)
+        answer += f" {said}"
+        notes.append(_OF_RANGES)
     if len(study.presets) > 1:
         parts.append(_by_preset(study))
     now = _current_lists(study)
@@ -41,7 +55,7 @@ def which_parameters(study: Study, advice: Advice) -> Section:
         parts.append(Paste(f"New: {title}", numbers))
         parts += [Paste(*now.pop(preset))] if preset in now else []
     parts += [Paste(title, numbers) for title, numbers in now.values()]
-    return Section(question, answer.strip(), list(_notes(study)), parts=parts)
+    return Section(question, answer, notes, parts=parts)
 
 
 def _in_seconds(study: Study) -> Iterator[str]:

@@ -15,6 +15,7 @@ from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.doubts import doubts
 from srs_eval.collection.history import history
 from srs_eval.collection.in_short import in_short
+from srs_eval.collection.intervals import Models, load
 from srs_eval.collection.lateness import lateness
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import where_do_i_stand, which_parameters
@@ -49,10 +50,13 @@ def sections(study: Study, published: Path | None = None) -> list[Section]:
     `published` are results of other users: see `read_published`.
     """
     advice = advise(study)
+    models = None if advice.action == "early" else Models.of(study)
+    # Of those who do not have FSRS it is not known how many reviews they have now.
+    changes = advice.action == "paste" and advice.fsrs is None
     found = {
-        "in short": in_short(study, advice),
+        "in short": in_short(study, advice, load(study, models) if models and changes else None),
         "recall": truth(study),
-        "parameters": which_parameters(study, advice),
+        "parameters": which_parameters(study, advice, models),
         "new ones": truth_of_new(study),
         "yours now": where_do_i_stand(study),
         "history": history(study),

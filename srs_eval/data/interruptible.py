@@ -7,8 +7,9 @@ when they have a result. A query therefore runs in a thread of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Thread
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -22,66 +23,42 @@ _SECONDS_TO_END = 1.0
 
 
 class Running:
-    """A query in its thread, and the connection it runs on."""
+    """The connection that a query runs on, once it is open."""
 
-    def __init__(self, query: Callable[[Running], Any]) -> None:
-        self._query = query
+    def __init__(self) -> None:
         self._connection: Any = None
-        self._is_over = Event()
-        self._result: Any = None
-        self._error: Exception | None = None
 
     def on(self, connection: Any) -> None:
-        """Note the connection of a driver, once it is open."""
+        """Note the connection of a driver."""
         self._connection = connection
 
-    def run(self) -> None:
-        """Run the query; its error is raised by `result`."""
-        try:
-            self._result = self._query(self)
-        except Exception as error:  # noqa: BLE001 - raised in the other thread
-            self._error = error
-        finally:
-            self._is_over.set()
-
-    def is_over(self) -> bool:
-        """Wait a moment for the query, and return whether it has ended."""
-        return self._is_over.wait(_SECONDS_BETWEEN_LOOKS)
-
-    def end(self) -> None:
-        """Interrupt the query, if its driver can, and wait for its end."""
-        until = monotonic() + _SECONDS_TO_END
-        while monotonic() < until:
-            ways = (getattr(self._connection, way, None) for way in _WAYS)
-            way = next(filter(callable, ways), None)
+    def interrupt(self) -> None:
+        """End what the connection is doing, if its driver can."""
+        ways = (getattr(self._connection, way, None) for way in _WAYS)
+        way = next(filter(callable, ways), None)
+        # The query may just have ended.
+        with suppress(Exception):
             if way is not None:
-                Thread(target=_quietly, args=(way,), daemon=True).start()
-            if self.is_over():
-                return
-
-    def result(self) -> Any:
-        """Return the result of the query, or raise its error."""
-        if self._error is not None:
-            raise self._error
-        return self._result
+                way()
 
 
 def interruptible(query: Callable[[Running], Result]) -> Result:
     """Return the result of a query; the exception of a signal ends it."""
-    running = Running(query)
-    Thread(target=running.run, daemon=True).start()
-    is_over = False
+    running, future = Running(), Future[Result]()
+
+    def run() -> None:
+        try:
+            future.set_result(query(running))
+        except Exception as error:  # noqa: BLE001 - raised in the other thread
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
     try:
-        while not is_over:
-            is_over = running.is_over()
+        while not future.done():
+            wait([future], _SECONDS_BETWEEN_LOOKS)
     finally:
-        if not is_over:
-            running.end()
-    result: Result = running.result()
-    return result
-
-
-def _quietly(way: Callable[[], object]) -> None:
-    """Call what ends a query, whatever it raises: the query may just have ended."""
-    with suppress(Exception):
-        way()
+        until = monotonic() + _SECONDS_TO_END
+        while not future.done() and monotonic() < until:
+            Thread(target=running.interrupt, daemon=True).start()
+            wait([future], _SECONDS_BETWEEN_LOOKS)
+    return future.result()

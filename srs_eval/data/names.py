@@ -50,6 +50,12 @@ def read_names(values: pd.Series) -> Names:
         return Names(values.mask(bad), bad)
     if values.dtype.kind in "iu" and not (values > _LARGEST).any():
         return Names(values, values.isna().to_numpy(bool))
+    if isinstance(values.dtype, pd.StringDtype):
+        codes, different = pd.factorize(values)
+        if len(different) < len(values):  # one of each is enough
+            names = read_names(pd.Series(different))
+            bad = np.append(names.bad, np.True_)[codes]
+            return Names(names.values.astype(object).reindex(codes).set_axis(values.index), bad)
     if values.dtype == object:
         values = values.map(lambda value: str(value) if isinstance(value, UUID) else value)
     kept = pd.Series(scalars(values), index=values.index, dtype=object)

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,7 +33,7 @@ from srs_eval.data.table import ReviewTable, table_files
 from srs_eval.data.table_options import Columns
 from srs_eval.data.table_rows import HINT, columns_needed
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import IntArray, User
+from srs_eval.nouns import User
 from srs_eval.place import Entry, Place, patiently
 
 _CHUNK_ROWS = 500_000
@@ -78,7 +79,7 @@ def prepare(
         try:
             _stage(connection, files, source.columns, names)
             users = _choose(connection, source, renamed)
-            parts = _parts(_in_order(connection, users, list(names)), out)
+            parts = _parts(_in_order(connection, list(names)), out)
             found = [segments for part in parts for segments in part]
         finally:
             connection.close()
@@ -264,44 +265,25 @@ def _choose(connection: Any, source: ReviewTable, renamed: Callable[[User], str]
     return users
 
 
-def _in_order(connection: Any, users: Sequence[User], nouns: Sequence[str]) -> Iterator[pa.Table]:
-    """Read the rows of each user one after the other, at least one user whole at a time."""
+def _in_order(connection: Any, nouns: Sequence[str]) -> pa.RecordBatchReader:
+    """Read the rows of each user one after the other."""
     columns = ", ".join(f'staged."{noun}"' for noun in nouns if noun != "user")
-    batches = connection.sql(
-        f'SELECT {_ORDER}, name AS "user", {columns} FROM staged JOIN chosen USING ("user") '
+    reader: pa.RecordBatchReader = connection.sql(
+        f'SELECT name AS "user", {columns} FROM staged JOIN chosen USING ("user") '
         f'ORDER BY {_ORDER}, "row"'
     ).to_arrow_reader(_GROUP_ROWS)
-    pending: list[pa.Table] = []
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        order: IntArray = table[_ORDER].to_numpy()
-        # The last user of a batch may go on in the next one, and the first came before.
-        complete = int(np.searchsorted(order, order[-1]))
-        before = sum(map(len, pending))
-        if (complete or (pending and pending[-1][_ORDER][-1].as_py() != order[0])) and (
-            before + complete >= _GROUP_ROWS
-        ):
-            yield pa.concat_tables([*pending, table.slice(0, complete)])
-            pending = []
-            table = table.slice(complete)
-        pending.append(table)
-    yield pa.concat_tables(pending)
+    return reader
 
 
-def _parts(groups: Iterator[pa.Table], out: Place) -> Iterator[list[pa.Table]]:
+def _parts(groups: pa.RecordBatchReader, out: Place) -> Iterator[list[pa.Table]]:
     """Write row groups into parts; yield the segments of each part."""
-    number, group = 0, next(groups, None)
-    while group is not None:
+    form: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+    for number, first in enumerate(groups):
         place = out / f"bucket={number:04d}" / "part.parquet"
         with place.writing() as path:
-            schema = group.drop_columns([_ORDER]).schema
-            form: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
-            with pq.ParquetWriter(path, schema, **form) as writer:
-                rows = 0
-                while group is not None and rows < _PART_ROWS:
-                    writer.write_table(group.drop_columns([_ORDER]), row_group_size=len(group))
-                    rows += len(group)
-                    group = next(groups, None)
+            with pq.ParquetWriter(path, groups.schema, **form) as writer:
+                for group in chain([first], islice(groups, _PART_ROWS // _GROUP_ROWS - 1)):
+                    writer.write_batch(group)
             entry = Entry(Place.of(path), path.stat().st_size, 0)
             found = list(find_segments([entry], "user"))
         names = [pa.repeat(place.address, len(table)) for table in found]
@@ -309,4 +291,3 @@ def _parts(groups: Iterator[pa.Table], out: Place) -> Iterator[list[pa.Table]]:
         yield [
             table.set_column(file, "file", name) for table, name in zip(found, names, strict=True)
         ]
-        number += 1

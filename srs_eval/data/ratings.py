@@ -52,13 +52,14 @@ def read_ratings(
     else:
         known, expected = _BUTTONS | _OUTCOMES, f"1 (Again) to 4 (Easy), or {_LISTED}"
     is_numeric = not (words or outcomes)
-    ratings = pd.Series(numbers(values) if is_numeric else np.nan, values.index, np.float64)
+    ratings = numbers(values) if is_numeric else np.full(len(values), np.nan)
     if not (is_numeric and values.dtype.kind in "iuf"):
         by_word = {_folded(str(word)): rating for word, rating in known.items()}
-        mapped = texts(values).map(_folded, na_action="ignore").map(by_word)
-        ratings = mapped.astype(np.float64).fillna(ratings)
-    bad = ~ratings.isin((1, 2, 3, 4)).to_numpy(bool)
-    return Ratings(ratings.mask(bad, 1).astype(np.int64), bad, expected, _advice(values, bad))
+        mapped = texts(values).map(_folded, na_action="ignore").map(by_word).to_numpy(np.float64)
+        ratings = np.where(np.isnan(mapped), ratings, mapped)
+    bad = ~np.isin(ratings, (1, 2, 3, 4))
+    plain = pd.Series(np.where(bad, 1, ratings).astype(np.int64), values.index)
+    return Ratings(plain, bad, expected, _advice(values, bad))
 
 
 def contradictions(words: Mapping[Any, int]) -> list[str]:

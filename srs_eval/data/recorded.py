@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,10 @@ from srs_eval.data.columns import numbers
 from srs_eval.data.table_options import Reading
 from srs_eval.data.times import read_times
 from srs_eval.errors import Violation
-from srs_eval.nouns import BoolArray, IntArray
+from srs_eval.nouns import IntArray
+
+if TYPE_CHECKING:
+    from srs_eval.data.table_rows import LogRows
 
 _EXPECTED = "a probability from 0 to 1, or nothing"
 _PERCENT = "Divide percentages by 100."
@@ -24,27 +26,12 @@ _ZONES = (
 _ROWS_QUOTED = 3
 
 
-class _Log(Protocol):
-    """The rows of one user, as `srs_eval.data.table_rows` holds them."""
-
-    names: Mapping[str, str]
-    columns: dict[str, pd.Series]
-    problems: list[Violation]
-    hints: list[str]
-
-    def row_name(self, row: int) -> str: ...
-
-    def refuse(
-        self, noun: str, bad: BoolArray, expected: str, kind: str = "wrong_type"
-    ) -> None: ...
-
-
 def is_recorded(noun: str) -> bool:
     """Return whether a column in use holds recorded predictions."""
     return noun.startswith("p ")
 
 
-def read_recorded(log: _Log) -> None:
+def read_recorded(log: LogRows) -> None:
     """Replace the columns of predictions by numbers, NaN where there is none."""
     for noun in filter(is_recorded, [*log.columns]):
         given = log.columns[noun]
@@ -58,7 +45,7 @@ def read_recorded(log: _Log) -> None:
         log.columns[noun] = pd.Series(np.where(unreadable | outside, np.nan, p))
 
 
-def require_recorded_before(log: _Log, answered: IntArray, reading: Reading) -> None:
+def require_recorded_before(log: LogRows, answered: IntArray, reading: Reading) -> None:
     """Refuse predictions that were stored after the answer, in microseconds since 1970 [n]."""
     given = log.columns.get("recorded_at")
     if given is None:
@@ -76,7 +63,7 @@ def require_recorded_before(log: _Log, answered: IntArray, reading: Reading) -> 
         log.hints.append(_ZONES)
 
 
-def refuse_two_predictions(log: _Log) -> None:
+def refuse_two_predictions(log: LogRows) -> None:
     """Refuse rows of one review, sorted by time, with different predictions."""
     key = [log.columns["card"], log.columns["time"]]
     for noun in filter(is_recorded, log.columns):

@@ -161,14 +161,14 @@ class _UserFolders:
 
     path: str
 
-    @property
+    @cached_property
     def root(self) -> Place:
         """The folder that holds ``revlogs``, or the file."""
         place = Place(self.path)
         place = place if place.is_remote else Place.of(place.local.resolve())
         return place.parent if place.name == "revlogs" else place
 
-    @property
+    @cached_property
     def folder(self) -> Place:
         """The folder of the users' folders."""
         below = Place(self.path) / "revlogs"

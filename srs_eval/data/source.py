@@ -80,7 +80,7 @@ class TableSource(ABC):
     def _stamp(self) -> object:
         """Return what changes with a local file or folder; others are not asked each time."""
         with suppress(OSError):
-            place = None if self.path is None else Place.of(self.path)
+            place = None if self.path is None else Place(self.path)
             status = None if place is None or place.is_remote else place.local.stat()
             return status and (status.st_mtime_ns, status.st_size)
         return None

@@ -43,7 +43,7 @@ _NOT_KNOWN = -1
 
 
 @dataclass(slots=True)
-class _Log:
+class LogRows:
     """One user's rows on their way, in whatever order they have by now."""
 
     names: Mapping[str, str]
@@ -117,7 +117,7 @@ def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: R
     names = columns.in_use()
     check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
     part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
-    log = _Log(names, part, rows.numbers)
+    log = LogRows(names, part, rows.numbers)
     _identify_cards(log)
     _rate(log, reading)
     read_recorded(log)
@@ -137,12 +137,13 @@ def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: R
     return replace(reviews, recorded=p, recorded_names=tuple(names[noun] for noun in recorded))
 
 
-def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
+def _number_groups(log: LogRows, group: str) -> Mapping[int, str]:
     """Replace the groups of a column by numbers, -1 where not known; return their names."""
     column = log.columns[group]
     read = read_names(column)
-    nameless = column.isna() | column.map(lambda value: isinstance(value, str))
-    log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
+    if read.bad.any():
+        nameless = column.isna() | column.map(lambda value: isinstance(value, str))
+        log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
     names = read.values
     codes = identities(names).fillna(_NOT_KNOWN)
     log.columns[group] = codes
@@ -158,19 +159,21 @@ def _titles(codes: pd.Series, names: pd.Series) -> Mapping[int, str]:
     return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
 
 
-def _rate(log: _Log, reading: Reading) -> None:
+def _rate(log: LogRows, reading: Reading) -> None:
     """Read the ratings, or make them of a column that says whether a review was recalled."""
     noun = "recalled" if "recalled" in log.columns else "rating"
     column = log.columns[noun]
     ratings = read_ratings(column, reading.ratings, outcomes=noun == "recalled")
-    are_numbers = np.isfinite(numbers(column[ratings.bad])).all()
-    log.refuse(noun, ratings.bad, ratings.expected, "out_of_range" if are_numbers else "wrong_type")
-    log.hints += [ratings.hint] if ratings.hint else []
+    if ratings.bad.any():
+        are_numbers = np.isfinite(numbers(column[ratings.bad])).all()
+        kind = "out_of_range" if are_numbers else "wrong_type"
+        log.refuse(noun, ratings.bad, ratings.expected, kind)
+        log.hints.append(ratings.hint)
     del log.columns[noun]
     log.columns["rating"] = ratings.values
 
 
-def _identify_cards(log: _Log) -> None:
+def _identify_cards(log: LogRows) -> None:
     """Read the names of the cards; rows without one are refused, and not looked at further."""
     names = read_names(log.columns["card"])
     log.refuse("card", names.bad, EXPECTED)
@@ -182,7 +185,7 @@ def _identify_cards(log: _Log) -> None:
     log.notes += [note] if note else []
 
 
-def _put_in_time_order(log: _Log, reading: Reading) -> None:
+def _put_in_time_order(log: LogRows, reading: Reading) -> None:
     """Sort the rows by time, deal with duplicates, and derive days and seconds."""
     times = read_times(log.columns["time"], unit=reading.time_unit, time_zone=reading.time_zone)
     possible = ~times.bad
@@ -216,7 +219,7 @@ def _put_in_time_order(log: _Log, reading: Reading) -> None:
     log.columns["elapsed_seconds"] = pd.Series(since_previous(instants // 1_000_000, previous))
 
 
-def _settle_duplicates(log: _Log, reading: Reading) -> None:
+def _settle_duplicates(log: LogRows, reading: Reading) -> None:
     """Drop and count, or refuse, rows with the card and time of an earlier row."""
     repeated = (
         pd.DataFrame({noun: log.columns[noun] for noun in ("card", "time")})
@@ -239,7 +242,7 @@ def _settle_duplicates(log: _Log, reading: Reading) -> None:
     log.hints.append("Set data.duplicates=drop to keep the first of them and count the others.")
 
 
-def _fill_first_intervals(log: _Log) -> None:
+def _fill_first_intervals(log: LogRows) -> None:
     """Mark an empty interval at a card's first review as a first review."""
     for noun in ("elapsed_days", "elapsed_seconds"):
         column = log.columns.get(noun)
@@ -248,7 +251,7 @@ def _fill_first_intervals(log: _Log) -> None:
             log.columns[noun] = column.mask(first & column.isna(), FIRST)
 
 
-def _checked(user: User, source: str, log: _Log) -> Reviews:
+def _checked(user: User, source: str, log: LogRows) -> Reviews:
     """Check everything else; raise with all that is wrong."""
     duration = log.columns.get("duration_ms")
     if duration is not None and duration.isna().all():

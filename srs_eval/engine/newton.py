@@ -7,7 +7,7 @@ the order of the parameters. Clipping a free step instead would stall at a bound
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -57,6 +57,22 @@ def newton(
         if search.advance(tolerance) and search.confirms(tolerance):
             return search.ended(converged=True)
     return search.ended(converged=False)
+
+
+def lowest(
+    minimise: Callable[[NDArray[np.float64]], Minimum], starts: Sequence[NDArray[np.float64]]
+) -> Minimum:
+    """Minimise from every start; the error of the first counts if all of them fail."""
+    ends: list[Minimum] = []
+    errors: list[FitError] = []
+    for start in starts:
+        try:
+            ends.append(minimise(start))
+        except FitError as error:
+            errors.append(error)
+    if not ends:
+        raise errors[0]
+    return min(ends, key=lambda end: end.value)
 
 
 class _Search:

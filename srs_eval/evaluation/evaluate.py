@@ -98,6 +98,7 @@ class FittedUser:
     fit: Fit  # Status; its fold is the number after the last fold of the protocol
     model: MemoryModel | None = None  # None where nothing was fitted
     reviews: Reviews | None = None  # Histories it was fitted to, as the protocol makes them
+    rows: IntArray | None = None  # Those of them that were learned from
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ class EvaluateUser:
             attempt.fit = _with_what_was_learned(attempt.fit, model)
         if model is None or not attempt.fit.predicts:
             return FittedUser(attempt.fit)
-        return FittedUser(attempt.fit, model, task.reviews)
+        return FittedUser(attempt.fit, model, task.reviews, rows)
 
     def _fold(
         self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None

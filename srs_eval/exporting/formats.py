@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from srs_eval.errors import ConfigError
-from srs_eval.exporting.first_intervals import first_intervals
 from srs_eval.exporting.fitted import Fitted
+from srs_eval.exporting.intervals import first_intervals
 from srs_eval.exporting.versions import FsrsVersion, outside_bounds
 from srs_eval.nouns import Part
 

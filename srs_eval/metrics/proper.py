@@ -61,7 +61,7 @@ class ScoreSums(OneCell):
         return (
             np.ones(len(p), np.bool_),
             recalled,
-            _log_losses(p, recalled),
+            log_losses(p, recalled),
             error * error,
             error,
             high | low,
@@ -77,8 +77,8 @@ def score_totals(sketch: Sketch) -> ScoreTotals:
     return ScoreTotals(*sketch[SCORES][0].tolist())
 
 
-def _log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
-    """Negative log-likelihood of each outcome."""
+def log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
+    """Negative log-likelihood of each outcome [n], or [n, k], in nats; NaN where p is."""
     exact = p.astype(np.float64, copy=False)
     likelihood = np.where(recalled, exact, 1 - exact)
     np.clip(likelihood, CLIP, 1 - CLIP, out=likelihood)
@@ -106,7 +106,7 @@ class LogLoss(SketchMetric):
 
     def per_review(self, predictions: Predictions) -> FloatArray:
         """Score each review on its own, in nats [n]."""
-        return _log_losses(*paired(predictions.p, predictions.recalled))
+        return log_losses(*paired(predictions.p, predictions.recalled))
 
 
 class Brier(SketchMetric):
@@ -169,10 +169,10 @@ class TrainRateSums(OneCell):
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         """Return both log losses; NaN where the training rate is unknown."""
-        losses = _log_losses(predictions.p, predictions.recalled)
+        losses = log_losses(predictions.p, predictions.recalled)
         if predictions.train_rate is None:
             return losses, np.broadcast_to(math.nan, len(losses))
-        return losses, _log_losses(predictions.train_rate, predictions.recalled)
+        return losses, log_losses(predictions.train_rate, predictions.recalled)
 
 
 class NormalizedEntropyTrain(SketchMetric):

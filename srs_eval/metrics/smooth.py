@@ -47,7 +47,9 @@ class CosineField:
         doubled = masses.copy()
         doubled[..., 0] *= 2
         doubled[..., -1] *= 2
-        return cls(dct(doubled, type=1) / 2, np.abs(masses).sum(axis=-1))
+        coefficients: FloatArray = dct(doubled, type=1, overwrite_x=True)
+        coefficients *= 0.5
+        return cls(coefficients, np.abs(masses).sum(axis=-1))
 
     def damped(self, sigma: float) -> FloatArray:
         """Coefficients after smoothing, without the frequencies that vanish."""
@@ -75,7 +77,8 @@ class CosineField:
             waves = np.outer(widths[rows], np.arange(length) * math.pi)
             padded = np.zeros((len(rows), size + 1))
             padded[:, :length] = coefficients[rows, :length] * np.exp(-0.5 * waves**2)
-            field = np.abs(dct(padded, type=1))
+            field = dct(padded, type=1, overwrite_x=True)
+            np.abs(field, out=field)
             ends = 0.5 * (field[:, 0] + field[:, -1])
             integrals[rows] = (field.sum(axis=-1) - ends) / size
         return integrals.reshape(sigma.shape)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.metrics.curve_rows import CurveMetric
-from srs_eval.metrics.proper import CLIP
+from srs_eval.metrics.proper import log_losses
 from srs_eval.metrics.temporal import curve_drops, pairs_of_times, share_of
 from srs_eval.nouns import BoolArray, Curves, FloatArray, Predictions
 
@@ -40,13 +40,6 @@ def falling_fit(p: FloatArray, weight: FloatArray) -> FloatArray:
         np.minimum(least[:, start:], means, out=least[:, start:])
         fitted[:, start] = least[:, start:].max(axis=1)
     return fitted
-
-
-def _losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
-    """Negative log-likelihood of each outcome, in nats; NaN where p is."""
-    exact = p.astype(np.float64)
-    losses: FloatArray = -np.log(np.clip(np.where(recalled, exact, 1 - exact), CLIP, 1 - CLIP))
-    return losses
 
 
 def _at_several_times(curves: Curves) -> BoolArray:
@@ -146,8 +139,8 @@ class TemporalPermutation(CurveMetric):
     name, better = "temporal_permutation", "higher"
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        at_times = _losses(curves.p, reviews.recalled[:, None])
+        at_times = log_losses(curves.p, reviews.recalled[:, None])
         weighted = np.where(curves.weight > 0, curves.weight * at_times, 0).sum(axis=1)
         expected = share_of(weighted, curves.weight.sum(axis=1))
-        gained = expected - _losses(reviews.p, reviews.recalled)
+        gained = expected - log_losses(reviews.p, reviews.recalled)
         return np.where(_at_several_times(curves), gained, np.nan)

@@ -16,6 +16,7 @@ from srs_eval.nouns.protocols import (
     MemoryModel as MemoryModel,
     Metric as Metric,
     Pretrainable as Pretrainable,
+    Sampling as Sampling,
     PretrainedWeights as PretrainedWeights,
     ProperScore as ProperScore,
     SeenUser as SeenUser,

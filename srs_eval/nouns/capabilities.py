@@ -11,6 +11,7 @@ from srs_eval.nouns.protocols import (
     FittingInSteps,
     MemoryModel,
     Pretrainable,
+    Sampling,
     WarmStarting,
 )
 from srs_eval.nouns.when import WHEN, when_of
@@ -20,6 +21,7 @@ CAPABILITIES = {
     "refit": WarmStarting,
     "fit_in_steps": FittingInSteps,
     "pretrain": Pretrainable,
+    "sample": Sampling,
     "assembled": Composite,
     "predict_at": CurveModel,
 }

@@ -197,6 +197,25 @@ class FittingInSteps(Algorithm, Protocol):
         """
 
 
+@runtime_checkable
+class Sampling(Algorithm, Protocol):
+    """An algorithm that can say which other models its training reviews leave possible."""
+
+    def sample(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        model: MemoryModel,
+        rng: np.random.Generator,
+        count: int,
+    ) -> Sequence[MemoryModel]:
+        """Draw models around one that `fit` returned for the same reviews and rows.
+
+        They are spread as the error of the fit is, over users and over what they might have
+        answered. Empty where that is not known.
+        """
+
+
 class SeenUser(Protocol):
     """A user whom an algorithm has learned from before."""
 

@@ -255,7 +255,8 @@ class Learned:
     bound. `note` is what should be known of the fit; `fallback` says that something else
     took its place, and `note` what and why. `parts` are the fits of a model that is made of
     several. `converged` is False where an optimiser stopped early. `contributions` say what groups
-    of features are worth.
+    of features are worth. `information` [parameters, parameters] is the curvature of what was
+    minimised, at its minimum and in the coordinates of the fit; it is kept in memory only.
     """
 
     standard_errors: tuple[float, ...] = ()
@@ -264,6 +265,7 @@ class Learned:
     parts: tuple[Part, ...] = ()
     converged: bool = True
     contributions: tuple[Contribution, ...] = ()
+    information: Matrix | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

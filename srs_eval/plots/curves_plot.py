@@ -8,7 +8,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullFormatter
+from matplotlib.markers import TICKDOWN
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from srs_eval.metrics.curve_rows import reviews_of_curves
@@ -233,10 +234,34 @@ def _set_time_axis(axes: Axes) -> None:
         axes.set_xscale("log")
         axes.set_xlim(low / 1.15, high * 1.15)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
+        for other in shared:
+            _mark_between(other)
     else:
         pad = 0.03 * (high - low) or 0.5
         axes.set_xlim(max(0.0, low - pad), high + pad)
+
+
+def _mark_between(axes: Axes) -> None:
+    """Draw the small ticks of a logarithmic axis as marks of one line: a tick is five artists."""
+    low, high = axes.get_xlim()
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high))
+    marks = np.outer(decades, np.arange(2, 10)).ravel()
+    marks = marks[(marks >= low) & (marks <= high)]
+    axes.plot(
+        marks,
+        np.zeros(len(marks)),
+        marker=TICKDOWN,
+        ls="none",
+        color="black",
+        ms=2,
+        mew=0.6,
+        transform=axes.get_xaxis_transform(),
+        clip_on=False,
+        scalex=False,
+        scaley=False,
+        zorder=2.01,
+    )
 
 
 def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:

@@ -90,6 +90,15 @@ def test_what_would_settle_it_follows_from_the_width():
     assert Advice("early", Belief.of(None, None), None, 3).still_needed is None
 
 
+@pytest.mark.parametrize(("then", "told"), [(0.88, True), (0.796, False), (None, False)])
+def test_recalls_are_compared_at_the_same_level_only(monkeypatch, then, told):
+    levels = [then and SimpleNamespace(predicted=each, observed=0.8) for each in (then, 0.9)]
+    monkeypatch.setattr(in_short, "usual_level", lambda *_: levels.pop())
+    monkeypatch.setattr(in_short, "predictions_of", lambda _: ())
+    study = SimpleNamespace(scored=(), fitted=None, whose="FSRS")
+    assert bool([*in_short._recall(study)]) is told
+
+
 def study_of(*, off=False, in_sample=False, current=False):
     """Return what sentences ask of a study with 3,055 scored reviews."""
     now = SimpleNamespace(complete=(1,), facts=SimpleNamespace(reviews=3055), fitted=())

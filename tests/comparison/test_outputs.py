@@ -3,7 +3,6 @@
 import html as entities
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -13,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from browser_page import Page, in_browser, screenshots
+from commands import process
 from drawings import told
 
 from srs_eval.comparison.compare import compare
@@ -27,7 +27,9 @@ from srs_eval.comparison.report.files import (
 )
 from srs_eval.comparison.report.html import figures, page, write_html
 from srs_eval.comparison.report.sweep import sweep_texts
+from srs_eval.comparison.report.words import level_text
 from srs_eval.comparison.selection import selection_notes
+from srs_eval.comparison.standing import Answer
 from srs_eval.results.run import load_run
 from srs_eval.text.pages import SORT_SCRIPT
 
@@ -277,6 +279,11 @@ def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run):
     assert np.isnan(second[name])
 
 
+def test_levels_have_digits_where_they_are_adjusted():
+    answers = [Answer("worse", 0.001, factor, 0.0, 1.0) for factor in (1, 2, 10_000)]
+    assert [level_text(each) for each in answers] == ["99 %", "99.50 %", ">99.99 %"]
+
+
 def test_predictions_are_not_read_for_the_sweep_of_several_users(make_run):
     folders = two(make_run)
     for folder in folders:
@@ -341,7 +348,7 @@ def test_the_tables_compile_and_fit_the_page(pairwise, tmp_path):
     document += ["\\input{comparison}", "\\end{document}"]
     (tmp_path / "main.tex").write_text("\n".join(document))
     words = [compiler, "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = process(words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "Overfull" not in done.stdout
 

@@ -72,8 +72,10 @@ def judged(runs_of, register):
 
 
 def test_numbers_and_days_are_read_however_yaml_reads_them(register):
-    found = read_prereg(register(smallest_difference="1e-3", date="2026-01-31", authors="Ada"))
-    assert (found.smallest_difference, found.date, found.authors) == (0.001, "2026-01-31", ("Ada",))
+    given = {"smallest_difference": "1e-3", "date": "2026-01-31", "authors": "Ada", "users": 1}
+    found = read_prereg(register(**given))
+    assert (found.smallest_difference, found.users) == (0.001, 1)
+    assert (found.date, found.authors) == ("2026-01-31", ("Ada",))
 
 
 TURNED = {"model": "blurred", "baseline": "good"}

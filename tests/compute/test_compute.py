@@ -9,16 +9,11 @@ from pathlib import Path
 
 import pytest
 import work
-from same import assert_same
 
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.compute import processes
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import Pruned, SrsEvalError
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 DESCRIPTORS = Path("/proc/self/fd")
 
@@ -30,25 +25,6 @@ def noted(user, reason):
 def results(compute, work, users, tick=lambda: None):
     """Results as they arrive, and a note for each user whose worker died."""
     return list(compute.map(work, users, on_crash=noted, tick=tick))
-
-
-@pytest.mark.nightly
-def test_processes_give_the_very_numbers_of_one_process():
-    pytest.importorskip("torch", reason="needs PyTorch: pip install 'srs-eval[neural]'")
-    from srs_eval.algorithms.neural.published import Gru
-
-    source = SyntheticUsers(users=9, size_scale=0.1, max_reviews=900)
-    for algorithm in (Fsrs6(), Gru(epochs=5)):
-        one = EvaluateUser(source, algorithm, SrsBenchmark(), seed=3, curves=10)
-        serial, several = (
-            {found.user: found for found in results(compute, one, [1, 2])}
-            for compute in (Serial(), Processes(workers=2))
-        )
-        assert set(serial) == set(several) == {1, 2}
-        for here, there in ((serial[user], several[user]) for user in (1, 2)):
-            assert [fit.parameters for fit in here.fits] == [fit.parameters for fit in there.fits]
-            assert here.log == there.log
-            assert_same(there.predictions, here.predictions)
 
 
 @pytest.mark.parametrize("compute", [Serial(), Processes(workers=1)])

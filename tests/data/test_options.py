@@ -76,7 +76,6 @@ def test_users_come_in_the_order_they_were_asked_for():
     assert Choice([1, "u3"], first=9).remarks(known) == ("the first 2 of 2 users",)
     assert Choice([1, "u3"], sample=1).remarks(known)[0].startswith("a sample of 1 of 2 users")
     assert Choice([1, "u3"], sample=9).among(known) == (1, "u3")
-    assert len(Choice(sample=2).among(known)) == 2
     assert Choice(["36"]).remarks(known) == ()
 
 
@@ -94,3 +93,17 @@ def test_users_who_are_not_there_are_named_beside_those_who_are(golden_text):
         assert [found.kind for found in caught.value.violations] == ["unknown"]
         said.append(str(caught.value))
     golden_text("unknown_users", "\n\n".join(said) + "\n")
+
+
+def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
+    users = tuple(range(1000))
+    choice = Choice(sample=100)
+    sample = choice.among(KnownUsers("d", users))
+    assert len(sample) == 100
+    assert sample == tuple(sorted(sample))
+    assert choice.among(KnownUsers("d", users[::-1])) == sample[::-1]
+    more = choice.among(KnownUsers("d", (*users, *range(1000, 1100))))
+    assert len(set(more) & set(sample)) > 80
+    assert set(more) <= set(sample) | set(range(1000, 1100))
+    # spread evenly: hypergeometric, standard deviation 4.7
+    assert abs(sum(user < 500 for user in sample) - 50) < 20

@@ -64,7 +64,7 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, assert_same_logs, small,
         written(reviews(), tmp_path / name), COLUMNS, duplicates="drop", time_zone="Asia/Tokyo"
     )
     made = prepare(table, Place.of(tmp_path / "logs"))
-    assert (made.users, made.rows, made.parts) == (len(table.users()), 400, 3)
+    assert (made.users, made.rows, made.parts) == (len(table.users()), 400, 4)
     logs = PartitionedLogs(tmp_path / "logs")
     assert_same_logs(logs, table)
     later = PartitionedLogs(tmp_path / "logs", day_start_hour=12).read("ana")

@@ -92,10 +92,13 @@ COMMANDS = {
     "runs_told": (
         "algo=avg hydra.run.dir=one",
         "algo=moving_avg hydra.run.dir=two baseline=one",
+        "algo=avg hydra.run.dir=three baseline=one data.seed=9",
+        "algo=moving_avg hydra.run.dir=one baseline=one",
         "algo=avg hydra.run.dir=one resume=true",
         "algo=avg hydra.run.dir=one resume=true seed=3",
         "algo=avg data.path=bad.csv hydra.run.dir=bad",
         "algo=fsrs6 algo.fit=default data.path=good.csv protocol=srs_benchmark_secs",
+        "algo=fsrs6 algo.fit=default data.path=good.csv",
     ),
     "sweeps_told": (
         "-m algo=avg,moving_avg,avg hydra.sweep.dir=many",

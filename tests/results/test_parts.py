@@ -281,6 +281,14 @@ def test_files_are_equal_for_each_way_to_compute_any_chunk_and_parts_that_stay(
     assert ours == theirs
 
 
+def test_pooled_scores_are_of_sums_and_no_prediction_is_read_again(experiment, monkeypatch):
+    def again(*_):
+        raise AssertionError("predictions of all users at once")
+
+    monkeypatch.setattr(PartPredictions, "of", again)
+    assert evaluate(experiment(Average())).facts.metrics["auc"].pooled > 0
+
+
 def test_parts_are_forgotten_where_another_result_is_saved(experiment, tmp_path):
     found = run(experiment(Average()), tmp_path, Serial(), stay=True)
     save(replace(found, predicted=InMemory({})), tmp_path)

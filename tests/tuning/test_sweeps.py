@@ -9,7 +9,7 @@ import time
 
 import optuna
 import pytest
-from commands import Done, apart, outcome_of, summary_of
+from commands import Done, apart, outcome_of, process, summary_of
 from filelock import FileLock
 from omegaconf import OmegaConf
 
@@ -216,14 +216,11 @@ def test_an_app_is_searched_as_it_was_started_and_ends_with_its_error(tmp_path):
     (tmp_path / "here").mkdir()
 
     def start(*words):
-        done = subprocess.run(
+        done = process(
             [sys.executable, *words],
             cwd=tmp_path / "here",
             env={**os.environ, "PYTHONPATH": str(tmp_path / "my app")},
-            capture_output=True,
-            text=True,
             timeout=120,
-            check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
+    Sampling,
     Vector,
 )
 
@@ -176,6 +177,28 @@ class PerGroup(Wrapper):
         named = {"": whole, **{f"{self.group} {name}": model for name, model in models.items()}}
         learned = learned_together(named, parts, verdict, fallback=is_fallback)
         return PerGroupModel(self.group, whole, models, learned)
+
+    def sample(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        model: PerGroupModel,
+        rng: np.random.Generator,
+        count: int,
+    ) -> list[MemoryModel]:
+        """Draw models around the fit of all reviews and around that of each group."""
+        if not isinstance(self.base, Sampling):
+            return []
+        groups = groups_of(reviews, self.group)[rows]
+        whole = self.base.sample(reviews, rows, model.whole, rng, count)
+        of_groups = [
+            self.base.sample(reviews, rows[groups == name], own, rng, count)
+            for name, own in model.models.items()
+        ]
+        return [
+            replace(model, whole=one, models=dict(zip(model.models, own, strict=True)))
+            for one, *own in zip(whole, *of_groups, strict=False)
+        ]
 
     def _separate(
         self,

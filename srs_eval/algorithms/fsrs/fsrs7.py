@@ -35,11 +35,7 @@ _MARGIN = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Fsrs7Equations:
-    """FSRS-7: two stabilities, one for minutes and one for months, whose curves are mixed.
-
-    Ye, *The Algorithm*, wiki of fsrs4anki, and srs-benchmark, August 2026. Reads elapsed time
-    in fractional days and ratings, those of same-day reviews included and by the same rules;
-    34 parameters. The version of January to July 2026 with 35 parameters was another model.
+    """Two stabilities, one for minutes and one for months, whose curves are mixed.
 
     The mixture of both curves, which is what is predicted, moves the long stability and the
     difficulty; the short stability is moved by what its own curve says.
@@ -159,9 +155,10 @@ def _moved_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value, p: V
 class Fsrs7(FsrsFitted):
     """FSRS-7 (2026), fitted to one user.
 
-    From the public benchmark (srs-benchmark, 2026),
+    From the public benchmark (srs-benchmark, August 2026),
     https://github.com/open-spaced-repetition/srs-benchmark. Reads elapsed time, best in
-    fractional days, and ratings, those of same-day reviews included; 34 parameters.
+    fractional days, and ratings, those of same-day reviews included and by the same rules; 34
+    parameters. The version of January to July 2026 with 35 parameters was another model.
     Published row of the trained model, without same-day reviews: log loss 0.3401, RMSE(bins)
     0.0634, AUC 0.7167 (with recency 0.3370, 0.0593, 0.7220).
 

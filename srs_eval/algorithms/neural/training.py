@@ -30,11 +30,6 @@ def cosine(done: float) -> float:
     return (1 + math.cos(math.pi * done)) / 2
 
 
-def constant(done: float) -> float:
-    """Stay at 1."""
-    return 1.0
-
-
 @dataclass(frozen=True, slots=True)
 class Ramps:
     """Go straight from one share to 1, and from there straight to another."""

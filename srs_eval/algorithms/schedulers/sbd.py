@@ -20,14 +20,12 @@ _SHORTEST_ELAPSED = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SbdEquations:
-    """SBD: a power law whose exponent grows with what a card was forgotten or found hard.
+    """A power law whose exponent grows with what a card was forgotten or found hard.
 
-    Repository ``andersschill/memory-model-benchmark-for-spaced-repetition`` and its paper,
-    doi 10.5281/zenodo.22727105, 2026. Reads elapsed time in fractional days and ratings, those
-    of same-day reviews included; 7 parameters: the logarithms of the stabilities after a first
-    Again and a first Easy (the latter counts as the former where it is smaller), the exponent
-    that compresses time, logarithm and slope of the forgetting exponent, logarithm of what
-    a review adds at once, and logarithm of the brittleness of a new card.
+    Parameters: the logarithms of the stabilities after a first Again and a first Easy (the latter
+    counts as the former where it is smaller), the exponent that compresses time, logarithm and
+    slope of the forgetting exponent, logarithm of what a review adds at once, and logarithm of the
+    brittleness of a new card.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("log_stability", "last_grade", "brittleness")
@@ -94,9 +92,10 @@ class Sbd(Fitted):
     """SBD, fitted to one user.
 
     Stability, brittleness and difficulty: andersschill (2026),
-    https://doi.org/10.5281/zenodo.22727105. Reads elapsed time in fractional days and ratings,
-    those of same-day reviews included; 7 parameters. Published row, without
-    same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
+    https://doi.org/10.5281/zenodo.22727105, repository
+    ``andersschill/memory-model-benchmark-for-spaced-repetition``. Reads elapsed time in
+    fractional days and ratings, those of same-day reviews included; 7 parameters. Published row,
+    without same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
     full-batch L-BFGS with ``steep`` recency and a prior of weight 2: ``fit=lbfgs``, with which
     ``newton`` shares the minimum.
 

@@ -17,6 +17,7 @@ from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.pretraining import warmed_cosine
 from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.training import Recipe
+from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.pooled_logs import pooled
 from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
 from srs_eval.checks.toy_log import trial_task
@@ -124,7 +125,7 @@ def test_weights_that_cannot_be_trusted_are_refused(tmp_path, spoil, reason):
 
 def test_nothing_to_learn_from_is_refused():
     reviews, _ = lessons(same_day=False)[0]
-    for algorithm in (QUICK[0], GruCurves(outer_steps=2)):
+    for algorithm in (QUICK[0], GruCurves(outer_steps=2), Lstm()):
         with pytest.raises(ConfigError, match="no reviews"):
             algorithm.pretrain([(reviews, np.zeros(0, np.int64))], np.random.default_rng(0))
     with pytest.raises(ConfigError, match="needs users"):

@@ -18,7 +18,6 @@ from srs_eval.algorithms.neural.sequences import (
 from srs_eval.algorithms.neural.training import (
     Ramps,
     Recipe,
-    constant,
     epochs,
     generator_from,
     one_thread,
@@ -30,7 +29,7 @@ PLAIN = Recipe(epochs=4, batch_size=1, learning_rate=0.1)
 RECIPES = [
     (PLAIN, lambda done: 0.05 * (1 + math.cos(math.pi * done))),
     (
-        replace(PLAIN, betas=(0.8, 0.9), weight_decay=0.3, clip=0.5, schedule=constant),
+        replace(PLAIN, betas=(0.8, 0.9), weight_decay=0.3, clip=0.5, schedule=lambda done: 1.0),
         lambda done: 0.1,
     ),
     (
@@ -125,3 +124,15 @@ def test_targets_without_history_and_with_a_longer_one_than_asked_for_are_left_o
         histories = histories_before(log_of([1, 1]), np.array(rows, np.int64))
         assert groups_of_targets(histories, np.arange(0), per_group=512) == []
         assert groups_of_entries(histories, per_group=512) == []
+
+
+def test_groups_of_targets_hold_every_card_once_and_about_equally_many_targets():
+    rng = np.random.default_rng(1)
+    log = log_of(np.sort(np.minimum(rng.geometric(0.005, 3000), 900)).tolist())
+    histories = histories_before(log, np.arange(len(log)))
+    order = np.random.default_rng(0).permutation(len(histories.length))
+    groups = groups_of_targets(histories, order, per_group=300)
+    assert np.array_equal(np.concatenate(groups), order)
+    targets = [histories.target_count[group].sum() for group in groups]
+    assert len(groups) == -(-len(histories.target) // 300)
+    assert max(targets) - min(targets) <= 2 * histories.target_count.max()

@@ -1,0 +1,142 @@
+"""Compute how often ranges of next intervals hold the true ones: the table of docs/intervals.md.
+
+    python benchmarks/interval_ranges.py [LOGS]          100 simulated logs for each row by default
+
+Cards are answered as FSRS-6 with known parameters says, scheduled by it at 90 % give or take a
+quarter. The parameters are the published ones, or drawn from a population as wide as their
+published spread. FSRS-6 is fitted to each log, and asked for intervals after the answers in
+`HISTORIES`.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+import numpy as np
+
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.history import no_reviews
+from srs_eval.api.answers import answered_on_time
+from srs_eval.api.intervals import DRAWS, LEVEL, Ranges
+from srs_eval.engine.equations import NumpyMaths
+from srs_eval.engine.objective import LogCoordinates
+from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.engine.sampling import sample
+from srs_eval.errors import FitSkipped
+from srs_eval.nouns import FloatArray, Reviews
+from srs_eval.protocol.split import used_rows
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.text.table import Table
+
+EQUATIONS, MATHS = Fsrs6Equations(), NumpyMaths()
+PUBLISHED = np.array(EQUATIONS.parameters.defaults)
+RETENTION = 0.9
+NOTHING = np.empty(0, np.int64), np.empty(0)
+HISTORIES = ((1,), (3,), (3, 3), (3,) * 4, (3,) * 6, (3, 3, 3, 1), (3, 3, 3, 1, 3, 3))
+SIZES = (300, 700, 2000, 10_000)
+
+
+def drawn(rng: np.random.Generator) -> FloatArray:
+    """Draw the parameters of a user."""
+    algorithm = Fsrs6()
+    space = algorithm.space(EQUATIONS)
+    # Such a population is what draws around a fit are spread as, where nothing was learned.
+    population = 2 * algorithm.penalty(space, 10**9, whole_days=True)
+    coordinates = LogCoordinates(algorithm.problem(no_reviews(whole_days=True)).loss(*NOTHING), 4)
+    covariance = np.linalg.inv(population)
+    return sample(coordinates, space, PUBLISHED, covariance, rng, 1)[0]
+
+
+def interval(w: FloatArray, stability: FloatArray, retention: float) -> FloatArray:
+    """Return the days until recall is `retention`, by the power law of FSRS-6."""
+    return stability * (retention ** (-1 / w[20]) - 1) / (0.9 ** (-1 / w[20]) - 1)
+
+
+def simulated(w: FloatArray, reviews: int, rng: np.random.Generator) -> Reviews:
+    """Simulate a log of about so many reviews."""
+    cards, days = max(reviews // 7, 20), max(60, min(1000, reviews // 8))
+    card, day = np.arange(cards), np.sort(rng.integers(0, days * 4 // 5, cards))
+    rating = rng.choice([1, 2, 3, 4], cards, p=[0.25, 0.08, 0.55, 0.12])
+    rows = [(card, day, rating, np.full(cards, -1))]
+    state = EQUATIONS.init(MATHS, w, rating)
+    while len(card):
+        jitter = np.exp(0.25 * rng.standard_normal(len(card)))
+        gap = np.maximum(1, np.rint(interval(w, state[0], RETENTION) * jitter)).astype(np.int64)
+        kept = day + gap < days
+        card, day, gap = card[kept], (day + gap)[kept], gap[kept]
+        state = tuple(each[kept] for each in state)
+        p = EQUATIONS.curve(MATHS, w, state, gap)
+        passed = rng.choice([2, 3, 4], len(card), p=[0.08, 0.84, 0.08])
+        rating = np.where(rng.random(len(card)) < p, passed, 1)
+        rows.append((card, day, rating, gap))
+        state = EQUATIONS.step(MATHS, w, state, gap, rating, p)
+    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    order = np.argsort(columns[1], kind="stable")
+    card, day, rating, elapsed = (column[order] for column in columns)
+    return Reviews(
+        user=1,
+        card=card,
+        day=day,
+        rating=rating,
+        elapsed_days=elapsed,
+        elapsed=np.maximum(elapsed, 0).astype(np.float64),
+        row=np.arange(len(card)),
+    )
+
+
+def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray, int]:
+    """Return whether each range holds the true interval, its width, and the reviews learned from.
+
+    The width is the logarithm of the upper by the lower end.
+    """
+    rng = np.random.default_rng([seed, reviews])
+    w = PUBLISHED if kind == "published" else drawn(rng)
+    task = SrsBenchmark()(simulated(w, reviews, rng), same_day=True)
+    rows, algorithm = used_rows(task.folds), Fsrs6()
+    model = algorithm.fit(task.reviews, rows, rng)
+    true = RecurrentModel(EQUATIONS, tuple(w.tolist()))
+    asked, ends = answered_on_time(true, HISTORIES, RETENTION)
+    answers = np.setdiff1d(np.arange(len(asked)), ends)
+    last = [answers[asked.card[answers] == card][-1] for card in range(len(HISTORIES))]
+
+    def days(each: RecurrentModel) -> FloatArray:
+        stability = each.states(asked)["stability"][last]
+        return interval(np.array(each.parameters), stability, RETENTION)
+
+    truth, found, *draws = (
+        days(each)
+        for each in (true, model, *algorithm.sample(task.reviews, rows, model, rng, DRAWS))
+    )
+    ranges = Ranges.of(found, draws, LEVEL)
+    return (ranges.lo <= truth) & (truth <= ranges.hi), np.log(ranges.hi / ranges.lo), len(rows)
+
+
+def main(logs: int) -> None:
+    """Print the table."""
+    rows = []
+    for kind in ("published", "drawn"):
+        for size in SIZES:
+            done = []
+            for seed in range(logs):
+                with suppress(FitSkipped):  # too few reviews of a simulated log can be scored
+                    done.append(covered(kind, size, seed))
+            held, width, learned = (np.array(each) for each in zip(*done, strict=True))
+            by_history = 100 * held.mean(axis=0)
+            factor = np.exp(np.median(width, axis=0))
+            rows.append(
+                [
+                    kind,
+                    f"{np.mean(learned):.0f}",
+                    len(done),
+                    f"{100 * held.mean():.0f}",
+                    f"{by_history.min():.0f} to {by_history.max():.0f}",
+                    *(f"{factor[place]:.1f}" for place in (1, 3)),
+                ]
+            )
+    headers = ["parameters", "reviews", "logs", "held %", "by history %", "Good", "four times"]
+    print(Table(headers, rows).write())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else 100)

@@ -1,0 +1,162 @@
+"""Intervals and reviews a day that parameters make, with what the reviews leave open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.fsrs.current import CurrentParameters
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.api.answers import answered_on_time
+from srs_eval.api.intervals import LEVEL, Ranges, next_intervals, sampled, with_next_reviews
+from srs_eval.collection.study import Study
+from srs_eval.nouns import IntArray, MemoryModel, Vector
+from srs_eval.text.table import Table
+
+# First answers of a card, and what they are called.
+HISTORIES = {
+    "Again": (1,),
+    "Good": (3,),
+    "Good twice": (3, 3),
+    "Good three times": (3, 3, 3),
+    "Good four times": (3, 3, 3, 3),
+    "Good three times, then Again": (3, 3, 3, 1),
+}
+_SHOWN = "Good three times"
+_USUAL = 0.9
+_DRAWS, _SEED = 100, 0
+_MOST_PRESETS = 3
+_HOURS, _MINUTES, _YEAR = 24, 1440, 365.25
+_LONG = 730  # Days that are told as years
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Parameters of now and new ones as models, and draws around the new ones."""
+
+    now: MemoryModel
+    new: MemoryModel
+    draws: list[MemoryModel]
+
+    @classmethod
+    def of(cls, study: Study) -> Models | None:
+        """Return the models of a collection; None if nothing could be fitted."""
+        fitted = study.final.by_user[study.log.user]
+        if fitted.model is None:
+            return None
+        algorithm: Any = PerGroup(Fsrs6()) if study.fitted is study.several else Fsrs6()
+        now = CurrentParameters(study.current).fit(study.log, _none(), np.random.default_rng(0))
+        return cls(now, fitted.model, sampled(algorithm, fitted, _SEED, _DRAWS))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Reviews a day that the next intervals of all cards ask for: the sum of their inverses."""
+
+    cards: int
+    now: float
+    new: float
+    # Change from now to new ones, as a share of now, and its range
+    change: float
+    lo: float
+    hi: float
+
+
+def load(study: Study, models: Models) -> Load | None:
+    """Return the reviews a day of the cards that still exist; None if there are none."""
+    reviews, rows = with_next_reviews(study.log)
+    if reviews.preset is not None:
+        rows = rows[reviews.preset[rows] >= 0]
+    if not len(rows):
+        return None
+    preset = _none() if reviews.preset is None else reviews.preset[rows]
+    wanted = _wanted(study, preset, len(rows))
+
+    def per_day(model: MemoryModel) -> float:
+        days = next_intervals(model, reviews, rows, wanted)
+        return float((1 / np.maximum(days, 1)).sum())
+
+    now, new = per_day(models.now), per_day(models.new)
+    draws = [np.array([per_day(model) / now - 1]) for model in models.draws]
+    found = Ranges.of(np.array([new / now - 1]), draws, LEVEL)
+    return Load(len(rows), now, new, *(float(each[0]) for each in found))
+
+
+def intervals(study: Study, models: Models) -> tuple[Table, str]:
+    """Return the table of intervals after some answers, and a sentence on one of them."""
+    presets = list(study.presets)[:_MOST_PRESETS] or [-1]
+    of_card = np.repeat(presets, len(HISTORIES))
+    wanted = _wanted(study, of_card, len(of_card))
+    histories = [*HISTORIES.values()] * len(presets)
+    reviews, rows = answered_on_time(models.new, histories, wanted, of_card.tolist())
+    now, new, *draws = (
+        next_intervals(model, reviews, rows, wanted)
+        for model in (models.now, models.new, *models.draws)
+    )
+    found = Ranges.of(new, draws, LEVEL)
+    titles = study.log.titles.get("preset", {})
+    lines, said = [], ""
+    for card, (days, lo, hi) in enumerate(zip(*found, strict=True)):
+        preset, answers = of_card[card], list(HISTORIES)[card % len(HISTORIES)]
+        named = [titles.get(preset, f"preset {preset}")] if len(presets) > 1 else []
+        lines.append([*named, answers, in_days(now[card]), in_days(days), span(lo, hi)])
+        if answers == _SHOWN and not said:
+            whose = "".join(f" of {name}" for name in named)
+            known = "" if np.isnan(lo) else f" ({100 * LEVEL:g} % range {span(lo, hi)})"
+            said = (
+                f"With the new ones, a card{whose} answered {answers} on time comes next after "
+                f"{in_days(days)}{known}; with {'yours' if study.current else 'the default ones'} "
+                f"after {in_days(now[card])}."
+            )
+    shares = sorted({f"{100 * each:g} %" for each in wanted})
+    columns = ["answers", "now" if study.current else "default", "new", f"{100 * LEVEL:g} % range"]
+    title = f"Next interval of a card answered on time, at {' and '.join(shares)} recall"
+    return Table([*["preset"] * (len(presets) > 1), *columns], lines, title=title), said
+
+
+def in_days(days: float) -> str:
+    """Format an interval.
+
+    >>> [in_days(days) for days in (0.01, 0.3, 1.2, 23.4, 1000)]
+    ['14 minutes', '7 hours', '1 day', '23 days', '2.7 years']
+    """
+    number, unit = _in_unit(days)
+    return f"{number} {unit}"
+
+
+def span(lo: float, hi: float) -> str:
+    """Format the range of an interval; "-" where there is none.
+
+    >>> span(17.2, 31), span(0.5, 2), span(17, 800), span(22.8, 23.1)
+    ('17 to 31 days', '12 hours to 2 days', '17 days to 2.2 years', '23 days')
+    """
+    if np.isnan(lo):
+        return "-"
+    (low, first), (high, last) = _in_unit(lo), _in_unit(hi)
+    if first.rstrip("s") != last.rstrip("s"):
+        return f"{low} {first} to {high} {last}"
+    return f"{high} {last}" if low == high else f"{low} to {high} {last}"
+
+
+def _in_unit(days: float) -> tuple[str, str]:
+    if days >= _LONG:
+        return f"{days / _YEAR:.1f}", "years"
+    sizes = ((1, "day"), (_HOURS, "hour"), (_MINUTES, "minute"))
+    size, unit = next((each for each in sizes if round(days * each[0]) >= 1), sizes[-1])
+    number = round(days * size)
+    return str(number), unit if number == 1 else f"{unit}s"
+
+
+def _wanted(study: Study, preset: IntArray, count: int) -> Vector:
+    """Return the recall that is asked for, by preset; 90 % where it is not known."""
+    wanted = np.full(count, _USUAL)
+    for number, settings in study.settings.presets.items() if study.settings else ():
+        wanted[preset == number] = settings.desired_retention
+    return wanted
+
+
+def _none() -> IntArray:
+    return np.empty(0, np.int64)
