@@ -13,6 +13,7 @@ import srs_eval as se
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.api.answers import answered_on_time
+from srs_eval.api.intervals import Ranges
 from srs_eval.engine.compiled import Fisher
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.sampling import error_covariance
@@ -118,3 +119,21 @@ def test_groups_have_ranges_of_their_own(logs):
         together = [draw.models[preset].parameters for draw in draws]
         np.testing.assert_allclose(np.std(together, 0), np.std(alone, 0), rtol=0.25, atol=1e-4)
     assert (found["hi"] > found["lo"]).all()
+
+
+def test_reviews_that_weigh_less_say_less(logs):
+    """A half-life of a twentieth leaves the weight of a seventh: 2.6 times as wide."""
+    recencies = {"none": {}, "exponential": {"half_life": 0.05}}
+    width = [
+        np.log(found["hi"] / found["lo"]).median()
+        for name, options in recencies.items()
+        for _, found in [next_intervals("hlr", logs, recency=name, **options)]
+    ]
+    assert 1.7 < width[1] / width[0] < 3.5
+
+
+def test_a_range_leaves_as_much_out_on_either_side():
+    draws = [np.array([float(each)]) for each in range(101)]
+    assert Ranges.of(np.array([50.0]), draws, 0.9) == (50, 5, 95)
+    assert Ranges.of(np.array([99.0]), draws, 0.9) == (99, 5, 99)
+    assert np.isnan(Ranges.of(np.array([1.0]), [], 0.9)[1:]).all()
