@@ -129,9 +129,10 @@ class Population(Wrapper):
 
         logit(p) = logit(p_base) + sum of the leaves that the review ends in.
 
-    They read the features of the session, six facts of the review (elapsed time, number of
-    earlier reviews and of lapses, last rating, interval and answer time), the log-odds of what
-    the filter corrects, and what it made of them. On another base than `SessionFilter`, such as
+    Reads elapsed time, ratings, answer times, and what the base reads. Trees see the features of
+    the session, six facts of the review (elapsed time, number of earlier reviews and of lapses,
+    last rating, interval and answer time), the log-odds of what the filter corrects, and what it
+    made of them. On another base than `SessionFilter`, such as
     ``fsrs7``, they read the facts and its log-odds alone: residual boosting on a memory model.
     Only later-day reviews are corrected. Number of parameters: those of the base. Predictions
     are of no use to plan a review, because they are made when it comes. No published row.
