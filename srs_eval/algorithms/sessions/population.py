@@ -150,8 +150,9 @@ class Population(Wrapper):
     interval of the difference -0.0113 to -0.0085, 189 of 200 users better). What they teach does
     not carry over to the real logs at hand. With ``weights=simulated`` (50 trees) the public log
     of a real user has 0.4303 where the filter has 0.4259 (+0.0044, 99 % interval +0.0008 to
-    +0.0082), and a public collection 0.0902 where it has 0.0892 (+0.0010, -0.0027 to +0.0044).
-    So that is not the default: learn from people, if you have the logs of some. Its command::
+    +0.0082), a public collection 0.0902 where it has 0.0892 (+0.0010, -0.0027 to +0.0044), and
+    two short logs 0.0679 where it has 0.0581. So that is not the default: learn from people, if
+    you have the logs of some. Its command::
 
         python -m srs_eval.pretrain algo=population algo.trees=50 data=synthetic \
             data.users=200 data.seed=777 data.max_reviews=2000 \
