@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from srs_eval.api.intervals import LEVEL
 from srs_eval.collection.advice import FITTED, Advice, Belief
 from srs_eval.collection.intervals import Load
-from srs_eval.collection.parameters import doubtful_lists, those_of_now, worth
+from srs_eval.collection.parameters import doubtful_lists, fitted_lists, those_of_now, worth
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, predictions_of, reason_of
 from srs_eval.collection.truth import usual_level
@@ -18,9 +18,8 @@ from srs_eval.text.console import counted, percent
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
 _NEAR = 0.05
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'
-_PASTE = (
-    'paste the list of the page into deck options > FSRS > "FSRS parameters" (newer versions '
-    "unlock the field after three clicks)"
+_FIELD = (
+    'deck options > FSRS > "FSRS parameters" (newer versions unlock the field after three clicks)'
 )
 
 
@@ -31,7 +30,7 @@ def in_short(study: Study, advice: Advice, load: Load | None = None) -> Section:
         *_evidence(study, advice),
         *_load(study, load),
         *_doubts(study, advice),
-        *_how(advice),
+        *_how(study, advice),
     ]
     answer = " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
     return Section("What should I do?", answer, list(_notes(advice)))
@@ -141,14 +140,21 @@ def _doubts(study: Study, advice: Advice) -> Iterator[str]:
     _, lo, hi = explained(study.fitted)
     if lo <= 0 <= hi or hi < 0:  # no range where all answers are alike
         how = "predicts worse" if hi < 0 else "does not clearly predict better"
-        yield f"even fitted to your reviews, FSRS {how} than your average alone"
+        yield (
+            f"even fitted to your reviews, FSRS {how} than your average alone, which cannot "
+            "choose intervals, though"
+        )
     if advice.action == "paste":
         yield from doubtful_lists(study)
 
 
-def _how(advice: Advice) -> Iterator[str]:
+def _how(study: Study, advice: Advice) -> Iterator[str]:
     """Say where to click."""
-    clicks = [_TURN_ON] * advice.turn_on + [_PASTE] * (advice.action == "paste")
+    clicks = [_TURN_ON] * advice.turn_on
+    if advice.action == "paste":
+        one = study.several is None or len(fitted_lists(study)) == 1
+        which = "the list of the page into" if one else "each list of the page into its preset:"
+        clicks.append(f"paste {which} {_FIELD}")
     if clicks and not advice.leave_off:
         yield f"how: {', then '.join(clicks)}"
 

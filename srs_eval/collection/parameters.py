@@ -201,10 +201,13 @@ def doubtful_lists(study: Study) -> Iterator[str]:
         return
     values = [[float(each) for each in numbers.split(",")] for _, numbers in lists.values()]
     which = "" if len(lists) == 1 else " of one list"
-    if most := max(map(at_limits, values)):
+    limits = [at_limits(each) for each in values]
+    if most := max(limits):
+        several = "" if len(lists) == 1 else f" in {np.count_nonzero(limits)} of {len(lists)} lists"
         yield (
-            f"{most} of {len(values[0])} parameters{which} {'is' if most == 1 else 'are'} at a "
-            "limit, so intervals can become far too long or too short"
+            f"{most} of {len(values[0])} parameters {'is' if most == 1 else 'are'} at a limit"
+            f"{several}, so intervals can become far too long or too short: compare them with "
+            "those you have, and set a maximum interval"
         )
     first = min(values, key=lambda each: min(each[:4]))[:4]
     minutes = [(name, 1440 * days) for name, days in zip(_RATINGS, first, strict=True)]

@@ -104,6 +104,7 @@ def study_of(*, off=False, in_sample=False, current=False):
     now = SimpleNamespace(complete=(1,), facts=SimpleNamespace(reviews=3055), fitted=())
     caution = f" ({MAY})" * in_sample
     return SimpleNamespace(
+        several=None,
         settings=object(), has_fsrs=not off, current={1: ()} if current or in_sample else {},
         is_in_sample=in_sample, caution=caution, fitted=now, now=now, scored=None,
         whose=Study.whose,
@@ -161,7 +162,7 @@ def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_named(mon
         monkeypatch.setattr(parameters, "fitted_lists", lambda _, titled=titled: titled)
         found[name] = list(parameters.doubtful_lists(None))
     assert [len(each) for each in found.values()] == [0, 1, 1, 2]
-    assert found["limit"][0].startswith("1 of 21 parameters of one list is")
+    assert "1 of 21 parameters is at a limit in 1 of 2 lists" in found["limit"][0]
     assert "Again (14 minutes)" in found["minutes"][0]
 
 
