@@ -11,12 +11,11 @@ from srs_eval.collection.intervals import Load
 from srs_eval.collection.parameters import doubtful_lists, fitted_lists, those_of_now, worth
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, predictions_of, reason_of
-from srs_eval.collection.truth import usual_level
+from srs_eval.collection.truth import average
 from srs_eval.collection.words import between, explained
 from srs_eval.text.console import counted, percent
 
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
-_NEAR = 0.05
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'
 _FIELD = (
     'deck options > FSRS > "FSRS parameters" (newer versions unlock the field after three clicks)'
@@ -101,20 +100,16 @@ def _settles(study: Study, advice: Advice) -> str:
 
 
 def _recall(study: Study) -> Iterator[str]:
-    """Say what was recalled where FSRS says the recall that is asked for, now and then."""
+    """Say what was recalled and what FSRS says of it, now and then, where that is nearer."""
     now, new = study.scored, predictions_of(study.fitted)
-    levels = [usual_level(study, each) for each in (now, new) if each is not None]
-    asked = [level.predicted for level in levels if level is not None]
-    # Of two different recalls nothing can be compared.
-    if len(asked) == 2 and abs(asked[0] - asked[1]) <= _NEAR:
-        (said, recalled), (then, recalled_then) = (
-            (percent(level.predicted), percent(level.observed))
-            for level in levels
-            if level is not None
-        )
+    if now is None or new is None:
+        return
+    old, fitted = average(now), average(new)
+    if abs(fitted.predicted - fitted.observed) < abs(old.predicted - old.observed):
         yield (
-            f"where {study.whose} says about {said}, you recall {recalled}; with the new ones, "
-            f"where it says about {then}, {recalled_then}"
+            f"of your {counted(old.reviews, 'scored review')}, {study.whose} said that you would "
+            f"recall {percent(old.predicted)}, and you recalled {percent(old.observed)}; the new "
+            f"ones say {percent(fitted.predicted)}"
         )
 
 

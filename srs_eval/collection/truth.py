@@ -58,16 +58,21 @@ def truth_of_new(study: Study) -> Section | None:
 
 
 def _answer(study: Study, scored: Predictions, who: str) -> str:
-    """Compare what was said with what was recalled, about the usual level and about all."""
-    everything = shares(scored, [("all reviews", np.ones(len(scored), np.bool_))])[0]
-    by_level = shares(scored, list(_by_level(scored)))
+    """Compare what was said with what was recalled, over all reviews and about the usual level."""
+    judged = _judged(average(scored), shares(scored, list(_by_level(scored))), who)
+    judged = f"{judged[:1].upper()}{judged[1:]} ({counted(len(scored), 'review')})."
     level = usual_level(study, scored)
     if level is None:
-        judged = _judged(everything, by_level, who)
-        return f"{judged[:1].upper()}{judged[1:]}."
-    said = percent(level.predicted)
-    judged = _judged(everything, by_level, "it")
-    return f"When {who} says about {said}, you recall {with_interval(level)}; {judged}."
+        return judged
+    return (
+        f"{judged} Where it says about {percent(level.predicted)} "
+        f"({counted(level.reviews, 'review')}), you recall {with_interval(level)}."
+    )
+
+
+def average(scored: Predictions) -> Share:
+    """Return all reviews."""
+    return shares(scored, [("all reviews", np.ones(len(scored), np.bool_))])[0]
 
 
 def usual_level(study: Study, scored: Predictions) -> Share | None:

@@ -90,12 +90,15 @@ def test_what_would_settle_it_follows_from_the_width():
     assert Advice("early", Belief.of(None, None), None, 3).still_needed is None
 
 
-@pytest.mark.parametrize(("then", "told"), [(0.88, True), (0.796, False), (None, False)])
-def test_recalls_are_compared_at_the_same_level_only(monkeypatch, then, told):
-    levels = [then and SimpleNamespace(predicted=each, observed=0.8) for each in (then, 0.9)]
-    monkeypatch.setattr(in_short, "usual_level", lambda *_: levels.pop())
-    monkeypatch.setattr(in_short, "predictions_of", lambda _: ())
-    study = SimpleNamespace(scored=(), fitted=None, whose="FSRS")
+@pytest.mark.parametrize(
+    ("now", "new", "told"), [(0.9, 0.82, True), (0.82, 0.7, False), (None, 0.8, False)]
+)
+def test_what_new_parameters_say_is_told_where_it_is_nearer(monkeypatch, now, new, told):
+    monkeypatch.setattr(
+        in_short, "average", lambda p: SimpleNamespace(predicted=p, observed=0.8, reviews=9)
+    )
+    monkeypatch.setattr(in_short, "predictions_of", lambda _: new)
+    study = SimpleNamespace(scored=now, fitted=None, whose="FSRS")
     assert bool([*in_short._recall(study)]) is told
 
 

@@ -165,7 +165,8 @@ def test_the_report_on_two_presets_that_differ(study, found, golden_text):
     scored = study.scored
     near = np.abs(scored.p - 0.9) <= 0.025  # what is wanted of most reviews, of either preset
     said, recalled = (100 * float(each[near].mean()) for each in (scored.p, scored.recalled))
-    assert f"says about {said:.1f} %, you recall {recalled:.1f} %" in found["recall"].answer
+    where = f"says about {said:.1f} % ({near.sum()} reviews), you recall {recalled:.1f} %"
+    assert where in found["recall"].answer
     rows = list(funnel(study))
     total = rows[0][1]
     assert total == len(study.log) + sum(study.log.left_out.values())
