@@ -118,7 +118,9 @@ def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
         width = float(np.clip(1.9 + 0.62 * columns, 5.0, 9.5))
         height = float(np.clip(1.9 + 0.5 * rows, 3.4, 7.5))
         left = 0.4 + 0.075 * max(map(len, gaps.reviews), default=0)
-        margins = style.Margins(left, 0.66, style.KEY + 0.1, 0.86)
+        # The key stands beside tiles, in a share of their width; long names stand askew.
+        below = 0.96 if _stand_askew(gaps) else 0.66
+        margins = style.Margins(left, below, 0.72 + 0.055 * width, 0.86)
         figure = style.new_figure(width, height, margins)
         axes = figure.add_subplot()
         shades = _draw_bins(axes, gaps)
@@ -159,6 +161,11 @@ def bin_gaps(reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZE
     )
 
 
+def _stand_askew(gaps: BinGaps) -> bool:
+    """Whether the names of intervals are too long to stand beside each other."""
+    return len(gaps.intervals) * max(map(len, gaps.intervals), default=0) > _LETTERS
+
+
 def _draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     """Draw the tiles of bins: see `plot_bins`."""
     style.style_axes(axes)
@@ -171,7 +178,7 @@ def _draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(-0.5, rows - 0.5))
     axes.set_xticks(range(columns), gaps.intervals)
     axes.set_yticks(range(rows), gaps.reviews)
-    if columns * max(map(len, gaps.intervals)) > _LETTERS:
+    if _stand_askew(gaps):
         axes.tick_params(axis="x", labelrotation=30)
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(length=0)

@@ -50,11 +50,11 @@ def forgetting_figure(
     right = 0.13 if nth_review is None else style.KEY
     with style.house_style():
         if len(recall.n):
-            figure = style.new_figure(5.6, 6.2, style.Margins(0.61, 0.5, right, 0.32, 0.12))
+            figure = style.new_figure(5.6, 6.2, style.Margins(0.68, 0.5, right, 0.32, 0.12))
             fan, below = figure.subplots(2, sharex=True, height_ratios=(1.5, 1))
             _draw_recall_over_time(below, recall)
         else:
-            figure = style.new_figure(5.6, 3.8, style.Margins(0.61, 0.5, right, 0.32))
+            figure = style.new_figure(5.6, 3.8, style.Margins(0.68, 0.5, right, 0.32))
             fan = figure.add_subplot()
         shades = plot_temporal(fan, curves, nth_review=nth_review)
         fan.set_title(style.heading("forgetting curves", title))

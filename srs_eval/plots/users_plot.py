@@ -105,7 +105,7 @@ def users_figure(
     users = max((len(values) for values in scores.values()), default=0)
     with style.house_style():
         figure = style.new_figure(
-            5.6, 0.55 + 1.15 * rows, style.Margins(0.06, 0.47, 0.13, 0.41, 0.58)
+            6.05, 0.55 + 1.15 * rows, style.Margins(0.32, 0.47, 0.3, 0.41, 0.58)
         )
         panels = figure.subplots(rows, squeeze=False)[:, 0]
         for axes, (name, values) in zip(panels, scores.items(), strict=False):

@@ -35,6 +35,8 @@ from srs_eval.plots.users_plot import plot_user_scores
 from srs_eval.plots.versus_plot import plot_versus
 from srs_eval.stats.paired import paired_mean, paired_signs
 
+SIZES = {"a": 0, "b": 1, "c": 3}
+
 
 def test_figures_have_what_is_written_down_for_review(golden_text):
     usual = {name: make(simulated(3000)) for name, make in FIGURES.items()}
@@ -56,6 +58,21 @@ def test_titles_are_taken_literally_and_cut_to_fit():
     assert title.get_text().startswith("calibration: a_1 on $x$ long")
     assert title.get_text().endswith("…")
     assert title.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_no_word_of_a_figure_is_cut_off_by_its_edge():
+    rng = np.random.default_rng(5)
+    figures = {name: make(simulated(3000)) for name, make in FIGURES.items()} | others()
+    # ticks fall anywhere, also on the ends of the axis
+    for number in range(12):
+        scores = {name: rng.uniform(0.01, 0.1, 9) * 10.0**digits for name, digits in SIZES.items()}
+        figures[f"users {number}"] = plots.users_figure(scores)
+    for name, figure in figures.items():
+        if figure is not None and not name.endswith("on axes"):
+            figure.draw_without_rendering()
+            drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+            over = (-drawn.x0, -drawn.y0, drawn.x1 - width, drawn.y1 - height)
+            assert max(over) < 0.01, (name, over)
 
 
 def test_functions_on_axes_touch_nothing_else():
