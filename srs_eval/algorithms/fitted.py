@@ -38,8 +38,7 @@ from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, IntArray, Learned, MemoryModel, Reviews, Vector
 
 HALF_LIFE = 0.5
-# So many training reviews that a prior whose strength falls with their number is as wide as people
-# differ.
+# So many reviews that a prior which weakens with their number is as wide as people differ.
 _MANY = 10**9
 _NOT_CONVERGED = "the fit stopped before it had converged"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NewType
@@ -57,13 +58,15 @@ def current(target: str) -> str:
 
     >>> current("srs_eval.algorithms.fsrs6.Fsrs6"), current("srs_eval.algorithms.oracle.Oracle")
     ('srs_eval.algorithms.fsrs.fsrs6.Fsrs6', 'srs_eval.algorithms.baselines.Oracle')
+    >>> current("srs_eval.algorithms.recorded.Recorded")
+    'srs_eval.algorithms.baselines.Recorded'
     """
     folder, words = Path(__file__).parent, target.removeprefix("srs_eval.algorithms.").split(".")
     is_ours = target.startswith("srs_eval.algorithms.") and all(map(str.isidentifier, words))
     if not is_ours or folder.joinpath(*words[:-1]).with_suffix(".py").is_file():
         return target
     for file in sorted(folder.rglob("*.py")):
-        if f"\nclass {words[-1]}(" in file.read_text(encoding="utf-8"):
+        if re.search(rf"^class {words[-1]}\b", file.read_text(encoding="utf-8"), re.M):
             place = file.relative_to(folder).with_suffix("")
             return ".".join(("srs_eval.algorithms", *place.parts, words[-1]))
     return target

@@ -194,7 +194,7 @@ class _UserFolders:
     def of(self, user: User) -> Rows:
         """Read a user's rows, with deck and note of each card and the deck's preset, where known.
 
-        Whoever is there is not listed first, which takes long for ten thousand of them.
+        Users are not listed before: with ten thousand, that takes long.
         """
         file = self.file(user)
         if not file.exists():

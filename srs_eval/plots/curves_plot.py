@@ -73,6 +73,12 @@ def nth_review_of_curves(predictions: Predictions) -> IntArray | None:
     return predictions.nth_review[reviews_of_curves(predictions)]
 
 
+def _shades_of(nth: IntArray) -> ScalarMappable:
+    """Return the colours of review numbers; beyond their 95th percentile the last one."""
+    top = max(3.0, float(np.quantile(np.maximum(nth, 1), 0.95)))
+    return ScalarMappable(LogNorm(1, top, clip=True), _SHADES)
+
+
 def plot_temporal(
     axes: Axes, curves: Curves, *, nth_review: IntArray | None = None
 ) -> ScalarMappable | None:
@@ -107,11 +113,8 @@ def plot_temporal(
     shades = None
     colours: NDArray[np.float64] | str = style.MUTED
     if nth_review is not None:
-        # Beyond the 95th percentile the last colour is used.
-        nth = np.maximum(nth_review[drawn], 1)
-        top = max(3.0, float(np.quantile(nth, 0.95)))
-        shades = ScalarMappable(LogNorm(1, top, clip=True), _SHADES)
-        colours = shades.to_rgba(nth)
+        shades = _shades_of(nth_review[drawn])
+        colours = shades.to_rgba(np.maximum(nth_review[drawn], 1))
     fan = LineCollection(lines, colors=colours, linewidths=0.8, alpha=0.55, zorder=2)
     axes.add_collection(fan)
     times, median = _median_curve(curves, usable)

@@ -176,7 +176,7 @@ def finished_run(
     same = {**output, **{name: tags[name] for name in SETTINGS if name in tags}}
     ended = client.search_runs(
         [experiment_id],
-        "attributes.status = 'FINISHED'",
+        f"attributes.status = 'FINISHED' and tags.config_hash = '{tags['config_hash']}'",
         run_view_type=ViewType.ACTIVE_ONLY,
         order_by=["attributes.start_time DESC"],
     )

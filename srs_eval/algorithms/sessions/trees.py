@@ -23,7 +23,7 @@ _COLUMNS = 3
 _MOST_TREES, _MOST_NODES = 2_000, 1_023
 # Of the information of a review, so that no target is infinite.
 _LEAST_INFORMATION = 1e-6
-# Inputs are told apart by 255 quantiles.
+# Inputs are replaced by the number of the quantile that they are in, of 255.
 _SHARES = np.arange(1, 255) / 255
 
 
