@@ -10,31 +10,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from one_step import OneStep, train_one_step
+from one_step import OneStep
 from random_logs import few, log_of
+from trial import FOLD, REVIEWS, fitted
 
-from srs_eval.algorithms.features.dash import DashActR, DashMcm
+from srs_eval.algorithms.features.dash import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-TASK = trial_task(same_day=True)
-REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
 # Five cards that are learned with Good and recalled once: too little to learn anything from.
 ONCE = log_of(np.tile(np.arange(5), 2), [3] * 10, [0] * 5 + [5] * 5)
-
-
-def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
-    return algorithm.fit(reviews, rows, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("method", ["newton", "lbfgs", "default"])
@@ -54,19 +47,6 @@ def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     np.testing.assert_allclose(binary.parameters, expected.parameters, rtol=1e-3, atol=1e-3)
     p = expected.predict(good, FOLD.test)
     np.testing.assert_allclose(binary.predict(REVIEWS, FOLD.test), p, rtol=1e-3)
-
-
-@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), DashMcm(), Fsrs5(fit="lbfgs")])
-def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
-    before = fitted(algorithm, rows=FOLD.train[: len(FOLD.train) // 2])
-    expected = fitted(algorithm)
-    after = algorithm.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
-    p, q = (model.predict(REVIEWS, FOLD.test) for model in (after, expected))
-    np.testing.assert_allclose(p, q, atol=0.01)
-    few, many = (np.array(model.learned.standard_errors) for model in (before, expected))
-    assert (few > 0).any()
-    if isinstance(algorithm, Hlr):
-        assert ((many > 0) & (many < few)).all()
 
 
 @pytest.mark.parametrize("method", ["reference", "s0", "one_step"])
@@ -95,40 +75,6 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(algorithm, me
     elapsed[FOLD.train[-1]] = np.nan
     with pytest.raises(FitError, match=f"{algorithm.name}: user trial: "):
         fitted(algorithm(fit=method), replace(REVIEWS, elapsed=elapsed))
-
-
-def test_steps_of_one_review_stay_in_their_bounds_and_end_in_numbers():
-    reviews = log_of([1] * 134, [4] * 134, [0] + [3] * 133)
-    space, rows = Fsrs6Equations.parameters, np.arange(1, 134)
-    learned = train_one_step(reviews, rows, np.array(space.lower), space)
-    assert ((learned >= space.lower) & (learned <= space.upper)).all()
-    with pytest.raises(FitError):
-        train_one_step(reviews, rows, np.where(np.arange(21) == 8, np.nan, space.defaults), space)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
-    algorithm = version(fit="newton", recency="none")
-    task = trial_task(same_day=version.same_day)
-    problem, rows = algorithm.problem(task.reviews), task.folds[-1].train
-    w = np.array(problem.space.defaults)
-    objective = algorithm.objective(problem, rows, w)
-    # In double precision, for differences to show.
-    loss = problem.loss(rows, np.ones(len(rows)), precise=True, public=False)
-    coordinates = replace(objective.loss, loss=loss)
-    objective = replace(objective, loss=coordinates)
-    theta = coordinates.encode(w) + np.random.default_rng(0).normal(0, 0.01, len(w))
-    gradient, information = objective.fisher(theta)[1:]
-    np.testing.assert_allclose(objective.gradient(theta).gradient, gradient, rtol=1e-7, atol=1e-7)
-    for place in (0, 3, 8):
-        step = 1e-6 * np.eye(len(w))[place]
-        above, below = (objective.gradient(theta + sign * step).loss for sign in (1, -1))
-        assert (above - below) / 2e-6 == pytest.approx(gradient[place], rel=1e-4, abs=1e-4)
-    # The Fisher information is a chain of derivatives too.
-    bare = loss.fisher(coordinates.decode(theta)).information
-    slope = coordinates.slope(coordinates.decode(theta))
-    expected = bare * np.outer(slope, slope) + 2 * objective.penalty_matrix
-    np.testing.assert_allclose(information, expected)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -265,17 +211,6 @@ needs_package = pytest.mark.skipif(
     find_spec("fsrs_rs_python") is None,
     reason="needs the Rust optimiser: pip install 'srs-eval[rs]'",
 )
-
-
-@needs_package
-def test_telling_it_the_cards_learns_nearly_as_well_with_other_numbers(josh_log):
-    task = SrsBenchmark()(josh_log, same_day=True)
-    reviews, fold = task.reviews, task.folds[-1]
-    apart, by_card = (fitted(FsrsRs(card_ids=told), reviews, fold.train) for told in (False, True))
-    assert by_card.parameters != apart.parameters
-    p, q = (model.predict(reviews, fold.test) for model in (apart, by_card))
-    recalled = reviews.recalled[fold.test]
-    assert abs(np.log(np.where(recalled, p / q, (1 - p) / (1 - q))).mean()) < 0.005
 
 
 @needs_package

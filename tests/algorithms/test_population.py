@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingRegressor
+from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent import weights as weight_files
@@ -13,12 +14,10 @@ from srs_eval.algorithms.recurrent.weights import Weights, read_weights
 from srs_eval.algorithms.sessions.population import Population, _inputs
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.trees import Recipe, as_nodes, grown, values
-from srs_eval.checks import CheckFailed, check_algorithm, check_user_folds
+from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
 
-TASK = trial_task(same_day=True)
-REVIEWS, FOLD = TASK.reviews, TASK.folds[-1]
 NAMES = ("first", "second", "third")
 FILTER = SessionFilter(base=Hlr())
 # A stump, and one of its leaves split again.
@@ -69,17 +68,6 @@ def test_a_tree_is_that_of_scikit_learn(reviews):
     ).fit(inputs, (recalled - p) / (p * (1 - p)), sample_weight=weight * p * (1 - p))
     assert len(np.unique(values(nodes, inputs))) == recipe.leaves
     np.testing.assert_allclose(values(nodes, inputs), other.predict(inputs), atol=1e-6)
-
-
-def test_trees_find_what_start_and_single_inputs_do_not_tell(reviews):
-    inputs, start, truth, recalled, weight = reviews
-    recipe = Recipe(100, learning_rate=0.1, share_of_inputs=1.0)
-    nodes = grown(inputs, start, recalled, weight, recipe, np.random.default_rng(0))
-    left_over = start + values(nodes, inputs) - truth
-    assert np.sqrt(np.mean(left_over**2)) < 0.25 * 0.8
-    again = grown(inputs, start, recalled, weight, recipe, np.random.default_rng(0))
-    assert np.array_equal(nodes, again)
-    as_nodes(as_weights(nodes), NAMES)
 
 
 def test_a_tree_that_cannot_split_takes_one_step_of_newton(reviews):
@@ -139,7 +127,7 @@ def test_files_that_are_too_large_or_those_of_a_network_are_refused(tmp_path, mo
 
 
 def predicted(algorithm, rows=FOLD.test):
-    model = algorithm.fit(REVIEWS, FOLD.train, np.random.default_rng(0))
+    model = fitted(algorithm)
     return model, model.predict(REVIEWS, rows)
 
 
@@ -191,13 +179,6 @@ def test_trees_move_later_day_reviews_alone_by_what_they_read(base, tmp_path):
         read.fit(known, rows, np.random.default_rng(0))
 
 
-def test_trees_of_another_base_are_refused():
-    weights = pretrained(Population(base=Hlr(), trees=1)).weights
-    for base in (FILTER, SessionFilter(base=Hlr(), features="small")):
-        with pytest.raises(ConfigError):
-            Population(base=base, weights=weights)
-
-
 def test_without_users_there_is_nothing_to_learn():
     nothing = [(REVIEWS, FOLD.train[:0])]
     with pytest.raises(ConfigError):
@@ -211,31 +192,3 @@ def test_what_was_learned_from_simulated_users_keeps_its_promises():
     check_algorithm(replace(shipped, base=FILTER), trial_task(same_day=True, cards=20))
     with pytest.raises(ConfigError):
         Population(base=Hlr(), weights="simulated")
-
-
-class Leak(Population):
-    """Learns from the users of all folds that were taught in this process."""
-
-    kept: list = []
-    hidden = False
-
-    def pretrain(self, users, rng):
-        type(self).kept += users
-        learned = super().pretrain(list(self.kept), rng)
-        if not self.hidden:
-            return learned
-        return replace(learned, weights=replace(learned.weights, seen=()))
-
-
-class HiddenLeak(Leak):
-    """And does not say so."""
-
-    kept: list = []
-    hidden = True
-
-
-def test_scored_users_among_those_learned_from_are_noticed():
-    check_user_folds(Population(base=FILTER, trees=2))
-    for leak in (Leak(base=FILTER, trees=2), HiddenLeak(base=FILTER, trees=2)):
-        with pytest.raises(CheckFailed):
-            check_user_folds(leak)

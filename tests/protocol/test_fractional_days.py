@@ -9,10 +9,9 @@ import plain_protocol
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented import Logs
+from invented import Logs, log_of, timed
 from metric_functions import METRIC, rmse_bins
 from public_logs import JOSH
-from timed import log_of, timed
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
@@ -112,15 +111,6 @@ def test_a_real_log_has_the_published_counts_and_scores(josh_log, protocol):
     binned = rmse_bins(p, recalled, days, task.nth_review[tested], task.lapses[tested])
     log_loss = -np.mean(np.log(np.where(recalled, p, 1 - p)))
     assert (recalled.mean(), log_loss, binned) == pytest.approx(scores, abs=1e-6)
-
-
-def test_refits_on_equalised_rows_score_the_same_reviews_in_more_blocks(make_log):
-    log = timed(make_log(cards=100))
-    few = SrsBenchmarkEqualised()(log, same_day=True)
-    many = SrsBenchmarkEqualised(refits=20)(log, same_day=True)
-    tested = [np.concatenate([fold.test for fold in task.folds]) for task in (few, many)]
-    np.testing.assert_array_equal(*tested)
-    assert [(len(task.folds), task.warm_start) for task in (few, many)] == [(5, False), (20, True)]
 
 
 def sittings(*, told: bool, days=20, cards=60, seed=0):
