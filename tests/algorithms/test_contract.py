@@ -6,6 +6,7 @@ from functools import partial
 
 import hydra.utils
 import pytest
+from cases import refusals
 from contract import (
     NAMES,
     PRESETS,
@@ -203,9 +204,4 @@ REFUSED = {
 
 @pytest.mark.filterwarnings("error")
 def test_what_is_refused_is_told_with_what_to_do(golden_text):
-    told = []
-    for name, call in REFUSED.items():
-        with pytest.raises(ConfigError) as refused:
-            call()
-        told.append(f"{name}\n    {refused.value}\n")
-    golden_text("algorithm_options", "".join(told))
+    golden_text("algorithm_options", refusals(REFUSED, ConfigError))

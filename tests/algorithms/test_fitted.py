@@ -1,17 +1,14 @@
 """What all fitted algorithms have in common, the prior of FSRS, and its other trainers."""
 
 import itertools
-import math
 from dataclasses import replace
 from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from one_step import OneStep
-from random_logs import few, log_of
+from random_logs import log_of
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.features.dash import DashActR
@@ -117,47 +114,6 @@ DEFAULTS = (0.4, 1.2, 3.2, 15.7)
 def found(rows, **options):
     columns = (np.array(column) for column in zip(*rows, strict=True))
     return initial_stabilities(*columns, shortest=0.01, **options)
-
-
-def plain_loss(stability, rows, default, decay, mean_recall, smoothed):
-    """What the step minimises for one rating, as the specification puts it."""
-    total = 0.0
-    for day in sorted({elapsed for _, elapsed, _ in rows}):
-        outcomes = [recalled for _, elapsed, recalled in rows if elapsed == day]
-        n, q = len(outcomes), sum(outcomes) / len(outcomes)
-        if smoothed:
-            q = (q * n + mean_recall) / (n + 1)
-        p = (1 + (0.9 ** (-1 / decay) - 1) * day / stability) ** -decay
-        total -= n * (q * math.log(p) + (1 - q) * math.log1p(-p))
-    return total + abs(stability - default) / 16 * smoothed
-
-
-WHOLE_DAYS = st.tuples(st.integers(1, 60).map(float), st.booleans())
-FRACTIONS = st.tuples(st.floats(0.001, 60), st.booleans())
-
-
-@few(40)
-@given(
-    data=st.data(),
-    smoothed=st.booleans(),
-    rating=st.integers(1, 4),
-    decay=st.sampled_from([1.0, 0.5, 0.1542]),
-    mean_recall=st.floats(0.001, 0.999),
-    # Far from the outcomes there are two local minima: near the default, and near the outcomes.
-    default=st.sampled_from([0.4, 3.2, 60.0]),
-)
-def test_no_stability_fits_better(data, smoothed, rating, decay, mean_recall, default):
-    outcomes = data.draw(st.lists(WHOLE_DAYS if smoothed else FRACTIONS, min_size=1, max_size=30))
-    rows = [(rating, *outcome) for outcome in outcomes]
-
-    def loss(stability):
-        return plain_loss(stability, rows, default, decay, mean_recall, smoothed)
-
-    options = {"smoothed": smoothed, "decay": decay, "mean_recall": mean_recall}
-    stability = found(rows, defaults=(default,) * 4, **options)[rating - 1]
-    least = min(map(loss, [*np.geomspace(0.01, 100, 1500), max(default, 0.01)]))
-    assert 0.01 <= stability <= 100
-    assert loss(stability) <= least + 1e-9 * (1 + least)
 
 
 def test_a_second_review_in_no_time_is_refused():

@@ -1,9 +1,11 @@
 """Trees grown on other users: against scikit-learn's, as files, and on which users they learn."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from cases import refusals
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from trial import FOLD, REVIEWS, fitted
@@ -104,12 +106,8 @@ HOSTILE = {
 
 
 def test_trees_that_cannot_be_read_are_refused_with_the_place(golden_text):
-    told = []
-    for case, made in HOSTILE.items():
-        with pytest.raises(ConfigError) as refused:
-            as_nodes(made, NAMES)
-        told += [case, *(f"  {problem}" for problem in refused.value.problems)]
-    golden_text("population_trees", "\n".join(told) + "\n")
+    calls = {case: partial(as_nodes, made, NAMES) for case, made in HOSTILE.items()}
+    golden_text("population_trees", refusals(calls, ConfigError))
 
 
 def test_files_that_are_too_large_or_those_of_a_network_are_refused(tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ from scipy.special import expit, logit, softmax
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, SIBLINGS, Feature
@@ -18,7 +17,6 @@ from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, walk
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.nouns import has_curve
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.tables import fits_table, read_fits
 
@@ -293,22 +291,3 @@ def test_what_is_no_probability_of_the_base_fails_the_fit(kind, wrong):
 
     with pytest.raises(FitError):
         fitted(kind(base=Wrong()))
-
-
-def test_the_curve_of_a_forecast_falls_and_is_fixed_at_the_cards_previous_review():
-    model = fitted(Forecast(base=Fsrs7(fit="default")))
-    rows = np.flatnonzero(REVIEWS.elapsed_days == 0)[-1:]
-    assert rows[0] > FOLD.train[-1]
-    moved = REVIEWS.take(np.arange(int(rows[0]) + 1))
-    for name in ("elapsed", "elapsed_days", "day"):
-        column = getattr(moved, name).copy()
-        column[-1] += 5
-        moved = replace(moved, **{name: column})
-    grid = np.array([[0.01, 0.3, 1.0, 5.0, 30.0]])
-    fixed = model.predict_at(REVIEWS, rows, grid)
-    np.testing.assert_array_equal(model.predict_at(moved, rows, grid), fixed)
-    elapsed = np.tile(np.geomspace(0.5, 1000, 30), (len(FOLD.test), 1))
-    falling = fitted(Forecast(Hlr(), width=1.0, level_width=1.0))
-    curve = falling.predict_at(REVIEWS, FOLD.test, elapsed)
-    assert (np.diff(curve, axis=1) <= 1e-12).all()
-    assert not has_curve(fitted(Forecast(SessionFilter(Hlr()))))

@@ -1,9 +1,11 @@
 """Objectives of fits, both minimisers against scipy, and the record of a fit."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+from cases import refusals
 from random_logs import further_rows, random_log
 from scipy.optimize import LinearConstraint, minimize
 from small_models import small_model, space_of
@@ -166,18 +168,13 @@ WRONG = (
 
 
 def test_parameters_and_spaces_that_make_no_sense_are_refused_with_all_problems(golden_text):
-    said = []
     for given in ([0.0, 5.0], [2.0, 2.0]):  # bounds, and equal ones in order
         assert SPACE.checked(given, "example") == tuple(given)
-    for given in GIVEN:
-        with pytest.raises(ConfigError) as refused:
-            SPACE.checked(given, "example")
-        said.append(f"{given}: {refused.value}")
-    for columns in WRONG:
-        with pytest.raises(ValueError, match=r".") as wrong:
-            ParameterSpace(**(USUAL | columns))
-        said.append(f"{columns}: {wrong.value}")
-    golden_text("parameter_refusals", "\n".join(said) + "\n")
+    told = refusals(
+        {f"{each}": partial(SPACE.checked, each, "example") for each in GIVEN}, ConfigError
+    )
+    spaces = {f"{each}": partial(ParameterSpace, **(USUAL | each)) for each in WRONG}
+    golden_text("parameter_refusals", told + refusals(spaces, ValueError))
 
 
 def test_curves_pass_through_their_points():

@@ -179,24 +179,3 @@ def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(w
     assert 0.1 * curve.smece < curve.half_width < curve.smece
     assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
     assert math.isnan(reliability_of(counted([], [])).smece)
-
-
-@pytest.mark.slow
-def test_bands_and_the_error_have_the_widths_that_theory_and_resampling_give():
-    rng = np.random.default_rng(3)
-    p = rng.beta(9, 1.2, 20_000)
-    recalled = rng.random(20_000) < p - 0.05
-    curve = reliability_of(counted(p, recalled), resamples=300)
-    at = np.searchsorted(curve.p_grid, 0.8)
-    kernel = np.exp(-0.5 * ((p - curve.p_grid[at]) / curve.sigma) ** 2)
-    kernel += np.exp(-0.5 * ((2 - p - curve.p_grid[at]) / curve.sigma) ** 2)
-    mean = (kernel * p).sum() / kernel.sum()
-    spread = math.sqrt((kernel**2 * p * (1 - p)).sum()) / kernel.sum()
-    assert (curve.null_lo[at] + curve.null_hi[at]) / 2 == pytest.approx(mean, abs=0.15 * spread)
-    assert curve.null_hi[at] - curve.null_lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
-    spread = math.sqrt((kernel**2 * (recalled - curve.observed[at]) ** 2).sum()) / kernel.sum()
-    assert curve.hi[at] - curve.lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
-    rows = rng.integers(0, 20_000, (150, 20_000))
-    errors = np.array([smece_exact(p[drawn], recalled[drawn]) for drawn in rows])
-    expected = np.abs(np.quantile(errors, [0.025, 0.975]) - smece_exact(p, recalled)).max()
-    assert curve.half_width == pytest.approx(expected, rel=0.25)

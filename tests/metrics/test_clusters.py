@@ -235,19 +235,3 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
     if span >= 1e-3:
         score = pooled([metric], predictions)[metric.name]
         assert score == pytest.approx(metric(predictions), abs=1e-3)
-
-
-def test_certain_predictions_have_the_score_and_width_of_resampled_reviews():
-    """One certain lapse costs as much as a hundred others: cells must not average that away."""
-    rng = np.random.default_rng(0)
-    p = 1 - 10 ** rng.uniform(-12, -0.3, N)
-    tails = bare_predictions(p, rng.random(N) > 0.01)
-    parts = [METRIC[f"corp_{part}_log"] for part in ("miscalibration", "discrimination")]
-    for metric in (*parts, LOG_LOSS, AUC):
-        half, exact = half_widths(metric, tails)
-        assert half == pytest.approx(exact, rel=0.1)
-    others = [METRIC["smece_exact"], METRIC["calibration_slope"]]
-    metrics = [LOG_LOSS, BRIER, AUC, *parts, *others]
-    scores = pooled(metrics, tails)
-    for metric in metrics:
-        assert scores[metric.name] == pytest.approx(metric(tails), abs=1e-5)
