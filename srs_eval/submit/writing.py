@@ -20,8 +20,6 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.synthetic import VERSION, SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
-from srs_eval.experiment.description import targets
-from srs_eval.experiment.experiment import CURVES_PER_USER
 from srs_eval.nouns import Algorithm, Fit, User
 from srs_eval.results.coverage import Coverage
 from srs_eval.results.files import CONFIG, reading
@@ -30,6 +28,8 @@ from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.published import read_published
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS
+from srs_eval.run.description import targets
+from srs_eval.run.experiment import CURVES_PER_USER
 from srs_eval.submit.about import GAPS, LONGEST_TITLE
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME

@@ -17,8 +17,6 @@ from srs_eval.config.building import build, resolved
 from srs_eval.config.settings import BUILT_GROUPS, composed
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Algorithm
@@ -27,6 +25,8 @@ from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
 
 PROTOCOLS = sorted(
     path.stem for path in (Path(__file__).parents[2] / "conf" / "protocol").glob("*.yaml")
