@@ -2,9 +2,10 @@
 
 import itertools
 from dataclasses import replace
-from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
+import fsrs
 import numpy as np
 import pytest
 from one_step import OneStep
@@ -163,14 +164,8 @@ def test_ratings_that_nobody_gave_are_filled_in(known):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-needs_package = pytest.mark.skipif(
-    find_spec("fsrs_rs_python") is None,
-    reason="needs the Rust optimiser: pip install 'srs-eval[rs]'",
-)
-
-
-@needs_package
 def test_same_day_reviews_are_histories_and_are_not_learned_from():
+    pytest.importorskip("fsrs_rs_python")
     reviews = REVIEWS
     later = np.flatnonzero(reviews.elapsed_days > 0)
     every = np.flatnonzero(reviews.elapsed_days[: later[-1] + 1] >= 0)
@@ -195,6 +190,24 @@ def test_an_item_is_a_training_review_after_the_card_s_reviews_before_it():
             for k in upto
         ]
         assert [str(review) for review in item.reviews] == [str(review) for review in expected]
+
+
+def test_packages_take_as_many_parameters_as_the_page_on_export_says():
+    """But for Anki, which calls what `fsrs-rs-python` calls, and is asked through a collection."""
+    rs = pytest.importorskip("fsrs_rs_python")
+    page = Path(__file__).parents[2].joinpath("docs/export.md").read_text("utf-8")
+    kept = {"fsrs-rs-python": rs.check_and_fill_parameters}
+    kept["fsrs"] = lambda given: fsrs.Scheduler(parameters=given).parameters
+    lists = [list(kind().defaults(whole_days=True)) for kind in (Fsrs45, Fsrs5, Fsrs6, Fsrs7)]
+    for package, taking in kept.items():
+        told = []
+        for given in lists:
+            try:
+                told.append("taken" if len(taking(given)) == len(given) else "converted")
+            except ValueError:
+                told.append("refused")
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{package}` |"))
+        assert row.endswith(f" | {' | '.join(told)} |")
 
 
 # A panic in Rust arrives as an exception that is no `Exception`, of a class nobody can import.
