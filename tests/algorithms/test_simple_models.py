@@ -6,15 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_logs import log_of
-from scipy.optimize import check_grad
 from trial import REVIEWS, TASK, fitted
 
 from srs_eval.algorithms.baselines import Average, Constant, Oracle
 from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
 from srs_eval.algorithms.half_life.half_life import HlrDuolingo, Leitner, Pimsleur
-from srs_eval.algorithms.online import MovingAverage, bins_of
+from srs_eval.algorithms.online import MovingAverage
 from srs_eval.errors import FitSkipped
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, SHORTEST_INTERVAL
 
 ROWS = TASK.folds[0].train
 
@@ -69,19 +67,6 @@ def test_the_descent_is_that_of_the_definition_step_by_step(alpha):
     np.testing.assert_allclose(model.parameters, weights, rtol=1e-9)
 
 
-def test_the_loss_is_of_clipped_observations_and_its_gradient_is_right():
-    loss = HlrDuolingo().loss(REVIEWS, ROWS)
-    expected = np.where(REVIEWS.recalled[ROWS], 0.9999, 0.0001)
-    np.testing.assert_array_equal(loss.outcome, expected)
-    days = np.clip(-loss.elapsed / np.log2(loss.outcome), 15 / 1440, 274)
-    np.testing.assert_array_equal(loss.days, days)
-    for weights in ([0.3, -0.2, 1.0], [0.0, 0.0, 0.0], [1.0, -0.5, 0.5]):
-        error = check_grad(lambda w: loss(w)[0], lambda w: loss(w)[1], np.array(weights))
-        assert error < 1e-4 * max(1.0, np.abs(loss(np.array(weights))[1]).max())
-    p = fitted(HlrDuolingo(fit="default")).predict(REVIEWS, ROWS)
-    np.testing.assert_allclose(p, np.clip(0.5 ** REVIEWS.elapsed[ROWS], 0.0001, 0.9999))
-
-
 def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was_and_is_counted():
     # A review at once is not later than now, in 64 bits, of such a half-life.
     almost_certain = np.array([[0.02], [0.02], [1e20]])
@@ -131,23 +116,3 @@ def test_the_oracle_knows_what_the_outcomes_were_drawn_from_and_skips_real_users
     )
     with pytest.raises(FitSkipped):
         fitted(Oracle(), replace(REVIEWS, truth=None))
-
-
-def same_groups(one, other):
-    """Whether two ways to number things put the same things together."""
-    pairs = set(zip(one.tolist(), other.tolist(), strict=True))
-    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
-
-
-def test_every_number_of_days_reviews_and_lapses_has_the_bin_of_the_metric():
-    # One card per number of days, reviewed over and over, always failed.
-    days = [1, 3, 4, 13, 14, 47, 48, 171, 172, 621, 622, 2250, 2251, 8151]
-    card, elapsed = (np.repeat(each, 128) for each in (np.arange(len(days)), days))
-    nth = np.arange(len(card)) % 128 + 1
-    reviews = log_of(card, np.ones(len(card)), np.where(nth == 1, 0.0, elapsed))
-    rows = np.flatnonzero(nth > 1)
-    elapsed, lapses = np.maximum(elapsed[rows], SHORTEST_INTERVAL), nth[rows] - 2
-    scales = FSRS_OPTIMIZER
-    failed = np.where(lapses > 0, 1 + scales.lapses.codes(np.maximum(lapses, 1)), 0)
-    codes = 100 * scales.interval.codes(elapsed) + scales.reviews.codes(nth[rows])
-    assert same_groups(bins_of(reviews, rows), 100 * codes + failed)

@@ -15,7 +15,7 @@ from srs_eval.data import files
 from srs_eval.data.files import check_columns, column_names, existing, read_table
 from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
 from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns, Reading
+from srs_eval.data.table_options import Columns
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.results.files import write_table
 
@@ -233,10 +233,3 @@ def test_a_log_stays_as_it_was_when_it_was_given(assert_same_logs):
     for each in (source, pickle.loads(pickle.dumps(source))):
         assert_same_logs(each, ReviewFrame(LOG, USER, selection="ann"))
     assert source.users() == ("ann",)
-
-
-def test_times_without_a_zone_are_of_the_zone_that_is_said(assert_same_logs):
-    local = with_column("time", LOG["time"].dt.tz_convert("Asia/Tokyo").dt.tz_localize(None))
-    reading = Reading(time_zone="Asia/Tokyo", day_start_hour=0)
-    found, expected = (ReviewFrame(each, USER, reading=reading) for each in (local, LOG))
-    assert_same_logs(found, expected)

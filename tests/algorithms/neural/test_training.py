@@ -130,18 +130,6 @@ def test_targets_without_history_and_with_a_longer_one_than_asked_for_are_left_o
         assert groups_of_entries(histories, per_group=512) == []
 
 
-def test_groups_of_targets_hold_every_card_once_and_about_equally_many_targets():
-    rng = np.random.default_rng(1)
-    log = log_of(np.sort(np.minimum(rng.geometric(0.005, 3000), 900)).tolist())
-    histories = histories_before(log, np.arange(len(log)))
-    order = np.random.default_rng(0).permutation(len(histories.length))
-    groups = groups_of_targets(histories, order, per_group=300)
-    assert np.array_equal(np.concatenate(groups), order)
-    targets = [histories.target_count[group].sum() for group in groups]
-    assert len(groups) == -(-len(histories.target) // 300)
-    assert max(targets) - min(targets) <= 2 * histories.target_count.max()
-
-
 SOURCE = SyntheticUsers(users=1, seed=2, size_scale=0.1)
 LOG = SOURCE.read(SOURCE.users()[0])
 SM2 = BenchModule(module="bench_modules.Sm2", short=False)
@@ -182,13 +170,6 @@ def test_it_predicts_and_learns_what_the_same_equations_do_in_the_engine(name):
 @pytest.mark.parametrize("name", PAIRS)
 def test_it_keeps_the_promises_of_every_algorithm(name):
     check_algorithm(PAIRS[name][0], trial_task(same_day=PAIRS[name][0].same_day, cards=30))
-
-
-def test_recent_reviews_count_more_where_that_is_asked_for():
-    task = SrsBenchmark()(LOG, same_day=False)
-    for one in (SM2, HLR):
-        even, mild = fit(one, task), fit(replace(one, recency="mild"), task)
-        assert (even.parameters == mild.parameters) == (one is HLR)  # whose fit reads no weights
 
 
 def test_it_is_given_the_table_of_training_reviews_that_modules_there_read():
