@@ -272,9 +272,9 @@ caught(
     "Return an empty array",
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
+caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
 caught(RARE, "5,000 reviews (", HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)])
-caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 
 
 @caught_by(SAME, "asked twice")

@@ -1,21 +1,27 @@
-"""DASH, ACT-R, regression and trees: derivatives by PyTorch, and fits."""
+"""Models without recurrent equations: definitions in loops, derivatives by PyTorch, fits."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from trial import FOLD, REVIEWS, fitted
+from random_logs import log_of
+from trial import FOLD, REVIEWS, TASK, fitted
 
 from srs_eval.algorithms import history
-from srs_eval.algorithms.baselines import FlatModel
+from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.features import act_r
 from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
 from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel
 from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTraces
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.features.logistic_features import on_same_day
+from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
+from srs_eval.algorithms.half_life.half_life import HlrDuolingo, Leitner, Pimsleur
 from srs_eval.algorithms.history import history_of
+from srs_eval.algorithms.online import MovingAverage
 from srs_eval.engine.objective import standard_errors
+from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
@@ -154,3 +160,107 @@ def test_too_few_reviews_to_split_give_their_mean():
     assert model.learned.fallback
     assert model.p == (REVIEWS.recalled[few].sum() + 1) / 51
     assert isinstance(fitted(BoostedTrees(), rows=FOLD.train[:50]), BoostedTreesModel)
+
+
+ROWS = TASK.folds[0].train
+
+
+def answers_before(row):
+    """Right and wrong answers of a card before a row, counted one by one."""
+    earlier = [r for r in range(row) if REVIEWS.card[r] == REVIEWS.card[row]]
+    right = sum(REVIEWS.rating[r] > 1 for r in earlier)
+    return right, len(earlier) - right
+
+
+def within(days):
+    return min(max(days, 15 / (24 * 60)), 274.0)
+
+
+def plain_recall(row, exponent):
+    p = 2.0 ** (-REVIEWS.elapsed[row] / within(2.0**exponent))
+    return min(max(p, 0.0001), 0.9999)
+
+
+@pytest.mark.parametrize(
+    ("rule", "exponent"),
+    [
+        (Leitner(), lambda right, wrong: right - wrong),
+        (Pimsleur(), lambda right, wrong: 2.35 * (right + wrong) - 16.46),
+    ],
+)
+def test_rules_say_what_their_definition_says(rule, exponent):
+    model = fitted(rule)
+    rows = TASK.folds[0].test
+    expected = [plain_recall(row, exponent(*answers_before(row))) for row in rows]
+    np.testing.assert_allclose(model.predict(REVIEWS, rows), expected, rtol=1e-12)
+    assert model.parameters == ()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_the_descent_is_that_of_the_definition_step_by_step(alpha):
+    model = fitted(HlrDuolingo(fit="sgd", alpha=alpha))
+    loss = HlrDuolingo(alpha=alpha).loss(REVIEWS, ROWS)
+    weights = [0.0, 0.0, 0.0]
+    for n, review in enumerate(np.random.default_rng(0).permutation(len(ROWS))):
+        right, wrong = answers_before(ROWS[review])
+        x, t = (math.sqrt(1 + right), math.sqrt(1 + wrong), 1.0), REVIEWS.elapsed[ROWS[review]]
+        p, h = loss.outcome[review], loss.days[review]
+        found_h = within(2.0 ** sum(w * f for w, f in zip(weights, x, strict=True)))
+        found_p = min(max(2.0 ** (-t / found_h), 0.0001), 0.9999)
+        for k in range(3):
+            rate = 1 / (1 + p) * 0.001 / math.sqrt(1 + n)
+            weights[k] -= rate * 2 * (found_p - p) * math.log(2) ** 2 * found_p * t / found_h * x[k]
+            weights[k] -= rate * alpha * 2 * (found_h - h) * math.log(2) * found_h * x[k]
+            weights[k] -= rate * 0.1 * weights[k]
+    np.testing.assert_allclose(model.parameters, weights, rtol=1e-9)
+
+
+def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was_and_is_counted():
+    # A review at once is not later than now, in 64 bits, of such a half-life.
+    almost_certain = np.array([[0.02], [0.02], [1e20]])
+    belief, possible = updated(almost_certain, np.zeros(1), np.array([False]))
+    assert not possible.any()
+    np.testing.assert_array_equal(belief, almost_certain)
+    ages = [0, *(10.0 ** np.arange(4, 17, 3))]
+    last = len(ages) + 1
+    reviews = log_of([0] * (last + 1), [*[3] * len(ages), 1, 3], [*ages, 0, 1])
+    model = fitted(Ebisu(), reviews, np.array([last]))
+    assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"
+    assert not model.learned.fallback
+    assert 0 < model.predict(reviews, np.array([last]))[0] < 1
+
+
+@pytest.mark.parametrize("prior", [0, 0.5, 3.5])
+def test_the_average_is_that_of_training_rows_and_counts_reviews_that_never_were(prior):
+    recalled, n = REVIEWS.recalled[ROWS].sum(), len(ROWS)
+    expected = (recalled + prior) / (n + 2 * prior)
+    model = fitted(Average(prior))
+    np.testing.assert_allclose(model.predict(REVIEWS, TASK.folds[0].test), expected, rtol=1e-15)
+    assert model.parameters == pytest.approx((expected,))
+    flat = fitted(Constant(p=0.8))
+    curve = flat.predict_at(REVIEWS, TASK.folds[0].test[:2], np.array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(curve, np.full((2, 2), 0.8))
+
+
+def followed(rows, start=1.2, rate=0.3):
+    level, p = start, []
+    for row in rows:
+        p.append(1 / (1 + math.exp(-level)))
+        level += rate * (REVIEWS.recalled[row] - p[-1])
+    return p
+
+
+def test_the_moving_average_follows_training_rows_and_goes_on_through_the_test_by_time():
+    model = fitted(MovingAverage())
+    expected = followed([*ROWS, *TASK.folds[0].test])[len(ROWS) :]
+    found = model.predict(REVIEWS, TASK.folds[0].test[::-1])
+    np.testing.assert_allclose(found[::-1], expected, rtol=1e-12)
+
+
+def test_the_oracle_knows_what_the_outcomes_were_drawn_from_and_skips_real_users():
+    model = fitted(Oracle())
+    np.testing.assert_array_equal(
+        model.predict(REVIEWS, TASK.folds[0].test), REVIEWS.truth[TASK.folds[0].test]
+    )
+    with pytest.raises(FitSkipped):
+        fitted(Oracle(), replace(REVIEWS, truth=None))
