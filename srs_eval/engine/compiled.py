@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.equations import Equations
@@ -28,15 +27,15 @@ class Gradient(NamedTuple):
     """Loss and its derivatives by the parameters, float64 [parameters]."""
 
     loss: float
-    gradient: NDArray[np.float64]
+    gradient: FloatArray
 
 
 class Fisher(NamedTuple):
     """Loss, gradient, and Fisher information, float64 [parameters, parameters]."""
 
     loss: float
-    gradient: NDArray[np.float64]
-    information: NDArray[np.float64]
+    gradient: FloatArray
+    information: FloatArray
 
 
 def compiled(equations: Equations) -> CompiledModel:
@@ -101,9 +100,7 @@ class CompiledModel:
         first = 1 + code.quantities * self.size
         return CompiledKernel(code.kernel), code.quantities, first + places
 
-    def walk(
-        self, w: FloatArray, packed: Packed
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def walk(self, w: FloatArray, packed: Packed) -> tuple[FloatArray, FloatArray]:
         """Predict every review, packed in double precision, and trace the state.
 
         Returns p [places, LANES], NaN at first reviews, and states after each review [places,

@@ -50,11 +50,7 @@ class KernelWriter:
     """
 
     def __init__(
-        self,
-        traced: Traced,
-        outputs: Sequence[Expression],
-        precision: Precision,
-        chain: Chain = (),
+        self, traced: Traced, outputs: Sequence[Expression], precision: Precision, chain: Chain = ()
     ) -> None:
         self.traced = traced
         self.code = Assembly(LANES, precision)

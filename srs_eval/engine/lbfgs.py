@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from srs_eval.engine.newton import Minimum
 from srs_eval.engine.objective import Curved, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
+from srs_eval.nouns import FloatArray
 
 
-def lbfgs(
-    objective: Curved,
-    start: NDArray[np.float64],
-    space: ParameterSpace,
-) -> Minimum:
+def lbfgs(objective: Curved, start: FloatArray, space: ParameterSpace) -> Minimum:
     """Minimise an objective; its reviews should be packed in double precision."""
     if space.ordered:
         raise ValueError("L-BFGS-B knows bounds only: use newton for ordered parameters")
@@ -24,7 +20,7 @@ def lbfgs(
     # In units of the size of a parameter: curvatures lie further apart than this can mend.
     scale = np.maximum(np.abs(first), 0.1)
 
-    def scaled(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def scaled(x: FloatArray) -> tuple[float, FloatArray]:
         loss, gradient = objective.gradient(x * scale)
         return loss, gradient * scale
 

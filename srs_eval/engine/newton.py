@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import daqp
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.engine.objective import Curved, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
+from srs_eval.nouns import FloatArray
 
 _FIRST_DAMPING, _LEAST_DAMPING = 1e-2, 1e-9
 _MOST_DAMPING = 1e9
@@ -32,16 +32,16 @@ _UNBOUNDED = 1e30
 class Minimum:
     """Where a fit ended."""
 
-    parameters: NDArray[np.float64]  # [parameters]
+    parameters: FloatArray  # [parameters]
     value: float  # Of the objective
-    information: NDArray[np.float64]  # [parameters, parameters]: Curvature of the objective there
+    information: FloatArray  # [parameters, parameters]: Curvature of the objective there
     steps: int  # How often the objective was evaluated
     converged: bool  # Whether the last step gained less than the tolerance
 
 
 def newton(
     objective: Curved,
-    start: NDArray[np.float64],
+    start: FloatArray,
     space: ParameterSpace,
     *,
     tolerance: float = 1e-5,
@@ -59,9 +59,7 @@ def newton(
     return search.ended(converged=False)
 
 
-def lowest(
-    minimise: Callable[[NDArray[np.float64]], Minimum], starts: Sequence[NDArray[np.float64]]
-) -> Minimum:
+def lowest(minimise: Callable[[FloatArray], Minimum], starts: Sequence[FloatArray]) -> Minimum:
     """Minimise from every start; the error of the first counts if all of them fail."""
     ends: list[Minimum] = []
     errors: list[FitError] = []
@@ -78,9 +76,7 @@ def lowest(
 class _Search:
     """Where a fit is, and how far it trusts its quadratic model."""
 
-    def __init__(
-        self, objective: Curved, start: NDArray[np.float64], space: ParameterSpace
-    ) -> None:
+    def __init__(self, objective: Curved, start: FloatArray, space: ParameterSpace) -> None:
         self.objective = objective
         self.box = _Box(space)
         self.evaluated = 1
@@ -147,11 +143,11 @@ class _Search:
 class _Seen(NamedTuple):
     """How the gradient changed along a step."""
 
-    step: NDArray[np.float64]
-    change: NDArray[np.float64]
+    step: FloatArray
+    change: FloatArray
 
 
-def _corrected(information: NDArray[np.float64], seen: Iterable[_Seen]) -> NDArray[np.float64]:
+def _corrected(information: FloatArray, seen: Iterable[_Seen]) -> FloatArray:
     """Raise the curvature to what was seen along the last steps.
 
     Fisher's information leaves out how the predictions themselves bend; where an objective
@@ -193,12 +189,8 @@ class _Box:
         self.unbounded = np.full(len(self.order), _UNBOUNDED)
 
     def step(
-        self,
-        gradient: NDArray[np.float64],
-        information: NDArray[np.float64],
-        w: NDArray[np.float64],
-        damping: float,
-    ) -> tuple[NDArray[np.float64], float] | None:
+        self, gradient: FloatArray, information: FloatArray, w: FloatArray, damping: float
+    ) -> tuple[FloatArray, float] | None:
         """Minimise the damped quadratic model of the objective around `w`.
 
         Returns the step and by how much the quadratic model without damping falls; None if the

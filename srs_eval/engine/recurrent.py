@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations, NumpyMaths
@@ -36,16 +35,14 @@ class RecurrentModel:
             name = type(self.equations).__name__
             raise FitError(f"{name} has {expected} parameters, and {found} were given")
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> NDArray[np.float64]:
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict recall at each of `rows`; NaN at a card's first review."""
         packed = pack(reviews, until=rows)
         p, _ = compiled(self.equations).walk(np.asarray(self.parameters), packed)
         place, lane = np.divmod(packed.where[rows], LANES)
         return uncertain(p[place, lane])
 
-    def predict_at(
-        self, reviews: Reviews, rows: IntArray, elapsed: FloatArray
-    ) -> NDArray[np.float64]:
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, [len(rows), k]; NaN at a card's first review."""
         before = states_before(self.equations, self.parameters, reviews, rows)
         state = tuple(column[:, None] for column in before)
@@ -58,7 +55,7 @@ class RecurrentModel:
         curves[np.isnan(before).all(axis=0)] = np.nan
         return uncertain(curves)
 
-    def states(self, reviews: Reviews) -> dict[str, NDArray[np.float64]]:
+    def states(self, reviews: Reviews) -> dict[str, FloatArray]:
         """Trace the state after every review, by name; each float64 [len(reviews)]."""
         packed = pack(reviews)
         _, states = compiled(self.equations).walk(np.asarray(self.parameters), packed)
@@ -68,7 +65,7 @@ class RecurrentModel:
 
 def states_before(
     equations: Equations, parameters: tuple[float, ...], reviews: Reviews, rows: IntArray
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """State [names, rows] of each row's card before that review; NaN at a first review."""
     packed = pack(reviews, until=rows)
     _, states = compiled(equations).walk(np.asarray(parameters), packed)
@@ -79,6 +76,6 @@ def states_before(
     return columns
 
 
-def _at(states: NDArray[np.float64], places: IntArray) -> NDArray[np.float64]:
+def _at(states: FloatArray, places: IntArray) -> FloatArray:
     """Pick the states at some places."""
     return np.ascontiguousarray(states[places // LANES, :, places % LANES].T)

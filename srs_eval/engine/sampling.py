@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.engine.objective import Curved, LogCoordinates, feasible
 from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.nouns import FloatArray
 
 
 def error_covariance(
-    information: NDArray[np.float64],
-    loss: Curved,
-    of_squares: Curved,
-    population: NDArray[np.float64],
-    w: NDArray[np.float64],
-) -> NDArray[np.float64] | None:
+    information: FloatArray, loss: Curved, of_squares: Curved, population: FloatArray, w: FloatArray
+) -> FloatArray | None:
     """Return the covariance of fitted less true parameters, over users and what they answer.
 
     Reviews move a fit by noise whose covariance is the curvature of `of_squares`, the `loss` with
@@ -35,18 +31,18 @@ def error_covariance(
         inverse = np.linalg.inv(information / units)
     except np.linalg.LinAlgError:
         return None
-    covariance: NDArray[np.float64] = inverse @ (moved / units) @ inverse / units
+    covariance: FloatArray = inverse @ (moved / units) @ inverse / units
     return covariance
 
 
 def sample(
     coordinates: LogCoordinates,
     space: ParameterSpace,
-    w: NDArray[np.float64],
-    covariance: NDArray[np.float64] | None,
+    w: FloatArray,
+    covariance: FloatArray | None,
     rng: np.random.Generator,
     count: int,
-) -> list[NDArray[np.float64]]:
+) -> list[FloatArray]:
     """Draw parameters around `w` with a covariance of their coordinates; none where it is None.
 
     Those that are beyond their bounds or out of order are moved there.

@@ -24,13 +24,13 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     GROUPS,
     Algorithm,
+    FloatArray,
     IntArray,
     Learned,
     MemoryModel,
     Part,
     Reviews,
     Sampling,
-    Vector,
 )
 
 Group = Literal["deck", "preset", "note_type", "template", "note"]
@@ -66,7 +66,7 @@ class PerGroupModel(Combination):
     def made_of(self) -> tuple[MemoryModel, ...]:
         return (self.whole, *self.models.values())
 
-    def answer(self, asked: Asked) -> Vector:
+    def answer(self, asked: Asked) -> FloatArray:
         """Ask the model of the group of each row, or else that of all reviews."""
         groups = groups_of(asked.reviews, self.group)[asked.rows]
         parts = [(model, groups == group) for group, model in self.models.items()]

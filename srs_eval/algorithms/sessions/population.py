@@ -21,15 +21,7 @@ from srs_eval.algorithms.sessions.trees import Nodes, Recipe, as_nodes, grown, v
 from srs_eval.algorithms.sessions.walk import Walk
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import (
-    Algorithm,
-    FloatArray,
-    IntArray,
-    Learned,
-    Reviews,
-    Vector,
-    When,
-)
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews, When
 
 # Learned from simulated users by the command that the class names.
 _SIMULATED = "simulated"
@@ -40,7 +32,7 @@ _FACTS = ("elapsed", "earlier_reviews", "lapses", "last_rating", "last_elapsed",
 _FILTERED = ("filtered_log_odds", "filtered_less_base", "weighted_sum")
 
 
-def _facts(answers: Answers, rows: IntArray) -> list[Vector]:
+def _facts(answers: Answers, rows: IntArray) -> list[FloatArray]:
     reviews = answers.reviews
     columns = (
         np.log(np.maximum(reviews.elapsed, _LEAST_DAYS)),
