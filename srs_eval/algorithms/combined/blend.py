@@ -184,7 +184,7 @@ class BlendModel(Combination):
 class Blend(Wrapper):
     """Another algorithm whose log-odds of recall are recalibrated online by a bias and a slope.
 
-    The logistic regression of Platt (1999), *Probabilistic Outputs for Support FloatArray
+    The logistic regression of Platt (1999), *Probabilistic Outputs for Support Vector
     Machines*, kept up to date by exponential forgetting, with one step of Newton's method after
     each answer: after each day or review, bias and slope nearly minimise the log loss of the
     answers so far, older ones fading, plus a pull towards leaving predictions alone. It begins
