@@ -13,8 +13,7 @@ from scipy.special import expit, logit
 
 from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
 from srs_eval.algorithms.options import require_whole
-from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog
-from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, read_weights
+from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, read_weights
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.session_filter import SessionFilter, SessionModel
 from srs_eval.algorithms.sessions.trees import Nodes, Recipe, as_nodes, grown, values
@@ -219,7 +218,7 @@ class Population(Wrapper):
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Grow trees on what fits of the base leave over at the given rows of many users."""
         base = self._filter
-        seen, shown, starts, outcomes, weight = [], [], [], [], []
+        logs, shown, starts, outcomes, weight = [], [], [], [], []
         for reviews, rows in users:
             try:
                 model = base.fit(reviews, np.sort(rows), rng)
@@ -236,8 +235,8 @@ class Population(Wrapper):
             starts.append(logit(p[row]))
             outcomes.append(reviews.recalled[row])
             weight.append(np.full(len(row), len(row) ** -0.5))
-            seen.append(SeenUser(reviews.user, len(row), digests_of(reviews)))
-        if not seen:
+            logs.append((reviews, row))
+        if not logs:
             raise ConfigError("population: the given users have no reviews to learn from")
         recipe, together = Recipe(self.trees), np.concatenate(weight)
         together *= len(together) / together.sum()
@@ -249,12 +248,8 @@ class Population(Wrapper):
             recipe,
             rng,
         )
-        weights = Weights(
-            network=self.name,
-            sizes=nodes.shape[:2],
-            parameters=tuple(nodes.ravel().tolist()),
-            scaling=(),
-            seen=tuple(seen),
-            settings={"inputs": list(_names(base)), **asdict(recipe)},
+        inputs, sizes = list(_names(base)), nodes.shape[:2]
+        learned = Weights.learned(
+            self.name, sizes, nodes.ravel(), logs, inputs=inputs, **asdict(recipe)
         )
-        return replace(self, weights=weights)
+        return replace(self, weights=learned)
