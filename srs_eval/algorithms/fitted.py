@@ -16,15 +16,16 @@ from srs_eval.cards import rows_by_card
 from srs_eval.engine.binary_ratings import BinaryRatings, with_binary_ratings
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.lbfgs import lbfgs
-from srs_eval.engine.newton import lowest, newton
+from srs_eval.engine.minimise import lbfgs, lowest, newton
 from srs_eval.engine.objective import (
     Curved,
     LogCoordinates,
     Objective,
     PackedLoss,
+    error_covariance,
     feasible,
     penalty_matrix,
+    sample,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
@@ -32,7 +33,6 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Recipe, train
-from srs_eval.engine.sampling import error_covariance, sample
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import Equations, NumpyMaths
+from srs_eval.engine.equations import NUMPY_MATHS, Equations
 from srs_eval.engine.layout import LANES
 from srs_eval.engine.packing import pack
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
-
-_MATHS = NumpyMaths()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class RecurrentModel:
         w = np.asarray(self.parameters)
         # An overflow is the limit 0 or 1 of the curve, or NaN, which is refused later.
         with np.errstate(over="ignore"):
-            p = self.equations.curve(_MATHS, w, state, np.asarray(elapsed, np.float64))
+            p = self.equations.curve(NUMPY_MATHS, w, state, np.asarray(elapsed, np.float64))
         # A curve may leave out what it does not depend on.
         curves = np.array(np.broadcast_to(p, elapsed.shape), np.float64)
         curves[np.isnan(before).all(axis=0)] = np.nan

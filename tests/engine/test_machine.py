@@ -21,9 +21,9 @@ from srs_eval.engine import machine
 from srs_eval.engine.elementary import exp_function, log_function
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
+from srs_eval.engine.kernel_writer import walk_kernel
 from srs_eval.engine.packing import LANES, aligned
 from srs_eval.engine.tracing import trace
-from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.description import config_hash
 from srs_eval.protocol.srs_benchmark import SrsBenchmark

@@ -18,8 +18,7 @@ from srs_eval.algorithms.neural.pretraining import warmed_cosine
 from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.recurrent.lstm import Lstm
-from srs_eval.algorithms.recurrent.weights import pooled
-from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
+from srs_eval.algorithms.recurrent.weights import Weights, card_of, pooled, read_weights
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.commands.pretrain import command
 from srs_eval.config import settings
