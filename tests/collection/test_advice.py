@@ -114,7 +114,7 @@ def study_of(*, off=False, in_sample=False, presets=(), can_learn=3666):
         log=range(5000), current={}, stored={1: LIST} if in_sample else {},
         is_off=off, is_in_sample=in_sample, caution=f" ({MAY})" * in_sample, fitted=now, now=now,
         scored=None, whose=Study.whose, presets=dict.fromkeys(presets, 1500), title=NAMES.get,
-        group=lambda _: np.repeat([1, 2, 3], 1000), can_learn=can_learn, fewest=6,
+        skipped=None, group=lambda _: np.repeat([1, 2, 3], 1000), can_learn=can_learn, fewest=6,
     )  # fmt: skip
 
 
