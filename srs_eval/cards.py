@@ -1,16 +1,17 @@
-"""Running counts along each card of a log that is in time order, without a loop."""
+"""Running counts along each card of a log in time order, and its next review, without a loop."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from srs_eval.nouns import BoolArray, IntArray
+from srs_eval.nouns import REVIEW_COLUMNS, BoolArray, IntArray, Reviews
 
 # Numbers that fit into 16 bits are sorted several times as fast as others.
 _QUICKLY_SORTED = 1 << 16
+_ANY_RATING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +169,26 @@ def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:
     [0, 1, 0, 1]
     """
     return rows_by_card(card).earlier(event)
+
+
+def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
+    """Add one more review of each card after all others, which a model can be asked about.
+
+    Returns the log and the rows of the reviews added.
+    """
+    _, last = np.unique(reviews.card[::-1], return_index=True)
+    last = np.sort(len(reviews) - 1 - last)
+    following: dict[str, Any] = {
+        "day": np.full(len(last), reviews.day.max(initial=0)),
+        "rating": np.full(len(last), _ANY_RATING),
+        "elapsed_days": np.ones(len(last), np.int64),
+        "elapsed": np.ones(len(last)),
+        "row": np.arange(len(reviews), len(reviews) + len(last)),
+    }
+    columns: dict[str, Any] = {}
+    for name in REVIEW_COLUMNS:
+        column = getattr(reviews, name)
+        if column is not None:
+            added = following.get(name, column[last])
+            columns[name] = np.concatenate([column, added.astype(column.dtype)])
+    return replace(reviews, **columns), np.arange(len(reviews), len(reviews) + len(last))

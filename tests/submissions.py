@@ -7,6 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from srs_eval.submit.reading import opened
+from srs_eval.submit.record import read_record
+
 # What a run does not know.
 WRITTEN = {
     "authors": ["A. Author"],
@@ -94,3 +97,8 @@ def registered(name, **changed):
         (board / "prereg" / f"{name}.yaml").write_text(content, encoding="utf-8")
 
     return write
+
+
+def read_submission(folder):
+    """Read a submission of a leaderboard."""
+    return opened(folder, read_record(folder.parent)).submission

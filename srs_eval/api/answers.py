@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srs_eval.api.intervals import next_intervals, with_next_reviews
+from srs_eval.api.intervals import next_intervals
+from srs_eval.cards import with_next_reviews
 from srs_eval.nouns import IntArray, MemoryModel, Reviews, Vector
 
 

@@ -20,10 +20,10 @@ from srs_eval.api.intervals import (
     Ranges,
     next_intervals,
     sampled,
-    with_next_reviews,
 )
 from srs_eval.api.result import exported
 from srs_eval.api.show import Shown
+from srs_eval.cards import with_next_reviews
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
 from srs_eval.exporting.fitted import RunFits

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from srs_eval.evaluation.evaluate import FittedUser
 from srs_eval.exporting.intervals import days_until
 from srs_eval.nouns import (
-    REVIEW_COLUMNS,
     Algorithm,
     IntArray,
     Matrix,
@@ -24,7 +22,6 @@ from srs_eval.nouns import (
 
 DRAWS = 200
 LEVEL = 0.9
-_ANY_RATING = 3
 
 
 class Ranges(NamedTuple):
@@ -65,26 +62,3 @@ def sampled(algorithm: Algorithm, fitted: FittedUser, seed: int, count: int) -> 
     reviews = fitted.reviews.seen_by(algorithm)
     rng = np.random.default_rng(seed)
     return list(algorithm.sample(reviews, fitted.rows, fitted.model, rng, count))
-
-
-def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
-    """Add one more review of each card after all others, which a model can be asked about.
-
-    Returns the log and the rows of the reviews added.
-    """
-    _, last = np.unique(reviews.card[::-1], return_index=True)
-    last = np.sort(len(reviews) - 1 - last)
-    following: dict[str, Any] = {
-        "day": np.full(len(last), reviews.day.max(initial=0)),
-        "rating": np.full(len(last), _ANY_RATING),
-        "elapsed_days": np.ones(len(last), np.int64),
-        "elapsed": np.ones(len(last)),
-        "row": np.arange(len(reviews), len(reviews) + len(last)),
-    }
-    columns: dict[str, Any] = {}
-    for name in REVIEW_COLUMNS:
-        column = getattr(reviews, name)
-        if column is not None:
-            added = following.get(name, column[last])
-            columns[name] = np.concatenate([column, added.astype(column.dtype)])
-    return replace(reviews, **columns), np.arange(len(reviews), len(reviews) + len(last))

@@ -25,13 +25,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from srs_eval.cards import with_next_reviews
 from srs_eval.config.rebuild import rebuilt_model, same_day
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import GROUPS, IntArray, Reviews
 from srs_eval.results.tables import parts_from
 
 COLUMNS = ("card", "elapsed_days", "rating")
-_ANY_RATING = 3
 _NOT_KNOWN = -1
 
 
@@ -55,7 +55,7 @@ class CurvesOfCards:
         if problems:
             raise ReviewLogError("histories", problems)
         names = list(dict.fromkeys(histories["card"].tolist()))
-        reviews, rows = self._reviews(histories, names)
+        reviews, rows = self._reviews(histories)
         p = self._model.predict_at(reviews, rows, np.tile(asked, (len(names), 1)))
         return pd.DataFrame(
             {
@@ -65,38 +65,34 @@ class CurvesOfCards:
             }
         )
 
-    def _reviews(self, histories: pd.DataFrame, names: list[int]) -> tuple[Reviews, Any]:
+    def _reviews(self, histories: pd.DataFrame) -> tuple[Reviews, Any]:
         """Build one log of all cards, each with one more review: the queried one."""
         frame = histories[list(COLUMNS)].reset_index(drop=True)
         first = ~frame["card"].duplicated()
         frame.loc[first, "elapsed_days"] = 0.0
         if not self._keeps_same_day:
             frame = frame[first | (frame["elapsed_days"] >= 1)]
-        asked = pd.DataFrame({"card": names, "elapsed_days": 1.0, "rating": _ANY_RATING})
-        frame = pd.concat([frame, asked], ignore_index=True)
-        first = ~frame["card"].duplicated()
-        is_asked = np.arange(len(frame)) >= len(frame) - len(names)
-        time = frame.groupby("card")["elapsed_days"].cumsum().to_numpy()
-        # the queried reviews come after the histories
-        order = np.lexsort((time, is_asked))
-        day = np.floor(time).astype(np.int64)
-        day[is_asked] = day.max()
-        elapsed = frame["elapsed_days"].to_numpy()[order]
-        code = pd.factorize(frame["card"])[0].astype(np.int64)
-        cards = frame["card"].to_numpy()[order]
+        frame = frame.assign(
+            time=frame.groupby("card")["elapsed_days"].cumsum(),
+            number=pd.factorize(frame["card"])[0],
+        ).sort_values("time", kind="stable")
+        elapsed = frame["elapsed_days"].to_numpy(np.float64)
+        cards = frame["card"].to_numpy()
         groups: dict[str, Any] = {group: _of_cards(histories, group, cards) for group in GROUPS}
         reviews = Reviews(
             user="",
-            card=code[order],
-            day=day[order],
-            rating=frame["rating"].to_numpy(np.int64)[order],
-            elapsed_days=np.where(first.to_numpy()[order], -1, np.floor(elapsed)).astype(np.int64),
+            card=frame["number"].to_numpy(np.int64),
+            day=np.floor(frame["time"].to_numpy()).astype(np.int64),
+            rating=frame["rating"].to_numpy(np.int64),
+            elapsed_days=np.where(frame["card"].duplicated(), np.floor(elapsed), -1).astype(
+                np.int64
+            ),
             elapsed=elapsed,
             row=np.arange(len(frame)),
             whole_days=self._whole_days,
             **groups,
         )
-        rows = np.flatnonzero(is_asked[order])
+        reviews, rows = with_next_reviews(reviews)
         return reviews, rows[np.argsort(reviews.card[rows])]
 
 

@@ -288,3 +288,8 @@ _ABOUT = _Keys(
         ),
     }
 )
+# A submission of which only gaps and keys that may be null are written.
+NOTHING_SAID: Mapping[str, Any] = {
+    **dict.fromkeys(key for key in _ABOUT.keys if key not in _OPTIONAL),
+    "authors": [],
+}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from srs_eval.checks import CheckFailed, check_algorithm
 from srs_eval.comparison.identical import find_duplicates
@@ -14,13 +14,13 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, User
 from srs_eval.submit.about import visible
-from srs_eval.submit.declared import contradicted, declared_problems
 from srs_eval.submit.logs_check import (
     ReadLogs,
     build_problem,
     is_own,
     logs_of,
     logs_problems,
+    own_builder,
     protocol_of,
     rows_problems,
     source_of,
@@ -47,6 +47,9 @@ from srs_eval.submit.record import (
 from srs_eval.submit.registrations import registration_problems
 from srs_eval.submit.results_table import bound_problems
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Board, Submission
+
+# Facts of a submission that its algorithm declares.
+DECLARED = ("when", "sees_truth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ def _of_one(read: Read, asked: Asked, done: list[str]) -> Iterator[Problem]:
         others = [*version_problems(submission, protocol)]
         if not submission.history or changed:  # archives stay as they are
             yield from others
-            yield from declared_problems(submission)
+            yield from _declared(submission)
         source = source_of(submission, asked.path, trust=asked.trust) if asked.logs else None
         if protocol is not None and source is not None and not others:
             logs = logs_of(submission, source, protocol, asked.read)
@@ -161,11 +164,57 @@ def _honesty(submission: Submission) -> Iterator[Problem]:
         return
     algorithm = cast(Algorithm, Builder().build(options, Algorithm, "algorithm"))
     if not is_own(options):  # of which `check` has read the class
-        yield from contradicted(submission, algorithm)
+        yield from _contradicted(submission, algorithm)
     try:
         check_algorithm(algorithm)
     except CheckFailed as failed:
         yield Problem("facts", file, "algorithm", str(failed), "mend the algorithm, and run again")
+
+
+def _declared(submission: Submission) -> Iterator[Problem]:
+    """Yield facts in which a submission differs from its algorithm, if that is one of srs_eval.
+
+    The algorithm is not started: only its class, and those of the algorithms it is made of, are
+    asked, so that no option of a stranger reads a file or takes memory.
+    """
+    options, file = submission.about["algorithm"], submission.folder / ABOUT
+    if not is_own(options):
+        return
+    try:
+        own_builder().find(str(options[TARGET]), Algorithm)
+        yield from _contradicted(submission, _unstarted(options))
+    except ConfigError as error:
+        yield build_problem(submission, error)
+    except (AttributeError, TypeError, ValueError) as error:
+        found = shown(f"{type(error).__name__}: {error}")
+        yield Problem("code", file, "algorithm", found, "write the options as the run has them")
+
+
+def _contradicted(submission: Submission, algorithm: Any) -> Iterator[Problem]:
+    """Yield facts in which a submission differs from an algorithm."""
+    for key in DECLARED:
+        stated, found = submission.about[key], getattr(algorithm, key)
+        if stated != found:
+            advice = f"the algorithm says {found}"
+            yield Problem("facts", submission.folder / ABOUT, key, shown(stated), advice)
+
+
+def _unstarted(value: Any) -> Any:
+    """Return options in which instances that were not initialised stand for classes of srs_eval."""
+    if isinstance(value, list):
+        return [_unstarted(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    given = {name: _unstarted(each) for name, each in value.items() if name != TARGET}
+    if TARGET not in value:
+        return given
+    found = own_builder().find(str(value[TARGET]))
+    made = object.__new__(found)
+    for each in fields(found) if is_dataclass(found) else ():
+        usual = each.default if each.default_factory is MISSING else each.default_factory()
+        if (option := given.get(each.name, usual)) is not MISSING:
+            object.__setattr__(made, each.name, option)
+    return made
 
 
 def _changed(submission: Submission) -> Iterator[Problem]:

@@ -48,12 +48,6 @@ class Read:
     problems: tuple[Problem, ...]
 
 
-def read_submission(folder: Path) -> Submission:
-    """Read a submission; values that its author has yet to write are no error."""
-    read = opened(folder, record_beside(folder))
-    return _usable([read])[0]
-
-
 def read_leaderboard(folder: Path) -> tuple[Board, ...]:
     """Read the boards of a leaderboard, in the order of their names."""
     record = read_record(folder)
@@ -108,11 +102,6 @@ def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
     if not any(map(is_submission, folders)):
         raise ConfigError(f"{folder}: no submissions; each is a folder with {ABOUT} and {RESULTS}")
     return folders, problems
-
-
-def record_beside(folder: Path) -> Record:
-    """Return the record of the leaderboard that a submission is in; an empty one without any."""
-    return read_record(folder.resolve().parent)
 
 
 def opened(folder: Path, record: Record, like: Run | None = None) -> Read:

@@ -30,7 +30,7 @@ from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS
 from srs_eval.run.description import targets
 from srs_eval.run.experiment import CURVES_PER_USER
-from srs_eval.submit.about import GAPS, LONGEST_TITLE, read_about
+from srs_eval.submit.about import GAPS, LONGEST_TITLE, NOTHING_SAID, read_about
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
@@ -87,33 +87,19 @@ def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, A
     reviews = np.array([run.reviews[user] for user in users], np.int64)
     values = np.column_stack([*run.scores.values()]).astype(np.float64)
     scores = Scores(users, reviews, ("",) * len(users), tuple(run.scores), values)
-    about: dict[str, Any] = {
+    about = {
+        **NOTHING_SAID,
         "model": model,
-        "description": None,
-        "authors": [],
-        "code": None,
-        "licence": None,
-        "algorithm": None,
-        "parameters": None,
         "protocol": {"name": "srs_benchmark", "version": "1", "options": {}},
         "when": run.when,
         "data": {
-            "name": "published",
-            "version": "1",
-            "options": {},
-            "fingerprint": "",
-            "users": len(users),
-            "reviews": int(reviews.sum()),
+            **{"name": "published", "version": "1", "options": {}, "fingerprint": ""},
+            **{"users": len(users), "reviews": int(reviews.sum())},
         },
-        "pretrained_on": None,
         "sees_truth": False,
-        "seed": None,
-        "hardware": None,
-        "seconds_per_user": None,
-        "tuned_on": None,
-        "srs_eval": None,
+        **_written_before(folder),
+        **given,
     }
-    about = {**about, **_written_before(folder), **given}
     _write(folder, about, Results(scores))
 
 

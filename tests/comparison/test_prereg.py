@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 import yaml
 from commands import QUIET, SMALL
+from submissions import read_submission
 
 from srs_eval.commands.compare import command
 from srs_eval.comparison.judging import judge, verdicts_of
@@ -14,7 +15,6 @@ from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.run import load_run
 from srs_eval.submit.command import command as submit
-from srs_eval.submit.reading import read_submission
 
 REGISTERED = {
     "hypothesis": "Knowing more helps.",

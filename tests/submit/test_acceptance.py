@@ -13,9 +13,8 @@ from submissions import PREDICTIONS, about, cell, column, registered, text, with
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.submit.checking import Asked, check
+from srs_eval.submit.checking import DECLARED, Asked, _unstarted, check
 from srs_eval.submit.command import command
-from srs_eval.submit.declared import DECLARED, _unstarted
 from srs_eval.submit.logs_check import scored_rows, source_of
 from srs_eval.submit.problems import SubmissionError
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from submissions import WRITTEN, about, column, registered, table
+from submissions import WRITTEN, about, column, read_submission, registered, table
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
@@ -26,7 +26,7 @@ from srs_eval.submit import verifying
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
 from srs_eval.submit.problems import SubmissionError
-from srs_eval.submit.reading import read_leaderboard, read_submission
+from srs_eval.submit.reading import read_leaderboard
 from srs_eval.submit.record import FrozenBoard, Record, read_record, write_record
 from srs_eval.submit.registrations import registrations
 from srs_eval.submit.submission import ACCEPTED, Accepted
