@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.comparison.standing import Rules, Standing, against, behind
+from srs_eval.comparison.standing import Field, Rules, Standing
 from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import FloatArray, IntArray
 from srs_eval.stats.estimate import Estimate, mean_of_users
@@ -117,7 +117,8 @@ def leaderboard_of_pairs(
     times = rules.times or (0,) * len(mean)
     order = sorted(models, key=lambda n: (times[n], math.isnan(mean[n]), rules.sign * mean[n]))
     leaders = _leaders(order, eligible, times)
-    to_best = behind(leaders, order, eligible, pairs, values, rules.sign, any_best=any_best)
+    field = Field(eligible, pairs, values, rules.sign)
+    to_best = field.behind(leaders, order, any_best=any_best)
     return Leaderboard(
         weighting=weighting,
         n_users=len(values),
@@ -129,7 +130,7 @@ def leaderboard_of_pairs(
         order=tuple(order),
         leaders=leaders,
         to_best=to_best,
-        to_baseline=against(rules.baseline, leaders, to_best, pairs, values, rules.sign),
+        to_baseline=field.against(rules.baseline, leaders, to_best),
         sign=rules.sign,
     )
 

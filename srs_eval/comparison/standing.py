@@ -7,7 +7,7 @@ test: the interval excludes 0, or 1/2, exactly if the difference is significant.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -81,125 +81,107 @@ class Standing:
         )
 
 
-def behind(
-    leaders: Sequence[int],
-    order: Sequence[int],
-    eligible: Sequence[bool],
-    pairs: Pairs,
-    values: FloatArray,
-    sign: float,
-    *,
-    any_best: bool = True,
-) -> tuple[Standing, ...]:
-    """Compare every model with its leader, which was selected on the same scores.
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Models that are compared two by two, on the scores of the same users."""
 
-    Eligible models are adjusted by their place among those with the same leader: see
-    `behind_leader`. The others are adjusted by Holm's method. Without `any_best`, no model may be
-    called the best.
-    """
-    found: dict[int, Standing] = {}
-    for leader in set(leaders):
-        group = [model for model in order if leaders[model] == leader]
-        found |= _behind_one(leader, group, eligible, pairs, values, sign)
-    if not any_best:
-        found |= {leader: _alone("leads") for leader in set(leaders) if leader >= 0}
-    return tuple(found[model] for model in range(len(leaders)))
+    eligible: Sequence[bool]  # Which models may lead
+    pairs: Pairs  # Mean paired differences, the row's model less the column's
+    values: FloatArray  # [users, models]: Scores
+    sign: float  # 1 if lower is better, -1 if higher is
 
+    def behind(
+        self, leaders: Sequence[int], order: Sequence[int], *, any_best: bool = True
+    ) -> tuple[Standing, ...]:
+        """Compare every model with its leader, which was selected on the same scores.
 
-def _behind_one(
-    leader: int,
-    group: Sequence[int],
-    eligible: Sequence[bool],
-    pairs: Pairs,
-    values: FloatArray,
-    sign: float,
-) -> dict[int, Standing]:
-    """Compare the models that share a leader with it."""
-    if leader < 0:
-        return {model: _alone("unknown") for model in group}
-    differences = {model: pairs[model][leader] for model in group}
-    counts = {model: _counts(values, model, leader, sign) for model in group}
-    table = [model for model in group if eligible[model] and model != leader]
-    alike = [differences[model].is_zero for model in table]
-    ranked = [model for model, is_alike in zip(table, alike, strict=True) if not is_alike]
-    twins = [_twin(ranked, place, pairs) for place in range(len(ranked))]
-    average = behind_leader(
-        [differences[model].p_value for model in ranked], twins, [True] * len(ranked)
-    )
-    users = behind_leader(
-        [counts[model].p_value for model in ranked],
-        twins,
-        [counts[model].worse > counts[model].better for model in ranked],
-    )
-    others = [model for model in group if not eligible[model] and model != leader]
-    found = {
-        **_standings(ranked, differences, counts, (average, users), sign),
-        **_compared(others, differences, counts, sign),
-        **_compared([m for m in table if m not in ranked], differences, counts, sign),
-    }
-    rivals = [found[model].average.verdict for model in table]
-    is_best = bool(rivals) and all(verdict == "worse" for verdict in rivals)
-    return {**found, leader: _alone("best" if is_best else "leads")}
+        Eligible models are adjusted by their place among those with the same leader: see
+        `behind_leader`. The others are adjusted by Holm's method. Without `any_best`, no model may
+        be called the best.
+        """
+        found: dict[int, Standing] = {}
+        for leader in set(leaders):
+            found |= self._behind_one(leader, [n for n in order if leaders[n] == leader])
+        if not any_best:
+            found |= {leader: _alone("leads") for leader in set(leaders) if leader >= 0}
+        return tuple(found[model] for model in range(len(leaders)))
 
+    def against(
+        self, baseline: int, leaders: Sequence[int], to_leader: tuple[Standing, ...]
+    ) -> tuple[Standing, ...]:
+        """Compare every model with a baseline that was chosen beforehand, by Holm's method.
 
-def against(
-    baseline: int,
-    leaders: Sequence[int],
-    to_leader: tuple[Standing, ...],
-    pairs: Pairs,
-    values: FloatArray,
-    sign: float,
-) -> tuple[Standing, ...]:
-    """Compare every model with a baseline that was chosen beforehand, by Holm's method.
+        The baseline and its leader are compared only once, in the comparison with the leader.
+        """
+        models, leader = range(len(self.pairs)), leaders[baseline]
+        found = self._compared([model for model in models if model != baseline], baseline)
+        if leader == baseline:
+            found |= {model: to_leader[model] for model in models if leaders[model] == leader}
+        elif leader >= 0:
+            found[leader] = to_leader[baseline].mirrored()
+        return tuple(found.get(model, _alone("identical")) for model in models)
 
-    The baseline and its leader are compared only once, in the comparison with the leader.
-    """
-    models = range(len(pairs))
-    differences = dict(enumerate(pairs[model][baseline] for model in models))
-    counts = {model: _counts(values, model, baseline, sign) for model in models}
-    others = [model for model in models if model != baseline]
-    found = _compared(others, differences, counts, sign)
-    leader = leaders[baseline]
-    if leader == baseline:
-        found.update({model: to_leader[model] for model in models if leaders[model] == leader})
-    elif leader >= 0:
-        found[leader] = to_leader[baseline].mirrored()
-    return tuple(found.get(model, _alone("identical")) for model in models)
-
-
-def _compared(
-    models: Sequence[int],
-    differences: Mapping[int, Estimate],
-    counts: Mapping[int, SignTest],
-    sign: float,
-) -> dict[int, Standing]:
-    """Compare some models with the same other model, adjusted by Holm's method."""
-    adjusted = (
-        holm([differences[model].p_value for model in models]),
-        holm([counts[model].p_value for model in models]),
-    )
-    return _standings(models, differences, counts, adjusted, sign)
-
-
-def _standings(
-    models: Sequence[int],
-    differences: Mapping[int, Estimate],
-    counts: Mapping[int, SignTest],
-    adjusted: tuple[Adjusted, Adjusted],
-    sign: float,
-) -> dict[int, Standing]:
-    found = {}
-    for place, model in enumerate(models):
-        (p, factor), (p_users, factor_users) = (
-            (float(each.p_value[place]), int(each.factor[place])) for each in adjusted
+    def _behind_one(self, leader: int, group: Sequence[int]) -> dict[int, Standing]:
+        """Compare the models that share a leader with it."""
+        if leader < 0:
+            return {model: _alone("unknown") for model in group}
+        table = [model for model in group if self.eligible[model] and model != leader]
+        ranked = [model for model in table if not self.pairs[model][leader].is_zero]
+        twins = [self._twin(ranked, place) for place in range(len(ranked))]
+        counts = [self._counts(model, leader) for model in ranked]
+        average = behind_leader(
+            [self.pairs[model][leader].p_value for model in ranked], twins, [True] * len(ranked)
         )
-        found[model] = Standing(
-            differences[model],
-            counts[model],
-            _on_average(differences[model], p, factor, sign),
-            _for_most_users(counts[model], p_users, factor_users),
+        users = behind_leader(
+            [each.p_value for each in counts], twins, [each.worse > each.better for each in counts]
         )
-    return found
+        others = [model for model in group if not self.eligible[model] and model != leader]
+        found = {
+            **self._standings(ranked, leader, counts, average, users),
+            **self._compared(others, leader),
+            **self._compared([model for model in table if model not in ranked], leader),
+        }
+        rivals = [found[model].average.verdict for model in table]
+        is_best = bool(rivals) and all(verdict == "worse" for verdict in rivals)
+        return {**found, leader: _alone("best" if is_best else "leads")}
+
+    def _compared(self, models: Sequence[int], other: int) -> dict[int, Standing]:
+        """Compare some models with the same other model, adjusted by Holm's method."""
+        counts = [self._counts(model, other) for model in models]
+        average = holm([self.pairs[model][other].p_value for model in models])
+        users = holm([each.p_value for each in counts])
+        return self._standings(models, other, counts, average, users)
+
+    def _standings(
+        self,
+        models: Sequence[int],
+        other: int,
+        counts: Sequence[SignTest],
+        average: Adjusted,
+        users: Adjusted,
+    ) -> dict[int, Standing]:
+        found = {}
+        for place, model in enumerate(models):
+            difference = self.pairs[model][other]
+            found[model] = Standing(
+                difference,
+                counts[place],
+                _on_average(difference, *_at(average, place), self.sign),
+                _for_most_users(counts[place], *_at(users, place)),
+            )
+        return found
+
+    def _counts(self, model: int, other: int) -> SignTest:
+        return paired_signs(self.sign * self.values[:, model], self.sign * self.values[:, other])
+
+    def _twin(self, ranked: Sequence[int], place: int) -> int | None:
+        """Return the place of an earlier model with the same scores."""
+        earlier = (k for k in range(place) if self.pairs[ranked[place]][ranked[k]].is_zero)
+        return next(earlier, None)
+
+
+def _at(adjusted: Adjusted, place: int) -> tuple[float, int]:
+    return float(adjusted.p_value[place]), int(adjusted.factor[place])
 
 
 def _on_average(difference: Estimate, p: float, factor: int, sign: float) -> Answer:
@@ -222,16 +204,6 @@ def _verdict(p: float, *, is_zero: bool, is_worse: bool) -> Decision:
     if p >= ALPHA:
         return "not significantly different"
     return "worse" if is_worse else "better"
-
-
-def _counts(values: FloatArray, model: int, other: int, sign: float) -> SignTest:
-    return paired_signs(sign * values[:, model], sign * values[:, other])
-
-
-def _twin(ranked: Sequence[int], place: int, pairs: Pairs) -> int | None:
-    """Return the place of an earlier model with the same scores."""
-    earlier = (k for k in range(place) if pairs[ranked[place]][ranked[k]].is_zero)
-    return next(earlier, None)
 
 
 def _alone(verdict: Decision) -> Standing:

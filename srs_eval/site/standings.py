@@ -12,7 +12,7 @@ import numpy as np
 
 from srs_eval.comparison.by_users import extremes_of, ranks
 from srs_eval.comparison.leaderboard import Leaderboard
-from srs_eval.comparison.standing import Standing, against
+from srs_eval.comparison.standing import Field, Standing
 from srs_eval.comparison.strata import FACTS
 from srs_eval.comparison.verdict import Verdict, complete
 from srs_eval.nouns import FloatArray, IntArray
@@ -39,10 +39,10 @@ def standings(verdict: Verdict) -> dict[str, Any]:
 
 
 def _table(verdict: Verdict, board: Leaderboard) -> dict[str, Any]:
-    to_baseline = (
-        against(n, board.leaders, board.to_best, board.pairs, verdict.scores, board.sign)
-        for n in range(len(verdict.runs))
-    )
+    compared = Field((), board.pairs, verdict.scores, board.sign)
+    to_baseline = [
+        compared.against(n, board.leaders, board.to_best) for n in range(len(verdict.runs))
+    ]
     letters = [""] * len(verdict.runs)
     for when in verdict.times:
         for number, group in enumerate(cliques(verdict, board, when)):

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
-from optuna.trial import FrozenTrial
 
 from srs_eval.text.console import complain, say
 from srs_eval.tuning import figures
 from srs_eval.tuning.ending import Ending, counts, told, write_best
 from srs_eval.tuning.options import read_options
-from srs_eval.tuning.search import Found, search
+from srs_eval.tuning.search import search
 from srs_eval.tuning.space import Space, SweepError, read_space
 
 if TYPE_CHECKING:
@@ -44,22 +43,10 @@ def run_search(asking: OptunaSweeper, arguments: Sequence[str]) -> Ending | None
         complain(f"no trial has a value; trials {counts(found)}")
         return None
     meaning = asking.meaning.format(metric=options.metric.replace("_", " "))
-    return _ending(asking, found, found.best, meaning)
-
-
-def _ending(asking: OptunaSweeper, found: Found, best: FrozenTrial, meaning: str) -> Ending:
-    config = asking.composed(found.space.words(best.params))
-    overlay = write_best(
-        found,
-        best,
-        asking.loader,
-        choices=config.hydra.runtime.choices,
-        program=asking.command,
-        search_only=asking.search_only,
-        meaning=meaning,
-    )
+    config = asking.composed(space.words(found.best.params))
+    overlay = write_best(asking, found, found.best, config, meaning)
     drawn = figures.draw(found, meaning.partition(",")[0])
-    ending = Ending(found, meaning, best, config, overlay, drawn)
+    ending = Ending(found, meaning, found.best, config, overlay, drawn)
     say(told(ending))
     say()
     return ending

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -32,6 +32,9 @@ from srs_eval.tracking.items import (
 )
 from srs_eval.tracking.tracker import RunInfo, Tracker, sweep_id, tracked
 from srs_eval.tuning.search import Found, written
+
+if TYPE_CHECKING:
+    from hydra_plugins.srs_eval_optuna.optuna_sweeper import OptunaSweeper
 
 OVERLAY = Path("experiment") / "best.yaml"
 _STATES = {
@@ -63,31 +66,24 @@ class Ending:
 
 
 def write_best(
-    found: Found,
-    best: FrozenTrial,
-    loader: ConfigLoader,
-    *,
-    choices: Mapping[str, str | None],
-    program: str,
-    search_only: Sequence[str],
-    meaning: str,
+    asking: OptunaSweeper, found: Found, best: FrozenTrial, config: DictConfig, meaning: str
 ) -> Overlay:
-    """Write the best trial as ``experiment/best.yaml``.
+    """Write the best trial, of a configuration, as ``experiment/best.yaml``.
 
     The file has the searched settings and all other settings of the same groups; settings of other
-    groups are in the command in its first comment, which begins with `program`. `search_only` are
-    first parts of keys that only the search uses, and `meaning` describes the value of a trial.
+    groups are in the command in its first comment. `meaning` describes the value of a trial.
     """
+    choices = config.hydra.runtime.choices
     searched = found.space.searched_words(best.params)
     tops = {_top(name) for name in searched}
     ours = [word for name, word in found.space.fixed.items() if _top(name) in tops]
     others = [
         word
         for name, word in found.space.fixed.items()
-        if _top(name) not in {*tops, *search_only, *found.options.may_change}
+        if _top(name) not in {*tops, *asking.search_only, *found.options.may_change}
     ]
     place = "experiment=best" if "experiment" in choices else "+experiment=best"
-    command = f"{program} --config-dir {shlex.quote(str(found.folder))} {place}"
+    command = f"{asking.command} --config-dir {shlex.quote(str(found.folder))} {place}"
     command = " ".join([command, *map(shlex.quote, others)])
     head = [
         "# @package _global_",
@@ -95,7 +91,7 @@ def write_best(
         f"# Trial {best.number}, the best of {len(found.trials)}:",
         f"# {meaning}: {written(best.value)}.",
     ]
-    content = _content([*ours, *searched.values()], tops, choices, loader)
+    content = _content([*ours, *searched.values()], tops, choices, asking.loader)
     file = found.folder / OVERLAY
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(head) + "\n" + OmegaConf.to_yaml(content), encoding="utf-8")
