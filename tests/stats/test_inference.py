@@ -357,11 +357,3 @@ def test_a_drift_is_found_soon_whenever_it_begins(since, within):
         for days in histories(rng, 20, 300, users=60, shift=0.04, since=since)
     ]
     assert all(day is not None and since < day <= since + within for day in found), found
-
-
-def test_a_shock_that_hits_everybody_on_one_day_is_no_alarm():
-    rng = np.random.default_rng(4)
-    (days,) = histories(rng, 1, 120, common=0.01)
-    x = days.x.copy()
-    x[60] = -0.8
-    assert first_alarm(log_evidence(Days(-x, days.independent)), LEVEL) is None

@@ -17,8 +17,6 @@ from srs_eval.algorithms.neural.bench_batches import batches_of, training_table
 from srs_eval.algorithms.neural.bench_module import BenchModule, ModuleModel, train
 from srs_eval.algorithms.neural.sequences import (
     batch_of,
-    groups_of_entries,
-    groups_of_targets,
     histories_before,
 )
 from srs_eval.algorithms.neural.training import (
@@ -118,16 +116,6 @@ def test_every_target_is_read_after_the_earlier_reviews_of_its_card_and_nothing_
     read = sorted({past for earlier in expected.values() for past in earlier})
     assert sorted(histories.review.tolist()) == read
     assert sorted(batch.review[batch.review >= 0].tolist()) == read  # the others are padding
-
-
-def test_targets_without_history_and_with_a_longer_one_than_asked_for_are_left_out():
-    histories = histories_before(log_of([1] * 6), np.arange(6), longest=3)
-    assert histories.target.tolist() == [1, 2, 3]
-    assert histories.review.tolist() == [0, 1, 2]
-    for rows in ([], [0]):
-        histories = histories_before(log_of([1, 1]), np.array(rows, np.int64))
-        assert groups_of_targets(histories, np.arange(0), per_group=512) == []
-        assert groups_of_entries(histories, per_group=512) == []
 
 
 SOURCE = SyntheticUsers(users=1, seed=2, size_scale=0.1)
