@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from golden_logs import log_of_all_histories
+from invented import log_of_all_histories
 from trial import REVIEWS, TASK, fitted
 
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
