@@ -47,6 +47,14 @@ def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     np.testing.assert_allclose(binary.predict(REVIEWS, FOLD.test), p, rtol=1e-3)
 
 
+@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")])
+def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
+    before, expected = fitted(algorithm, rows=FOLD.train[::2]), fitted(algorithm)
+    after = algorithm.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
+    p, q = (model.predict(REVIEWS, FOLD.test) for model in (after, expected))
+    np.testing.assert_allclose(p, q, atol=0.01)
+
+
 @pytest.mark.parametrize("method", ["reference", "s0", "one_step"])
 def test_what_has_nothing_to_train_on_keeps_its_parameters_and_says_so(method):
     later_day = np.flatnonzero(REVIEWS.elapsed_days > 0)
@@ -154,6 +162,7 @@ def test_same_day_reviews_are_histories_and_are_not_learned_from():
     assert len(every) > len(later)
     parameters = fitted(FsrsRs(), reviews, later).parameters
     assert fitted(FsrsRs(), reviews, every).parameters == parameters
+    assert fitted(FsrsRs(card_ids=True), reviews, later).parameters != parameters
     with pytest.raises(FitSkipped):
         fitted(FsrsRs(), reviews, np.setdiff1d(every, later))
 

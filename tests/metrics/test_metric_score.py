@@ -78,24 +78,6 @@ def test_every_container_gives_the_same_numbers_and_may_miss_some(container):
         score(torch.tensor(P, requires_grad=True), RECALLED)
 
 
-LABELS = (
-    *(np.ma.array, lambda user: user.astype("M8[D]"), lambda user: user.astype(str)),
-    lambda user: [code // 2 if code % 2 else str(code // 2) for code in user],
-    lambda user: pd.Series(user.astype(str)).astype("category"),
-    lambda user: polars.Series(user.astype(str)),
-)
-
-
-def test_users_may_be_called_anything(of_users):
-    p, recalled, user = of_users
-    options = {"panel": BRIER, "resamples": 20}
-    expected = score(p, recalled, user=user, **options)
-    for names in LABELS:
-        got = score(p, recalled, user=names(user), card=np.arange(400) // 2, **options)
-        interval = pytest.approx(expected.intervals["brier"])
-        assert (got.intervals["brier"], got.interval_over) == (interval, "users")
-
-
 def masked(values):
     return np.ma.array(values, mask=[False, True, False, False])
 

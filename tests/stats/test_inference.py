@@ -121,6 +121,7 @@ def test_the_p_value_is_small_exactly_if_the_interval_leaves_out_0(values, seed)
         for alpha in (0.05, 0.01, 0.0001):
             lo, hi = found.interval(1 - alpha)
             assert (found.p_value < alpha) == (lo > 0 or hi < 0)
+            assert found.mirrored().interval(1 - alpha) == pytest.approx((-hi, -lo))
         if 1e-9 < found.p_value < 1:
             bounds = np.abs(found.interval(1 - found.p_value))
             assert bounds.min() == pytest.approx(0, abs=1e-6 * found.se)
