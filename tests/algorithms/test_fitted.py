@@ -162,7 +162,6 @@ def test_same_day_reviews_are_histories_and_are_not_learned_from():
     assert len(every) > len(later)
     parameters = fitted(FsrsRs(), reviews, later).parameters
     assert fitted(FsrsRs(), reviews, every).parameters == parameters
-    assert fitted(FsrsRs(card_ids=True), reviews, later).parameters != parameters
     with pytest.raises(FitSkipped):
         fitted(FsrsRs(), reviews, np.setdiff1d(every, later))
 

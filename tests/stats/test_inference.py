@@ -303,6 +303,7 @@ def test_the_closed_forms_are_those_of_the_definition():
             np.inf,
         )[0]
         assert _mixture(np.array(total), np.array(spread)) == pytest.approx(np.log(direct))
+    assert either(np.log([1.0]), np.log([4.0])) == pytest.approx(np.log([2.5]))
     z = np.linspace(-60, 60, 100_001)
     assert (np.exp(z - z**2 / 6) <= 1 + z + z**2 / 3 + 1e-12).all()
 
