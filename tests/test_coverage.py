@@ -27,6 +27,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 from srs_eval.results.coverage import Coverage, CoverageCount
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.description import RunDescription
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
 from srs_eval.run.report import result_text
@@ -65,8 +66,8 @@ READ, SHORT = sum(map(len, LOGS.values())), 8 + 9 + 10
 
 def evaluated(algorithm=None, label="avg", **changed):
     experiment = Experiment(algorithm or Average(), WithFailures(LOGS), SrsBenchmark(), PANEL)
-    result = evaluate(replace(experiment, **changed))
-    return result.described(label, label, "logs", {"config_hash": label})
+    about = RunDescription(label, "logs", label, tags={"config_hash": label})
+    return evaluate(replace(experiment, **changed), about=about)
 
 
 @pytest.fixture(scope="module")
@@ -167,10 +168,7 @@ def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_th
 
 def test_published_or_former_runs_are_told_by_their_scores_alone(both):
     runs = [run_of(result) for result in both]
-    without = [
-        replace(run, summary={k: v for k, v in run.summary.items() if k != "coverage"})
-        for run in runs
-    ]
+    without = [replace(run, facts=replace(run.facts, coverage=None)) for run in runs]
     verdict = compare(without)
     assert as_json(verdict)["coverage"] is None
     scored = int(both[0].by_user.reviews.sum())

@@ -15,6 +15,7 @@ from srs_eval.nouns import User
 from srs_eval.results.files import reading
 from srs_eval.results.published import known_when
 from srs_eval.results.run import Run
+from srs_eval.results.summary import Summary
 from srs_eval.text.plain import one_line
 
 # What RMSE(bins) groups reviews by, as further lists of a line.
@@ -54,7 +55,7 @@ def score_lines(file: Path, panel: Panel) -> Run:
         rows=dict.fromkeys(sizes, ""),
         reviews=sizes,
         scores={name: np.array([each[name] for each in values]) for name in panel.names},
-        summary={"label": one_line(file.stem), "when": known_when(file.stem)},
+        facts=Summary(label=one_line(file.stem), when=known_when(file.stem)),
     )
 
 

@@ -12,13 +12,13 @@ from srs_eval.metrics.headline import HEADLINE
 from srs_eval.nouns import Fit, Predictions, has_curve
 from srs_eval.nouns.predictions import select
 from srs_eval.results.result import Result
-from srs_eval.run.plan import Plan
+from srs_eval.run.plan import Job
 from srs_eval.tracking.items import Item, LearnedModel, Tag
 
 _CLOSE = 1e-6
 
 
-def learned_model(plan: Plan, result: Result) -> Iterator[Item]:
+def learned_model(job: Job, result: Result) -> Iterator[Item]:
     """Yield the model of the first user's last fold, or a tag that says why there is none.
 
     The model is built from its parameters and must predict what the run has predicted.
@@ -28,12 +28,12 @@ def learned_model(plan: Plan, result: Result) -> Iterator[Item]:
     try:
         if last is None:
             raise ConfigError("no fit worked")
-        whole_days, predictions = _check(plan, result, last)
+        whole_days, predictions = _check(job, result, last)
     except SrsEvalError as error:
         yield Tag("model", f"not kept: {error}")
         return
-    about, source = plan.about, plan.experiment.source
-    scores = plan.experiment.panel.score(predictions)
+    about, source = job.about, job.experiment.source
+    scores = job.experiment.panel.score(predictions)
     yield LearnedModel(
         name=about.label,
         options=about.options["algo"],
@@ -52,16 +52,16 @@ def learned_model(plan: Plan, result: Result) -> Iterator[Item]:
     yield Tag("model", f"kept: user {last.user}, fold {last.fold}")
 
 
-def _check(plan: Plan, result: Result, fit: Fit) -> tuple[bool, Predictions]:
+def _check(job: Job, result: Result, fit: Fit) -> tuple[bool, Predictions]:
     """Compare the model built again with the one that predicted.
 
     Return whether its clock counts whole days, and what it has predicted of the reviews after those
     it has learned from.
     """
-    experiment, label = plan.experiment, plan.about.label
+    experiment, label = job.experiment, job.about.label
     log = experiment.source.read(fit.user)
     task = experiment.protocol(log, same_day=experiment.algorithm.same_day)
-    options, whole_days = plan.about.options["algo"], task.reviews.whole_days
+    options, whole_days = job.about.options["algo"], task.reviews.whole_days
     model = rebuilt_model(options, fit.parameters, fit.parts, whole_days=whole_days)
     if not has_curve(model):
         raise ConfigError(f"{label} has no forgetting curve")

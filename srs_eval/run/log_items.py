@@ -25,7 +25,7 @@ from srs_eval.results.run import TRAITS, run_of
 from srs_eval.results.summary import Summary
 from srs_eval.run.description import RunDescription
 from srs_eval.run.learned_model import learned_model
-from srs_eval.run.plan import Plan
+from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
 from srs_eval.tracking.items import (
@@ -56,13 +56,13 @@ def facts_before(about: RunDescription) -> Iterator[Item]:
 
 
 def facts_after(
-    plan: Plan,
+    job: Job,
     result: Result,
     figures: Mapping[str, Sequence[Path]],
     against: AgainstBaseline | None = None,
 ) -> Iterator[Item]:
     """Yield the results of a run: numbers, tables, figures by their files, and files."""
-    facts, source, panel = result.facts, plan.experiment.source, plan.experiment.panel
+    facts, source, panel = result.facts, job.experiment.source, job.experiment.panel
     yield Tag("data_fingerprint", facts.data_fingerprint)
     yield Tag("rows_fingerprint", facts.rows_fingerprint)
     for metric in panel:
@@ -83,7 +83,7 @@ def facts_after(
         location=_from_anywhere(source.location),
         users=facts.users,
         reviews=facts.reviews,
-        options=_reader(plan.about.options.get("data", {})),
+        options=_reader(job.about.options.get("data", {})),
     )
     yield TableRows("metrics", _metrics_table(panel.names, facts.metrics))
     if facts.thresholds:
@@ -95,37 +95,37 @@ def facts_after(
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
         yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
-    for name in (*RESULTS, *((PREREG,) if plan.options.prereg else ())):
-        if (plan.options.folder / name).is_file():
-            yield ArtifactFile(plan.options.folder / name, "results")
-    if result.predicted.stay_in(plan.options.folder):  # too large to be sent
-        here = (plan.options.folder / PARTS).absolute()
-        yield Tag("parts", str(plan.options.parts or here))
-    model = getattr(plan.options.tracker, "model", False)
+    for name in (*RESULTS, *((PREREG,) if job.prereg else ())):
+        if (job.folder / name).is_file():
+            yield ArtifactFile(job.folder / name, "results")
+    if result.predicted.stay_in(job.folder):  # too large to be sent
+        here = (job.folder / PARTS).absolute()
+        yield Tag("parts", str(job.parts or here))
+    model = getattr(job.tracker, "model", False)
     if model == "scores":
-        yield _scored_model(plan, result)
+        yield _scored_model(job, result)
     elif model:
-        yield from learned_model(plan, result)
-    yield Description(describe(plan, result))
+        yield from learned_model(job, result)
+    yield Description(describe(job, result))
 
 
-def _scored_model(plan: Plan, result: Result) -> ScoredModel:
+def _scored_model(job: Job, result: Result) -> ScoredModel:
     """Return the algorithm with its scores, under the digest of the scored reviews."""
-    facts, source = result.facts, plan.experiment.source
+    facts, source = result.facts, job.experiment.source
     means = {name: facts.metrics[name].mean_users for name in HEADLINE if name in facts.metrics}
     return ScoredModel(
-        name=plan.about.label,
-        options=plan.about.options["algo"],
+        name=job.about.label,
+        options=job.about.options["algo"],
         learned_from=f"{source.name}, protocol {facts.protocol}",
         scores=means,
         dataset=(source.name, facts.rows_fingerprint),
-        description=describe(plan, result),
+        description=describe(job, result),
     )
 
 
-def describe(plan: Plan, result: Result) -> str:
+def describe(job: Job, result: Result) -> str:
     """Return a description of the run and its headline numbers in Markdown."""
-    experiment, about, facts = plan.experiment, plan.about, result.facts
+    experiment, about, facts = job.experiment, job.about, result.facts
     rows = [
         (
             *(name, _cell(s.mean_users), f"{_cell(s.lo)} … {_cell(s.hi)}"),
@@ -196,7 +196,7 @@ def _counts(result: Result) -> Iterator[Item]:
 
 def _against(against: AgainstBaseline) -> Iterator[Item]:
     """Yield the comparison in a section per baseline, so that no chart mixes two of them."""
-    about = f"vs_{against.baseline.summary['algo']}"
+    about = f"vs_{against.baseline.facts.algo}"
     for percent in against.percents:
         yield Value(f"{about}/{percent.metric}_percent", percent.difference)
         if percent.metric == DECIDING:
@@ -204,7 +204,7 @@ def _against(against: AgainstBaseline) -> Iterator[Item]:
             yield Value(f"{about}/{percent.metric}_percent_high", percent.hi)
     yield Value(f"{about}/users", float(against.n_users))
     yield Tag("baseline", against.baseline.name)
-    yield Tag("baseline_config_hash", against.baseline.summary["tags"]["config_hash"])
+    yield Tag("baseline_config_hash", against.baseline.facts.config_hash)
 
 
 def _metrics_table(
