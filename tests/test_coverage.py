@@ -109,7 +109,7 @@ def test_a_run_says_the_same_on_screen_and_in_its_files(both, tmp_path):
     coverage = json.loads((tmp_path / "summary.json").read_text())["coverage"]
     assert of_users(coverage) == {"read": 11, "scored": 7, "skipped": 3, "failed": 1}
     assert (coverage["reviews"]["scored"], coverage["reviews"]["skipped"]) == (scored, SHORT)
-    found = [load_run(tmp_path).coverage, results.load(tmp_path).facts.coverage]
+    found = [load_run(tmp_path).facts.coverage, results.load(tmp_path).facts.coverage]
     assert found == [result.facts.coverage, both[0].facts.coverage]
     group = {**coverage["left_out"][0], "rules": ["x"]}
     for wrong in (
