@@ -40,7 +40,8 @@ from srs_eval.run.description import RunDescription
 from srs_eval.run.experiment import Experiment, checked_users
 from srs_eval.run.failures import FailingAlike
 from srs_eval.run.user_folds import learns_from_other_users, with_user_folds
-from srs_eval.run.watching import RunningMeans, Watch, step_callback
+from srs_eval.run.watching import RunningMeans, step_callback
+from srs_eval.tuning.progress import RunningTrial
 
 _NO_BAR = partial(tqdm, disable=True)
 
@@ -133,7 +134,7 @@ class Evaluation:
     store: Parts
     compute: Compute = field(default_factory=Serial)
     progress: Callable[..., tqdm[Any]] = _NO_BAR
-    watch: Watch | None = None
+    watch: RunningTrial | None = None
     limits: FitLimits = NO_LIMITS
 
     def run(self) -> int:

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from srs_eval.evaluation.evaluate import Watch as OnStep
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import FittingInSteps, Predictions, User
 from srs_eval.results.parts import Chunk
 from srs_eval.run.experiment import Experiment
+from srs_eval.tuning.progress import RunningTrial
 
 
-class Watch(Protocol):
-    """Follows one metric of an evaluation."""
-
-    @property
-    def metric(self) -> str:
-        """Name of the metric."""
-
-    @property
-    def report(self) -> Callable[[int, float], None] | None:
-        """Takes a step and a value, and raises `Pruned` to end the evaluation."""
-
-
-def step_callback(watch: Watch | None, experiment: Experiment, users: int) -> OnStep | None:
+def step_callback(watch: RunningTrial | None, experiment: Experiment, users: int) -> OnStep | None:
     """Return a callback that scores each step of the only fit; None if there is no such fit."""
     if watch is None or watch.report is None:
         return None
@@ -61,7 +49,7 @@ class RunningMeans:
         self._sum = 0.0
 
     @classmethod
-    def of(cls, watch: Watch | None, chunks: Iterable[Chunk]) -> RunningMeans | None:
+    def of(cls, watch: RunningTrial | None, chunks: Iterable[Chunk]) -> RunningMeans | None:
         """Return the means that a search wants to have reported, if it does."""
         if watch is None or watch.report is None:
             return None
