@@ -37,10 +37,13 @@ from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.results.user_rows import AllUsers, a_fit_worked
 from srs_eval.run.description import RunDescription
-from srs_eval.run.experiment import Experiment, checked_users
-from srs_eval.run.failures import FailingAlike
-from srs_eval.run.user_folds import learns_from_other_users, with_user_folds
-from srs_eval.run.watching import RunningMeans, step_callback
+from srs_eval.run.experiment import (
+    Experiment,
+    checked_users,
+    learns_from_other_users,
+    with_user_folds,
+)
+from srs_eval.run.watching import FailingAlike, RunningMeans, step_callback
 from srs_eval.tuning.progress import RunningTrial
 
 _NO_BAR = partial(tqdm, disable=True)

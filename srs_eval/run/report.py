@@ -14,9 +14,9 @@ from srs_eval.results.remarks import few_users, sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
 from srs_eval.results.summary import panel_table
-from srs_eval.run.failures import frame_lines
+from srs_eval.run.experiment import learns_from_other_users
 from srs_eval.run.plan import Job
-from srs_eval.run.user_folds import learns_from_other_users
+from srs_eval.run.watching import frame_lines
 from srs_eval.text.console import counted, facts, interval
 from srs_eval.text.table import Table
 
