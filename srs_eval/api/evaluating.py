@@ -20,7 +20,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.results import folder as folders
 from srs_eval.run.evaluate import evaluate as evaluated
-from srs_eval.run.outside import refuse_lookahead
+from srs_eval.run.experiment import refuse_lookahead
 
 
 def evaluate(

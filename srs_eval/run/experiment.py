@@ -1,15 +1,16 @@
-"""An experiment, exactly what can change a number, and learning from the users of other folds."""
+"""An experiment: exactly what can change a number, what is checked, and what is learned before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from srs_eval.algorithms.combined.cross_fitted import cross_fitted
 from srs_eval.errors import FitSkipped, ReviewLogError
+from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import (
     Algorithm,
@@ -21,6 +22,7 @@ from srs_eval.nouns import (
     User,
 )
 from srs_eval.protocol.user_folds import UserFolds
+from srs_eval.run.description import targets
 
 SEED = 2026
 CURVES_PER_USER = 200
@@ -110,3 +112,27 @@ def lessons(
             continue
         last = task.folds[-1]
         yield task.reviews, np.concatenate([last.train, last.test])
+
+
+def refuse_lookahead(algorithm: Algorithm, options: Any, timeout: float | None = None) -> None:
+    """Raise `CheckFailed` if a class that is not of srs_eval plainly looks ahead.
+
+    `options` are those the algorithm was built from, with the class of everything it is made of.
+    An algorithm of srs_eval is not looked at, and the checks are not loaded for it.
+    """
+    if all(target.partition(".")[0] == "srs_eval" for target in targets(options)):
+        return
+    from srs_eval.checks.assertions import CheckFailed
+    from srs_eval.checks.quick import check_quickly
+
+    try:
+        with FitLimits(timeout).applied("trial", 0):
+            check_quickly(algorithm)
+    except FitTimeoutError:  # the run will say so of its own fits
+        return
+    except CheckFailed as failed:
+        raise CheckFailed(
+            f"{failed}\nA quick check with a small simulated log found this, and nothing was "
+            "evaluated. srs_eval.check_algorithm has all checks; check_lookahead=false evaluates "
+            "the algorithm all the same"
+        ) from None

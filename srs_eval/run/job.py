@@ -20,10 +20,9 @@ from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
 from srs_eval.run.evaluate import Evaluation
-from srs_eval.run.experiment import checked_users
+from srs_eval.run.experiment import checked_users, refuse_lookahead
 from srs_eval.run.jobs import JobOutcome, JobStatus, remarks_of
 from srs_eval.run.log_items import facts_after, facts_before
-from srs_eval.run.outside import refuse_lookahead
 from srs_eval.run.plan import Job
 from srs_eval.run.report import announcement, percent_text, places, result_text
 from srs_eval.run.shards import evaluate_shard, finished_before, require_all, shared_at

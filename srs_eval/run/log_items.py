@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from srs_eval.config.rebuild import rebuilt_model
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.headline import HEADLINE
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Fit, Part
+from srs_eval.nouns import Fit, Part, Predictions, has_curve
+from srs_eval.nouns.predictions import select
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import PREREG, RESULTS
 from srs_eval.results.fit_counts import fits_in_words
@@ -24,7 +27,6 @@ from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS, run_of
 from srs_eval.results.summary import Summary
 from srs_eval.run.description import RunDescription
-from srs_eval.run.learned_model import learned_model
 from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
@@ -34,6 +36,7 @@ from srs_eval.tracking.items import (
     Description,
     FigureFiles,
     Item,
+    LearnedModel,
     Param,
     ScoredModel,
     TableRows,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
 _USERS_SHOWN = 200
 _PARAMETERS_SHOWN = 50
+_CLOSE = 1e-6  # predictions of a model that is built again
 
 
 def facts_before(about: RunDescription) -> Iterator[Item]:
@@ -260,3 +264,63 @@ def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
 
 def _cell(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4f}"
+
+
+def learned_model(job: Job, result: Result) -> Iterator[Item]:
+    """Yield the model of the first user's last fold, or a tag that says why there is none.
+
+    The model is built from its parameters and must predict what the run has predicted.
+    """
+    fits = [fit for fit in result.fitted if fit.predicts and fit.fold >= 0]
+    last = max((f for f in fits if f.user == fits[0].user), key=lambda f: f.fold, default=None)
+    try:
+        if last is None:
+            raise ConfigError("no fit worked")
+        whole_days, predictions = _check(job, result, last)
+    except SrsEvalError as error:
+        yield Tag("model", f"not kept: {error}")
+        return
+    about, source = job.about, job.experiment.source
+    scores = job.experiment.panel.score(predictions)
+    yield LearnedModel(
+        name=about.label,
+        options=about.options["algo"],
+        parameters=last.parameters,
+        parts=last.parts,
+        whole_days=whole_days,
+        learned_from=f"{source.name}, user {last.user}, fold {last.fold}",
+        scores={name: scores[name] for name in HEADLINE if name in scores},
+        dataset=(source.name, result.facts.rows_fingerprint),
+        description=(
+            f"**{about.label}**, learned from the first {last.n_train:,} scored reviews of user "
+            f"{last.user}. Its scores are those of the {last.n_test:,} reviews after them. "
+            f"Source: {source.location}."
+        ),
+    )
+    yield Tag("model", f"kept: user {last.user}, fold {last.fold}")
+
+
+def _check(job: Job, result: Result, fit: Fit) -> tuple[bool, Predictions]:
+    """Compare the model built again with the one that predicted.
+
+    Return whether its clock counts whole days, and what it has predicted of the reviews after those
+    it has learned from.
+    """
+    experiment, label = job.experiment, job.about.label
+    log = experiment.source.read(fit.user)
+    task = experiment.protocol(log, same_day=experiment.algorithm.same_day)
+    options, whole_days = job.about.options["algo"], task.reviews.whole_days
+    model = rebuilt_model(options, fit.parameters, fit.parts, whole_days=whole_days)
+    if not has_curve(model):
+        raise ConfigError(f"{label} has no forgetting curve")
+    (fold,) = [fold for fold in task.folds if fold.number == fit.fold]
+    saved = result.predicted.read(fit.user, curves=False)
+    before = None if saved is None else select(saved, saved.fold == fit.fold)
+    again = model.predict(task.reviews, fold.test)
+    if (
+        before is None
+        or before.p.shape != again.shape
+        or np.abs(before.p - again).max(initial=0.0) > _CLOSE
+    ):
+        raise ConfigError(f"{label} predicts otherwise when built from its parameters")
+    return whole_days, before
