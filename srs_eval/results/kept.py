@@ -206,10 +206,10 @@ def forget_parts(folder: Path) -> None:
 
 def _read(place: Place) -> dict[str, Any]:
     """Read the state of the parts in a place: "" in one that has none."""
-    found, former = (_content(place / name) for name in (_STATE, _FORMER))
+    found = _content(place / _STATE)
     if "state" in found:
         return found
-    if former:
+    if former := _content(place / _FORMER):
         return {"state": "begun" if former["stamp"] else "deleting", **former}
     ended = "parts" in found and not found.get("goes_on")
     return {"state": ("ended" if ended else "begun") if found else "", **found}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -43,6 +43,13 @@ class Experiment:
     seed: int = SEED  # Seeds every fit, together with the user and the fold
     # Forgetting curves that are sampled per user, for the metrics and plots of curves
     curves_per_user: int = CURVES_PER_USER
+
+    @classmethod
+    def of(cls, built: Mapping[str, Any], settings: Mapping[str, Any]) -> Experiment:
+        """Return the experiment of the objects of each group, and of what is in no group."""
+        algorithm, source, protocol = (built[group] for group in ("algo", "data", "protocol"))
+        seed, curves = settings["seed"], settings["curves_per_user"]
+        return cls(algorithm, source, protocol, built["panel"], seed, curves)
 
 
 def checked_users(source: Source) -> list[User]:

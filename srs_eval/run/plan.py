@@ -109,14 +109,7 @@ def make_job(
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
         _require_validation(built, choices, trial)
-    experiment = Experiment(
-        algorithm=built["algo"],
-        source=built["data"],
-        protocol=built["protocol"],
-        panel=built["panel"],
-        seed=content["seed"],
-        curves_per_user=content["curves_per_user"],
-    )
+    experiment = Experiment.of(built, content)
     compute = built["compute"]
     own_process = sweep_folder is not None or limits.timeout is not None
     if limits.timeout is not None and not isinstance(compute, Serial | Processes | Ray):
