@@ -19,8 +19,9 @@ from drawn_intervals import (
     truth,
     write_collection,
 )
+from findings import findings
 from matplotlib.figure import Figure
-from real_logs import given_path
+from review_logs import given_path
 
 from srs_eval.api.inputs import algorithm, source
 from srs_eval.comparison.prereg import REGIONS, Prereg, read_prereg
@@ -277,53 +278,33 @@ def run(options: SimpleNamespace) -> Findings:
     habits = habits_table(*sizes[4:], model)
     tables = {"critics": critics, "coverage": coverage, "habits": habits}
     figures = {"critics": drawing}
-    learned = _of_simulations(critics, coverage)
-    left_out, failed = [], []
+    left_out, failed, of_anki = [], [], []
     folder = None if options.small else given_path(options, "anki_mit")
     if folder is None:
         left_out.append("study.anki_mit (no path given)")
     else:
         own = AnkiCollection(folder / _COLLECTION, user="anki-mit")
-        more, drawn, lottery, words = of_own([own], options)
+        more, drawn, lottery, learned = of_own([own], options)
         more.pop("months", None)  # too long for a page
         tables, figures = {**tables, **more}, {**figures, **drawn}
-        learned.append(f"anki-mit: {answer(lottery)}")
-        learned += words
+        of_anki = [f"anki-mit: {answer(lottery)}", *learned]
         failed += lottery.collected.failed
-    return Findings(
-        answer=_answer(critics),
-        learned=learned,
-        tables=tables,
-        figures=figures,
-        metrics={"size": float(critics["rejected"].iloc[-1])},
+    by_model = critics.set_index("model")
+    words = {
+        **critics.attrs,
+        "associational": by_model.loc[ASSOCIATIONAL],
+        "honest": by_model.loc[HONEST],
+        "truth": by_model.loc[TRUTH],
+        "covered": coverage[coverage["drawn by"] == _ALL],
+        "of_own": of_anki,
+    }
+    return findings(
+        "lottery",
+        tables,
+        figures,
+        words,
+        metrics={"size": float(by_model.loc[TRUTH, "rejected"])},
         left_out=left_out,
         failed=failed,
         formats=_FORMATS,
     )
-
-
-def _answer(critics: pd.DataFrame) -> str:
-    by_model = critics.set_index("model")
-    loss, rejected = by_model["log loss"], by_model["rejected"]
-    return (
-        "A model that learned what goes with long intervals has a better log loss than an "
-        f"honest curve ({loss[ASSOCIATIONAL]:.3f} against {loss[HONEST]:.3f}), and is rejected in "
-        f"{rejected[ASSOCIATIONAL]:.0%} of lotteries; the truth is in {rejected[TRUTH]:.1%}."
-    )
-
-
-def _of_simulations(critics: pd.DataFrame, coverage: pd.DataFrame) -> list[str]:
-    whole = coverage[coverage["drawn by"] == _ALL]
-    covered = ", ".join(
-        f"{row['covered']:.1%} ({row['model']}, {row['collections']} collections)"
-        for _, row in whole.iterrows()
-    )
-    of_associational = critics.set_index("model")["ratio"][ASSOCIATIONAL]
-    return [
-        f"In the critics' case recall changes by {critics.attrs['slope']:+.3f} per unit of ln days "
-        f"by lot, and by {critics.attrs['naive']:+.3f} in a regression on the days that went by.",
-        f"The change that the associational model predicts is {of_associational:.1f} times too "
-        "small.",
-        f"95 % intervals contain the ratio of the truth in {covered} of simulated collections, "
-        "whose draws are reconstructed from the file.",
-    ]
