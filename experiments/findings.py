@@ -13,8 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from srs_eval.experiment.study import Findings
 from srs_eval.plots.style import house_style, new_figure, style_axes
+from srs_eval.run.study import Findings
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, autoescape=False

@@ -16,9 +16,6 @@ from srs_eval.comparison.report.html import page
 from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
-from srs_eval.experiment.report import result_text
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
@@ -30,6 +27,9 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 from srs_eval.results.coverage import Coverage, CoverageCount
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
+from srs_eval.run.report import result_text
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
 GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse

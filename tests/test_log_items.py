@@ -9,15 +9,15 @@ from invented import Ends
 from srs_eval.algorithms.baselines import Average
 from srs_eval.comparison.baseline import in_percent
 from srs_eval.errors import FitError
-from srs_eval.experiment.description import targets
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.log_items import _from_anywhere, facts_after, facts_before
-from srs_eval.experiment.plan import make_plan
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.run import run_of
+from srs_eval.run.description import targets
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
+from srs_eval.run.plan import make_plan
 from srs_eval.tracking.items import Description, TableRows
 from srs_eval.tracking.nothing import NoTracker
 

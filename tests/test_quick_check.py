@@ -15,8 +15,8 @@ from srs_eval.checks.assertions import CheckFailed
 from srs_eval.checks.quick import check_quickly
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import Shard
-from srs_eval.experiment.outside import refuse_lookahead
-from srs_eval.experiment.plan import RunOptions
+from srs_eval.run.outside import refuse_lookahead
+from srs_eval.run.plan import RunOptions
 from srs_eval.tracking.nothing import NoTracker
 from srs_eval.tuning.progress import RunningTrial
 

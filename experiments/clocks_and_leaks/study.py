@@ -16,12 +16,12 @@ from review_logs import SIMULATED, logs
 
 import srs_eval as se
 from srs_eval.cards import rows_by_card
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import BoolArray, EvaluationProtocol, FloatArray, IntArray, Reviews, Source
 from srs_eval.plots.style import BAND, BLUE, INK
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.pauses import pause_table
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.study import Findings
 from srs_eval.stats.significance import wilson_interval
 
 WHOLE, PUBLISHED, QUESTION, ANSWER = "whole days", "with its answer", "question", "previous answer"

@@ -17,10 +17,10 @@ from review_logs import SIMULATED, CardParts, logs
 
 import srs_eval as se
 from srs_eval.errors import FitSkipped
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import Fold, Reviews, Source, Task
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 
 SIZES = (25, 50, 100, 200, 400, 800)

@@ -16,13 +16,13 @@ from review_logs import logs
 
 import srs_eval as se
 from srs_eval.api.result import RunResult
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, log_losses
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.temporal_magnitude import TemporalMaxRise, falling_fit
 from srs_eval.nouns import Source
 from srs_eval.plots.style import BLUE, VERMILION
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import clustered_mean
 
 CURVES = 1000

@@ -12,7 +12,6 @@ from findings import findings, panels, ticks_on_log_scale
 from matplotlib.figure import Figure
 
 import srs_eval as se
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.bins import RmseBins, RmseBinsByP, RmseBinsDebiased
 from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.corp import CorpPart
@@ -22,6 +21,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.smece import Smece
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
+from srs_eval.run.study import Findings
 from srs_eval.stats.significance import wilson_interval
 
 SEED = 2026

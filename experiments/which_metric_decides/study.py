@@ -20,9 +20,9 @@ from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
 import srs_eval as se
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.power import users_needed
 from srs_eval.stats.significance import ALPHA

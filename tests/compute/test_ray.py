@@ -28,12 +28,12 @@ from srs_eval.cpu import VARIABLE
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.limits import FitLimits
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import full_panel
 from srs_eval.place import Place
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
 
 USERS = 20
 RUN = (

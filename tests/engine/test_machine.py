@@ -25,8 +25,8 @@ from srs_eval.engine.packing import LANES, aligned
 from srs_eval.engine.tracing import trace
 from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.description import config_hash
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.description import config_hash
 
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="levels are of x86-64")
 
@@ -90,7 +90,7 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
         monkeypatch.setenv("SRS_EVAL_CPU", now)
         with pytest.raises(ConfigError, match=cpu.VARIABLE):
             machine.target_cpu()
-    level = "srs_eval.experiment.description.common_level"
+    level = "srs_eval.run.description.common_level"
     hashes = set()
     for name in ("", "x86-64-v3"):  # runs of different levels are not resumed by each other
         monkeypatch.setattr(level, lambda name=name: name)

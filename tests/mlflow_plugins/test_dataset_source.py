@@ -18,8 +18,8 @@ from srs_eval.config.building import build, resolved
 from srs_eval.config.rebuild import rebuilt_source
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.log_items import _reader
 from srs_eval.mlflow_plugins.dataset_source import ReviewLogSource
+from srs_eval.run.log_items import _reader
 from srs_eval.tracking.items import DatasetInfo
 
 OPTIONS = {

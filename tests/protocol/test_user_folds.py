@@ -13,14 +13,14 @@ from srs_eval.checks import CheckFailed, check_user_folds
 from srs_eval.config.building import build, resolved
 from srs_eval.config.settings import BUILT_GROUPS, composed
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
 
 PROTOCOLS = sorted(
     path.stem for path in (Path(__file__).parents[2] / "conf" / "protocol").glob("*.yaml")

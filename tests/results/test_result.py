@@ -14,8 +14,6 @@ from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.summary import MetricSummary
@@ -25,6 +23,8 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Summary, files, load, save, tables
 from srs_eval.results.coverage import Coverage, LeftOut
 from srs_eval.results.folder import is_run
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
 
 FSRS6 = Fsrs6(fit="default")
 

@@ -18,10 +18,10 @@ from srs_eval.config.rebuild import same_day
 from srs_eval.config.targets import Builder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitError
-from srs_eval.experiment.outside import refuse_lookahead
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.outside import refuse_lookahead
 from srs_eval.submit.logs_check import is_own, own_builder
 
 SOURCE = SyntheticUsers(users=1, seed=2, size_scale=0.1)

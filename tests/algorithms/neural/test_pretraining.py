@@ -27,11 +27,11 @@ from srs_eval.config.building import build, resolved
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.user_folds import UserFolds
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
 
 
 def brief(kind):

@@ -20,16 +20,16 @@ from srs_eval.errors import (
     SrsEvalError,
 )
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
-from srs_eval.experiment import jobs
-from srs_eval.experiment.attempt import Work, attempt
-from srs_eval.experiment.jobs import JobOutcome
-from srs_eval.experiment.report import result_text
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit
 from srs_eval.place import Place
 from srs_eval.results import load
 from srs_eval.results.fit_counts import failures_in_words, reason_of
+from srs_eval.run import jobs
+from srs_eval.run.attempt import Work, attempt
+from srs_eval.run.jobs import JobOutcome
+from srs_eval.run.report import result_text
 
 RAISED = {
     "pruned": Pruned("others were better"),
@@ -219,7 +219,7 @@ def test_large_results_and_artefacts_of_mlflow_stay_in_an_object_store(here, mon
 
 @pytest.mark.slow
 def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(here, monkeypatch):
-    monkeypatch.setattr("srs_eval.experiment.job.evaluate_chunks", None)
+    monkeypatch.setattr("srs_eval.run.job.evaluate_chunks", None)
     for bucket, failure, what in (
         ("nobody", "", "no such bucket"),
         ("bucket", "403 Access Denied", "permission is denied"),
