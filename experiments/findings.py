@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from evaluations import Change
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -31,11 +32,16 @@ def findings(
     """Return what a study has found, whose words its template NAME/found.jinja makes.
 
     Before the first item of its list, the template gives the answer; the items are what was
-    learned. Line breaks within them do not matter.
+    learned. Line breaks within them do not matter. Tables may hold differences.
     """
     text = _TEMPLATES.get_template(f"{name}/found.jinja").render(words)
     answer, *learned = (" ".join(part.split()) for part in re.split(r"^- ", text, flags=re.M))
-    return Findings(answer, learned, tables, figures, **others)
+    shown = {key: table.map(_plain) for key, table in tables.items()}
+    return Findings(answer, learned, shown, figures, **others)
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Change) else value
 
 
 def each(rows: pd.DataFrame | Iterable[Mapping[str, Any]], form: str, between: str = ", ") -> str:
