@@ -24,12 +24,12 @@ Numbers = Annotated[tuple[int, ...], BeforeValidator(lambda text: tuple(text.spl
 
 
 def benchmark(
-    name: str, page: str = "benchmarks/README.md"
+    name: str = "", page: str = "benchmarks/README.md"
 ) -> Callable[[Callable[..., Table | str | None]], Callable[..., Table | str | None]]:
     """Let a function be what its file does as a program; it is the last of the file.
 
     Its arguments are typed as KEY=VALUE, or in their order. What it returns is printed and, with
-    the word *publish*, written between the marks of the name in a page.
+    the word *publish*, written between the marks of the name in a page, if it is in one.
     """
 
     def program(function: Callable[..., Table | str | None]) -> Callable[..., Table | str | None]:

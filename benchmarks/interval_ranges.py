@@ -113,7 +113,7 @@ def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray,
     return (ranges.lo <= truth) & (truth <= ranges.hi), np.log(ranges.hi / ranges.lo), len(rows)
 
 
-@benchmark("ranges", "docs/intervals.md")
+@benchmark()
 def main(logs: int = 100) -> Table:
     """Return a row for each kind of parameters and size of the log."""
     rows = []

@@ -134,7 +134,7 @@ def _report(name: str, wall: float, cpu: float) -> None:
     print(f"{name:10} {wall:.0f} ms, {cpu:.0f} ms CPU")
 
 
-@benchmark("site")
+@benchmark()
 def main(models: int = 40, users: int = 10_000, out: Path | None = None) -> None:
     """Build and open a site, and print what that costs."""
     with tempfile.TemporaryDirectory() as scratch:

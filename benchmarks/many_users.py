@@ -209,7 +209,7 @@ def _step(name: str, users: int) -> Iterator[None]:
     )
 
 
-@benchmark("many users")
+@benchmark()
 def main(what: Literal["widths", "fed", "compare"], *numbers: int) -> None:
     """Measure one of the three."""
     {"widths": widths, "fed": fed, "compare": compared}[what](*numbers)

@@ -78,7 +78,7 @@ def sm2(path: Path) -> Iterator[tuple[int, np.ndarray]]:
         yield row.reviews, rows[["SM2", "FSRS-5"]].dropna().to_numpy()
 
 
-@benchmark("other people")
+@benchmark()
 def main(which: Literal["fitted", "sm2"], *paths: Path) -> Table:
     """Return how many people are predicted better, and by how much."""
     rows = []

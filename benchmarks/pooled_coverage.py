@@ -39,8 +39,8 @@ def coverage(users: int, spread: float) -> float:
     return 100 * float(np.mean(held))
 
 
-@benchmark("pooled coverage")
+@benchmark()
 def main() -> Table:
     """Return the coverage of each setting."""
-    rows = [(users, spread, f"{coverage(users, spread):.1f} %") for users, spread in SETTINGS]
+    rows = [(users, f"{spread}", f"{coverage(users, spread):.1f} %") for users, spread in SETTINGS]
     return Table(["users", "spread of sizes", "coverage"], rows)

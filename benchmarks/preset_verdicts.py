@@ -23,7 +23,7 @@ from srs_eval.text.table import Table
 EDGES = (0, 200, 400, 800, 1600)
 
 
-@benchmark("preset verdicts")
+@benchmark()
 def main(users: int = 200) -> Table:
     """Return verdicts by number of training reviews."""
     source = SyntheticUsers(users=users, size_scale=0.1, max_reviews=3000, seed=99)

@@ -38,13 +38,13 @@ html_theme_options = {
     "github_url": REPOSITORY,
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "navbar_center": [],  # every page is in the sidebar
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_extra_path = ["llms.txt"]  # at the root of the site
 html_css_files = ["figures.css"]
-html_sidebars = {"docs/index": []}
+html_sidebars = {"docs/index": [], "**": ["globaltoc"]}
 html_show_sourcelink = False
 html_copy_source = False
 copybutton_exclude = ".linenos, .gp, .go"

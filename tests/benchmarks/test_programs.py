@@ -1,15 +1,20 @@
 """Programs that measure: a whole command, the coverage of intervals, and power, all small."""
 
+import sys
+
 import numpy as np
 import pytest
+from benchmark import Numbers, benchmark
 from cohort import COMMAND, cost_of, make_cohort
 from first_minute import cost_in_new_folder
+from floor import nanoseconds_of_operations
 from interval_coverage import Quantity, missed, simulated
 from verdict_power import achieved, needed
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.stats.paired import paired_mean
 from srs_eval.stats.power import power_of
+from srs_eval.text.table import Table
 
 
 @pytest.mark.slow
@@ -52,3 +57,30 @@ def test_the_power_that_is_reached_is_that_of_the_population():
     formula, own, upper = needed(np.random.default_rng(1).exponential(1, 40), 0.4)
     assert formula > 5
     assert upper > own > 5
+
+
+def test_a_benchmark_is_a_program_that_prints_its_table_and_publishes_it(
+    tmp_path, monkeypatch, capsys
+):
+    def main(folder: str, sizes: Numbers = (1,)) -> Table:
+        return Table(["folder", "of all"], [(folder, sum(sizes))])
+
+    assert benchmark("sums")(main) is main  # an imported one is a function like others
+    assert capsys.readouterr().out == ""
+    main.__module__ = "__main__"
+    page = tmp_path / "page.md"
+    page.write_text("<!-- sums -->\n<!-- /sums -->\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["sums.py", "here", "sizes=2,3", "publish"])
+    benchmark("sums", str(page))(main)
+    printed = capsys.readouterr().out
+    assert "| here     |        5 |" in printed
+    assert page.read_text(encoding="utf-8") == f"<!-- sums -->\n\n{printed}\n<!-- /sums -->\n"
+    with pytest.raises(SystemExit, match="no place"):
+        benchmark("others", str(page))(main)
+    monkeypatch.setattr(sys, "argv", ["sums.py", "here", "sizes=many"])
+    with pytest.raises(SystemExit, match="sizes"):
+        benchmark("sums", str(page))(main)
+
+
+def test_operations_are_timed():
+    assert all(0 < cost < 1e3 for cost in nanoseconds_of_operations().values())
