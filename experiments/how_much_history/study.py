@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -122,38 +122,26 @@ def helps_from(changes: pd.DataFrame) -> str:
     return verdict
 
 
-def sizes_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return one row per model and log: the difference by size, and from when a fit is better.
-
-    A star marks differences whose 99 % interval excludes 0, a question mark too few lapses.
-    """
-    rows = []
-    for log, every in changes.items():
-        for name, own in every.groupby("model", sort=False):
-            row = {"log": log, "model": str(name)}
-            at = own.set_index("reviews")
-            for size in SIZES:
-                row[f"{size:,}"] = _cell(at.loc[size]) if size in at.index else ""
-            rows.append(row)
-    return pd.DataFrame(rows)
+def by_columns(changes: Mapping[str, pd.DataFrame], cell: Callable[[Any], str]) -> pd.DataFrame:
+    """Return one row per log and model, and one column per size; sizes that are not there empty."""
+    every = pd.concat([own.assign(log=log) for log, own in changes.items()])
+    every["cell"] = [cell(row) for row in every.itertuples()]
+    order = every[["log", "model"]].drop_duplicates()
+    wide = every.pivot(index=["log", "model"], columns="reviews", values="cell")
+    wide = wide.loc[[*order.itertuples(index=False, name=None)]].reindex(
+        columns=SIZES, fill_value=""
+    )
+    return wide.fillna("").rename(columns="{:,}".format).reset_index()
 
 
-def _cell(row: pd.Series) -> str:
-    few = row["lapses"] < FEWEST
-    return f"{row['change'].mean:+.4f} ?" if few else row["change"].starred
+def difference(row: Any) -> str:
+    """Format a difference: a star where its 99 % interval excludes 0, or ? if lapses are few."""
+    return f"{row.change.mean:+.4f} ?" if row.lapses < FEWEST else row.change.starred
 
 
-def evidence_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the logs, and the lapses among their predicted reviews, by log and size."""
-    rows = []
-    for log, every in changes.items():
-        at = every.drop_duplicates("reviews").set_index("reviews")
-        cells = {
-            f"{size:,}": f"{row.logs} logs, {row.lapses:,} lapse{'s' if row.lapses > 1 else ''}"
-            for size, row in at.iterrows()
-        }
-        rows.append({"log": log} | {f"{size:,}": cells.get(f"{size:,}", "") for size in SIZES})
-    return pd.DataFrame(rows)
+def evidence(row: Any) -> str:
+    """Format how many logs there are, and lapses among their predicted reviews."""
+    return f"{row.logs} logs, {row.lapses:,} lapse{'s' if row.lapses > 1 else ''}"
 
 
 def from_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -241,10 +229,11 @@ def run(options: SimpleNamespace) -> Findings:
         "small": [*small.groupby("model", sort=False)],
         "plain": every[every["model"].isin(OTHERS)],
     }
-    tables = {"better_from": needed, "evidence": evidence_table(changes)}
+    first = {log: own[own["model"] == names[0]] for log, own in changes.items()}
+    tables = {"better_from": needed, "evidence": by_columns(first, evidence).drop(columns="model")}
     return findings(
         "how_much_history",
-        tables | {"sizes": sizes_table(changes)},
+        tables | {"sizes": by_columns(changes, difference)},
         {"history": draw(changes)},
         words,
         metrics={"worse_cells_fsrs6": float(usual["worse"].sum())},

@@ -38,6 +38,7 @@ METRICS = {
 COLOURS = dict(zip(METRICS, (INK, BLUE, VERMILION, GREEN, "#CC79A7"), strict=True))
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 500
+WAYS = ("paired", "unpaired")
 POWER = 0.8
 STRATA = 5  # of size, and again of log loss of the base rate
 MINI = 100
@@ -195,7 +196,7 @@ def agreement(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
             if (order[0, a] - order[0, b]) * (order[1, a] - order[1, b]) < 0
         ]
         both = [all(cohort.are_told_apart(each, *pair) for each in (0, m)) for pair in swapped]
-        medians = {f"users {way}": own[way].median() for way in ("paired", "unpaired")}
+        medians = {f"users {way}": own[way].median() for way in WAYS}
         row = {"metric": METRICS[metric], "best": cohort.models[cohort.ranked(m)[0]]}
         row["Kendall's tau to log loss"] = float(kendalltau(order[0], order[1]).statistic)
         row |= {SWAPPED: len(swapped), BOTH: sum(both)}
@@ -331,8 +332,8 @@ def run(options: SimpleNamespace) -> Findings:
         metrics={"users_log_loss": float(by_metric["users paired"][0])},
         left_out=left_out,
         formats={
-            **dict.fromkeys([f"users {way}" for way in ("paired", "unpaired")], ",.0f"),
-            **dict.fromkeys(["paired", "unpaired"], ",.0f"),
+            **dict.fromkeys([f"users {way}" for way in WAYS], ",.0f"),
+            **dict.fromkeys(WAYS, ",.0f"),
             **dict.fromkeys([*METRICS.values(), "pairs in order"], ".1%"),
             **{f"{label}, unpaired": ".1%" for label in METRICS.values()},
             FOUND: ".0%",
@@ -344,13 +345,10 @@ def run(options: SimpleNamespace) -> Findings:
 
 def _wide(order: pd.DataFrame) -> pd.DataFrame:
     """Return one row per number of users."""
-    rows = []
-    for users, own in order.groupby("users"):
-        row: dict[str, object] = {"users": users}
-        for label, paired, unpaired in zip(own.metric, own.paired, own.unpaired, strict=True):
-            row |= {label: paired, f"{label}, unpaired": unpaired}
-        rows.append(row)
-    return pd.DataFrame(rows)
+    own, other = (order.pivot(index="users", columns="metric", values=way) for way in WAYS)
+    wide = own.join(other.add_suffix(", unpaired"))
+    pairs = [(label, f"{label}, unpaired") for label in METRICS.values()]
+    return wide[[name for pair in pairs for name in pair]].reset_index()
 
 
 def _close(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
