@@ -18,9 +18,10 @@ from srs_eval.text.table import Table
 
 ROOT = Path(__file__).parents[1]
 _PUBLISH = "publish"
-# What is typed with commas between.
-Words = Annotated[tuple[str, ...], BeforeValidator(lambda text: tuple(text.split(",")))]
-Numbers = Annotated[tuple[int, ...], BeforeValidator(lambda text: tuple(text.split(",")))]
+# What is typed with commas between; a comma before a space is one of a name.
+_PARTS = BeforeValidator(lambda text: tuple(re.split(",(?! )", text)))
+Words = Annotated[tuple[str, ...], _PARTS]
+Numbers = Annotated[tuple[int, ...], _PARTS]
 
 
 def benchmark(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -311,17 +311,14 @@ def counted(changes: Sequence[Change | None], where: str = "") -> str:
 def _words(found: Mapping[str, Log]) -> dict[str, object]:
     """Return what the template says."""
 
-    def by_log(way: str, against: str = PUBLIC, versions: Sequence[str] = ()) -> str:
+    def over_logs(change: Callable[[Log, str], Change | None], versions: Sequence[str] = ()) -> str:
         return ", ".join(
-            counted([log.change(each, way, against) for each in versions or log.later], name)
+            counted([change(log, each) for each in versions or log.later], name)
             for name, log in found.items()
         )
 
-    def refits(way: str) -> str:
-        return ", ".join(
-            counted([log.refit(version, way) for version in log.later], name)
-            for name, log in found.items()
-        )
+    def by_log(way: str, against: str = PUBLIC) -> str:
+        return over_logs(lambda log, version: log.change(version, way, against))
 
     by_size = {
         size: [
@@ -343,10 +340,12 @@ def _words(found: Mapping[str, Log]) -> dict[str, object]:
             steps.append(step)
     return {
         "by_log": by_log,
-        "refits": refits,
+        "refits": lambda way: over_logs(lambda log, version: log.refit(version, way)),
         "sizes": ", ".join(
             counted(own, f"the first {size:,} reviews") for size, own in by_size.items() if own
         ),
-        "early": by_log(NEWTON, versions=EARLY) if set(EARLY) <= versions else "",
+        "early": over_logs(lambda log, version: log.change(version, NEWTON), EARLY)
+        if set(EARLY) <= versions
+        else "",
         "steps": steps,
     }

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from benchmark import Numbers, benchmark
+from benchmark import Numbers, Words, benchmark
 from cohort import COMMAND, cost_of, make_cohort
 from first_minute import cost_in_new_folder
 from floor import nanoseconds_of_operations
@@ -49,7 +49,8 @@ def test_misses_are_counted_on_the_side_of_the_interval():
 def test_a_benchmark_is_a_program_that_prints_its_table_and_publishes_it(
     tmp_path, monkeypatch, capsys
 ):
-    def main(folder: str, sizes: Numbers = (1,)) -> Table:
+    def main(folder: str, sizes: Numbers = (1,), names: Words = ("a",)) -> Table:
+        assert names == ("one, fitted", "other")
         return Table(["folder", "of all"], [(folder, sum(sizes))])
 
     assert benchmark("sums")(main) is main  # an imported one is a function like others
@@ -57,7 +58,9 @@ def test_a_benchmark_is_a_program_that_prints_its_table_and_publishes_it(
     main.__module__ = "__main__"
     page = tmp_path / "page.md"
     page.write_text("<!-- sums -->\n<!-- /sums -->\n", encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["sums.py", "here", "sizes=2,3", "publish"])
+    monkeypatch.setattr(
+        sys, "argv", ["sums.py", "here", "sizes=2,3", "names=one, fitted,other", "publish"]
+    )
     benchmark("sums", str(page))(main)
     printed = capsys.readouterr().out
     assert "| here     |        5 |" in printed
