@@ -243,7 +243,7 @@ def test_a_path_is_taken_as_it_was_typed():
 def test_a_job_is_composed_once_and_jobs_of_the_same_words_share_nothing():
     settings.register_schema()
     loader, words = Loader(), ["algo=avg"]
-    sweep = composed(loader, ["algo=avg,avg", "tracking=none"], [])
+    sweep = composed(loader, ["algo=avg,avg", "tracking=none"])
     checked = loader.load_sweep_config(sweep, words)
     begun = [loader.load_sweep_config(sweep, words)]
     assert begun[0] is checked

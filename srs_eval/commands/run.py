@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
@@ -27,7 +27,7 @@ from srs_eval.commands.cli import refused
 from srs_eval.compute import stopping
 from srs_eval.compute.shard import ALL, SHARDS, Shard
 from srs_eval.config import option_files, settings
-from srs_eval.config.hydra_section import Loader, composed, section_problems
+from srs_eval.config.hydra_section import Loader, composed
 from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.text.console import complain, facts, say
 from srs_eval.text.suggestion import suggestion
@@ -137,9 +137,6 @@ def job(cfg: DictConfig) -> float:
     _print_once(option_files.shadowed_options(choices, folders))
 
     def plan() -> Work:
-        # options that were swept over may differ from those the command began with
-        if problems := section_problems(cast(DictConfig, HydraConfig.instance().cfg)):
-            raise ConfigError("\n".join(problems))
         if cfg.study is not None:
             return _study(cfg, folder, choices, is_single=not in_sweep)
         content = resolved(cfg, choices)
@@ -273,7 +270,7 @@ def _run(given: Namespace, parser: ArgumentParser, folders: list[Path], claims: 
     """Run what a command line asks for, tell errors, and return the exit status."""
     try:
         with option_files.also_in(folders):
-            _start(given, parser, folders, claims)
+            _start(given, parser, claims)
     except ConfigError as error:
         return refused(PROGRAM, error.args)
     except SystemExit as end:  # of completion, and of a run that was asked to stop
@@ -325,9 +322,7 @@ def _ended(status: int) -> int:
     return max(status, of_jobs)
 
 
-def _start(
-    given: Namespace, parser: ArgumentParser, folders: list[Path], claims: ExitStack
-) -> None:
+def _start(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> None:
     """Compose the configuration, once, and have Hydra show or run it."""
     loader, words = Loader(), [*given.overrides, *["hydra.mode=MULTIRUN"] * given.multirun]
     hydra = Hydra("srs_eval", loader)
@@ -340,7 +335,7 @@ def _start(
         elif given.info:
             hydra.show_info(given.info, "config", words)
         else:
-            config = composed(loader, words, folders)
+            config = composed(loader, words)
             if given.hydra_help:
                 hydra.hydra_help("config", parser, given)
                 return
