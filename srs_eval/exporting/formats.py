@@ -14,6 +14,7 @@ from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.intervals import first_intervals
 from srs_eval.exporting.versions import FsrsVersion, outside_bounds
 from srs_eval.nouns import Part
+from srs_eval.text.plain import json_values
 
 # What Anki shows in its field, and keeps when it optimises.
 _ANKI_DECIMALS = 4
@@ -125,12 +126,12 @@ def for_anyone(fitted: Fitted) -> HandOver:
         "user": fit.user,
         "fold": fit.fold,
         "status": fit.status,
-        "parameters": [_finite(number) for number in fit.parameters],
-        "standard_errors": [_finite(error) for error in fit.standard_errors],
+        "parameters": fit.parameters,
+        "standard_errors": fit.standard_errors,
         **_first_intervals(fitted),
         **({"parts": parts} if parts else {}),
         "trained_on_reviews": fit.n_train,
-        "log_loss": _finite(fitted.log_loss),
+        "log_loss": fitted.log_loss,
         "scored_reviews": fitted.scored,
         "protocol": fitted.protocol,
         "data": fitted.data,
@@ -141,7 +142,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
     is_read = [fit.version is not None and fit.version.read_by_apps for fit in fitted.standalone()]
     unread = () if all(is_read) else (_no_app(fitted),)
     return HandOver(
-        json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
+        json.dumps(json_values(content), indent=2, ensure_ascii=False, allow_nan=False),
         _learned(fitted),
         lambda _: (
             "log_loss is of all folds of the user, and of reviews that the fits had not seen"
@@ -167,8 +168,8 @@ def _part_as_json(fitted: Fitted, part: Part) -> dict[str, Any]:
         "algorithm": part.option,
         "version": known.name if known else None,
         "standalone": part.standalone,
-        "parameters": [_finite(number) for number in part.parameters],
-        "standard_errors": [_finite(error) for error in part.standard_errors],
+        "parameters": part.parameters,
+        "standard_errors": part.standard_errors,
         **_first_intervals(fitted),
         "trained_on_reviews": part.n_train,
     }
@@ -270,7 +271,3 @@ def _about_the_fit(fitted: Fitted) -> Iterator[str]:
             f"learned on fractions of days ({fitted.protocol}), where apps count whole ones: "
             "fit under protocol=srs_benchmark for them"
         )
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -9,7 +9,6 @@ they are damaged. Those that stay are put on the disk before the list that makes
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -17,9 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.place import Place, renamed
+from srs_eval.text.plain import json_values
 
 PREDICTIONS = "predictions.parquet"
 CURVES = "curves.parquet"
@@ -35,6 +36,8 @@ OUTCOME = "job.json"
 # The configuration of the run, written by Hydra.
 CONFIG = ".hydra/config.yaml"
 
+# Stays when the command has ended: who removed it could take it from one that has just begun.
+_LOCK = ".lock"
 # What is raised where a file is damaged, besides Arrow's own errors.
 _DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
 
@@ -109,7 +112,7 @@ def write_reviews(
 def write_json(path: Path | Place, content: Mapping[str, Any]) -> None:
     """Write JSON; NaN and infinities, which JSON does not have, become null."""
     with whole_file(path) as partial:
-        text = json.dumps(_finite(content), indent=2, allow_nan=False)
+        text = json.dumps(json_values(content), indent=2, allow_nan=False)
         partial.write_text(text + "\n", encoding="utf-8")
 
 
@@ -127,11 +130,18 @@ def _encoding(field: pa.Field) -> str | None:
     return "DELTA_BINARY_PACKED" if field.type == pa.int64() and field.name != "user" else None
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _finite(content) for name, content in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(content) for content in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def claim(folder: Path, *, wait: float = 0) -> AbstractContextManager[object]:
+    """Claim a folder, made if need be, for this process; leaving the context ends the claim.
+
+    The operating system ends the claim with the process, also if it is killed. A claim on the same
+    folder by the same thread is granted again. Raise `FolderInUseError` if another command still
+    has the folder after `wait` seconds.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return FileLock(folder.resolve() / _LOCK, timeout=wait, is_singleton=True).acquire()
+    except Timeout as taken:
+        raise FolderInUseError(
+            f"{folder} is in use by another command that is still running; wait for its end, or "
+            "give another hydra.run.dir (hydra.sweep.dir with -m)"
+        ) from taken

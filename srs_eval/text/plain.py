@@ -7,8 +7,10 @@ escaped by `srs_eval.text.escapes`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 _BREAKS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
@@ -58,3 +60,20 @@ def cleaned(content: Any) -> Any:
     if isinstance(content, list):
         return [cleaned(value) for value in content]
     return content
+
+
+def json_values(value: Any) -> Any:
+    """Return what JSON can hold of a value: NaN and infinities are null, paths are text.
+
+    >>> json_values({"a": (1, float("nan"))})
+    {'a': [1, None]}
+    """
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): json_values(content) for name, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(content) for content in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, PurePath) else value

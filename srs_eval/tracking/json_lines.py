@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.text.local_paths import uri_problem
+from srs_eval.text.plain import json_values
 from srs_eval.tracking.items import Item
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
@@ -75,18 +75,6 @@ class JsonLines:
 
 
 def _content(value: Any) -> dict[str, object]:
-    return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, Mapping):
-        return {str(name): _plain(content) for name, content in value.items()}
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):  # numpy's numbers and arrays
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(content) for content in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return {
+        field.name: json_values(getattr(value, field.name)) for field in dataclasses.fields(value)
+    }
