@@ -134,14 +134,14 @@ class Verdict:
         return found
 
     @cached_property
-    def beside(self) -> dict[str, FloatArray]:
-        """Means of other metrics, over the users with a score of every run that has the metric."""
+    def beside(self) -> dict[str, tuple[FloatArray, int]]:
+        """Means of other metrics, and the number of users with a score of every run that has it."""
         found = {}
         for name in BESIDE:
             scores = self.paired.scores(name)
             whole = scores[complete(scores)]
             if name != self.metric and len(whole) and not np.isnan(scores).all():
-                found[name] = whole.mean(axis=0)
+                found[name] = whole.mean(axis=0), len(whole)
         return found
 
     @cached_property

@@ -27,6 +27,7 @@ from srs_eval.comparison.report.files import (
 )
 from srs_eval.comparison.report.html import figures, page, write_html
 from srs_eval.comparison.report.sweep import sweep_texts
+from srs_eval.comparison.report.tables import beside
 from srs_eval.comparison.report.words import level_text
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer
@@ -248,6 +249,11 @@ def test_a_choice_by_test_rows_is_warned_of_with_a_command(make_run, golden_text
     golden_text("comparison_selection", told_of(CHOSEN, make_run, tell))
     verdict = judged(*two(make_run, algo="hlr"))
     assert as_json(verdict)["options_compared_on"] == "test_rows"
+
+
+def test_another_metric_says_of_how_many_users_it_is_where_they_are_fewer(make_run):
+    assert "auc" in beside(judged(*two(make_run))).headers
+    assert "auc (11 users)" in beside(judged(*two(make_run, only_recalled=[3]))).headers
 
 
 def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):

@@ -221,7 +221,7 @@ def tidy(verdict: Verdict) -> list[dict[str, Any]]:
                 **_standing(board.to_baseline[model], "baseline"),
                 "mean_rank": float(verdict.mean_ranks[model]),
                 "notes": "; ".join(filter(None, notes)),
-                **{name: float(of[model]) for name, of in verdict.beside.items()},
+                **{name: float(means[model]) for name, (means, _) in verdict.beside.items()},
                 **_at_retention(verdict, model),
             }
             rows.append({**_about(run), **row})

@@ -140,8 +140,12 @@ def majority(
 
 def beside(verdict: Verdict) -> Table:
     """Tabulate the means of other metrics."""
-    columns: dict[str, list[Any]] = {name: of.tolist() for name, of in verdict.beside.items()}
-    several = verdict.leaderboard.n_users > 1
+    users = verdict.leaderboard.n_users
+    columns: dict[str, list[Any]] = {
+        name if count == users else f"{name} ({counted(count, 'user')})": means.tolist()
+        for name, (means, count) in verdict.beside.items()
+    }
+    several = users > 1
     caption = "Means over users" if several else "Of the same reviews"
     if verdict.at_retention is not None:
         metric, biases = verdict.at_retention
