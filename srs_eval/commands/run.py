@@ -157,13 +157,14 @@ def job(cfg: DictConfig) -> float:
         return made.about.label, partial(run_job, made)
 
     _command.reports_its_end = True
-    value, status = attempt(
-        plan,
-        label=choices.get("algo", ""),
-        folder=folder,
-        sweep_folder=sweep_folder,
-        metric="log_loss" if trial is None else trial.metric,
-    )
+    with option_files.also_in(own):
+        value, status = attempt(
+            plan,
+            label=choices.get("algo", ""),
+            folder=folder,
+            sweep_folder=sweep_folder,
+            metric="log_loss" if trial is None else trial.metric,
+        )
     _command.reports_its_end = False
     _command.status = max(_command.status, status)
     return value

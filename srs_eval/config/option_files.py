@@ -40,11 +40,11 @@ _own: list[Path] = []
 @contextmanager
 def also_in(folders: Iterable[Path]) -> Iterator[None]:
     """Make Hydra look for options in these folders first."""
-    _own[:] = folders
+    before, _own[:] = _own.copy(), folders
     try:
         yield
     finally:
-        _own.clear()
+        _own[:] = before
 
 
 def own_folders() -> tuple[Path, ...]:

@@ -35,6 +35,9 @@ def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here, launcher):
     own = here.folder / "own" / "algo"
     own.mkdir(parents=True)
     (own / "mine.yaml").write_text(
+        "_target_: srs_eval.algorithms.combined.blend.Blend\nbase: half_life\n"
+    )
+    (own / "half_life.yaml").write_text(
         "_target_: srs_eval.algorithms.half_life.hlr.Hlr\nprior_weight: 2.0\n"
     )
     before, store = here.folder / "before", f"sqlite:///{here.folder / 'runs.db'}"
