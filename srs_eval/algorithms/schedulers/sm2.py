@@ -11,8 +11,14 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.family import EASY, GOOD, HARD, ExponentialForgetting, guessed_space
-from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
+from srs_eval.algorithms.fsrs.family import (
+    EASY,
+    GOOD,
+    HARD,
+    SHORTEST_IN_FRACTIONAL_DAYS,
+    ExponentialForgetting,
+    guessed_space,
+)
 from srs_eval.algorithms.options import require_bool
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
