@@ -204,7 +204,7 @@ class FsrsFitted(Fitted):
         penalty = penalty_matrix(space, weight)
         covariance = _DEVIATION**2 * np.eye(4) + _SHIFT**2
         penalty[:4, :4] = np.linalg.inv(covariance) / 2
-        return self.prior_weight * penalty
+        return self.prior_strength * penalty
 
 
 class FsrsWithFirstStabilities(FsrsFitted):

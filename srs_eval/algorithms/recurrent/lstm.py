@@ -213,12 +213,8 @@ class TwoNetworks(Combination):
 
     def answer(self, asked: Asked) -> FloatArray:
         """Predict each row by the network of its kind, at whatever time."""
-        found = asked.unanswered()
         is_same = asked.reviews.elapsed_days[asked.rows] == 0
-        for some, model in ((~is_same, self.later), (is_same, self.same)):
-            if some.any():
-                found[some] = asked.of(some).by(model)
-        return found
+        return asked.by_rows([(self.later, ~is_same), (self.same, is_same)])
 
 
 def _minimised(
