@@ -257,8 +257,8 @@ class FitOptions(_Options, Algorithm, ABC):
             given = np.asarray(self.given(whole_days=whole_days))
             w, missing = self.trained(problem, rows, given)
             note = f"{missing}: the parameters were kept" if missing else ""
-            w = given if missing else w
-            return problem.model(_tuple(w), Learned(note=note, fallback=bool(missing)))
+            kept = given if missing else w
+            return problem.model(_tuple(kept), Learned(note=note, fallback=bool(missing)))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
@@ -287,9 +287,8 @@ class FitOptions(_Options, Algorithm, ABC):
         assert isinstance(coordinates, LogCoordinates)
         bounds = coordinates.space(problem.space)
         minimise = partial(newton, tolerance=self.tolerance) if self.method == "newton" else lbfgs
-        first = coordinates.encode(
-            feasible(centre if previous is None else previous, problem.space)
-        )
+        begin = centre if previous is None else previous
+        first = coordinates.encode(feasible(begin, problem.space))
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
         found = lowest(lambda start: minimise(objective, start, bounds), starts)
         w = feasible(coordinates.decode(found.parameters), problem.space)
