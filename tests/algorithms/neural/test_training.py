@@ -38,7 +38,7 @@ from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.run.outside import refuse_lookahead
+from srs_eval.run.experiment import refuse_lookahead
 from srs_eval.submit.logs_check import is_own, own_builder
 
 PLAIN = Recipe(epochs=4, batch_size=1, learning_rate=0.1)
