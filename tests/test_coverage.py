@@ -232,3 +232,13 @@ def test_reasons_that_differ_in_numbers_are_one(reasons, said):
     assert sum(each.reviews for each in found) == 7 * len(reasons)
     for each, (_, words) in zip(found, said, strict=True):
         assert words in (None, each.reason)
+
+
+def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_there():
+    ways = (("short", "long"), ("both", "long"), ("long", "short"))
+    away, same, back = (run_of(evaluated(label=way[0], protocol=Shifted(*way))) for way in ways)
+    verdict = compare([away, same])
+    assert any("shifted_both_to_long, shifted_short_to_long" in each for each in verdict.notes)
+    for other in (back, run_of(evaluated())):
+        with pytest.raises(ConfigError, match="scored other reviews"):
+            compare([away, other])
