@@ -18,8 +18,7 @@ from benchmark import benchmark
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.history import no_reviews
-from srs_eval.api.answers import answered_on_time
-from srs_eval.api.intervals import DRAWS, LEVEL, Ranges
+from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, answered_on_time
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.objective import LogCoordinates, sample
 from srs_eval.engine.recurrent import RecurrentModel

@@ -25,6 +25,7 @@ from measure import clocked
 
 from srs_eval.results.files import write_table
 from srs_eval.results.run import Run
+from srs_eval.results.summary import Summary
 from srs_eval.site.pages import write_site
 from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Board, Submission
 
@@ -79,15 +80,15 @@ def made_up(folder: Path, models: int, users: int, *, version: str = "1", seed: 
             "seconds_per_user": float(np.round(0.001 * 1.3**number, 6)),
             "tuned_on": "none",
         }
-        summary = {
-            "when": WHEN[number % len(WHEN)],
-            "protocol": "made_up",
-            "sees_truth": number == models - 1 > 2,
-            "pretrained": number % 5 == 4,
-            "failed": 2 if number == 1 else 0,
-            "fits": 5 * users,
-        }
-        run = Run(name, place, rows, reviews, scores, summary=summary)
+        facts = Summary(
+            when=WHEN[number % len(WHEN)],
+            protocol="made_up",
+            sees_truth=number == models - 1 > 2,
+            pretrained=number % 5 == 4,
+            failed=2 if number == 1 else 0,
+            fits=5 * users,
+        )
+        run = Run(name, place, rows, reviews, scores, facts=facts)
         columns = {"user": list(rows), "reviews": list(sizes), "rows": list(rows.values())}
         write_table(place / RESULTS, pa.table({**columns, **scores}))
         (place / ABOUT).write_text(yaml.safe_dump(about), encoding="utf-8")

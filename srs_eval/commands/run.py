@@ -34,8 +34,7 @@ from srs_eval.text.suggestion import suggestion
 from srs_eval.tuning.progress import running_trial
 
 if TYPE_CHECKING:
-    from srs_eval.run.attempt import Work
-
+    from srs_eval.run.jobs import Planned
 
 # Hydra's own sweeper.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
@@ -94,7 +93,7 @@ def _give_shard_a_folder(config: DictConfig) -> None:
 
 def _claim(config: DictConfig, claims: ExitStack) -> None:
     """Claim the folder of the command, or one beside it if it has the time in its name."""
-    from srs_eval.results.claim import claim  # not for --help and completion
+    from srs_eval.results.files import claim  # not for --help and completion
 
     kind = "sweep" if _command.is_sweep else "run"
     place = config.hydra[kind]
@@ -119,9 +118,9 @@ def _claim(config: DictConfig, claims: ExitStack) -> None:
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about."""
     from srs_eval.config.building import build, resolved
-    from srs_eval.run.attempt import Work, attempt  # heavy: not for --help and completion
-    from srs_eval.run.job import run_job
-    from srs_eval.run.plan import make_plan
+    from srs_eval.run.job import run_job  # heavy: not for --help and completion
+    from srs_eval.run.jobs import attempt
+    from srs_eval.run.plan import make_job
 
     hydra_config = HydraConfig.get()
     choices = {group: str(name) for group, name in hydra_config.runtime.choices.items()}
@@ -136,7 +135,7 @@ def job(cfg: DictConfig) -> float:
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
     _print_once(option_files.shadowed_options(choices, folders))
 
-    def plan() -> Work:
+    def plan() -> Planned:
         if cfg.study is not None:
             return _study(cfg, folder, choices, is_single=not in_sweep)
         content = resolved(cfg, choices)
@@ -144,7 +143,7 @@ def job(cfg: DictConfig) -> float:
         content["resume"] |= trial is not None and trial.repeated
         built = build(content, choices)
         usual = option_files.values("algo", choices["algo"], folders)
-        planned = make_plan(
+        made = make_job(
             built,
             content,
             choices,
@@ -155,10 +154,10 @@ def job(cfg: DictConfig) -> float:
             words=[*(f"--config-dir={folder}" for folder in folders), *_typed()],
             folders=folders,
         )
-        return Work(planned.about.label, partial(run_job, planned))
+        return made.about.label, partial(run_job, made)
 
     _command.reports_its_end = True
-    done = attempt(
+    value, status = attempt(
         plan,
         label=choices.get("algo", ""),
         folder=folder,
@@ -166,14 +165,15 @@ def job(cfg: DictConfig) -> float:
         metric="log_loss" if trial is None else trial.metric,
     )
     _command.reports_its_end = False
-    _command.status = max(_command.status, done.exit_status)
-    return done.value
+    _command.status = max(_command.status, status)
+    return value
 
 
-def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_single: bool) -> Work:
+def _study(
+    cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_single: bool
+) -> Planned:
     """Plan a study of the folder experiments."""
     from srs_eval.config.building import build_option
-    from srs_eval.run.attempt import Work
     from srs_eval.run.study import load_study, run_study
 
     options: Any = OmegaConf.to_container(cfg.study, resolve=True)
@@ -194,7 +194,7 @@ def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_sing
     study = load_study(name, option_files.conf_folder().parent / "experiments")
     tracker = build_option("tracking", choices["tracking"], tracking)
     run = partial(run_study, study, name, options, folder, tracker, is_single=is_single)
-    return Work(name, run)
+    return name, run
 
 
 def _typed() -> list[str]:
@@ -316,10 +316,11 @@ def _ended(status: int) -> int:
         if status == 0:
             complain(f"{folder} was removed or renamed during the run")
         return max(status, 1)
+    if not _command.is_sweep:  # it has printed its own table
+        return status
     from srs_eval.run.jobs import report_jobs  # heavy: not for --help and completion
 
-    of_jobs = report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
-    return max(status, of_jobs)
+    return max(status, report_jobs(folder, report=_command.report))
 
 
 def _start(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> None:
