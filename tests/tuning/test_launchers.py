@@ -50,7 +50,8 @@ def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here, launcher):
     assert done.status == 0, done.err
     mine, avg = (here.folder / "out" / job for job in ("0_mine", "1_avg"))
     # the arguments of an option of one's own are known, and so not part of its label
-    assert [outcome_of(folder)["label"] for folder in (mine, avg)] == ["mine", "avg"]
+    labels = [outcome_of(folder)["label"] for folder in (mine, avg)]
+    assert labels == ["mine[Hlr(prior_weight=2.0)]", "avg"]
     assert summary_of(avg)["metrics"] == summary_of(before)["metrics"]
     client = MlflowClient(store)
     runs = client.search_runs([e.experiment_id for e in client.search_experiments()])
