@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "faults"), str(ROOT / "tests")]
 
 from bounded import WAIT_LIMIT, judge  # noqa: E402
-from disturbed import AT_ONCE, References, Scene  # noqa: E402
+from disturbed import AT_ONCE, Scene  # noqa: E402
 from verdicts import Case, Found, Tally, Verdict  # noqa: E402
 
 # Cases that start processes, one at a time, each round as many as said here.
@@ -58,7 +58,7 @@ class Campaign:
 
     def process_cases(self, tally, only=None):
         """Judge cases that start processes, until time is up."""
-        references = References(self.folder / "references")
+        references = self.folder / "references"
         for case in [only] if only else self._cases(PROCESSES):
             with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
                 scene = Scene(case.random, Path(place), references, self.starts)
