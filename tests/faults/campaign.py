@@ -14,6 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,6 +116,7 @@ def main(words=None):
     parser.add_argument("--starts", type=int, default=AT_ONCE, help="how many runs start at once")
     parser.add_argument("--case", help='one case again: "KIND SEED NUMBER"')
     given = parser.parse_args(words)
+    get_temp_dir()  # of the server of processes, which outlives the folder
     with tempfile.TemporaryDirectory(prefix="campaign_", ignore_cleanup_errors=True) as place:
         folder = Path(place).resolve()
         # whatever is started keeps its temporary files together
