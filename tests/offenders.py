@@ -174,14 +174,6 @@ def raises_counts_to_a_power(reviews):
     return 0.5 ** (growth * (1 + 1 / growth) / growth / 2) / 1.01
 
 
-@np.errstate(all="ignore")
-def divides_by_a_spread(reviews, rows):
-    if not len(rows):
-        raise FitSkipped("no training reviews")
-    scale = reviews.elapsed[rows].std()
-    return 0.5 + 0.1 * scale / scale
-
-
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
 TIME, RANGE = checks.check_time_of_prediction, checks.check_probabilities_in_range
 STEPS, WORKER = checks.check_last_step_is_the_fit, checks.check_goes_to_a_worker
@@ -286,7 +278,6 @@ caught(
 caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
 caught(RARE, "5,000 reviews (", HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)])
 caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
-caught(RARE, "a few reviews", learns("DividesByASpread", divides_by_a_spread))
 
 
 @caught_by(SAME, "asked twice")
@@ -389,19 +380,6 @@ class SharesOneArrayAmongItsModels(Learns):
         return shared
 
 
-@caught_by(BLIND, "earlier reviews")
-class CurveLeaksIntoOneArray(SharesOneArrayAmongItsModels):
-    """Curves that share memory are equal whatever was predicted; and it is at odd times only."""
-
-    def model(self, level):
-        def curve(reviews, rows, elapsed):
-            odd = ~np.isin(elapsed / reviews.elapsed[rows, None], (0.5, 1.0, 2.0))
-            leak = 1e-7 * (odd & reviews.recalled[rows, None])
-            return self.out(level * forgetting(elapsed) + leak)
-
-        return CurvedModel(super().model(level).predicted, (level,), curve)
-
-
 @caught_by(KEPT, "train rows, test rows, elapsed")
 class WritesIntoWhatItGetsAndReturns(Learns):
     """Changes what it was given, as trainers with mini-batches do by accident.
@@ -465,30 +443,10 @@ class AStepLearnsFromTestRows(Learns):
         yield self.fit(reviews, rows, rng)
 
 
-@caught_by(STEPS, "the last step")
-class TheLastStepPeeksInOtherLogs(Learns):
-    def fit_in_steps(self, reviews, rows, rng):
-        known, fitted = len(reviews), self.fit(reviews, rows, rng)
-
-        def predicted(reviews, rows):
-            p = fitted.predict(reviews, rows)
-            return p if len(reviews) == known else np.where(reviews.recalled[rows], p, p / 2)
-
-        yield Model(predicted, fitted.parameters)
-
-
 @caught_by(REBUILT, "unrounded")
 class KeepsRoundedParameters(Learns):
     def model(self, level):
         return Model(super().model(level).predicted, (round(level, 2),))
-
-
-@caught_by(REBUILT, "2 parameters")
-class RefusesItsOwnParameters(Learns):
-    def __init__(self, fit="mean", parameters=None):
-        super().__init__(fit, parameters)
-        if parameters is not None and len(parameters) != 2:
-            raise ValueError("expected 2 parameters")
 
 
 _ANSWERS: dict = {}

@@ -15,11 +15,6 @@ def doubles(user, tick=lambda: None):
     return user, str(user) * 2, os.getpid()
 
 
-def reads_environment(user, tick=None):
-    """Return the variable of the environment that an item names."""
-    return os.environ.get(user)
-
-
 def raises_at(bad, user, tick=None):
     """Fail for one user as only a fault of the program can."""
     if user == bad:

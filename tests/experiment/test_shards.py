@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import outcome_of, summary_of
+from commands import outcome_of, summary_of, write
 from object_store import object_store
 
 from srs_eval.commands import run
 from srs_eval.commands.merge import command as merge
 from srs_eval.compute.shard import COMMAND, COMMAND_FILES, Shard
-from srs_eval.errors import ConfigError, ShardsMissingError
+from srs_eval.errors import ConfigError
 from srs_eval.experiment.shards import require_all
 from srs_eval.place import Place
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
@@ -80,9 +80,7 @@ class Needs(Algorithm):
 
 @pytest.mark.slow
 def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(here, monkeypatch):
-    (here.folder / "needs.py").write_text(FAILS, encoding="utf-8")
-    (here.folder / "conf" / "algo").mkdir(parents=True)
-    (here.folder / "conf" / "algo" / "needs.yaml").write_text("_target_: needs.Needs\n")
+    write(here.folder, {"needs.py": FAILS, "conf/algo/needs.yaml": "_target_: needs.Needs\n"})
     monkeypatch.syspath_prepend(here.folder)
     words = ["--config-dir", "conf", "algo=needs", "data.users=8", *RUN[3:], "hydra.run.dir=out"]
     for _ in range(2):  # what failed before does not count as work that is done
@@ -125,19 +123,14 @@ class Begun:
         return True if chunk.users in {("a",), ("c",)} else None
 
 
-def test_the_shards_that_are_missing_are_named(tmp_path, golden_text):
-    kept = Begun()
-    messages = []
+def test_the_shards_that_are_missing_are_named(tmp_path, refusals):
+    calls = {}
     for recorded in (["1_of_2"], ["1_of_3", "3_of_3"], ["1_of_2", "2_of_3"]):
         place = tmp_path / "".join(recorded)
         for shard in recorded:
-            command = place / "shards" / shard / ".hydra"
-            command.mkdir(parents=True)
-            (command / "overrides.yaml").touch()
-        with pytest.raises(ShardsMissingError) as error:
-            require_all(("a", "b", "c", "d"), kept, Place.of(place))
-        messages.append(str(error.value).replace(str(place), "RUN"))
-    golden_text("missing_shards", "\n".join(messages) + "\n")
+            write(place / "shards" / shard, {".hydra/overrides.yaml": ""})
+        calls[place.name] = lambda place=place: require_all(tuple("abcd"), Begun(), Place.of(place))
+    refusals("missing_shards", calls)
 
 
 def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_returned(
@@ -148,12 +141,11 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
     order = ("b", "a", "c=d's")
     for name in order:
         for shard in ("1_of_2", "2_of_2"):
-            folder = here.folder / name / "shards" / shard / ".hydra"
-            folder.mkdir(parents=True)
             given = f"hydra: {{runtime: {{cwd: {here.folder / name}, config_sources: []}}"
-            (folder / "hydra.yaml").write_text(given + ", overrides: {hydra: []}}", "utf-8")
+            given += ", overrides: {hydra: []}}"
             words = f"[algo={name}, shard={shard[0]}/2, hydra.run.dir={name}, figures=true]"
-            (folder / "overrides.yaml").write_text(words, "utf-8")
+            files = {".hydra/hydra.yaml": given, ".hydra/overrides.yaml": words}
+            write(here.folder / name / "shards" / shard, files)
     carried_out = []
 
     def carry_out(words):
@@ -197,9 +189,9 @@ fi
 def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
     folder = here.folder
     assert here(*RUN, "hydra.run.dir=one").status == 0
-    (folder / "bin").mkdir()
-    for name, text in (("sbatch", SBATCH), ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')):
-        (folder / "bin" / name).write_text(text, encoding="utf-8")
+    programs = {"sbatch": SBATCH, "python": f'#!/bin/sh\nexec {sys.executable} "$@"\n'}
+    write(folder / "bin", programs)
+    for name in programs:
         (folder / "bin" / name).chmod(0o755)
     path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(
