@@ -30,8 +30,6 @@ from srs_eval.commands.compare import command as compare_command
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.evaluation.evaluate import ReviewLog
 from srs_eval.evaluation.scoring import ScoredUser, Scores
-from srs_eval.experiment.evaluate import gathered
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.intervals import half_widths
@@ -48,6 +46,8 @@ from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS, USERS, Chunk, chunk_size, cut, part_of
 from srs_eval.results.summary import Summary
 from srs_eval.results.tables import scores_table
+from srs_eval.run.evaluate import gathered
+from srs_eval.run.experiment import Experiment
 from srs_eval.stats.resample import GROUPS, group_of
 
 FOLDS = 5

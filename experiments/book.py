@@ -18,8 +18,8 @@ from types import SimpleNamespace
 from omegaconf import OmegaConf
 
 from srs_eval.config.settings import composed
-from srs_eval.experiment.study import Findings, load_study, show
 from srs_eval.plots.style import save_figure
+from srs_eval.run.study import Findings, load_study, show
 
 HERE = Path(__file__).parent
 CONF = HERE.parent / "conf" / "experiment"

@@ -23,6 +23,16 @@ def rest_nightly(cases, kept=1):
     ]
 
 
+def refusals(calls, error):
+    """Return the messages with which calls, by name, are refused."""
+    told = []
+    for name, call in calls.items():
+        with pytest.raises(error) as refused:
+            call()
+        told.append(f"{name}: {refused.value}\n")
+    return "".join(told)
+
+
 def making(kinds, tell=repr):
     """Return what makes an object for a line of a transcript, ``KIND OPTION=VALUE …``.
 

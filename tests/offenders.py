@@ -184,6 +184,11 @@ CURVE, REBUILT = checks.check_predict_at_equals_predict, checks.check_parameters
 # What can be read, by whom and how much of it, in pairs.
 caught(
     BLIND,
+    "read only rows before",
+    predicts("LooksTheNextReviewUp", lambda log, rows: 0.8 + 0.01 * log.rating[rows + 1]),
+)
+caught(
+    BLIND,
     "earlier reviews",
     peeks("PeeksInLongLogs", lambda log, _: 480 < len(log) < 5000),
     peeks("PeeksAtUsersOfOrdinaryNames", lambda log, _: log.user != "trial"),
@@ -215,11 +220,6 @@ caught(
     "to the same side",
     LeaksInSinglePrecision=lambda log: (0.8 + 1e-7 * log.recalled).astype(np.float32),
     WhispersTheDeckOfTheNextReview=lambda log: 0.8 - 1e-13 * (following(log.deck) > log.deck),
-)
-caught(
-    BLIND,
-    "read only rows before",
-    predicts("LooksTheNextReviewUp", lambda log, rows: 0.8 + 0.01 * log.rating[rows + 1]),
 )
 caught(
     FIT,
@@ -265,19 +265,16 @@ caught(
 caught(
     EMPTY,
     "without a training row",
-    learns(
-        "DividesByNothing",
-        lambda log, rows: log.recalled[rows].sum() / len(rows) if len(rows) else np.nan,
-    ),
+    learns("DividesByNothing", lambda _, rows: 0.5 if len(rows) else np.nan),
 )
 caught(
     EMPTY,
     "Return an empty array",
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
+caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
 caught(RARE, "5,000 reviews (", HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)])
-caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 
 
 @caught_by(SAME, "asked twice")
@@ -535,19 +532,9 @@ class HasPredictionsInSinglePrecision(Honest):
         return np.nextafter(p, np.float32(len(rows) % 2))
 
 
-class HasStepsAndNoParameters(Honest):
-    """Honest: evaluations ask for no parameters."""
-
-    def fit(self, reviews, rows, rng):
-        return SimpleNamespace(predict=self.predicted)
-
-    def fit_in_steps(self, reviews, rows, rng):
-        yield self.fit(reviews, rows, rng)
-
-
 HONEST = [
     *(Honest, NeedsManyReviews, RefusesWhomItLearnedFrom, HasPredictionsInSinglePrecision),
-    *(HasStepsAndNoParameters, SharesOneArrayAmongItsModels),
+    SharesOneArrayAmongItsModels,
     reads(
         "LearnsUntilThePreviousReview",
         lambda log: recalled_until(log, rows_by_card(log.card).previous() + 1),

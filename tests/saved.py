@@ -7,8 +7,6 @@ from invented import Logs
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluation.scoring import score_user
-from srs_eval.experiment.evaluate import result_of
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -16,6 +14,8 @@ from srs_eval.results.files import CURVES, PREDICTIONS, write_reviews
 from srs_eval.results.predicted import Predicted, SavedPredictions
 from srs_eval.results.tables import curves_table, predictions_table
 from srs_eval.results.user_rows import AllUsers, users_table
+from srs_eval.run.evaluate import result_of
+from srs_eval.run.experiment import Experiment
 
 
 def result_from(evaluations, panel, algorithm=None):

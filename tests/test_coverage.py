@@ -16,9 +16,6 @@ from srs_eval.comparison.report.html import page
 from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
-from srs_eval.experiment.report import result_text
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
@@ -30,6 +27,9 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 from srs_eval.results.coverage import Coverage, CoverageCount
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
+from srs_eval.run.report import result_text
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
 GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse
@@ -153,29 +153,6 @@ def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every
     assert found["coverage"]["reviews"]["not_in_every_run"] > 0
     assert found["coverage"]["reviews"]["scored"] == found["reviews"]
     assert numbers(terminal_text(verdict))[2] == found["reviews"]
-
-
-def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_there():
-    ways = (("short", "long"), ("both", "long"), ("long", "short"))
-    away, same, back = (run_of(evaluated(label=way[0], protocol=Shifted(*way))) for way in ways)
-    verdict = compare([away, same])
-    assert any("shifted_both_to_long, shifted_short_to_long" in each for each in verdict.notes)
-    for other in (back, run_of(evaluated())):
-        with pytest.raises(ConfigError, match="scored other reviews"):
-            compare([away, other])
-
-
-def test_published_or_former_runs_are_told_by_their_scores_alone(both):
-    runs = [run_of(result) for result in both]
-    without = [
-        replace(run, summary={k: v for k, v in run.summary.items() if k != "coverage"})
-        for run in runs
-    ]
-    verdict = compare(without)
-    assert as_json(verdict)["coverage"] is None
-    scored = int(both[0].by_user.reviews.sum())
-    assert f"Rests on 7 users and {scored:,} scored reviews" in terminal_text(verdict)
-    assert of_users(as_json(compare([without[0], runs[1]])))["read"] == 11
 
 
 class Plain:

@@ -22,9 +22,9 @@ from srs_eval.config import building, option_files, settings
 from srs_eval.config.building import build, resolved
 from srs_eval.config.hydra_section import Loader, composed
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.experiment.description import described
-from srs_eval.experiment.plan import make_plan
 from srs_eval.metrics.panel import default_panel
+from srs_eval.run.description import described
+from srs_eval.run.plan import make_plan
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"

@@ -240,7 +240,7 @@ def test_a_study_takes_no_options_of_an_evaluation_nor_an_evaluation_those_of_a_
 
 
 def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path):
-    from srs_eval.experiment.study import load_study
+    from srs_eval.run.study import load_study
 
     write(tmp_path, {"mine/study.py": "raise SystemExit"})
     with pytest.raises(ConfigError, match="git clone"):

@@ -37,7 +37,7 @@ GADGETS = {
     "os.system": {"command": "touch PWNED"},
     "functools.partial": {"func": "print"},
     "unittest.mock.MagicMock": {},
-    "srs_eval.experiment.job.Path": {},
+    "srs_eval.run.job.Path": {},
     "srs_eval.commands.run.main": {},
     "srs_eval.tracking.nothing.NoTracker.start": {},
 }

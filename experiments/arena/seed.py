@@ -22,10 +22,10 @@ from srs_eval.comparison.identical import find_duplicates
 from srs_eval.config.option_files import described, options
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.errors import SrsEvalError
-from srs_eval.experiment.jobs import read_outcomes
 from srs_eval.results.folder import is_run
 from srs_eval.results.published import read_published
 from srs_eval.results.run import load_run
+from srs_eval.run.jobs import read_outcomes
 from srs_eval.site.command import command as site
 from srs_eval.submit.command import command as submit
 from srs_eval.submit.record import read_record

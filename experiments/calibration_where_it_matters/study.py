@@ -20,12 +20,12 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.threshold import STATISTICS, ConfusionCounts
 from srs_eval.nouns import Algorithm, BoolArray, FloatArray, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION, house_style, new_figure, style_axes
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import Estimate, clustered_mean, mean_of_users
 from srs_eval.stats.significance import ALPHA, holm
 

@@ -16,7 +16,6 @@ from real_logs import real_logs
 import srs_eval as se
 from srs_eval.cards import rows_by_card
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import BoolArray, EvaluationProtocol, FloatArray, IntArray, Reviews, Source
@@ -24,6 +23,7 @@ from srs_eval.plots.style import BAND, BLUE, INK, house_style, new_figure, style
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.pauses import pause_table
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.study import Findings
 from srs_eval.stats.significance import wilson_interval
 
 WHOLE, PUBLISHED, QUESTION, ANSWER = "whole days", "with its answer", "question", "previous answer"

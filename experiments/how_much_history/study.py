@@ -18,7 +18,6 @@ from real_logs import real_logs
 import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitSkipped
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import Fold, Reviews, Source, Task
 from srs_eval.plots.style import (
     BLUE,
@@ -31,6 +30,7 @@ from srs_eval.plots.style import (
     style_axes,
 )
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import Estimate, mean_of_users
 
 SIZES = (25, 50, 100, 200, 400, 800)

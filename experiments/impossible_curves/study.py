@@ -16,7 +16,6 @@ from real_logs import real_logs
 import srs_eval as se
 from srs_eval.api.result import RunResult
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.temporal import Temporal
@@ -29,6 +28,7 @@ from srs_eval.plots.style import (
     new_figure,
     style_axes,
 )
+from srs_eval.run.study import Findings
 
 CURVES = 1000
 ROUNDING = 1e-6

@@ -40,9 +40,9 @@ from srs_eval.draws.rules import Rule
 from srs_eval.draws.study import collect
 from srs_eval.draws.trials import Predicted, ratio
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import Source
 from srs_eval.plots.lottery_plot import ModelInLottery, lottery_figure
+from srs_eval.run.study import Findings
 
 ASSOCIATIONAL, HONEST, TRUTH = "associational", "honest curve", "the truth"
 MODELS: Mapping[str, Callable[[Critics, Critics], Predicted]] = {

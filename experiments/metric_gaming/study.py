@@ -14,7 +14,6 @@ from real_logs import real_logs
 
 import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.bins import WIKI_2024, RmseBins, RmseBinsByP, RmseBinsWiki, log_bins
 from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.discrimination import Auc
@@ -23,6 +22,7 @@ from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import Smece
 from srs_eval.nouns import FloatArray, Source
 from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION, house_style, new_figure, style_axes
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 
 HONEST, TRUTH, BASE, HINDSIGHT = "honest", "the truth", "base rate, known before", "base rate"

@@ -11,7 +11,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import srs_eval as se
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.bins import RmseBins, RmseBinsByP, RmseBinsDebiased
 from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.corp import CorpPart
@@ -30,6 +29,7 @@ from srs_eval.plots.style import (
     new_figure,
     style_axes,
 )
+from srs_eval.run.study import Findings
 from srs_eval.stats.significance import wilson_interval
 
 SEED = 2026

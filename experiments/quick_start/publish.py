@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from srs_eval.comparison.report.sweep import sweep_texts
-from srs_eval.experiment.jobs import read_outcomes
+from srs_eval.run.jobs import read_outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", Path(__file__).with_name("README.md"))

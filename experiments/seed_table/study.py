@@ -15,12 +15,12 @@ from real_logs import real_logs
 from scipy.stats import kendalltau
 
 import srs_eval as se
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.bins import RmseBins, RmseBinsByP
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION, house_style, new_figure, style_axes
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
 

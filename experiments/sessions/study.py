@@ -18,12 +18,12 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.sessions.forecast import Forecast, mixture
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import Algorithm, Contribution, EvaluationProtocol, Source
 from srs_eval.plots.contributions_plot import plot_contributions
 from srs_eval.plots.style import house_style, new_figure
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import Estimate
 
 FEWEST = 100

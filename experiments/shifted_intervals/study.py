@@ -15,10 +15,10 @@ from scipy.stats import kendalltau
 from usual_models import MODELS, PUBLISHED
 
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import Source
 from srs_eval.plots.style import BLUE, INK, VERMILION, house_style, new_figure, style_axes
 from srs_eval.protocol.shifted import Shifted
+from srs_eval.run.study import Findings
 
 QUICK = ("FSRS-6", "HLR", "share of recalls", PUBLISHED)
 FEW = (*QUICK, "FSRS-7", "LSTM", "logistic regression")  # with the median of each card

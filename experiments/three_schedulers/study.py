@@ -16,7 +16,6 @@ from scipy.stats import kendalltau
 from usual_models import MODELS, PUBLISHED
 
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.proper import CLIP
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Task, User
 from srs_eval.plots.style import (
@@ -31,6 +30,7 @@ from srs_eval.plots.style import (
 )
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 
 SCHEDULERS = ("own", "fsrs_90", "fsrs_80", "fsrs_70", "sm2", "fixed")

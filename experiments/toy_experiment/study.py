@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from scipy.stats import binom
 
 from srs_eval import score
-from srs_eval.experiment.study import Findings
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import FloatArray
@@ -33,6 +32,7 @@ from srs_eval.plots.style import (
     new_figure,
     style_axes,
 )
+from srs_eval.run.study import Findings
 
 EASY, HARD = 0.9, 0.5
 # Share of the hard reviews that each model knows to be hard.

@@ -20,7 +20,6 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import EvaluationProtocol, Source
 from srs_eval.plots.style import (
     BLUE,
@@ -34,6 +33,7 @@ from srs_eval.plots.style import (
 )
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import Estimate
 
 SIZES = (250, 1_000, 4_000, 12_000)

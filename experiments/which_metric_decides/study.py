@@ -18,7 +18,6 @@ from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
 import srs_eval as se
-from srs_eval.experiment.study import Findings
 from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import (
     BLUE,
@@ -30,6 +29,7 @@ from srs_eval.plots.style import (
     new_figure,
     style_axes,
 )
+from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.power import users_needed
 from srs_eval.stats.significance import ALPHA

@@ -16,11 +16,11 @@ from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import FitLimits
-from srs_eval.experiment import evaluate as experiments
-from srs_eval.experiment.outside import refuse_lookahead
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.results import folder as folders
+from srs_eval.run import evaluate as experiments
+from srs_eval.run.outside import refuse_lookahead
 
 
 def evaluate(

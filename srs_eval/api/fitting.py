@@ -26,7 +26,6 @@ from srs_eval.api.result import exported
 from srs_eval.api.show import Shown
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
-from srs_eval.experiment.experiment import checked_users
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
 from srs_eval.nouns import (
@@ -41,6 +40,7 @@ from srs_eval.nouns import (
 )
 from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
+from srs_eval.run.experiment import checked_users
 from srs_eval.text.console import counted
 from srs_eval.text.table import Table
 

@@ -16,10 +16,10 @@ from srs_eval.config.targets import TARGET, require
 from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
 from srs_eval.data.partitioned import INDEX
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.experiment.description import described
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.nouns import Algorithm, Source
 from srs_eval.place import Place
+from srs_eval.run.description import described
+from srs_eval.run.experiment import Experiment
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
 _OPTIONAL = ("protocol", "panel")

@@ -26,8 +26,6 @@ from srs_eval.collection.first_reviews import FirstReviews
 from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
 from srs_eval.nouns import (
@@ -44,6 +42,8 @@ from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Result
 from srs_eval.results.saved_predictions import losses
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
 from srs_eval.stats.estimate import Estimate, clustered_mean
 
 _PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)

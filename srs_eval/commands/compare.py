@@ -213,7 +213,7 @@ def _track(
 
 def _parent(run: Run, *, is_stored: bool) -> Parent:
     """Describe a run to the tracker; the folder of a stored run is named after its id."""
-    from srs_eval.experiment.jobs import read_outcome
+    from srs_eval.run.jobs import read_outcome
     from srs_eval.tracking.comparison_run import Parent
 
     outcome = None if is_stored else read_outcome(run.place)

@@ -27,9 +27,9 @@ from srs_eval.commands.cli import Command, Local
 from srs_eval.commands.overrides import Configured
 from srs_eval.config.building import build, resolved
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.user_folds import lessons
 from srs_eval.nouns import IntArray, Reviews, User
 from srs_eval.protocol.user_folds import UserFolds
+from srs_eval.run.user_folds import lessons
 from srs_eval.text.console import say
 
 

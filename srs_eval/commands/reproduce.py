@@ -39,7 +39,6 @@ from srs_eval.engine.machine import target_cpu
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import EvaluateAndScore
-from srs_eval.experiment.experiment import SEED
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.nouns import EvaluationProtocol, Source, User
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
@@ -47,6 +46,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.files import whole_file
 from srs_eval.results.published import read_published
 from srs_eval.results.run import Run
+from srs_eval.run.experiment import SEED
 from srs_eval.text.console import counted, facts, listed, say
 from srs_eval.text.upstream import EQUALISED, SECONDS, WHOLE_DAYS, configuration
 

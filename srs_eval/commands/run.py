@@ -34,7 +34,7 @@ from srs_eval.text.suggestion import suggestion
 from srs_eval.tuning.progress import running_trial
 
 if TYPE_CHECKING:
-    from srs_eval.experiment.attempt import Work
+    from srs_eval.run.attempt import Work
 
 
 # Hydra's own sweeper.
@@ -78,7 +78,7 @@ def _begin(config: DictConfig, claims: ExitStack) -> None:
     _command.folder, _command.report = Path(config.hydra[kind].dir).resolve(), bool(config.report)
     # A search goes on with its trials; any other sweep says anew how each job ends.
     if _command.is_sweep and config.hydra.sweeper["_target_"] == _GRID:
-        from srs_eval.experiment.jobs import forget_outcomes  # heavy: not for --help
+        from srs_eval.run.jobs import forget_outcomes  # heavy: not for --help
 
         forget_outcomes(_command.folder)
 
@@ -119,9 +119,9 @@ def _claim(config: DictConfig, claims: ExitStack) -> None:
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about."""
     from srs_eval.config.building import build, resolved
-    from srs_eval.experiment.attempt import Work, attempt  # heavy: not for --help and completion
-    from srs_eval.experiment.job import run_job
-    from srs_eval.experiment.plan import make_plan
+    from srs_eval.run.attempt import Work, attempt  # heavy: not for --help and completion
+    from srs_eval.run.job import run_job
+    from srs_eval.run.plan import make_plan
 
     hydra_config = HydraConfig.get()
     choices = {group: str(name) for group, name in hydra_config.runtime.choices.items()}
@@ -176,8 +176,8 @@ def job(cfg: DictConfig) -> float:
 def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_single: bool) -> Work:
     """Plan a study of the folder experiments."""
     from srs_eval.config.building import build_option
-    from srs_eval.experiment.attempt import Work
-    from srs_eval.experiment.study import load_study, run_study
+    from srs_eval.run.attempt import Work
+    from srs_eval.run.study import load_study, run_study
 
     options: Any = OmegaConf.to_container(cfg.study, resolve=True)
     tracking: Any = OmegaConf.to_container(cfg.tracking, resolve=True)
@@ -319,7 +319,7 @@ def _ended(status: int) -> int:
         if status == 0:
             complain(f"{folder} was removed or renamed during the run")
         return max(status, 1)
-    from srs_eval.experiment.jobs import report_jobs  # heavy: not for --help and completion
+    from srs_eval.run.jobs import report_jobs  # heavy: not for --help and completion
 
     of_jobs = report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
     return max(status, of_jobs)

@@ -16,17 +16,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from omegaconf import DictConfig, OmegaConf
-from yaml import YAMLError
 
 from srs_eval.errors import ConfigError
+from srs_eval.text.yaml_files import TooLargeError, YamlError, parsed
 
 ENTRY_POINTS = "srs_eval.conf"
 # Hydra's provider of the options in the user's own folders.
 OWN = "own"
 _WIDTH = 96
-_MOST_VALUES = 100_000  # in one file of options
 
 
 class Package(NamedTuple):
@@ -248,10 +246,7 @@ def _files(group: str, extra_folders: Iterable[Path]) -> dict[str, Path]:
 
 def _loaded(file: Path) -> Any:
     """Load a file; an unreadable one is reported when it is chosen, and is empty here."""
-    try:
-        return OmegaConf.create({}) if _is_bomb(file) else OmegaConf.load(file)
-    except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
-        return OmegaConf.create({})
+    return OmegaConf.create({}) if _fault(file) else OmegaConf.load(file)
 
 
 def _content(loaded: Any) -> dict[str, Any]:
@@ -260,30 +255,11 @@ def _content(loaded: Any) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _is_bomb(file: Path) -> bool:
-    """Whether aliases of aliases make the content of a file too large to load."""
-    text = file.read_text(encoding="utf-8")
-    return "*" in text and _size(yaml.compose(text, yaml.SafeLoader), {}) > _MOST_VALUES
-
-
-def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """Count the values of a node, counting an alias each time it is used."""
-    if node is None or isinstance(node, yaml.ScalarNode):
-        return 1
-    if id(node) not in known:
-        known[id(node)] = _MOST_VALUES  # inside itself
-        pairs = isinstance(node, yaml.MappingNode)
-        parts = [part for pair in node.value for part in pair] if pairs else node.value
-        known[id(node)] = 1 + sum(_size(part, known) for part in parts)
-    return known[id(node)]
-
-
 def bombs(folders: Iterable[Path]) -> list[str]:
     """Return a message for each file in the user's folders that is too large to load."""
+    faults = {file: _fault(file) for file in _own_files(folders)}
     return [
-        f"{file}: more than {_MOST_VALUES:,} values, by aliases of aliases"
-        for file in _own_files(folders)
-        if not _fault(file) and _is_bomb(file)
+        f"{file}: {fault}" for file, fault in faults.items() if isinstance(fault, TooLargeError)
     ]
 
 
@@ -298,18 +274,13 @@ def _own_files(folders: Iterable[Path]) -> list[Path]:
     return sorted(file for folder in folders for depth in depths for file in folder.glob(depth))
 
 
-def _fault(file: Path) -> str:
-    """Return the reason why a file is not a mapping; empty if it is one."""
+def _fault(file: Path) -> Exception | None:
+    """Return the reason why a file is not a mapping; None if it is one."""
     try:
-        content = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except UnicodeDecodeError as error:
-        return f"it is not UTF-8 text ({error.reason} at byte {error.start})"
-    except RecursionError:
-        return "it is nested too deeply"
-    except (YAMLError, OSError) as error:
-        return str(error).replace("\n", " ")
-    is_mapping = content is None or isinstance(content, yaml.MappingNode)
-    return "" if is_mapping else "it has no keys"
+        content = parsed(file.read_bytes()).content
+    except (YamlError, OSError) as error:
+        return error
+    return None if content is None or isinstance(content, dict) else YamlError("it has no keys")
 
 
 def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:

@@ -14,7 +14,6 @@ from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
-from srs_eval.experiment.description import targets
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.proper import TrainRateSums
 from srs_eval.metrics.sketch import SketchMetric
@@ -22,6 +21,7 @@ from srs_eval.metrics.threshold import ThresholdSums
 from srs_eval.nouns import EvaluationProtocol, Predictions, Reviews, Source, Task, User
 from srs_eval.nouns.predictions import reviews_fingerprint, rows_fingerprint
 from srs_eval.results.run import Run
+from srs_eval.run.description import targets
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.results_table import Results, metrics_named, problem_of_users
 from srs_eval.submit.submission import ABOUT, RESULTS, Submission

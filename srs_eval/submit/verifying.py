@@ -13,13 +13,13 @@ import numpy as np
 
 from srs_eval.config.targets import Builder
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import CURVES_PER_USER, Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.result import Result
 from srs_eval.results.run import Run, run_of
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import CURVES_PER_USER, Experiment
 from srs_eval.submit.checking import Asked, checked_submission
 from srs_eval.submit.logs_check import (
     build_problem,

@@ -32,14 +32,14 @@ from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_in_message, read_fsrs_settings
 from srs_eval.data.anki.rules import ELSEWHERE
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
-from srs_eval.experiment.report import result_text
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.run import TRAITS, run_of
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
+from srs_eval.run.report import result_text
 from srs_eval.stats.estimate import Estimate
 
 OWN = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])

@@ -16,12 +16,12 @@ from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import leaderboards
 from srs_eval.comparison.selection import sweeps_settings
 from srs_eval.comparison.standing import Rules
-from srs_eval.experiment.jobs import JobOutcome, forget_outcomes, write_outcome
-from srs_eval.experiment.report import percent_text
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import SUMMARY, read_json, write_json
 from srs_eval.results.run import Run, load_run, with_own_names
+from srs_eval.run.jobs import JobOutcome, forget_outcomes, write_outcome
+from srs_eval.run.report import percent_text
 from srs_eval.stats.estimate import (
     clustered_mean,
     mean_of_users,

@@ -23,7 +23,7 @@ from srs_eval.draws.result import LARGEST_BOUND, Lottery, OfDraws, OfModel, foun
 from srs_eval.draws.rules import Rule
 from srs_eval.draws.study import NOT_V3, Collected, collect, read_draws
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.experiment.study import load_study
+from srs_eval.run.study import load_study
 
 BOOK = Path(__file__).parents[2] / "experiments"
 

@@ -18,11 +18,11 @@ from srs_eval.commands.prepare import command as prepare
 from srs_eval.config import settings
 from srs_eval.config.building import build, resolved
 from srs_eval.config.rebuild import rebuilt_source
-from srs_eval.experiment.log_items import _reader
 from srs_eval.metrics.score import score
 from srs_eval.mlflow_plugins.dataset_source import ReviewLogSource
 from srs_eval.mlflow_plugins.evaluation import predicted
 from srs_eval.mlflow_plugins.evaluator import SrsEvaluator
+from srs_eval.run.log_items import _reader
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mlflow_evaluator" / "evaluate.py"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own

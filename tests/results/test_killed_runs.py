@@ -22,10 +22,6 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import Shard
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.description import RunDescription
-from srs_eval.experiment.experiment import Experiment
-from srs_eval.experiment.job import run_job
-from srs_eval.experiment.plan import Plan, RunOptions
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.place import Place
@@ -34,6 +30,10 @@ from srs_eval.results import load
 from srs_eval.results.files import CURVES, FITS, PREDICTIONS, SCORES, SUMMARY
 from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS
+from srs_eval.run.description import RunDescription
+from srs_eval.run.experiment import Experiment
+from srs_eval.run.job import run_job
+from srs_eval.run.plan import Plan, RunOptions
 from srs_eval.tracking.nothing import NoTracker
 
 LOGS = {user: invented_log(user=user) for user in ("ann", "ben", "cat")}

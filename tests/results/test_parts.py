@@ -20,8 +20,6 @@ from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import EvaluateAndScore, score_user
-from srs_eval.experiment.evaluate import EvaluateChunk, evaluate, evaluate_with
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
@@ -34,6 +32,8 @@ from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
 from srs_eval.results.parts import KINDS, PARTS, USERS, Chunk, chunk_size, cut, part_of
 from srs_eval.results.user_rows import AllUsers
+from srs_eval.run.evaluate import EvaluateChunk, evaluate, evaluate_with
+from srs_eval.run.experiment import Experiment
 
 PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
 DEFAULT = Fsrs6(fit="default")

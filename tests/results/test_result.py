@@ -14,8 +14,6 @@ from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.score import score
@@ -30,6 +28,8 @@ from srs_eval.results.remarks import at_retention, mean_of, sentences, too_few, 
 from srs_eval.results.remarks import those_worse_than_a_constant as worse_runs
 from srs_eval.results.remarks import worse_than_a_constant as worse
 from srs_eval.results.run import Run
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.experiment import Experiment
 
 FSRS6 = Fsrs6(fit="default")
 

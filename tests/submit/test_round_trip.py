@@ -17,9 +17,9 @@ from submissions import WRITTEN, about, column, registered, table
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.evaluate import evaluate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.run import load_run
+from srs_eval.run.evaluate import evaluate
 from srs_eval.site.view import view
 from srs_eval.submit import record as module
 from srs_eval.submit import verifying

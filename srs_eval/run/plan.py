@@ -23,13 +23,13 @@ from srs_eval.compute.shard import ALL, Shard
 from srs_eval.config.option_files import options as options_of
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits
-from srs_eval.experiment.description import RunDescription, described
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.nouns.capabilities import undeclared
 from srs_eval.place import Place, scheme_of
 from srs_eval.results.folder import is_run
+from srs_eval.run.description import RunDescription, described
+from srs_eval.run.experiment import Experiment
 from srs_eval.text.suggestion import suggestion
 from srs_eval.tracking.tracker import Tracker, sweep_id
 from srs_eval.tuning.progress import RunningTrial

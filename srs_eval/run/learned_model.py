@@ -8,11 +8,11 @@ import numpy as np
 
 from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.headline import HEADLINE
 from srs_eval.nouns import Fit, Predictions, has_curve
 from srs_eval.nouns.predictions import select
 from srs_eval.results.result import Result
+from srs_eval.run.plan import Plan
 from srs_eval.tracking.items import Item, LearnedModel, Tag
 
 _CLOSE = 1e-6

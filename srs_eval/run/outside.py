@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
-from srs_eval.experiment.description import targets
 from srs_eval.nouns import Algorithm
+from srs_eval.run.description import targets
 
 
 def refuse_lookahead(algorithm: Algorithm, options: Any, timeout: float | None = None) -> None:

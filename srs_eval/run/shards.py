@@ -10,11 +10,6 @@ from tqdm import tqdm
 from srs_eval import results
 from srs_eval.compute.shard import COMMAND, COMMAND_FILES, SHARDS, Shard, recorded_shards
 from srs_eval.errors import ConfigError, FailedAlikeError, ShardsMissingError, SrsEvalError
-from srs_eval.experiment.evaluate import evaluate_chunks
-from srs_eval.experiment.experiment import checked_users
-from srs_eval.experiment.jobs import JobOutcome
-from srs_eval.experiment.plan import Plan
-from srs_eval.experiment.report import announcement
 from srs_eval.nouns import User
 from srs_eval.place import Place
 from srs_eval.results.claim import claim
@@ -23,6 +18,11 @@ from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS, USERS, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.user_rows import AllUsers
+from srs_eval.run.evaluate import evaluate_chunks
+from srs_eval.run.experiment import checked_users
+from srs_eval.run.jobs import JobOutcome
+from srs_eval.run.plan import Plan
+from srs_eval.run.report import announcement
 from srs_eval.text.console import say
 
 # Shards that begin at the same time write to the folder of their run one after the other.

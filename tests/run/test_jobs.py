@@ -25,14 +25,6 @@ from srs_eval.errors import (
     SrsEvalError,
 )
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
-from srs_eval.experiment import jobs
-from srs_eval.experiment.attempt import Work, attempt
-from srs_eval.experiment.description import targets
-from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.jobs import JobOutcome
-from srs_eval.experiment.log_items import _from_anywhere, facts_after, facts_before
-from srs_eval.experiment.plan import make_plan
-from srs_eval.experiment.report import result_text
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
@@ -42,6 +34,14 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import load
 from srs_eval.results.fit_counts import failures_in_words, reason_of
 from srs_eval.results.run import run_of
+from srs_eval.run import jobs
+from srs_eval.run.attempt import Work, attempt
+from srs_eval.run.description import targets
+from srs_eval.run.evaluate import evaluate
+from srs_eval.run.jobs import JobOutcome
+from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
+from srs_eval.run.plan import make_plan
+from srs_eval.run.report import result_text
 from srs_eval.tracking.items import Description, TableRows
 from srs_eval.tracking.nothing import NoTracker
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from srs_eval.experiment.report import places
 from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
 from srs_eval.results.run import job_number
+from srs_eval.run.report import places
 from srs_eval.text.console import say
 from srs_eval.text.table import Table
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from srs_eval.algorithms.combined.cross_fitted import cross_fitted
 from srs_eval.errors import FitSkipped, ReviewLogError
-from srs_eval.experiment.experiment import Experiment, checked_users
 from srs_eval.nouns import (
     Algorithm,
     EvaluationProtocol,
@@ -21,6 +20,7 @@ from srs_eval.nouns import (
     User,
 )
 from srs_eval.protocol.user_folds import UserFolds
+from srs_eval.run.experiment import Experiment, checked_users
 
 
 def learns_from_other_users(experiment: Experiment) -> bool:

@@ -13,19 +13,6 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.errors import FailedAlikeError, Pruned
-from srs_eval.experiment.evaluate import evaluate_chunks, gathered
-from srs_eval.experiment.experiment import checked_users
-from srs_eval.experiment.jobs import JobOutcome, remarks_of
-from srs_eval.experiment.log_items import facts_after, facts_before
-from srs_eval.experiment.outside import refuse_lookahead
-from srs_eval.experiment.plan import Plan
-from srs_eval.experiment.report import announcement, percent_text, places, result_text
-from srs_eval.experiment.shards import (
-    evaluate_shard,
-    finished_before,
-    require_all,
-    shared_at,
-)
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, PREREG, SUMMARY, whole_file
 from srs_eval.results.fit_counts import failures_in_words
@@ -33,6 +20,19 @@ from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.evaluate import evaluate_chunks, gathered
+from srs_eval.run.experiment import checked_users
+from srs_eval.run.jobs import JobOutcome, remarks_of
+from srs_eval.run.log_items import facts_after, facts_before
+from srs_eval.run.outside import refuse_lookahead
+from srs_eval.run.plan import Plan
+from srs_eval.run.report import announcement, percent_text, places, result_text
+from srs_eval.run.shards import (
+    evaluate_shard,
+    finished_before,
+    require_all,
+    shared_at,
+)
 from srs_eval.text.console import complain, say
 from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from srs_eval.experiment.failures import frame_lines
-from srs_eval.experiment.plan import Plan
-from srs_eval.experiment.user_folds import learns_from_other_users
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Fit
@@ -17,6 +14,9 @@ from srs_eval.results.remarks import few_users, sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
 from srs_eval.results.summary import panel_table
+from srs_eval.run.failures import frame_lines
+from srs_eval.run.plan import Plan
+from srs_eval.run.user_folds import learns_from_other_users
 from srs_eval.text.console import counted, facts, interval
 from srs_eval.text.table import Table
 

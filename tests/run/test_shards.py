@@ -16,10 +16,10 @@ from srs_eval.commands import run
 from srs_eval.commands.merge import command as merge
 from srs_eval.compute.shard import COMMAND, COMMAND_FILES, Shard
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.shards import require_all
 from srs_eval.place import Place
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 from srs_eval.results.parts import Chunk
+from srs_eval.run.shards import require_all
 
 RUN = (
     *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),

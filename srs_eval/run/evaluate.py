@@ -19,10 +19,6 @@ from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.evaluate import Watch as OnStep
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, process_is_spoiled
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
-from srs_eval.experiment.experiment import Experiment, checked_users
-from srs_eval.experiment.failures import FailingAlike
-from srs_eval.experiment.user_folds import learns_from_other_users, with_user_folds
-from srs_eval.experiment.watching import RunningMeans, Watch, step_callback
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
@@ -42,6 +38,10 @@ from srs_eval.results.predicted import Predicted
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.results.user_rows import AllUsers, a_fit_worked
+from srs_eval.run.experiment import Experiment, checked_users
+from srs_eval.run.failures import FailingAlike
+from srs_eval.run.user_folds import learns_from_other_users, with_user_folds
+from srs_eval.run.watching import RunningMeans, Watch, step_callback
 
 _NO_BAR = partial(tqdm, disable=True)
 

@@ -22,23 +22,23 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FailedAlikeError, FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluation import limits
 from srs_eval.evaluation.limits import FitLimits
-from srs_eval.experiment import job
-from srs_eval.experiment.description import (
-    NUMBERS_DEPEND_ON,
-    RunDescription,
-    _code_hash,
-    config_hash,
-)
-from srs_eval.experiment.evaluate import evaluate, evaluate_chunks
-from srs_eval.experiment.experiment import Experiment
-from srs_eval.experiment.plan import Plan, RunOptions
-from srs_eval.experiment.watching import RunningMeans, step_callback
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Algorithm, Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS, cut
+from srs_eval.run import job
+from srs_eval.run.description import (
+    NUMBERS_DEPEND_ON,
+    RunDescription,
+    _code_hash,
+    config_hash,
+)
+from srs_eval.run.evaluate import evaluate, evaluate_chunks
+from srs_eval.run.experiment import Experiment
+from srs_eval.run.plan import Plan, RunOptions
+from srs_eval.run.watching import RunningMeans, step_callback
 from srs_eval.text.frames import own_frames
 from srs_eval.tracking.nothing import NoTracker
 

@@ -18,12 +18,12 @@ from srs_eval.errors import (
     ShardsMissingError,
     SrsEvalError,
 )
-from srs_eval.experiment.job import Done
-from srs_eval.experiment.jobs import JobOutcome, write_outcome
 from srs_eval.results.claim import claim
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.kept import has_parts
 from srs_eval.results.result import Result
+from srs_eval.run.job import Done
+from srs_eval.run.jobs import JobOutcome, write_outcome
 from srs_eval.text.addresses import without_secrets
 from srs_eval.text.console import complain, shell
 

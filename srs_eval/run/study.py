@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from srs_eval.errors import ConfigError
-from srs_eval.experiment.job import Done
-from srs_eval.experiment.jobs import JobOutcome
-from srs_eval.experiment.report import places
 from srs_eval.plots.style import save_figure
 from srs_eval.results.files import FIGURES
+from srs_eval.run.job import Done
+from srs_eval.run.jobs import JobOutcome
+from srs_eval.run.report import places
 from srs_eval.text.console import say
 from srs_eval.text.table import Style, Table
 from srs_eval.tracking.items import (

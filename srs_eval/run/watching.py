@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from srs_eval.evaluation.evaluate import Watch as OnStep
-from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import FittingInSteps, Predictions, User
 from srs_eval.results.parts import Chunk
+from srs_eval.run.experiment import Experiment
 
 
 class Watch(Protocol):

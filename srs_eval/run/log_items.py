@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srs_eval.evaluation.scoring import Scores
-from srs_eval.experiment.description import RunDescription
-from srs_eval.experiment.learned_model import learned_model
-from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.headline import HEADLINE
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit, Part
@@ -26,6 +23,9 @@ from srs_eval.results.remarks import sentences, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS, run_of
 from srs_eval.results.summary import Summary
+from srs_eval.run.description import RunDescription
+from srs_eval.run.learned_model import learned_model
+from srs_eval.run.plan import Plan
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
 from srs_eval.tracking.items import (
