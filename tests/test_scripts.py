@@ -66,13 +66,6 @@ def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(checkout
     assert ("Setting up" in told, "pip install" in calls[0]) == (True, True)
 
 
-def test_uv_is_used_where_it_is_there(checkout):
-    _, _, calls = started(checkout, "run", UV_STATUS="0")
-    python = checkout.parent / "venv" / "bin" / "python"
-    assert calls[0].startswith(f"uv pip install --python {python} --constraint")
-    assert [call.split()[:3] for call in calls[1:]] == [["python", "-m", "srs_eval"]]
-
-
 def test_a_set_up_that_fails_runs_nothing_and_is_not_taken_for_done(checkout):
     status, _, calls = started(checkout, "run", PIP_STATUS="1")
     assert status == 1
@@ -93,17 +86,6 @@ def test_check_checks_everything_and_arguments_are_for_pytest_alone(checkout):
     assert alone == calls[:4]
     _, _, calls = started(checkout, "check", "-m", "slow", "tests/metrics")
     assert calls == ["python -m pytest -m slow tests/metrics"]
-
-
-def test_an_interpreter_that_is_too_old_or_not_there_is_told_with_the_way_out(checkout):
-    old = checkout.parent / "old-python"
-    old.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    old.chmod(0o755)
-    for python in (str(old), "/nowhere/python3"):
-        status, told, calls = started(checkout, "run", PYTHON=python)
-        assert (status, calls) == (1, [])
-        assert "srs_eval needs Python 3.11 or newer" in told
-        assert "PYTHON=" in told
 
 
 PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -5,7 +5,6 @@ import os
 import re
 import sys
 import sysconfig
-import tarfile
 import zipfile
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -319,20 +318,6 @@ def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel):
     assert {str(path.relative_to(ROOT)) for path in files} <= set(names)
     (licence,) = [name for name in names if name.endswith("/LICENSE")]
     assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
-
-
-@pytest.mark.nightly
-def test_the_sources_hold_what_their_tests_need_and_each_file_once(wheel):
-    (sources,) = wheel.parent.glob("*.tar.gz")
-    with tarfile.open(sources) as archive:
-        names = [name.partition("/")[2] for name in archive.getnames()]
-    assert len(names) == len(set(names))
-    known = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
-    brought = {name.partition("/")[0] for name in names}
-    assert brought - known == {"PKG-INFO", ".gitignore"}
-    assert {"LICENSE", "MLproject", "check", "run", "scripts", "tests", "conf", "docs"} <= brought
-    assert "tests/golden/metric_cases.json" in names
-    assert not [name for name in names if name.endswith((".pyc", ".db"))]
 
 
 @pytest.mark.nightly

@@ -297,17 +297,3 @@ def test_what_a_sweep_chooses_is_checked_before_the_first_job(place, here):
         done = here("-m", *QUICK, "--config-dir", "c", how, "hydra.sweep.dir=out")
         assert (done.status, "hydra.job_logging" in done.err) == (2, True), how
         assert not (place / "out").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "word",
-    [
-        "+hydra.callbacks.again={_target_: hydra.experimental.callback.Callback}",
-        "hydra.verbose=true",
-        "hydra/job_logging=stdout",
-    ],
-)
-def test_the_rest_of_the_section_works_as_before(place, word):
-    assert command([*QUICK, "panel=quick", "hydra.run.dir=out", word]) == 0
-    assert (place / "out" / "summary.json").is_file()

@@ -139,16 +139,6 @@ def test_means_are_cut_off_at_the_bounds_and_differences_are_not():
     assert board.to_best[1].average.hi > 1
 
 
-@pytest.mark.slow
-def test_equal_models_are_seldom_called_worse():
-    rng = np.random.default_rng(2)
-    wrong = 0
-    for _ in range(2_000):
-        found = leaderboard_of(rng.normal(size=(60, 6)))
-        wrong += any(standing.average.verdict == "worse" for standing in found.to_best)
-    assert 0.004 < wrong / 2_000 < 0.014  # 1 % is meant; 2.4 % with a factor of 5 throughout
-
-
 def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_run):
     plain = load_run(make_run("a", folder="first"))
     refit = load_run(make_run("b", protocol="srs_benchmark_refit50"))

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from browser_page import Page, in_browser, screenshots
 from commands import process, write
 from drawings import told
 
@@ -24,13 +23,12 @@ from srs_eval.comparison.report.files import (
     markdown,
     terminal_text,
 )
-from srs_eval.comparison.report.html import figures, page, write_html
+from srs_eval.comparison.report.html import figures, page
 from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.comparison.report.words import level_text
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer
 from srs_eval.results.run import load_run
-from srs_eval.text.pages import SORT_SCRIPT
 
 
 def judged(*folders, **options):
@@ -346,23 +344,3 @@ def test_the_tables_compile_and_fit_the_page(pairwise, tmp_path):
     done = process(words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "Overfull" not in done.stdout
-
-
-@in_browser
-def test_the_page_opens_without_a_complaint_and_fits_its_window(pairwise, tmp_path):
-    address = write_html(pairwise, tmp_path).as_uri()
-    with screenshots.Browser(width=1200) as browser:
-        page = Page(browser)
-        browser.open(address, "one and two compared", "For how many users")
-        pictures = "[...document.images].map(i => i.complete && i.naturalWidth > 0)"
-        assert set(browser.evaluate(pictures)) == {True}
-        assert browser.evaluate("document.documentElement.scrollWidth") <= 1200
-        names = browser.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
-        assert [name for name in names if not name.startswith("data:")] == []
-        lines = re.findall(r"const (?:isNumber|number) = .*", SORT_SCRIPT.read_text("utf-8"))
-        cells = "['7B', '1,234', '<0.0002', '[-0.5, 1]', '4.5-x', '1e-10']"
-        found = browser.evaluate(
-            f"{{ {' '.join(lines)} {cells}.map(cell => `${{number(cell)}}`) }}"
-        )
-        assert found == ["NaN", "1234", "0.0002", "-0.5", "NaN", "1e-10"]
-        assert page.complaints == []

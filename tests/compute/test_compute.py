@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import multiprocessing
 import os
 import pickle
 import platform
@@ -122,35 +121,6 @@ def test_a_fault_of_the_program_is_not_hidden(failing, error, said):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_while_it_sends_blocks_nobody():
-    arriving = Processes(workers=2).map(
-        partial(work.dies_while_sending, 2),
-        [1, 2, 3],
-        on_crash=lambda user, reason: reason.encode(),
-        tick=list,
-    )
-    found = [next(arriving)]
-    time.sleep(1.2)  # the other worker is not read until it is dead
-    # Tried again, and read at once, it arrives unless the worker dies first once more.
-    first, second, retried = sorted([*found, *arriving], key=len)
-    assert (first, second) == (b"", b"")
-    assert retried == bytes(10_000_000) or b"its worker process died" in retried
-
-
-def test_workers_start_in_a_worker_of_joblib():
-    # Its workers have a start method that a process without joblib cannot look up.
-    pytest.importorskip("joblib.externals.loky.backend.context")
-    before = multiprocessing.get_start_method(allow_none=True)
-    multiprocessing.set_start_method("loky", force=True)
-    try:
-        found = results(Processes(workers=1), work.doubles, [1, 2])
-        assert multiprocessing.get_start_method() == "loky"
-    finally:
-        multiprocessing.set_start_method(before, force=True)
-    assert [each[:2] for each in found] == [(1, "11"), (2, "22")]
-
-
-@pytest.mark.slow
 def test_a_worker_without_progress_is_ended_and_its_item_reported_once():
     found = results(Processes(workers=2), work.hangs_at("b", patience=15), ["a", "b", "c"])
     assert {"a", "c"} < set(found)
@@ -207,33 +177,6 @@ def machines():
 
 def of(user, reason):
     return user, reason
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore")
-def test_items_that_end_their_process_hang_or_find_a_full_disk_cost_no_other(tmp_path, monkeypatch):
-    import ray
-
-    with machines() as cluster:
-
-        def found(work, items, retries=1):
-            compute = Ray(cluster.address, retries=retries)
-            return list(compute.map(work, items, on_crash=of, tick=time.time))
-
-        dying = found(partial(work.kills_its_worker, (3,)), range(6))
-        assert [each[0] for each in dying if isinstance(each, tuple)] == [3]
-        assert sorted(each for each in dying if isinstance(each, int)) == [0, 1, 2, 4, 5]
-        hung = found(work.hangs_at("b", patience=5), ["a", "b"], retries=0)
-        assert sorted(each[0] for each in hung) == ["a", "b"]
-        full_once = partial(work.full_disk, (2,), pardons=str(tmp_path))
-        assert sorted(found(full_once, range(4))) == [0, 1, 2, 3]
-        with pytest.raises(OSError, match=platform.node()) as full:
-            found(partial(work.full_disk, (2,)), range(4))
-        assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
-        monkeypatch.setattr("srs_eval.compute.ray._check_machines", lambda ray: "other code")
-        with pytest.raises(SrsEvalError, match=platform.node()):
-            found(work.doubles, [1])
-        ray.shutdown()
 
 
 @pytest.mark.nightly

@@ -18,10 +18,10 @@ from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Curves, Fit, Predictions
+from srs_eval.nouns import Curves, Predictions
 from srs_eval.nouns.predictions import concatenate, read_only, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import Summary, files, load, save, tables
+from srs_eval.results import Summary, files, load, save
 from srs_eval.results.coverage import Coverage, LeftOut
 from srs_eval.results.folder import is_run
 from srs_eval.results.remarks import at_retention, mean_of, sentences, too_few, warnings
@@ -114,24 +114,6 @@ def test_a_summary_that_is_something_else_is_refused(content, tmp_path):
             Summary.from_json(content)
 
 
-def test_what_was_saved_is_loaded(result, tmp_path):
-    saved = save(result.described("fsrs6", "fsrs6(fit=default)", "logs", {"a": "b"}), tmp_path)
-    again = load(tmp_path)
-    assert repr(again.facts) == repr(saved.facts)
-    assert again.facts.label == "fsrs6(fit=default)"
-    assert tuple(again.fitted) == result.fitted
-    assert (again.by_user.users, again.by_user.rows) == ((3, 1), result.by_user.rows)
-    np.testing.assert_array_equal(again.by_user.values, result.by_user.values)
-    for ours, theirs in zip(again.predicted, result.predicted, strict=True):
-        assert_same(ours, theirs)
-    assert again.predicted.read(3, curves=False).curves is None
-    assert again.predicted.read("nobody") is None
-    assert again.folder == saved.folder == tmp_path
-    save(again, tmp_path / "other")
-    for name in files.RESULTS:
-        assert (tmp_path / "other" / name).read_bytes() == (tmp_path / name).read_bytes()
-
-
 def test_a_result_that_could_not_be_saved_is_not_there(result, tmp_path, monkeypatch):
     def fail(*_, **options):
         raise OSError(28, "No space left on device")
@@ -181,18 +163,6 @@ def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tm
     write_predictions(tmp_path, bare)
     assert not (tmp_path / files.CURVES).exists()
     assert_same(load_predictions(tmp_path), bare)
-
-
-def test_fits_come_back_with_and_without_parameters():
-    ok = Fit(3, 0, "ok", seconds=0.25, n_train=7, n_test=5, parameters=(0.5, -2.0))
-    fits = (
-        replace(ok, standard_errors=(0.1, 0.2)),
-        Fit(3, 1, "failed", "ValueError: no", n_train=7, n_test=5, traceback="Traceback …\n  x"),
-        Fit(3, 2, "fallback", "too few second reviews", parameters=(1.0,)),
-        Fit(4, -1, "skipped", "user 4: too few"),
-    )
-    for some in (fits, fits[1::2]):
-        assert tables.read_fits(tables.fits_table(some)) == some
 
 
 def test_json_has_null_for_what_is_no_number(tmp_path):

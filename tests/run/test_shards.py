@@ -3,9 +3,6 @@
 That their files are the same bytes, killed or not, `results/test_killed_runs.py` holds.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +22,6 @@ RUN = (
     *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),
     *("data.max_reviews=600", "figures=false", "tracking=none"),
 )
-SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 
 def assert_same_run(folder, expected):
@@ -36,34 +32,23 @@ def assert_same_run(folder, expected):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["", pytest.param("s3://bucket/run", marks=pytest.mark.nightly)])
-def test_shards_are_merged_to_the_files_of_one_run(here, monkeypatch, at):
-    """At an address, machines have no folder in common, and some requests fail."""
+def test_shards_are_merged_to_the_files_of_one_run(here):
     assert here(*RUN, "hydra.run.dir=one").status == 0
     out = here.folder / "out"
-    with object_store(monkeypatch, "bucket") as store:
-        store.failing = lambda number: "" if number % 10 else "503 Slow Down"
-        merged = [at, "hydra.run.dir=out"] if at else ["out"]
 
-        def shard(number, *words):
-            place = [f"parts={at}", f"hydra.run.dir={number}"] if at else ["hydra.run.dir=out"]
-            return here(*RUN, *place, f"shard={number}/3", *words).status
+    def shard(number, *words):
+        return here(*RUN, "hydra.run.dir=out", f"shard={number}/3", *words).status
 
-        assert [shard(3), shard(1)] == [0, 0]
-        assert shard(2, "seed=7") == 2  # another run
-        damaged = (Place.of(at) if at else Place.of(out / "parts")) / "predictions"
-        damaged = damaged / f"part-{Chunk((1,)).name}.parquet"
-        damaged.write(damaged.read()[:-9])
-        assert merge(merged) == 1
-        assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
-        assert [shard(1), shard(2)] == [0, 0]
-        assert merge(merged) == 0
-        assert_same_run(out, here.folder / "one")
-        if at:
-            assert Place.of(at).names() == []
-            assert merge(merged) == 2
-        else:
-            assert shard(1) == 0  # which says that it was finished before
+    assert [shard(3), shard(1)] == [0, 0]
+    assert shard(2, "seed=7") == 2  # another run
+    damaged = out / "parts" / "predictions" / f"part-{Chunk((1,)).name}.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    assert merge(["out"]) == 1
+    assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
+    assert [shard(1), shard(2)] == [0, 0]
+    assert merge(["out"]) == 0
+    assert_same_run(out, here.folder / "one")
+    assert shard(1) == 0  # which says that it was finished before
 
 
 FAILS = """
@@ -161,43 +146,3 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
         for name, folder in zip(order, folders, strict=True)
     ]
     assert Path.cwd() == here.folder
-
-
-SBATCH = """#!/bin/sh
-# Runs what is submitted, at once and here.
-for word; do
-    case $word in
-        --array=1-*) last=${word#--array=1-} ;;
-        --*) ;;
-        *) break ;;
-    esac
-    shift
-done
-if [ -n "${last:-}" ]; then
-    for task in $(seq "$last"); do
-        SLURM_ARRAY_TASK_ID=$task SLURM_CPUS_PER_TASK=1 sh "$@" >&2 &
-    done
-    wait
-    echo 1
-else
-    sh "$@"
-fi
-"""
-
-
-@pytest.mark.slow
-def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
-    folder = here.folder
-    assert here(*RUN, "hydra.run.dir=one").status == 0
-    programs = {"sbatch": SBATCH, "python": f'#!/bin/sh\nexec {sys.executable} "$@"\n'}
-    write(folder / "bin", programs)
-    for name in programs:
-        (folder / "bin" / name).chmod(0o755)
-    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run(
-        ["sh", SLURM / "run.sh", "2", "out", *RUN],
-        cwd=folder,
-        env={**os.environ, "PATH": path},
-        check=True,
-    )
-    assert_same_run(folder / "out", folder / "one")

@@ -119,17 +119,6 @@ def test_the_stop_signal_is_heard_by_all_and_given_back(uri, before):
 
 
 @pytest.mark.nightly
-def test_the_use_of_the_machine_is_logged(uri, monkeypatch):
-    pytest.importorskip("psutil")
-    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
-    tracker = MlflowTracker(uri=uri, system_metrics=True)
-    tracker.start(RunInfo("measured", experiment="measured too"))
-    time.sleep(1.5)
-    run = MlflowClient(tracking_uri=uri).get_run(tracker.finish("finished").run_id)
-    assert run.data.metrics["system/cpu_utilization_percentage"] >= 0
-
-
-@pytest.mark.nightly
 def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
     uri, tmp_path, monkeypatch
 ):

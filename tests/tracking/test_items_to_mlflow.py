@@ -168,8 +168,8 @@ def lines(path):
 
 
 def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_path):
-    tracker = JsonLines()
-    tracker.start(RunInfo("run", tags={"label": "avg"}, folder=tmp_path))
+    tracker, file = JsonLines(), tmp_path / "new" / "items.jsonl"
+    tracker.start(RunInfo("run", tags={"label": "avg"}, folder=file.parent))
     given = [
         Param("algo", "avg"),
         Value("test/log_loss", np.float64(0.5)),
@@ -180,12 +180,12 @@ def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_pat
 
     def made():
         for number, item in enumerate(given):
-            assert len(lines(tmp_path / "items.jsonl")) == 1 + number
+            assert len(lines(file)) == 1 + number
             yield item
 
     tracker.log(made())
-    assert tracker.finish("finished").run_id == str(tmp_path / "items.jsonl")
-    first, *items, last = lines(tmp_path / "items.jsonl")
+    assert tracker.finish("finished").run_id == str(file)
+    first, *items, last = lines(file)
     assert (first["item"], first["name"], first["tags"]) == ("RunInfo", "run", {"label": "avg"})
     assert items == [
         {"item": "Param", "name": "algo", "value": "avg"},
@@ -196,14 +196,14 @@ def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_pat
     ]
     assert (last["item"], last["status"]) == ("RunEnd", "finished")
     for resumes, expected in ((True, 9), (False, 2), (True, 4)):
-        tracker.start(RunInfo("run", folder=tmp_path, resumes=resumes))
+        tracker.start(RunInfo("run", folder=file.parent, resumes=resumes))
         tracker.finish("failed")
-        assert len(lines(tmp_path / "items.jsonl")) == expected
+        assert len(lines(file)) == expected
 
 
 def test_the_command_keeps_its_run_in_a_file_without_mlflow(here):
     done = here("algo=avg", *SMALL, "tracking=jsonl", "figures=false", "hydra.run.dir=out")
-    assert done.status == 0, done.err
+    assert (done.status, "items.jsonl" in done.out) == (0, True), done.err
     kept = lines(here.folder / "out" / "items.jsonl")
     values = {line["name"]: line["value"] for line in kept if line["item"] == "Value"}
     log_loss = summary_of(here.folder / "out")["metrics"]["log_loss"]["mean_users"]

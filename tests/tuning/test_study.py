@@ -8,6 +8,7 @@ import sqlite3
 from dataclasses import replace
 from types import SimpleNamespace
 
+import drawings
 import numpy as np
 import optuna
 import pytest
@@ -217,8 +218,9 @@ def test_a_small_space_is_gone_through_once(tmp_path):
     while batch := study.propose():
         seen.append(tuple(batch[0].params.values()))
         study.end(batch[0], 1.0)
-    points = itertools.product((1, 2, 3), ("green", "red"), (0.1, 0.3))
-    assert sorted(seen) == list(points)
+    points = list(itertools.product((1, 2, 3), ("green", "red"), (0.1, 0.3)))
+    assert sorted(seen) == points
+    assert len(list(study._every_point())) == len(points)
 
 
 def test_what_is_worse_than_half_is_pruned(tmp_path):
@@ -266,37 +268,27 @@ def test_a_locked_file_neither_ends_a_trial_nor_loses_one(tmp_path, monkeypatch)
     assert (again.repeated, again.params) == (True, proposal.params)
 
 
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_the_history_has_every_trial_the_best_so_far_and_far_ones_at_the_edge(
-    tmp_path, monkeypatch, direction
+def test_figures_of_a_search_have_what_is_written_down_for_review(
+    tmp_path, monkeypatch, golden_text
 ):
-    sign = 1 if direction == "minimize" else -1
-    study = optuna.create_study(direction=direction)
-    values = [5, 4, 900, 6, 4, 3, 5, 4, 6, 5, 4]
-    for value in values:
-        trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 10)})
-        study.tell(trial, sign * value)
-    pruned = study.ask({"x": optuna.distributions.FloatDistribution(0, 10)})
-    pruned.report(sign * 7, 1)
-    pruned.report(sign * 8, 2)
-    study.tell(pruned, state=TrialState.PRUNED)
-    drawn = {}
-    monkeypatch.setattr(
-        figures.style, "save_figure", lambda figure, _, name: drawn.update({name: figure})
-    )
-    options = SimpleNamespace(sampler="random", direction=direction)
-    figures.draw(
-        SimpleNamespace(study=study, trials=study.trials, folder=tmp_path, options=options), "y"
-    )
-    axes, importance = (figure.axes[0] for figure in drawn.values())
-    lines = {line.get_label(): line.get_xydata()[:, 1].tolist() for line in axes.lines}
-    limit = sign * (3 + 4 * (5 - 3))  # four times as far from the best as the median
-    assert lines["trial"] == [sign * value for value in values]
-    assert lines["best so far"][-2:] == [sign * 3] * 2
-    assert np.abs(lines["best so far"]).tolist() == [5, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3]
-    assert (lines["far off"], lines["pruned, so far"]) == ([limit], [sign * 8])
-    assert limit in axes.get_ylim()
-    assert [bar.get_width() for bar in importance.patches] == pytest.approx([1])
+    """Every trial, the best so far, and far ones at the edge, whichever end is the better."""
+    drawn = []
+    save = figures.style.save_figure
+    monkeypatch.setattr(figures.style, "save_figure", lambda figure, *_: drawn.append(figure))
+    x = {"x": optuna.distributions.FloatDistribution(0, 10)}
+    for direction, sign, count in (("minimize", 1, 11), ("maximize", -1, 11), ("minimize", 1, 3)):
+        study = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(1))
+        for value in [5, 4, 900, 6, 4, 3, 5, 4, 6, 5, 4][:count]:
+            study.tell(study.ask(x), sign * value)
+        pruned = study.ask(x)
+        for step in (1, 2):
+            pruned.report(sign * (6 + step), step)
+        study.tell(pruned, state=TrialState.PRUNED)
+        options = SimpleNamespace(sampler="random", direction=direction)
+        found = SimpleNamespace(study=study, trials=study.trials, folder=tmp_path, options=options)
+        figures.draw(found, "a loss")
+    assert save(drawn[0], tmp_path, "history")
+    golden_text("search_figures", "\n".join(map(drawings.told, drawn)))
 
 
 @pytest.mark.parametrize(

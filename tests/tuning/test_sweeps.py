@@ -6,7 +6,7 @@ import sys
 import optuna
 import pytest
 from cases import rest_nightly
-from commands import SMALL, apart, outcome_of, summary_of, write
+from commands import SMALL, outcome_of, summary_of, write
 from filelock import FileLock
 from mlflow_store import runs_in
 from omegaconf import OmegaConf
@@ -109,47 +109,6 @@ def test_a_trial_that_is_not_worth_it_ends_as_pruned(here):
     _, runs = runs_in(here.folder)
     ends = {run.data.tags.get("outcome", ""): run.info.status for run in runs}
     assert ends == {"": "FINISHED", "pruned": "KILLED"}
-
-
-APP = """
-import hydra
-
-@hydra.main(config_path="conf", config_name="config", version_base="1.3")
-def app(cfg):
-    return {"loss": cfg.x / cfg.by}
-
-if __name__ == "__main__":
-    app()
-"""
-CONFIG = """
-defaults: [_self_, override hydra/sweeper: resumable_optuna]
-x: 3
-by: 1
-hydra: {sweeper: {n_trials: 2, max_failures: 2, metric: loss, params: {x: 'range(1,9)'}}}
-"""
-
-
-@pytest.mark.nightly
-def test_an_app_is_searched_as_it_was_started_and_ends_with_its_error(tmp_path):
-    write(tmp_path / "my app", {"app.py": APP, "conf/config.yaml": CONFIG})
-    (tmp_path / "here").mkdir()
-
-    def start(*words):
-        path = {"PYTHONPATH": str(tmp_path / "my app")}
-        return apart(tmp_path / "here", *words, env=path, program=())
-
-    done = start("../my app/app.py", "-m")
-    assert done.status == 0, done.err
-    (use_it,) = [line for line in done.out.splitlines() if line.startswith("use it")]
-    typed = shlex.split(use_it.removeprefix("use it"))
-    assert typed[:2] == ["python", "../my app/app.py"]
-    assert start(*typed[1:]).status == 0
-    assert "use it   python -m app --config-dir" in start("-m", "app", "-m").out
-    done = start("../my app/app.py", "-m", "by=0", "hydra.sweep.dir=failed")
-    assert (done.status, "Traceback" in done.err) == (1, False)
-    assert "ZeroDivisionError" in done.err
-    states = [trial.state.name for trial in study_in(tmp_path / "here" / "failed").trials]
-    assert states == ["FAIL"] * 2
 
 
 LAUNCHERS = ("joblib", "submitit_local")
