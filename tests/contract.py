@@ -29,9 +29,9 @@ PRESETS = {
 
 def config_of(name):
     """Return the configuration of an algorithm, or skip the test where PyTorch is absent."""
-    from omegaconf import OmegaConf
+    from srs_eval.config.option_files import composed_option
 
-    config = OmegaConf.load(_FOLDER / f"{name}.yaml")
+    config = composed_option("algo", name)
     if ".neural." in config["_target_"] and find_spec("torch") is None:
         pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
     return config

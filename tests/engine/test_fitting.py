@@ -11,8 +11,7 @@ from scipy.optimize import LinearConstraint, minimize
 from small_models import small_model, space_of
 from torch_maths import torch
 
-from srs_eval.engine.lbfgs import lbfgs
-from srs_eval.engine.newton import newton
+from srs_eval.engine.minimise import lbfgs, newton
 from srs_eval.engine.objective import (
     Objective,
     PackedLoss,

@@ -11,7 +11,7 @@ from small_models import SmallEquations, small_model, space_of
 from torch_maths import oracle, plain_walk
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import NumpyMaths
+from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.expressions import Graph, TracingMaths
 from srs_eval.engine.packing import pack
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
@@ -30,7 +30,7 @@ def assert_walk_is_numpys(model, w, reviews, rtol=1e-12):
     packed = pack(reviews)
     p, states = model.walk(w, packed)
     with np.errstate(all="ignore"):
-        moments = plain_walk(model.equations, NumpyMaths(), w, reviews)
+        moments = plain_walk(model.equations, NUMPY_MATHS, w, reviews)
     for moment in moments:
         place, lane = np.divmod(packed.where[moment.rows], p.shape[1])
         for index, expected in enumerate(moment.state):

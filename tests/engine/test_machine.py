@@ -18,8 +18,8 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine import machine
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
+from srs_eval.engine.kernel_writer import walk_kernel
 from srs_eval.engine.tracing import trace
-from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.errors import ConfigError
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.run.description import config_hash

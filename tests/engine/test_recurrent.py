@@ -11,7 +11,7 @@ from random_logs import LONGEST_ELAPSED, SEEDS, few, further_rows, log_of, logs,
 from small_models import SmallEquations, space_of
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.newton import newton
+from srs_eval.engine.minimise import newton
 from srs_eval.engine.objective import Objective, PackedLoss, feasible
 from srs_eval.engine.packing import FACTS, LANES, pack
 from srs_eval.engine.recurrent import RecurrentModel
