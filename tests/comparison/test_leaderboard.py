@@ -104,6 +104,9 @@ def test_models_by_other_rules_may_be_better_but_do_not_count():
     verdicts = [standing.average.verdict for standing in board.to_best]
     assert verdicts == ["best", "worse", "better", "better"]
     assert board.to_best[1] == leaderboard_of(scores[:, :2]).to_best[1]
+    assert (
+        leaderboard_of(scores[:, :2], eligible=(False, False)).to_best[0].average.verdict == "leads"
+    )
 
 
 def test_each_time_of_prediction_has_a_leader_of_its_own():
