@@ -11,8 +11,14 @@ import numpy as np
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.api.answers import answered_on_time
-from srs_eval.api.intervals import LEVEL, Ranges, next_intervals, sampled, with_next_reviews
+from srs_eval.api.intervals import (
+    LEVEL,
+    Ranges,
+    answered_on_time,
+    next_intervals,
+    sampled,
+    with_next_reviews,
+)
 from srs_eval.collection.study import Study
 from srs_eval.data.anki.presets import IntervalOptions
 from srs_eval.nouns import IntArray, MemoryModel, Vector, has_curve

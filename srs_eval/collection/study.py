@@ -42,6 +42,7 @@ from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Result
 from srs_eval.results.saved_predictions import losses
+from srs_eval.run.description import RunDescription
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
 from srs_eval.stats.estimate import Estimate, clustered_mean
@@ -347,7 +348,7 @@ class Study:
         # Not by the names of options, whose files take longer to read than a small log to evaluate.
         rules = protocol or SrsBenchmark()
         experiment = Experiment(algorithm, self.source, rules, _PANEL, curves_per_user=0)
-        return evaluate(experiment).described(name, name, self.source.name, {})
+        return evaluate(experiment, about=RunDescription(name, self.source.name, name))
 
 
 def left_out(results: Mapping[str, Result]) -> list[str]:

@@ -35,12 +35,11 @@ from srs_eval.results import load
 from srs_eval.results.fit_counts import failures_in_words, reason_of
 from srs_eval.results.run import run_of
 from srs_eval.run import jobs
-from srs_eval.run.attempt import Work, attempt
-from srs_eval.run.description import targets
+from srs_eval.run.description import RunDescription, targets
 from srs_eval.run.evaluate import evaluate
-from srs_eval.run.jobs import JobOutcome
+from srs_eval.run.jobs import JobOutcome, attempt
 from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
-from srs_eval.run.plan import make_plan
+from srs_eval.run.plan import make_job
 from srs_eval.run.report import result_text
 from srs_eval.tracking.items import Description, TableRows
 from srs_eval.tracking.nothing import NoTracker
@@ -78,7 +77,7 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         sweep = None if is_alone else tmp_path
         try:
             ended = attempt(
-                lambda run=run: Work("avg", run), label="?", folder=folder, sweep_folder=sweep
+                lambda run=run: ("avg", run), label="?", folder=folder, sweep_folder=sweep
             )
         except KeyboardInterrupt:
             ended = "KeyboardInterrupt"
@@ -88,7 +87,7 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         text += "\n".join([f"== {name}: {ended}", json.dumps(kept), *said, ""])
     golden_text("jobs_ended", text)
     with FileLock(tmp_path / ".lock"):  # as another command holds it
-        assert attempt(lambda: Work("avg", run), label="?", folder=tmp_path).exit_status == 1
+        assert attempt(lambda: ("avg", run), label="?", folder=tmp_path)[1] == 1
     assert not (tmp_path / "job.json").exists()
 
 
@@ -276,7 +275,7 @@ def planned(folder, algorithm, source):
     built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": None}
     built |= {"panel": Panel([LogLoss(), Auc()]), "tracking": NoTracker()}
     choices = dict.fromkeys(built, "chosen")
-    return make_plan(built, CONTENT, choices, usual={}, folder=folder, sweep_folder=None)
+    return make_job(built, CONTENT, choices, usual={}, folder=folder, sweep_folder=None)
 
 
 def told(item):
@@ -302,7 +301,8 @@ def test_what_is_logged_of_a_run(tmp_path, logs_of, make_log, golden_text):
     }
     for case, (algorithm, source) in cases.items():
         plan = planned(tmp_path, algorithm, source)
-        result = evaluate(plan.experiment).described("chosen", "avg", "logs", {"config_hash": "c"})
+        about = RunDescription("chosen", "logs", "avg", tags={"config_hash": "c"})
+        result = evaluate(plan.experiment, about=about)
         baseline = replace(run_of(result), name="before")
         after = facts_after(plan, result, drawn, in_percent(run_of(result), baseline))
         shown = [told(item) for item in after if getattr(item, "name", "") != "cost/fit_seconds"]
