@@ -203,7 +203,7 @@ def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_pat
 
 def test_the_command_keeps_its_run_in_a_file_without_mlflow(here):
     done = here("algo=avg", *SMALL, "tracking=jsonl", "figures=false", "hydra.run.dir=out")
-    assert (done.status, "items.jsonl" in done.out) == (0, True), done.err
+    assert done.status == 0, done.err
     kept = lines(here.folder / "out" / "items.jsonl")
     values = {line["name"]: line["value"] for line in kept if line["item"] == "Value"}
     log_loss = summary_of(here.folder / "out")["metrics"]["log_loss"]["mean_users"]

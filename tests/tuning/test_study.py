@@ -325,7 +325,7 @@ def test_words_that_are_no_space_are_refused_all_at_once(refusals):
         "nothing": lambda: read_space(["algo=hlr"]),
         "options": lambda: read_options(options),
     }
-    refusals("no_spaces", calls)
+    refusals("no_spaces", calls, kinds=SweepError)
 
 
 def test_the_later_word_for_a_key_holds():

@@ -228,7 +228,7 @@ def test_the_log_of_a_run_is_watched_too(night, tmp_path, log):
     write(folder, {"summary.json": "{}", ".hydra/config.yaml": json.dumps({"data": data})})
     typed = [str(folder), "champion=ours", "until=2024-04-20", "tracking=none"]
     assert command([*typed, "dry_run=true"]) == 0
-    assert not (tmp_path / "watch").exists()
+    assert not (tmp_path / "watch" / "watch.json").exists()
     assert command(typed) == 0
     assert command([*typed, "data.first=1"]) == 2
     record = json.loads((tmp_path / "watch" / "watch.json").read_text())
