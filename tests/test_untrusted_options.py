@@ -214,8 +214,15 @@ LAUNCHER = "hydra_plugins.hydra_submitit_launcher"
 # Of a file that is named in the option of a group; what decides is what Hydra has composed.
 HANDLERS = """
 version: 1
-handlers: {file: {class: logging.FileHandler, filename: 'FILE'}}
-root: {level: INFO, handlers: [file]}
+disable_existing_loggers: false
+formatters: {simple: {format: '[%(asctime)s][%(name)s][%(levelname)s] - %(message)s'}}
+handlers:
+  console: {class: logging.StreamHandler, formatter: simple, stream: 'ext://sys.stdout'}
+  file:
+    class: logging.FileHandler
+    formatter: simple
+    filename: FILE
+root: {level: INFO, handlers: [console, file]}
 """
 OWN_FILE = "${hydra.runtime.output_dir}/${hydra.job.name}.log"
 
