@@ -19,7 +19,7 @@ from srs_eval.run.evaluate import evaluate
 from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
 from srs_eval.run.plan import make_plan
 from srs_eval.tracking.items import Description, TableRows
-from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import NoTracker
 
 CONTENT = {
     "algo": {"_target_": "x", "rate": 0.1},

@@ -17,7 +17,7 @@ from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import Shard
 from srs_eval.run.outside import refuse_lookahead
 from srs_eval.run.plan import RunOptions
-from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import NoTracker
 from srs_eval.tuning.progress import RunningTrial
 
 # They would lead every board.

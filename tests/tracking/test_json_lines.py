@@ -7,8 +7,7 @@ from commands import SMALL, summary_of
 
 from srs_eval.tracking.items import ArtifactFile, Param, TableRows, Value
 from srs_eval.tracking.json_lines import JsonLines
-from srs_eval.tracking.nothing import NoTracker
-from srs_eval.tracking.tracker import RunInfo, RunLinks
+from srs_eval.tracking.tracker import NoTracker, RunInfo, RunLinks
 
 
 def lines(path):
