@@ -13,7 +13,6 @@ prints what comparing runs costs, with all files and figures.
 from __future__ import annotations
 
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +20,11 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from benchmark import benchmark
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.commands.compare import command as compare_command
@@ -46,7 +47,7 @@ from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS, USERS, Chunk, chunk_size, cut, part_of
 from srs_eval.results.summary import Summary
 from srs_eval.results.tables import scores_table
-from srs_eval.run.evaluate import gathered
+from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.experiment import Experiment
 from srs_eval.stats.resample import GROUPS, group_of
 
@@ -115,7 +116,7 @@ def fed(users: int) -> None:
         with _step("made up and written by workers", users):
             _write_parts(kept, chunks, of_scores)
         with _step("summarise", users):
-            result = gathered(experiment, chunks, kept, folder)
+            result = Evaluation(experiment, chunks, kept).result(stay=folder)
         with _step("save", users):
             save(result, folder)
         sizes = {kind: sum(f.stat().st_size for f in folder.glob(kind)) for kind in _FILES}
@@ -208,5 +209,7 @@ def _step(name: str, users: int) -> Iterator[None]:
     )
 
 
-if __name__ == "__main__":
-    {"widths": widths, "fed": fed, "compare": compared}[sys.argv[1]](*map(int, sys.argv[2:]))
+@benchmark()
+def main(what: Literal["widths", "fed", "compare"], *numbers: int) -> None:
+    """Measure one of the three."""
+    {"widths": widths, "fed": fed, "compare": compared}[what](*numbers)

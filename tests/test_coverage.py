@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from invented import Ends, Logs, invented_log
+from invented import Ends, Logs, invented_log, log_of
 
 from srs_eval import results
 from srs_eval.algorithms.baselines import Average, Constant
@@ -14,7 +14,6 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
 from srs_eval.comparison.report.html import page
 from srs_eval.comparison.report.sweep import compare_groups
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -27,6 +26,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 from srs_eval.results.coverage import Coverage, CoverageCount
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.description import RunDescription
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
 from srs_eval.run.report import result_text
@@ -38,9 +38,8 @@ GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse
 def short_log(user, size):
     """A log of one card, which the rule of rare first intervals leaves nothing of."""
     day = np.arange(size)
-    seconds = np.where(day == 0, -1, 86_400)
-    columns = {"card": [1] * size, "rating": [3] * size, "day": day, "elapsed_seconds": seconds}
-    return reviews_from_columns(user=user, source="log", **columns)
+    log = log_of([1] * size, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    return replace(log, user=user)
 
 
 class WithFailures(Logs):
@@ -65,8 +64,8 @@ READ, SHORT = sum(map(len, LOGS.values())), 8 + 9 + 10
 
 def evaluated(algorithm=None, label="avg", **changed):
     experiment = Experiment(algorithm or Average(), WithFailures(LOGS), SrsBenchmark(), PANEL)
-    result = evaluate(replace(experiment, **changed))
-    return result.described(label, label, "logs", {"config_hash": label})
+    about = RunDescription(label, "logs", label, tags={"config_hash": label})
+    return evaluate(replace(experiment, **changed), about=about)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +107,7 @@ def test_a_run_says_the_same_on_screen_and_in_its_files(both, tmp_path):
     coverage = json.loads((tmp_path / "summary.json").read_text())["coverage"]
     assert of_users(coverage) == {"read": 11, "scored": 7, "skipped": 3, "failed": 1}
     assert (coverage["reviews"]["scored"], coverage["reviews"]["skipped"]) == (scored, SHORT)
-    found = [load_run(tmp_path).coverage, results.load(tmp_path).facts.coverage]
+    found = [load_run(tmp_path).facts.coverage, results.load(tmp_path).facts.coverage]
     assert found == [result.facts.coverage, both[0].facts.coverage]
     group = {**coverage["left_out"][0], "rules": ["x"]}
     for wrong in (
@@ -144,6 +143,8 @@ def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every
         for verdict in (compare(runs, intersect=True), *compare_groups(runs)):
             lost = {"read": 11, "scored": 5, "skipped": 3, "failed": 1, "not_in_every_run": 2}
             assert of_users(as_json(verdict)) == lost
+            (said,) = [each.reason for each in verdict.coverage.left_out if each.users == 2]
+            assert said.startswith("other scored ")
     runs = [run, run_of(evaluated(label="other", protocol=Prequential(30, 50)))]
     with pytest.raises(ConfigError, match="scored other reviews"):
         compare(runs)
@@ -231,3 +232,13 @@ def test_reasons_that_differ_in_numbers_are_one(reasons, said):
     assert sum(each.reviews for each in found) == 7 * len(reasons)
     for each, (_, words) in zip(found, said, strict=True):
         assert words in (None, each.reason)
+
+
+def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_there():
+    ways = (("short", "long"), ("both", "long"), ("long", "short"))
+    away, same, back = (run_of(evaluated(label=way[0], protocol=Shifted(*way))) for way in ways)
+    verdict = compare([away, same])
+    assert any("shifted_both_to_long, shifted_short_to_long" in each for each in verdict.notes)
+    for other in (back, run_of(evaluated())):
+        with pytest.raises(ConfigError, match="scored other reviews"):
+            compare([away, other])

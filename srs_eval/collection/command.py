@@ -54,7 +54,7 @@ def report(options: Collection) -> int:
     """Write the page and print the answers."""
     # Heavy: not for --help and for mistakes.
     from srs_eval.collection.report import facts, sections, study_of
-    from srs_eval.results.files import whole_file
+    from srs_eval.results.files import write_text
     from srs_eval.text.pages import render
 
     name = options.collection.name
@@ -62,11 +62,9 @@ def report(options: Collection) -> int:
     study = study_of(options.collection, options.of_data)
     found = sections(study, options.published)
     typed = shell([*command.program.split(), *options.words])
-    place.parent.mkdir(parents=True, exist_ok=True)
     shown = {"title": name, "facts": facts(study), "sections": found, "command": typed}
     page = render("collection/page.html", **shown)
-    with whole_file(place) as partial:
-        partial.write_text(page, encoding="utf-8")
+    write_text(place, page)
     for line in lines(f"{name}: {facts(study)}", found):
         say(line)
     say(f"{'page':<{_LABEL}}{place}")
@@ -74,14 +72,19 @@ def report(options: Collection) -> int:
 
 
 def lines(name: str, found: Sequence[Any]) -> Iterator[str]:
-    """Format the first answer and the first sentence of every other for a terminal."""
+    """Format the first sentence of every answer, and its lines, for a terminal."""
     yield from textwrap.wrap(name, _WIDTH)
-    for place, section in enumerate(found):
-        first, end, _ = section.answer.partition(". ") if place else (section.answer, "", "")
-        # Numbers stay on the line of their percent signs.
-        answer = (first + end.rstrip()).replace(" %", "\N{NO-BREAK SPACE}%")
-        label = f"{section.label:<{_LABEL}}"
-        yield textwrap.fill(answer, _WIDTH, initial_indent=label, subsequent_indent=" " * _LABEL)
+    for section in found:
+        first, end, _ = section.answer.partition(". ")
+        yield _indented(first + end.rstrip(), f"{section.label:<{_LABEL}}")
+        for line in section.lines:
+            yield _indented(line, f"{'':<{_LABEL}}- ")
+
+
+def _indented(text: str, label: str) -> str:
+    # Numbers stay on the line of their percent signs.
+    text, after = text.replace(" %", "\N{NO-BREAK SPACE}%"), " " * len(label)
+    return textwrap.fill(text, _WIDTH, initial_indent=label, subsequent_indent=after)
 
 
 command = Command("python -m srs_eval.collection", __doc__, Collection, report)

@@ -56,6 +56,13 @@ def whole_file(path: Path | Place, *, durable: bool = True) -> AbstractContextMa
     return renamed(path.with_name(path.name + ".partial"), path, durable=durable)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, and the folder it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as partial:
+        partial.write_bytes(text.encode())
+
+
 def write_table(
     path: Path | Place, table: pa.Table, group: int | None = None, *, durable: bool = True
 ) -> None:

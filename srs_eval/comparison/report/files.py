@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import whole_file, write_json
+from srs_eval.results.files import write_json, write_text
+from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
@@ -63,10 +64,8 @@ def write_files(verdict: Verdict, folder: Path, *, chosen: Sequence[str] = ()) -
     `chosen` are the tables of the LaTeX file, all if empty: see `chosen_tables`.
     """
     texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict, chosen)}
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        with whole_file(folder / name) as partial:
-            partial.write_text(text, encoding="utf-8", newline="")
+        write_text(folder / name, text)
     write_json(folder / JSON, as_json(verdict))
     return [folder / name for name in (*texts, JSON)]
 
@@ -190,9 +189,9 @@ def _run(run: Run, identical_to: str | None) -> dict[str, Any]:
         "folder": str(run.place),
         "when": run.when,
         "traits": list(run.traits),
-        "data": run.data,
+        "data": run.facts.data,
         "protocol": run.protocol,
-        "tags": dict(run.summary.get("tags", {})),
+        "tags": dict(run.facts.tags),
         "fits": _fit_counts(run),
         "identical_to": identical_to,
     }
@@ -249,7 +248,7 @@ def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
 
 def _fit_counts(run: Run) -> dict[str, int | None]:
     """Return the counts of fits; None where the run has no count, which is not 0."""
-    return {count: run.summary.get(count) for count in asdict(run.fits)}
+    return {field.name: getattr(run.facts, field.name) for field in fields(FitCounts)}
 
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:
