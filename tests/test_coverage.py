@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from invented import Ends, Logs, invented_log
+from invented import Ends, Logs, invented_log, log_of
 
 from srs_eval import results
 from srs_eval.algorithms.baselines import Average, Constant
@@ -14,7 +14,6 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
 from srs_eval.comparison.report.html import page
 from srs_eval.comparison.report.sweep import compare_groups
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -39,9 +38,8 @@ GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse
 def short_log(user, size):
     """A log of one card, which the rule of rare first intervals leaves nothing of."""
     day = np.arange(size)
-    seconds = np.where(day == 0, -1, 86_400)
-    columns = {"card": [1] * size, "rating": [3] * size, "day": day, "elapsed_seconds": seconds}
-    return reviews_from_columns(user=user, source="log", **columns)
+    log = log_of([1] * size, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    return replace(log, user=user)
 
 
 class WithFailures(Logs):
@@ -145,6 +143,8 @@ def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every
         for verdict in (compare(runs, intersect=True), *compare_groups(runs)):
             lost = {"read": 11, "scored": 5, "skipped": 3, "failed": 1, "not_in_every_run": 2}
             assert of_users(as_json(verdict)) == lost
+            (said,) = [each.reason for each in verdict.coverage.left_out if each.users == 2]
+            assert said.startswith("other scored ")
     runs = [run, run_of(evaluated(label="other", protocol=Prequential(30, 50)))]
     with pytest.raises(ConfigError, match="scored other reviews"):
         compare(runs)

@@ -13,7 +13,6 @@ import numpy as np
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
 from srs_eval.cards import rows_by_card
-from srs_eval.engine.binary_ratings import BinaryRatings, with_binary_ratings
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.minimise import lbfgs, lowest, newton
@@ -31,7 +30,7 @@ from srs_eval.engine.objective import (
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
-from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.engine.recurrent import BinaryRatings, RecurrentModel, with_binary_ratings
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
@@ -272,8 +271,8 @@ class FitOptions(_Options, Algorithm, ABC):
         coordinates = LogCoordinates(loss, self.logarithms)
         whole_days = problem.reviews.whole_days
         penalty = self.penalty(problem.space, len(rows), whole_days=whole_days)
-        middle = coordinates.encode(feasible(centre, problem.space))
-        return Objective(coordinates, middle, weight * penalty)
+        prior_centre = coordinates.encode(feasible(centre, problem.space))
+        return Objective(coordinates, prior_centre, weight * penalty)
 
     def _minimised(
         self,
