@@ -32,7 +32,7 @@ from srs_eval.plots.style import (
     style_axes,
 )
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
-from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.protocol.srs_benchmark import SrsBenchmarkRefit
 from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import Estimate
 

@@ -191,6 +191,17 @@ class Task:
     dropped: Mapping[str, int] = field(default_factory=dict)
     unscored: Mapping[str, int] = field(default_factory=dict)
 
+    def take(self, rows: IntArray | BoolArray) -> Task:
+        """Select histories, by number or by mask, and number them anew; folds are left out."""
+        columns = {
+            f.name: getattr(self, f.name)[rows]
+            for f in fields(self)
+            if "Array" in str(f.type) and getattr(self, f.name) is not None
+        }
+        reviews = self.reviews.take(rows)
+        reviews = replace(reviews, row=np.arange(len(reviews)))
+        return replace(self, reviews=reviews, folds=(), **columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

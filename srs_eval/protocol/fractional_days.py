@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Fold, Reviews, Task
+from srs_eval.nouns import Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
 from srs_eval.protocol.split import (
     expanding_folds,
-    expanding_refits,
     require_bool,
     require_refits,
+    trained_before,
 )
 
 
@@ -54,10 +54,10 @@ class SrsBenchmarkSecs:
         return "srs_benchmark_secs" + _suffix(self)
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_seconds(
+        task, targets = in_seconds(
             reviews, answer_time=self.answer_time, previous_answer=self.previous_answer
         )
-        return candidates.task(expanding_folds(candidates.targets, FOLDS))
+        return replace(task, folds=expanding_folds(targets, FOLDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +100,14 @@ class SrsBenchmarkEqualised:
         return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_seconds(
+        task, learned = in_seconds(
             reviews, answer_time=self.answer_time, previous_answer=self.previous_answer
         )
         # With their same-day reviews, both have the same rows, so row numbers agree.
-        days = in_whole_days(reviews, same_day=True)
-        learned = candidates.targets
-        folds = [
-            Fold(fold.number, train=learned[learned < fold.test[0]], test=fold.test)
-            for fold in expanding_refits(days.targets, FOLDS, self.refits)
-        ]
-        often = self.refits != FOLDS
-        return replace(candidates, lapses=days.lapses).task(folds, warm_start=often)
+        days, scored = in_whole_days(reviews, same_day=True)
+        blocks = [fold.test for fold in expanding_folds(scored, FOLDS, self.refits)]
+        folds, often = trained_before(learned, blocks), self.refits != FOLDS
+        return replace(task, folds=folds, lapses=days.lapses, warm_start=often)
 
 
 def _suffix(protocol: SrsBenchmarkSecs | SrsBenchmarkEqualised) -> str:

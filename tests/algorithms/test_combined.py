@@ -18,8 +18,7 @@ from srs_eval.algorithms.online import MovingAverage
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Learned, has_curve
-from srs_eval.protocol.refit import SrsBenchmarkRefit
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]

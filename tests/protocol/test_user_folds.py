@@ -16,8 +16,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Algorithm
-from srs_eval.protocol.refit import SrsBenchmarkRefit
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
