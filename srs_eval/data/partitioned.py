@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from srs_eval.data.by_user import UserRows
 from srs_eval.data.files import existing, parquet_file, readable_parquet
-from srs_eval.data.segments import SCHEMA, Segments
+from srs_eval.data.segments import SCHEMA, by_segment
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
@@ -113,7 +114,7 @@ def _relative(address: str, folder: Place) -> str:
     return address.removeprefix(folder.address).lstrip("/\\").replace("\\", "/")
 
 
-def _index(folder: Place) -> tuple[Segments, Columns, Reading]:
+def _index(folder: Place) -> tuple[UserRows, Columns, Reading]:
     """Read the index of a folder."""
     if existing(folder).kind() != "folder":
         raise ReviewLogError(str(folder), ["expected a folder of partitioned logs"], _PREPARE)
@@ -137,7 +138,7 @@ def _index(folder: Place) -> tuple[Segments, Columns, Reading]:
     addresses = pc.binary_join_element_wise(str(folder), table["file"], "/")
     table = table.set_column(_FILE, "file", addresses)
     used = columns.in_use().values()
-    return Segments.arranged(str(folder), str(columns.user), used, table), columns, reading
+    return by_segment(str(folder), str(columns.user), used, table), columns, reading
 
 
 def _is_plausible(table: pa.Table) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.data.by_user import Rows, coded_users, user_named
+from srs_eval.data.by_user import Rows, UserRows, coded_users, user_named
 from srs_eval.data.files import check_columns, pandas_from_arrow, parquet_file, readable_parquet
 from srs_eval.data.selection import KnownUsers
 from srs_eval.errors import ReviewLogError
@@ -32,62 +32,47 @@ SCHEMA = pa.schema(
 _AGAIN = "Copy the files again, or make them and their index again: python -m srs_eval.prepare."
 
 
-@dataclass(frozen=True)
-class Segments:
-    """Where the rows of each user lie in some parquet files."""
+def by_segment(
+    source: str, user_column: str, columns: Iterable[str], segments: pa.Table
+) -> UserRows:
+    """Return the users, in order of first appearance, whose rows lie in some segments.
 
-    known: KnownUsers  # in order of first appearance
-    user_column: str  # the names of the users, compared with `known` at each read
-    columns: tuple[str, ...]  # to read, `user_column` among them
-    found: pa.Table  # as in `SCHEMA`, with addresses of files, those of a user together
-    first: IntArray  # [users + 1]: user i has the segments ``first[i]`` to ``first[i + 1]``
+    `segments` is as `SCHEMA` says, with addresses of files. At each read the names in `user_column`
+    are compared with the user's.
+    """
+    codes, users = pd.factorize(segments["user"].to_pandas())
+    order = np.argsort(codes, kind="stable")
+    names = segments["file"].combine_chunks().dictionary_encode()
+    found = segments.set_column(SCHEMA.names.index("file"), "file", names).take(order)
+    known = KnownUsers(source, tuple(user_named(name) for name in users))
+    first = np.searchsorted(codes[order], np.arange(len(users) + 1))
+    number = {user: number for number, user in enumerate(known.users)}
+    wanted = tuple(dict.fromkeys([user_column, *columns]))
 
-    @classmethod
-    def arranged(
-        cls, source: str, user_column: str, columns: Iterable[str], found: pa.Table
-    ) -> Segments:
-        """Arrange segments as in `SCHEMA`, with addresses of files, by user."""
-        codes, users = pd.factorize(found["user"].to_pandas())
-        order = np.argsort(codes, kind="stable")
-        names = found["file"].combine_chunks().dictionary_encode()
-        return cls(
-            KnownUsers(source, tuple(user_named(name) for name in users)),
-            user_column,
-            tuple(dict.fromkeys([user_column, *columns])),
-            found.set_column(SCHEMA.names.index("file"), "file", names).take(order),
-            np.searchsorted(codes[order], np.arange(len(users) + 1)),
-        )
-
-    def of(self, user: User) -> Rows:
-        """Read the rows of a user.
-
-        Raise `ReviewLogError` if there is no such user, or rows are not where they should be.
-        """
-        begin, end = self.first[self._numbers[self.known.find(user)] :][:2]
+    def read(user: User) -> Rows:
+        """Read the rows of a user; raise `ReviewLogError` if they are not where they should be."""
+        begin, end = first[number[user] :][:2]
         parts, numbers = [], []
-        for segment in self.found.slice(begin, end - begin).to_pylist():
+        for segment in found.slice(begin, end - begin).to_pylist():
             entry = Entry(Place(segment["file"]), segment["bytes"], 0)
             group, offset, rows = (segment[name] for name in ("row_group", "offset", "rows"))
-            part = _group(entry, group, self.columns).slice(offset, rows)
-            if len(part) < rows or not self._is_of(user, part):
+            part = _group(entry, group, wanted).slice(offset, rows)
+            if len(part) < rows or not is_of(user, part):
                 there = f"row group {group} has other rows than those of user {user}"
                 where = f"in the {rows:,} rows from row {offset + 1:,} of it"
                 raise ReviewLogError(str(entry.place), [f"{there} {where}"], _AGAIN)
             parts.append(part)
             numbers.append(np.arange(rows) + offset + _kept_open(entry).begins[group])
-        used = [name for name in parts[0].column_names if name != self.user_column]
+        used = [name for name in parts[0].column_names if name != user_column]
         table = pandas_from_arrow(pa.concat_tables(parts).select(used).combine_chunks())
-        return Rows(self.known.source, table, np.concatenate(numbers))
+        return Rows(source, table, np.concatenate(numbers))
 
-    def _is_of(self, user: User, part: pa.Table) -> bool:
-        if self.user_column not in part.column_names:
+    def is_of(user: User, part: pa.Table) -> bool:
+        if user_column not in part.column_names:
             return False
-        _, names = coded_users(part[self.user_column], self.known.source, self.user_column, 0)
-        return names == [str(user)]
+        return coded_users(part[user_column], source, user_column, 0)[1] == [str(user)]
 
-    @cached_property
-    def _numbers(self) -> dict[User, int]:
-        return {user: number for number, user in enumerate(self.known.users)}
+    return UserRows(known, read)
 
 
 def find_segments(files: Iterable[Entry], user_column: str) -> Iterator[pa.Table]:

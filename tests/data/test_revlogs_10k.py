@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from public_logs import JOSH, JOSH_AS_BENCHMARK, LOGS
 
-from srs_eval.data import files, hub
+from srs_eval.data import files, revlogs_10k
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ConfigError, ReviewLogError
 
@@ -156,7 +156,7 @@ def test_only_the_files_of_wanted_users_that_are_missing_are_downloaded(folder, 
         for name in names:
             write(into / name, LOG)
 
-    monkeypatch.setattr(hub, "download_files", download)
+    monkeypatch.setattr(revlogs_10k, "download_files", download)
     for path in (folder, folder / "revlogs"):
         assert RevlogsFolder(path, "1-3", download=True).users() == (1, 2, 3)
     name = "revlogs/user_id=3/data.parquet"
@@ -209,14 +209,14 @@ def test_each_file_is_fetched_into_the_folder_and_what_goes_wrong_is_explained(
     ]
     fetch = Mock(side_effect=[None, *told])
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
-    hub.download_files("some/set", [NAME], tmp_path)
+    revlogs_10k.download_files("some/set", [NAME], tmp_path)
     fetch.assert_called_once_with("some/set", NAME, repo_type="dataset", local_dir=tmp_path)
     said = []
     for error in told:
         with pytest.raises(ReviewLogError) as caught:
-            hub.download_files("some/set", [NAME], tmp_path)
+            revlogs_10k.download_files("some/set", [NAME], tmp_path)
         said.append(f"# {type(error).__name__}\n{caught.value}\n")
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ConfigError) as missing:
-        hub.download_files("some/set", [NAME], tmp_path)
+        revlogs_10k.download_files("some/set", [NAME], tmp_path)
     golden_text("hub_errors", "\n".join([*said, f"# no package\n{missing.value}\n"]))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from invented import expect_one_log
 
+from srs_eval.cards import previous_review
 from srs_eval.data.anki.fuzz import fuzz_bounds
-from srs_eval.data.intervals import previous_review
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
 from srs_eval.data.simulated.scheduler import draw_app
 from srs_eval.data.synthetic import SyntheticUsers

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from srs_eval.cards import previous_review, since_previous
 from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, DayStart, day_start
 from srs_eval.data.anki.clanki import read_recordings
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
@@ -23,7 +24,6 @@ from srs_eval.data.anki.rules import (
     select_reviews,
 )
 from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
-from srs_eval.data.intervals import previous_review, since_previous
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
