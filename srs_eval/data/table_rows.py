@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.cards import FIRST, previous_review, since_previous
-from srs_eval.data.by_user import Rows, UserRows
+from srs_eval.data.by_user import UserRows
 from srs_eval.data.columns import numbers, violations, without_categories
 from srs_eval.data.files import check_columns
 from srs_eval.data.names import (
@@ -108,12 +108,6 @@ def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) ->
     user = logs.known.find(user)
     rows = logs.of(user)
     source = rows.source if columns.user is None else f"{rows.source}, user {user}"
-    reviews = _read_rows(user, source, rows, columns, reading)
-    return replace(reviews, notes=(*reviews.notes, *logs.known.remarks(user)))
-
-
-def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: Reading) -> Reviews:
-    """Build the log of one user."""
     names = columns.in_use()
     check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
     part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
@@ -130,11 +124,27 @@ def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: R
     titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
     titles["card"] = _titles(log.columns["card"], cards)
     _fill_first_intervals(log)
-    reviews = replace(_checked(user, source, log), titles=titles, first_day=log.first_day)
-    if not recorded:
-        return reviews
-    p = np.column_stack([column.to_numpy(np.float64) for column in recorded.values()])
-    return replace(reviews, recorded=p, recorded_names=tuple(names[noun] for noun in recorded))
+    duration = log.columns.get("duration_ms")
+    if duration is not None and duration.isna().all():
+        del log.columns["duration_ms"]
+    reviews = reviews_from_columns(
+        user=user,
+        source=source,
+        left_out=log.left_out,
+        notes=[*log.notes, *logs.known.remarks(user)],
+        row_name=log.row_name,
+        column_names=names,
+        problems=log.problems,
+        hint=" ".join(log.hints),
+        **log.columns,
+    )
+    return replace(
+        reviews,
+        titles=titles,
+        first_day=log.first_day,
+        recorded=np.column_stack([*map(numbers, recorded.values())]) if recorded else None,
+        recorded_names=tuple(names[noun] for noun in recorded),
+    )
 
 
 def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
@@ -304,21 +314,3 @@ def _fill_first_intervals(log: _Log) -> None:
         if column is not None and column.isna().any():
             first = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64)) == FIRST
             log.columns[noun] = column.mask(first & column.isna(), FIRST)
-
-
-def _checked(user: User, source: str, log: _Log) -> Reviews:
-    """Check everything else; raise with all that is wrong."""
-    duration = log.columns.get("duration_ms")
-    if duration is not None and duration.isna().all():
-        del log.columns["duration_ms"]
-    return reviews_from_columns(
-        user=user,
-        source=source,
-        left_out=log.left_out,
-        notes=log.notes,
-        row_name=log.row_name,
-        column_names=log.names,
-        problems=log.problems,
-        hint=" ".join(log.hints),
-        **log.columns,
-    )
