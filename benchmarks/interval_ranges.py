@@ -19,17 +19,16 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.api.answers import answered_on_time
 from srs_eval.api.intervals import DRAWS, LEVEL, Ranges
-from srs_eval.engine.equations import NumpyMaths
-from srs_eval.engine.objective import LogCoordinates
+from srs_eval.engine.equations import NUMPY_MATHS
+from srs_eval.engine.objective import LogCoordinates, sample
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.engine.sampling import sample
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import FloatArray, Reviews
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.text.table import Table
 
-EQUATIONS, MATHS = Fsrs6Equations(), NumpyMaths()
+EQUATIONS, MATHS = Fsrs6Equations(), NUMPY_MATHS
 PUBLISHED = np.array(EQUATIONS.parameters.defaults)
 RETENTION = 0.9
 NOTHING = np.empty(0, np.int64), np.empty(0)

@@ -22,6 +22,7 @@ from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 from tabulate import tabulate
 
+from srs_eval.config.option_files import composed_option
 from srs_eval.nouns import Algorithm
 
 PAGE = Path(__file__).with_name("algorithms.md")
@@ -128,8 +129,8 @@ class Option:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The file as it is."""
-        loaded: Any = OmegaConf.to_container(OmegaConf.load(self.path))
+        """The file, with what it is built on."""
+        loaded: Any = OmegaConf.to_container(composed_option("algo", self.name))
         return dict(loaded)
 
     @property
@@ -154,7 +155,7 @@ class Option:
     @cached_property
     def algorithm(self) -> Algorithm:
         """The algorithm with the options of the file."""
-        built: Algorithm = instantiate(OmegaConf.load(self.path), _convert_="all")
+        built: Algorithm = instantiate(self.content, _convert_="all")
         return built
 
     @property

@@ -1,9 +1,10 @@
-"""Models in the interface of srs-benchmark's models, of equations that the engine has too."""
+"""Models in the interface of srs-benchmark's models, most of them of equations of the engine."""
 
 import sys
 
 import torch
 from torch import nn
+from torch_maths import TorchMaths
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
@@ -14,11 +15,11 @@ class Base(nn.Module):
     """What their modules share: options of training, and methods that do nothing."""
 
     lr, wd, n_epoch = 0.04, 1e-5, 5
-    space = None
+    equations = None
 
     def __init__(self, config):
         super().__init__()
-        self.config = config
+        self.config, self.space = config, self.equations.parameters
         self.w = nn.Parameter(torch.tensor(self.space.defaults))
 
     def get_optimizer(self, lr, wd):
@@ -32,40 +33,29 @@ class Base(nn.Module):
         self.w.data = self.w.data.clamp(low, high)
 
     def batch_process(self, sequences, delta_ts, seq_lens, real_batch_size):
-        states = [self.first(sequences[0, :, 1])]
-        for step in sequences[1:]:
-            states.append(self.step(states[-1], step[:, 0], step[:, 1]))
+        m, w, states = TorchMaths(watches=False), self.w, []
+        for elapsed, rating in (each.unbind(1) for each in sequences):
+            if states:
+                before = states[-1].unbind(1)
+                p = self.equations.curve(m, w, before, elapsed)
+                after = self.equations.step(m, w, before, elapsed, rating, p)
+            else:
+                after = self.equations.init(m, w, rating)
+            states.append(torch.stack([value + 0 * rating for value in after], 1))
         last = torch.stack(states)[seq_lens - 1, torch.arange(real_batch_size)]
-        return {"retentions": self.curve(delta_ts, last), "stabilities": last[:, 0]}
+        return {"retentions": self.equations.curve(m, w, last.unbind(1), delta_ts).float()}
 
 
 class Sm2(Base):
     """SM-2 with six constants that are learned."""
 
-    space = Sm2TrainableEquations.parameters
-
-    def curve(self, t, state):
-        return 0.9 ** (t / state[:, 0])
-
-    def first(self, rating):
-        w, n = self.w, len(rating)
-        return torch.stack([w[0].expand(n), self.ease(w[2].expand(n), rating), torch.ones(n)], 1)
-
-    def ease(self, ease, rating):
-        return (ease - self.w[3] * (rating + 1 - self.w[4]) ** 2 + self.w[5]).clamp(1.3, 10.0)
-
-    def step(self, state, elapsed, rating):
-        interval, ease, repetitions = state.unbind(1)
-        n = torch.where(rating > 1, repetitions + 1, 1.0)
-        grown = torch.where(n == 1, self.w[0], torch.where(n == 2, self.w[1], interval * ease))
-        shortest = self.config.s_min
-        return torch.stack([grown.clamp(shortest, 36500.0), self.ease(ease, rating), n], 1)
+    equations = Sm2TrainableEquations()
 
 
 class Fsrs6(Base):
     """FSRS-6, with first stabilities from second reviews and a penalty around the start."""
 
-    space = Fsrs6Equations.parameters
+    equations = Fsrs6Equations()
 
     def initialize_parameters(self, train_set):
         second = train_set[train_set["i"] == 2]
@@ -90,34 +80,6 @@ class Fsrs6(Base):
             pull = (((self.w - self.anchor) / torch.tensor(self.space.spread)) ** 2).sum()
             found["penalty"] = pull * real_batch_size
         return found
-
-    def curve(self, t, state):
-        decay = -self.w[20]
-        return (1 + (0.9 ** (1 / decay) - 1) * t / state[:, 0]) ** decay
-
-    def first_difficulty(self, rating):
-        return self.w[4] - torch.exp(self.w[5] * (rating - 1)) + 1
-
-    def first(self, rating):
-        stability = self.w[(rating.long() - 1).clamp(0, 3)]
-        return torch.stack([stability, self.first_difficulty(rating).clamp(1, 10)], 1)
-
-    def step(self, state, elapsed, rating):
-        w, (s, d) = self.w, state.unbind(1)
-        r = self.curve(elapsed, state)
-        bonus = torch.where(rating == 2, w[15], torch.where(rating == 4, w[16], 1.0))
-        surprise = torch.exp((1 - r) * w[10]) - 1
-        passed = s * (1 + torch.exp(w[8]) * (11 - d) * s ** -w[9] * surprise * bonus)
-        kept = (s + 1) ** w[13] - 1
-        failed = w[11] * d ** -w[12] * kept * torch.exp((1 - r) * w[14])
-        failed = torch.minimum(failed, s / torch.exp(w[17] * w[18]))
-        growth = torch.exp(w[17] * (rating - 3 + w[18])) * s ** -w[19]
-        same_day = s * torch.where(rating >= 2, growth.clamp(min=1), growth)
-        after = torch.where(elapsed < 1, same_day, torch.where(rating > 1, passed, failed))
-        moved = d - w[6] * (rating - 3) * (10 - d) / 9
-        easy = self.first_difficulty(torch.tensor(4.0))
-        reverted = (w[7] * easy + (1 - w[7]) * moved).clamp(1, 10)
-        return torch.stack([after.clamp(self.config.s_min, 36500.0), reverted], 1)
 
 
 class Hlr(nn.Module):

@@ -1,4 +1,4 @@
-"""Cases of parametrized tests, few of them for every change, and of transcripts of options."""
+"""Cases of parametrized tests, few of them for every change, transcripts, and refusals."""
 
 import json
 
@@ -16,6 +16,16 @@ def rest_nightly(cases, kept=1):
         )
         for nth, case in enumerate(cases)
     ]
+
+
+def refusals(calls, error):
+    """Return the messages with which calls, by name, are refused."""
+    told = []
+    for name, call in calls.items():
+        with pytest.raises(error) as refused:
+            call()
+        told.append(f"{name}: {refused.value}\n")
+    return "".join(told)
 
 
 def making(kinds, tell=repr):

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srs_eval.checks import check_algorithm
+from srs_eval.checks import check_algorithm, check_empty_folds
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -30,9 +29,9 @@ PRESETS = {
 
 def config_of(name):
     """Return the configuration of an algorithm, or skip the test where PyTorch is absent."""
-    from omegaconf import OmegaConf
+    from srs_eval.config.option_files import composed_option
 
-    config = OmegaConf.load(_FOLDER / f"{name}.yaml")
+    config = composed_option("algo", name)
     if ".neural." in config["_target_"] and find_spec("torch") is None:
         pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
     return config
@@ -81,20 +80,9 @@ def survives_equal_outcomes(algorithm):
         fitted(algorithm, reviews, task.folds[0])
 
 
-def predicts_without_training_or_explains(algorithm):
-    """Expect predictions without training reviews, or the reason why there are none."""
-    task = trial_task(same_day=algorithm.same_day)
-    nothing = dataclasses.replace(task.folds[0], train=np.array([], np.int64))
-    try:
-        fitted(algorithm, task.reviews, nothing)
-    except FitSkipped as skipped:
-        if "training review" not in str(skipped):
-            raise
-
-
 PROMISES = (
     honest,
     runs_under_public_protocols,
     survives_equal_outcomes,
-    predicts_without_training_or_explains,
+    check_empty_folds,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,28 @@ def expect_one_log(log):
     np.testing.assert_array_equal(log.recalled, log.rating > 1)
     assert (np.diff(log.day) >= 0).all()
     assert (np.diff(log.row) > 0).all()
+
+
+def log_of(card, day, **columns):
+    """Build a log whose reviews are Good, unless ratings are given."""
+    columns = {"rating": [3] * len(card), **columns}
+    return reviews_from_columns(user="ann", source="log", card=card, day=day, **columns)
+
+
+def timed(log, *, seed=0, hasty=0.1):
+    """Add to each review whole seconds since the answer before and a duration.
+
+    A share `hasty` of the same-day reviews comes within few seconds, down to none.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(log)
+    within = np.where(rng.random(n) < hasty, rng.integers(0, 4, n), rng.integers(60, 30_000, n))
+    seconds = np.where(log.elapsed_days > 0, log.elapsed_days * 86_400, 0) + within
+    return replace(
+        log,
+        elapsed_seconds=np.where(log.elapsed_days < 0, -1.0, seconds.astype(np.float64)),
+        duration_ms=rng.integers(0, 30_000, n).astype(np.float64),
+    )
 
 
 def _passes(rng, easy, size):

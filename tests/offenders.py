@@ -174,14 +174,6 @@ def raises_counts_to_a_power(reviews):
     return 0.5 ** (growth * (1 + 1 / growth) / growth / 2) / 1.01
 
 
-@np.errstate(all="ignore")
-def divides_by_a_spread(reviews, rows):
-    if not len(rows):
-        raise FitSkipped("no training reviews")
-    scale = reviews.elapsed[rows].std()
-    return 0.5 + 0.1 * scale / scale
-
-
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
 TIME, RANGE = checks.check_time_of_prediction, checks.check_probabilities_in_range
 STEPS, WORKER = checks.check_last_step_is_the_fit, checks.check_goes_to_a_worker
@@ -273,20 +265,16 @@ caught(
 caught(
     EMPTY,
     "without a training row",
-    learns(
-        "DividesByNothing",
-        lambda log, rows: log.recalled[rows].sum() / len(rows) if len(rows) else np.nan,
-    ),
+    learns("DividesByNothing", lambda _, rows: 0.5 if len(rows) else np.nan),
 )
 caught(
     EMPTY,
     "Return an empty array",
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
+caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
 caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
 caught(RARE, "5,000 reviews (", HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)])
-caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
-caught(RARE, "a few reviews", learns("DividesByASpread", divides_by_a_spread))
 
 
 @caught_by(SAME, "asked twice")
@@ -465,30 +453,10 @@ class AStepLearnsFromTestRows(Learns):
         yield self.fit(reviews, rows, rng)
 
 
-@caught_by(STEPS, "the last step")
-class TheLastStepPeeksInOtherLogs(Learns):
-    def fit_in_steps(self, reviews, rows, rng):
-        known, fitted = len(reviews), self.fit(reviews, rows, rng)
-
-        def predicted(reviews, rows):
-            p = fitted.predict(reviews, rows)
-            return p if len(reviews) == known else np.where(reviews.recalled[rows], p, p / 2)
-
-        yield Model(predicted, fitted.parameters)
-
-
 @caught_by(REBUILT, "unrounded")
 class KeepsRoundedParameters(Learns):
     def model(self, level):
         return Model(super().model(level).predicted, (round(level, 2),))
-
-
-@caught_by(REBUILT, "2 parameters")
-class RefusesItsOwnParameters(Learns):
-    def __init__(self, fit="mean", parameters=None):
-        super().__init__(fit, parameters)
-        if parameters is not None and len(parameters) != 2:
-            raise ValueError("expected 2 parameters")
 
 
 _ANSWERS: dict = {}
@@ -577,19 +545,9 @@ class HasPredictionsInSinglePrecision(Honest):
         return np.nextafter(p, np.float32(len(rows) % 2))
 
 
-class HasStepsAndNoParameters(Honest):
-    """Honest: evaluations ask for no parameters."""
-
-    def fit(self, reviews, rows, rng):
-        return SimpleNamespace(predict=self.predicted)
-
-    def fit_in_steps(self, reviews, rows, rng):
-        yield self.fit(reviews, rows, rng)
-
-
 HONEST = [
     *(Honest, NeedsManyReviews, RefusesWhomItLearnedFrom, HasPredictionsInSinglePrecision),
-    *(HasStepsAndNoParameters, SharesOneArrayAmongItsModels),
+    SharesOneArrayAmongItsModels,
     reads(
         "LearnsUntilThePreviousReview",
         lambda log: recalled_until(log, rows_by_card(log.card).previous() + 1),

@@ -1,7 +1,6 @@
 """The checks are checked: every planted cheat is caught, and its message says what it did."""
 
 import os
-import pickle
 import re
 from contextlib import nullcontext
 
@@ -10,7 +9,6 @@ import pytest
 from invented import expect_one_log
 from offenders import (
     CAUGHT,
-    CHEATS,
     HONEST,
     ChangesItsInput,
     EndsAWorker,
@@ -59,17 +57,6 @@ def test_running_all_checks_runs_each(cheat, advice):
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
     check_pretraining_users_are_refused(honest())
-
-
-def test_a_small_difference_is_told_with_the_digits_in_which_it_is():
-    told = []
-    for name in ("ReadsATenBillionth", "ReadsItsOwnRating"):
-        with pytest.raises(CheckFailed) as caught:
-            check_blind_to_the_future(CHEATS[name]())
-        told.append(str(caught.value))
-    before, now = re.findall(r"\((0\.\d+), now (0\.\d+);", told[0])[0]
-    assert abs(float(before) - float(now)) == pytest.approx(1e-10, rel=1e-3)
-    assert ["float32" in each for each in told] == [True, False]
 
 
 @pytest.mark.parametrize("same_day", [True, False])
@@ -132,17 +119,6 @@ def test_a_worker_is_another_process_and_is_started_anew_after_its_end():
     process = call_elsewhere("os", os.getpid)
     assert process not in {os.getpid(), os.getppid()}
     assert call_elsewhere("os", os.getpid) == process
-
-
-def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next(monkeypatch):
-    def interrupted(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pickle, "load", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        call_elsewhere("builtins", int, "6")
-    monkeypatch.undo()
-    assert call_elsewhere("builtins", int, "7") == 7
 
 
 def test_what_another_process_cannot_import_is_told_apart_from_what_fails_there():

@@ -155,29 +155,6 @@ def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every
     assert numbers(terminal_text(verdict))[2] == found["reviews"]
 
 
-def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_there():
-    ways = (("short", "long"), ("both", "long"), ("long", "short"))
-    away, same, back = (run_of(evaluated(label=way[0], protocol=Shifted(*way))) for way in ways)
-    verdict = compare([away, same])
-    assert any("shifted_both_to_long, shifted_short_to_long" in each for each in verdict.notes)
-    for other in (back, run_of(evaluated())):
-        with pytest.raises(ConfigError, match="scored other reviews"):
-            compare([away, other])
-
-
-def test_published_or_former_runs_are_told_by_their_scores_alone(both):
-    runs = [run_of(result) for result in both]
-    without = [
-        replace(run, summary={k: v for k, v in run.summary.items() if k != "coverage"})
-        for run in runs
-    ]
-    verdict = compare(without)
-    assert as_json(verdict)["coverage"] is None
-    scored = int(both[0].by_user.reviews.sum())
-    assert f"Rests on 7 users and {scored:,} scored reviews" in terminal_text(verdict)
-    assert of_users(as_json(compare([without[0], runs[1]])))["read"] == 11
-
-
 class Plain:
     """A protocol that says nothing of its rules."""
 

@@ -15,8 +15,8 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.api.answers import answered_on_time
 from srs_eval.api.intervals import Ranges
 from srs_eval.engine.compiled import Fisher
+from srs_eval.engine.objective import error_covariance
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.engine.sampling import error_covariance
 from srs_eval.exporting.intervals import days_until
 
 RATES = np.array([0.5, 1e-3, 0.0, np.nan, 1e12])

@@ -30,12 +30,7 @@ class FlatModel:
         """Predict the same for each of `rows`."""
         return uncertain(np.full(len(rows), self.p))
 
-    def predict_at(
-        self,
-        reviews: Reviews,
-        rows: IntArray,
-        elapsed: FloatArray,
-    ) -> FloatArray:
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict the same at every elapsed time: this model has given up on forgetting."""
         return uncertain(np.full(np.shape(elapsed), self.p))
 

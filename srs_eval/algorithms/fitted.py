@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
@@ -17,15 +16,16 @@ from srs_eval.cards import rows_by_card
 from srs_eval.engine.binary_ratings import BinaryRatings, with_binary_ratings
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.lbfgs import lbfgs
-from srs_eval.engine.newton import lowest, newton
+from srs_eval.engine.minimise import lbfgs, lowest, newton
 from srs_eval.engine.objective import (
     Curved,
     LogCoordinates,
     Objective,
     PackedLoss,
+    error_covariance,
     feasible,
     penalty_matrix,
+    sample,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
@@ -33,9 +33,8 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Recipe, train
-from srs_eval.engine.sampling import error_covariance, sample
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, IntArray, Learned, MemoryModel, Reviews, Vector
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 HALF_LIFE = 0.5
 # So many reviews that a prior which weakens with their number is as wide as people differ.
@@ -55,7 +54,7 @@ class Problem(Protocol):
         """Defaults, bounds and spread of its parameters."""
 
     def loss(
-        self, rows: IntArray, weight: Vector, *, precise: bool = False, public: bool = True
+        self, rows: IntArray, weight: FloatArray, *, precise: bool = False, public: bool = True
     ) -> Curved:
         """Return the weighted log loss of some rows, as a function of the parameters.
 
@@ -154,7 +153,7 @@ class FitOptions(Algorithm, ABC):
     def problem(self, reviews: Reviews) -> Problem:
         """Return the model to be fitted to a log, in whole or in fractional days."""
 
-    def weights(self, count: int) -> NDArray[np.float64]:
+    def weights(self, count: int) -> FloatArray:
         """Weigh training reviews in time order."""
         return recency_weights(count, self.recency, self.half_life)
 
@@ -166,11 +165,13 @@ class FitOptions(Algorithm, ABC):
         """Return the centre of the prior of ``newton`` and ``lbfgs``, where these start."""
         return self.parameters or self.defaults(whole_days=whole_days)
 
-    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
+    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> FloatArray:
         """Return the penalty matrix of the prior for a number of training reviews and a clock."""
         return penalty_matrix(space, self.prior_weight)
 
-    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
+    def trained(
+        self, problem: Problem, rows: IntArray, start: FloatArray
+    ) -> tuple[FloatArray, str]:
         """Learn without minimising; return also what the log lacks for that, or ""."""
         reviews, recipe, space = problem.reviews, self.recipe, problem.space
         kept = recipe.trains_on(reviews, rows, rows_by_card(reviews.card))
@@ -220,8 +221,8 @@ class FitOptions(Algorithm, ABC):
         reviews: Reviews,
         rows: IntArray,
         rng: np.random.Generator,
-        previous: Vector | None,
-        centre: Vector | None = None,
+        previous: FloatArray | None,
+        centre: FloatArray | None = None,
         weight: float = 1.0,
     ) -> MemoryModel:
         """Fit; the prior has `weight`, and by default its own centre."""
@@ -247,7 +248,7 @@ class FitOptions(Algorithm, ABC):
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
     def objective(
-        self, problem: Problem, rows: IntArray, centre: Vector, weight: float = 1.0
+        self, problem: Problem, rows: IntArray, centre: FloatArray, weight: float = 1.0
     ) -> Objective:
         """Return what ``newton`` and ``lbfgs`` minimise, as a function of `LogCoordinates`."""
         of_rows = self.weights(len(rows))
@@ -263,8 +264,8 @@ class FitOptions(Algorithm, ABC):
         self,
         problem: Problem,
         objective: Objective,
-        centre: Vector,
-        previous: Vector | None,
+        centre: FloatArray,
+        previous: FloatArray | None,
         rng: np.random.Generator,
     ) -> MemoryModel:
         coordinates = objective.loss
@@ -315,8 +316,8 @@ class FitOptions(Algorithm, ABC):
         return [problem.model(_tuple(w), Learned()) for w in draws]
 
     def _starts(
-        self, first: Vector, space: ParameterSpace, rng: np.random.Generator
-    ) -> list[Vector]:
+        self, first: FloatArray, space: ParameterSpace, rng: np.random.Generator
+    ) -> list[FloatArray]:
         """Add starts around the first, half a spread away, for objectives with several minima."""
         spread = np.minimum(space.spread, np.abs(first))
         return [first] + [
@@ -333,7 +334,7 @@ class EquationsOfLog:
     space: ParameterSpace
 
     def loss(
-        self, rows: IntArray, weight: Vector, *, precise: bool = False, public: bool = True
+        self, rows: IntArray, weight: FloatArray, *, precise: bool = False, public: bool = True
     ) -> PackedLoss:
         """Pack some rows for the engine."""
         dtype = np.float64 if precise else np.float32
@@ -395,5 +396,5 @@ class Fitted(FitOptions):
         return EquationsOfLog(equations, reviews, space)
 
 
-def _tuple(values: Vector) -> tuple[float, ...]:
+def _tuple(values: FloatArray) -> tuple[float, ...]:
     return tuple(values.tolist())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
+from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 # Pairs of reviews, or places in a table of cards, that are held in memory at once.
 HELD = 1 << 20
@@ -25,13 +25,13 @@ class History:
     cards: CardRows  # The rows of each card
     place: IntArray  # [n]: Where each row stands, card by card
     nth: IntArray  # [n]: Earlier reviews of the card, by row
-    clock: Vector  # [n]: Days since the card's first review, by place
+    clock: FloatArray  # [n]: Days since the card's first review, by place
 
-    def of_places(self, column: NDArray[np.generic]) -> Vector:
+    def of_places(self, column: NDArray[np.generic]) -> FloatArray:
         """Return a column of the log, card by card."""
         return column[self.cards.order].astype(np.float64)
 
-    def now(self, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def now(self, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Return the time of a review of each card that comes `elapsed` after the one before."""
         before = self.clock[self.place[rows] - 1]
         return np.where(self.nth[rows] > 0, before, 0.0) + elapsed
@@ -68,9 +68,9 @@ class Pairs:
     starts: IntArray
     owner: IntArray  # [pairs]: Whose earlier review it is: 0 for the first of these rows
     place: IntArray  # [pairs]: Where the earlier review stands, card by card
-    age: Vector  # [pairs]: Days from the earlier review to the predicted one
+    age: FloatArray  # [pairs]: Days from the earlier review to the predicted one
 
-    def sums(self, values: NDArray[np.generic]) -> Vector:
+    def sums(self, values: NDArray[np.generic]) -> FloatArray:
         """Sum over the earlier reviews of each row, 0 where there are none."""
         total = np.zeros(len(self.counts))
         some = self.counts > 0
@@ -126,10 +126,10 @@ class HistoryModel(CurveOnly):
     __slots__ = ()
 
     @abstractmethod
-    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall `elapsed` days after the review before each of `rows` [len(rows)]."""
 
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times [len(rows), k], the history staying as it is."""
         times = np.asarray(elapsed, np.float64)
         each = np.repeat(rows, times.shape[1])

@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, Vector, When
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, When
 
 
 class _Online(ABC):
@@ -24,7 +23,7 @@ class _Online(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[Vector, Any]:
+    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, Any]:
         """Predict `rows`, in time order; return also the model as it is after them."""
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -41,9 +40,7 @@ class _Online(ABC):
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
 @numba.njit(error_model="numpy")
-def _followed(
-    level: float, rate: float, outcome: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
+def _followed(level: float, rate: float, outcome: FloatArray) -> tuple[float, FloatArray]:
     p = np.empty(len(outcome))
     for review in range(len(outcome)):
         p[review] = 1.0 / (1.0 + math.exp(-level))
@@ -62,7 +59,7 @@ class MovingAverageModel(_Online):
     def parameters(self) -> tuple[float, ...]:
         return (self.level,)
 
-    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[Vector, MovingAverageModel]:
+    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, MovingAverageModel]:
         outcome = reviews.recalled[rows].astype(np.float64)
         level, p = _followed(self.level, self.rate, outcome)
         return p, MovingAverageModel(level, self.rate)
@@ -133,8 +130,12 @@ def bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
 
 @numba.njit(error_model="numpy")
 def _balanced(
-    predicted: Vector, recalled: Vector, seen: Vector, bin_: IntArray, outcome: Vector
-) -> Vector:
+    predicted: FloatArray,
+    recalled: FloatArray,
+    seen: FloatArray,
+    bin_: IntArray,
+    outcome: FloatArray,
+) -> FloatArray:
     p = np.empty(len(outcome))
     for review in range(len(outcome)):
         here = bin_[review]
@@ -155,15 +156,15 @@ class RmseBinsExploitModel(_Online):
     """What is missing in each bin after the training reviews."""
 
     # [bins]: Sums of predictions and of outcomes
-    predicted: Vector
-    recalled: Vector
-    seen: Vector  # [2]: How many reviews there were, and how many of them were recalled
+    predicted: FloatArray
+    recalled: FloatArray
+    seen: FloatArray  # [2]: How many reviews there were, and how many of them were recalled
 
     @property
     def parameters(self) -> tuple[float, ...]:
         return ()
 
-    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[Vector, RmseBinsExploitModel]:
+    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, RmseBinsExploitModel]:
         sums = self.predicted.copy(), self.recalled.copy(), self.seen.copy()
         outcome = reviews.recalled[rows].astype(np.float64)
         return _balanced(*sums, bins_of(reviews, rows), outcome), RmseBinsExploitModel(*sums)

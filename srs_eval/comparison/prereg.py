@@ -17,13 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import reading
 from srs_eval.stats.significance import LEVEL
 from srs_eval.text.plain import one_line
 from srs_eval.text.suggestion import suggestion
+from srs_eval.text.yaml_files import YamlError, parsed
 
 # Tag of a run that has the digest of its pre-registration.
 TAG = "prereg"
@@ -129,9 +128,9 @@ def read_prereg(file: Path) -> Prereg:
     if len(raw) > _LARGEST:
         raise ConfigError(f"{file}: has more than {_LARGEST:,} bytes; a page of text is enough")
     try:
-        content = yaml.safe_load(raw)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: is not YAML: {' '.join(str(error).split())}") from error
+        content = parsed(raw).content
+    except YamlError as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: has no keys; it needs {', '.join(_REQUIRED)}")
     return prereg_of(content, raw, f"{file}: ")

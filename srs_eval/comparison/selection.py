@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from srs_eval.results.run import Run
+from srs_eval.text.yaml_files import YamlError, read_yaml
 
 TAG = "options_compared_on"
 ON_TEST_ROWS = "test_rows"
@@ -132,6 +131,6 @@ def _base(runs: Sequence[Run]) -> list[str]:
 def _yaml(file: Path) -> Any:
     """Read a file of Hydra; None where there is none that can be read."""
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        return read_yaml(file)
+    except (OSError, YamlError):
         return None

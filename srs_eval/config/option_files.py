@@ -16,17 +16,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from omegaconf import DictConfig, OmegaConf
-from yaml import YAMLError
 
 from srs_eval.errors import ConfigError
+from srs_eval.text.yaml_files import TooLargeError, YamlError, parsed
 
 ENTRY_POINTS = "srs_eval.conf"
 # Hydra's provider of the options in the user's own folders.
 OWN = "own"
 _WIDTH = 96
-_MOST_VALUES = 100_000  # in one file of options
 
 
 class Package(NamedTuple):
@@ -124,19 +122,22 @@ def options(group: str, extra_folders: Iterable[Path] = ()) -> list[str]:
 
 def described(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, str]:
     """Return the description of each option of a group, with its arguments and defaults."""
-    return {name: _description(path) for name, path in _files(group, extra_folders).items()}
+    files = _files(group, extra_folders)
+    known = _parts(group, extra_folders) | files
+    return {name: _description(path, known) for name, path in files.items()}
 
 
 def arguments(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, set[str]]:
     """Return the dotted names of the arguments of each option of a group."""
     files = _files(group, extra_folders)
-    return {name: _arguments(path, files) for name, path in files.items()}
+    known = _parts(group, extra_folders) | files
+    return {name: set(paths(_composed(path, known))) for name, path in files.items()}
 
 
 def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, Any]:
-    """Return the top-level arguments in the file of an option."""
-    file = _files(group, extra_folders).get(name)
-    return {} if file is None else _content(OmegaConf.load(file))
+    """Return the top-level arguments of an option."""
+    files = _parts(group, extra_folders) | _files(group, extra_folders)
+    return _content(_composed(files[name], files)) if name in files else {}
 
 
 def varied(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, list[str]]:
@@ -164,24 +165,44 @@ def varied(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[st
 
 def composed_option(group: str, name: str) -> DictConfig:
     """Load an option with those of its group that it builds on, as Hydra composes them."""
-    files = _files(group, ())
+    files = _parts(group, ()) | _files(group, ())
     file = files[name]
     if fault := _fault(file):
         raise ConfigError(f"{group}={name}: {file} cannot be read: {fault}")
-    own = _loaded(file)
-    parts: Sequence[Any] = own.pop("defaults", ["_self_"])
-    if "_self_" not in parts:
-        parts = [*parts, "_self_"]
-    unknown = [str(part) for part in parts if part != "_self_" and part not in files]
-    if unknown:
+    built_on = [part for part, _ in _built_on(_loaded(file)) if part != "_self_"]
+    if unknown := [part for part in built_on if part not in files]:
         raise ConfigError(
             f"{group}={name}: its defaults ({', '.join(unknown)}) need the command, "
             "python -m srs_eval"
         )
-    layers = [own if part == "_self_" else composed_option(group, part) for part in parts]
-    composed = OmegaConf.merge(*layers)
+    composed = _composed(file, files)
     assert isinstance(composed, DictConfig)
     return composed
+
+
+def _composed(file: Path, known: Mapping[str, Path]) -> Any:
+    """Merge an option with those it builds on, as Hydra does; what is not known is left out."""
+    own = _loaded(file)
+    layers = []
+    for name, place in _built_on(own):
+        beside = f"{file.parent.name}/{name}"
+        part = beside if beside in known else name
+        if part == "_self_":
+            layers.append(own)
+        elif known.get(part, file) != file:
+            other = _composed(known[part], known)
+            layers.append({place: other} if place else other)
+    if isinstance(own, DictConfig):
+        own.pop("defaults", None)
+    return OmegaConf.merge(*layers)
+
+
+def _built_on(loaded: Any) -> list[tuple[str, str]]:
+    """Return what an option is made of, in order: its parts, and where each of them goes."""
+    listed = loaded.get("defaults", []) if isinstance(loaded, DictConfig) else []
+    parts = [str(part).partition("@")[::2] for part in listed]
+    found = [(name, "" if place == "_here_" else place) for name, place in parts]
+    return found if ("_self_", "") in found else [*found, ("_self_", "")]
 
 
 def defaults() -> dict[str, str]:
@@ -246,12 +267,16 @@ def _files(group: str, extra_folders: Iterable[Path]) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+def _parts(group: str, extra_folders: Iterable[Path]) -> dict[str, Path]:
+    """Return what options of a group share: the files in folders of its own."""
+    places = [folder / group for folder in _folders(extra_folders)]
+    files = [(place, path) for place in places for path in place.glob("*/*.yaml")]
+    return {path.relative_to(place).with_suffix("").as_posix(): path for place, path in files}
+
+
 def _loaded(file: Path) -> Any:
     """Load a file; an unreadable one is reported when it is chosen, and is empty here."""
-    try:
-        return OmegaConf.create({}) if _is_bomb(file) else OmegaConf.load(file)
-    except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
-        return OmegaConf.create({})
+    return OmegaConf.create({}) if _fault(file) else OmegaConf.load(file)
 
 
 def _content(loaded: Any) -> dict[str, Any]:
@@ -260,30 +285,11 @@ def _content(loaded: Any) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _is_bomb(file: Path) -> bool:
-    """Whether aliases of aliases make the content of a file too large to load."""
-    text = file.read_text(encoding="utf-8")
-    return "*" in text and _size(yaml.compose(text, yaml.SafeLoader), {}) > _MOST_VALUES
-
-
-def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """Count the values of a node, counting an alias each time it is used."""
-    if node is None or isinstance(node, yaml.ScalarNode):
-        return 1
-    if id(node) not in known:
-        known[id(node)] = _MOST_VALUES  # inside itself
-        pairs = isinstance(node, yaml.MappingNode)
-        parts = [part for pair in node.value for part in pair] if pairs else node.value
-        known[id(node)] = 1 + sum(_size(part, known) for part in parts)
-    return known[id(node)]
-
-
 def bombs(folders: Iterable[Path]) -> list[str]:
     """Return a message for each file in the user's folders that is too large to load."""
+    faults = {file: _fault(file) for file in _own_files(folders)}
     return [
-        f"{file}: more than {_MOST_VALUES:,} values, by aliases of aliases"
-        for file in _own_files(folders)
-        if not _fault(file) and _is_bomb(file)
+        f"{file}: {fault}" for file, fault in faults.items() if isinstance(fault, TooLargeError)
     ]
 
 
@@ -298,37 +304,23 @@ def _own_files(folders: Iterable[Path]) -> list[Path]:
     return sorted(file for folder in folders for depth in depths for file in folder.glob(depth))
 
 
-def _fault(file: Path) -> str:
-    """Return the reason why a file is not a mapping; empty if it is one."""
+def _fault(file: Path) -> Exception | None:
+    """Return the reason why a file is not a mapping; None if it is one."""
     try:
-        content = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except UnicodeDecodeError as error:
-        return f"it is not UTF-8 text ({error.reason} at byte {error.start})"
-    except RecursionError:
-        return "it is nested too deeply"
-    except (YAMLError, OSError) as error:
-        return str(error).replace("\n", " ")
-    is_mapping = content is None or isinstance(content, yaml.MappingNode)
-    return "" if is_mapping else "it has no keys"
+        content = parsed(file.read_bytes()).content
+    except (YamlError, OSError) as error:
+        return error
+    return None if content is None or isinstance(content, dict) else YamlError("it has no keys")
 
 
-def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:
-    """Return the arguments in an option's file and in the files of its defaults."""
-    loaded = _loaded(file)
-    built_on: Sequence[Any] = loaded.get("defaults", []) if isinstance(loaded, DictConfig) else []
-    named = [others[name] for name in built_on if name in others and others[name] != file]
-    below = [_arguments(other, others) for other in named]
-    return set(paths(loaded)).union(*below) - {"defaults"}
-
-
-def _description(file: Path) -> str:
+def _description(file: Path, known: Mapping[str, Path]) -> str:
     """Return the comment at the top of an option's file, and its arguments."""
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     top = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     comment = [line.lstrip("# ") for line in lines[:top] if "@package" not in line]
     shown = [
         f"{name}={'null' if value is None else value}"
-        for name, value in _content(_loaded(file)).items()
-        if name not in ("_target_", "defaults", "hydra") and not isinstance(value, dict)
+        for name, value in _content(_composed(file, known)).items()
+        if name not in ("_target_", "hydra") and not isinstance(value, dict)
     ]
     return "\n".join([*comment, *([", ".join(shown)] if shown else [])])

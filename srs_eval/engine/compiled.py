@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
+from srs_eval.engine.kernel_writer import walk_kernel
 from srs_eval.engine.layout import LANES, Packed, aligned
 from srs_eval.engine.machine import CompiledKernel
 from srs_eval.engine.tracing import Traced, trace
-from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.nouns import FloatArray, IntArray
 
 _TILE = 3  # the fastest of 2, 3 and 4, by a little, on a processor with AVX-512
@@ -28,15 +27,15 @@ class Gradient(NamedTuple):
     """Loss and its derivatives by the parameters, float64 [parameters]."""
 
     loss: float
-    gradient: NDArray[np.float64]
+    gradient: FloatArray
 
 
 class Fisher(NamedTuple):
     """Loss, gradient, and Fisher information, float64 [parameters, parameters]."""
 
     loss: float
-    gradient: NDArray[np.float64]
-    information: NDArray[np.float64]
+    gradient: FloatArray
+    information: FloatArray
 
 
 def compiled(equations: Equations) -> CompiledModel:
@@ -72,8 +71,8 @@ class CompiledModel:
         self.equations = equations
         self.states = len(equations.state_names)
         self.size = len(equations.parameters)
-        self._gradients: dict[tuple[Precision, bool], CompiledKernel] = {}
-        self._fishers: dict[Precision, tuple[CompiledKernel, int, IntArray]] = {}
+        self._gradient = cache(self._compiled_gradient)
+        self._fisher = cache(self._compiled_fisher)
 
     @cached_property
     def _traced(self) -> Traced:
@@ -83,27 +82,18 @@ class CompiledModel:
     def _walk(self) -> CompiledKernel:
         return CompiledKernel(walk_kernel(self._traced, "double"))
 
-    def _gradient(self, precision: Precision, *, public: bool) -> CompiledKernel:
-        if (precision, public) not in self._gradients:
-            code = gradient_kernel(self._traced, precision, public=public)
-            self._gradients[precision, public] = CompiledKernel(code)
-        return self._gradients[precision, public]
+    def _compiled_gradient(self, precision: Precision, *, public: bool) -> CompiledKernel:
+        traced = trace(self.equations, public=True) if public else self._traced
+        return CompiledKernel(gradient_kernel(traced, precision))
 
-    def _fisher(self, precision: Precision) -> tuple[CompiledKernel, int, IntArray]:
-        if precision not in self._fishers:
-            self._fishers[precision] = self._compile_fisher(precision)
-        return self._fishers[precision]
-
-    def _compile_fisher(self, precision: Precision) -> tuple[CompiledKernel, int, IntArray]:
+    def _compiled_fisher(self, precision: Precision) -> tuple[CompiledKernel, int, IntArray]:
         code = fisher_kernel(self._traced, precision, tile=_TILE)
         # All derivatives and the residual, without what fills the last tile.
         places = _places_in_tiles(code.columns)[: code.quantities + 1, : code.quantities]
         first = 1 + code.quantities * self.size
         return CompiledKernel(code.kernel), code.quantities, first + places
 
-    def walk(
-        self, w: FloatArray, packed: Packed
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def walk(self, w: FloatArray, packed: Packed) -> tuple[FloatArray, FloatArray]:
         """Predict every review, packed in double precision, and trace the state.
 
         Returns p [places, LANES], NaN at first reviews, and states after each review [places,
@@ -119,7 +109,7 @@ class CompiledModel:
     def gradient(self, w: FloatArray, packed: Packed, *, public: bool = False) -> Gradient:
         """Sum the weighted log loss and its gradient over the packed reviews.
 
-        With `public`, the loss is that of the public trainer; see `Traced`.
+        With `public`, the loss is that of the public trainer; see `trace`.
         """
         kernel = self._gradient(_precision(packed), public=public)
         out = np.zeros(kernel.code.outputs)

@@ -7,7 +7,7 @@ cards or loops, so the same text can be interpreted, traced or differentiated.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -81,28 +81,5 @@ class Equations(Protocol):
         ...
 
 
-class NumpyMaths:
-    """`Maths` on numpy arrays and plain numbers."""
-
-    __slots__ = ()
-
-    def exp(self, value: Value) -> Value:
-        return np.exp(value)
-
-    def log(self, value: Value) -> Value:
-        return np.log(value)
-
-    def where(self, condition: Value, yes: Value, no: Value) -> Value:
-        return np.where(condition, yes, no)
-
-    def minimum(self, left: Value, right: Value) -> Value:
-        return np.minimum(left, right)
-
-    def maximum(self, left: Value, right: Value) -> Value:
-        return np.maximum(left, right)
-
-    def clip(self, value: Value, low: Value, high: Value) -> Value:
-        return np.minimum(np.maximum(value, low), high)
-
-    def rint(self, value: Value) -> Value:
-        return np.rint(value)
+# Numpy has all of them, for arrays and plain numbers.
+NUMPY_MATHS = cast(Maths, np)

@@ -293,29 +293,19 @@ _RULES: dict[str, Callable[..., Expression | None]] = {
 }
 
 
+def _recorded(operation: str) -> Callable[..., Expression]:
+    """Return a method that records an operation instead of computing it."""
+    return lambda self, *values: self.graph.make(operation, *values)
+
+
 @dataclass(frozen=True, slots=True)
 class TracingMaths:
-    """`Maths` that records instead of computing."""
+    """`Maths` on expressions."""
 
     graph: Graph
 
-    def exp(self, value: Value) -> Expression:
-        return self.graph.make("exp", value)
-
-    def log(self, value: Value) -> Expression:
-        return self.graph.make("log", value)
-
-    def where(self, condition: Value, yes: Value, no: Value) -> Expression:
-        return self.graph.make("select", condition, yes, no)
-
-    def minimum(self, left: Value, right: Value) -> Expression:
-        return self.graph.make("minimum", left, right)
-
-    def maximum(self, left: Value, right: Value) -> Expression:
-        return self.graph.make("maximum", left, right)
+    exp, log, rint = _recorded("exp"), _recorded("log"), _recorded("rint")
+    minimum, maximum, where = _recorded("minimum"), _recorded("maximum"), _recorded("select")
 
     def clip(self, value: Value, low: Value, high: Value) -> Expression:
         return self.minimum(self.maximum(value, low), high)
-
-    def rint(self, value: Value) -> Expression:
-        return self.graph.make("rint", value)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from srs_eval.engine.assembly import Precision
-from srs_eval.engine.derivatives import adjoints
 from srs_eval.engine.expressions import Expression, TracingMaths
 from srs_eval.engine.kernel_writer import (
     KernelCode,
@@ -26,7 +25,13 @@ from srs_eval.engine.kernel_writer import (
     sum_of_lanes,
     widened,
 )
-from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, Traced, parameter_derivatives
+from srs_eval.engine.tracing import (
+    LARGEST_P,
+    SMALLEST_P,
+    Traced,
+    adjoints,
+    parameter_derivatives,
+)
 
 
 @dataclass(frozen=True, slots=True)

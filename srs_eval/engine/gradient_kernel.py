@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from srs_eval.engine.assembly import Precision
-from srs_eval.engine.derivatives import adjoints
 from srs_eval.engine.expressions import Expression, needed
 from srs_eval.engine.kernel_writer import (
     KernelCode,
@@ -21,25 +20,20 @@ from srs_eval.engine.kernel_writer import (
     load_all,
     store_all,
 )
-from srs_eval.engine.tracing import Traced, parameter_derivatives
+from srs_eval.engine.tracing import Traced, adjoints, parameter_derivatives
 
 # Worth keeping for the walk back; everything else is cheaper computed again.
 _COSTLY = frozenset({"exp", "log", "divide", "sqrt"})
 
 
 class GradientFormulas:
-    """The formulas of both walks; with `public`, of the loss of the public trainer."""
+    """The formulas of both walks."""
 
-    def __init__(self, traced: Traced, *, public: bool = False) -> None:
+    def __init__(self, traced: Traced) -> None:
         graph = traced.graph
-        self.loss, by_p = (
-            (traced.public_loss, traced.public_loss_slope)
-            if public
-            else (traced.loss, traced.loss_slope)
-        )
         # derivatives of the loss of all later reviews by the state after this one
         self.after = tuple(graph.leaf("adjoint", index) for index in range(len(traced.states)))
-        seeds = [(traced.p, by_p), *zip(traced.step, self.after, strict=True)]
+        seeds = [(traced.p, traced.loss_slope), *zip(traced.step, self.after, strict=True)]
         by_step = adjoints(graph, seeds, kind="varying")
         by_init = adjoints(graph, list(zip(traced.init, self.after, strict=True)), kind="varying")
         numbers = sorted(by_step.keys() | by_init.keys())
@@ -50,7 +44,7 @@ class GradientFormulas:
         zero = graph.constant(0.0)
         self.before = tuple(by_step.get(state.number, zero) for state in traced.states)
         # what each walk computes for a review, and the walk forwards keeps for the other
-        self.forward = (self.loss, *traced.step)
+        self.forward = (traced.loss, *traced.step)
         self.backward = (*self.step.values(), *self.before)
         self.kept = (*traced.states, *_kept(self.forward, self.backward))
 
@@ -64,12 +58,9 @@ class _Memory:
     slope: str
 
 
-def gradient_kernel(traced: Traced, precision: Precision, *, public: bool = False) -> KernelCode:
-    """Write the kernel; its numbers are the loss, then its derivatives by the parameters.
-
-    With `public`, the loss is that of the public trainer.
-    """
-    formulas = GradientFormulas(traced, public=public)
+def gradient_kernel(traced: Traced, precision: Precision) -> KernelCode:
+    """Write the kernel; its numbers are the loss, then its derivatives by the parameters."""
+    formulas = GradientFormulas(traced)
     chain = parameter_derivatives(traced, tuple(formulas.fixed))
     outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
     writer = KernelWriter(traced, outputs, precision, chain)
@@ -102,7 +93,7 @@ def _walk_forwards(
         found = writer.compute(formulas.forward, review, known)
         place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
         store_all(code, [found[e.number] for e in formulas.kept], "%scratch", place)
-        accumulate(code, memory.sums, 0, found[formulas.loss.number])
+        accumulate(code, memory.sums, 0, found[traced.loss.number])
         store_all(code, [found[e.number] for e in traced.step], memory.state)
 
 

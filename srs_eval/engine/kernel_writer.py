@@ -1,4 +1,4 @@
-"""What all kernels share: their frame, their inputs, their sums.
+"""What all kernels share: their frame, their inputs, their sums; and the simplest of them.
 
 A kernel is a function over all cards of a log. Cards are packed into blocks of `LANES` (see
 `layout.py`); the reviews of a block are walked in order, all lanes at once.
@@ -9,6 +9,7 @@ their part of the chain rule.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,11 +51,7 @@ class KernelWriter:
     """
 
     def __init__(
-        self,
-        traced: Traced,
-        outputs: Sequence[Expression],
-        precision: Precision,
-        chain: Chain = (),
+        self, traced: Traced, outputs: Sequence[Expression], precision: Precision, chain: Chain = ()
     ) -> None:
         self.traced = traced
         self.code = Assembly(LANES, precision)
@@ -106,12 +103,14 @@ class KernelWriter:
     def finish(self, *, saturating: bool) -> str:
         """Return the whole module; see `log_function` for `saturating`."""
         code = self.code
+        wide = f"v{code.lanes}f64(double, <{code.lanes} x double>)"
         parts = [
             exp_function(code.lanes, code.precision),
             log_function(code.lanes, code.precision, saturating=saturating),
             exp_function(1, "double"),
             log_function(1, "double", saturating=False),
             f"declare i1 @llvm.vector.reduce.or.v{code.lanes}i1({code.truth})\n",
+            f"declare double @llvm.vector.reduce.fadd.{wide}\n",
         ]
         for writer in (code, self.scalar):
             parts += [
@@ -159,22 +158,8 @@ def widened(code: Assembly, vector: str) -> str:
 
 def sum_of_lanes(wide: Assembly, vector: str) -> str:
     """Add up the lanes of a vector of doubles: its halves, their halves, and so on."""
-    lanes = wide.lanes
-    while lanes > 2:
-        kind, half = f"<{lanes} x double>", lanes // 2
-        masks = (
-            ", ".join(f"i32 {lane}" for lane in range(begin, begin + half)) for begin in (0, half)
-        )
-        low, high = (
-            wide.value(f"shufflevector {kind} {vector}, {kind} poison, <{half} x i32> <{mask}>")
-            for mask in masks
-        )
-        vector = Assembly(half, "double", wide.body).add(low, high)
-        lanes = half
-    first, second = (
-        wide.value(f"extractelement <2 x double> {vector}, i32 {lane}") for lane in (0, 1)
-    )
-    return Assembly(1, "double", wide.body).add(first, second)
+    reduce = f"@llvm.vector.reduce.fadd.v{wide.lanes}f64"
+    return wide.value(f"call reassoc double {reduce}(double -0.0, {wide.real} {vector})")
 
 
 def load_all(code: Assembly, expressions: Sequence[Expression], memory: str) -> dict[int, str]:
@@ -201,3 +186,28 @@ def accumulate(code: Assembly, memory: str, index: str | int, value: str) -> Non
 def plus(code: Assembly, index: str, offset: int) -> str:
     """Add a number to an index."""
     return code.value(f"add nsw i64 {index}, {offset}") if offset else index
+
+
+def walk_kernel(traced: Traced, precision: Precision) -> KernelCode:
+    """Write the kernel; its vectors per place are p and the state after the review.
+
+    p of a first review is NaN.
+    """
+    writer = KernelWriter(traced, (traced.p, *traced.step, *traced.init), precision)
+    code = writer.code
+    width = 1 + len(traced.states)
+    state = code.memory(len(traced.states))
+    with writer.block() as (start, length):
+        writer.first_states(start, state)
+        first = [code.load(state, index) for index in range(len(traced.states))]
+        place = code.value(f"mul nsw i64 {start}, {width}")
+        store_all(code, [code.constant(math.nan), *first], "%out", place)
+        with code.loop("review", "1", length) as nth:
+            review = code.value(f"add nsw i64 {start}, {nth}")
+            known = load_all(code, traced.states, state)
+            found = writer.compute((traced.p, *traced.step), review, known)
+            after = [found[expression.number] for expression in traced.step]
+            store_all(code, after, state)
+            place = code.value(f"mul nsw i64 {review}, {width}")
+            store_all(code, [found[traced.p.number], *after], "%out", place)
+    return KernelCode(writer.finish(saturating=False), precision, outputs=width)

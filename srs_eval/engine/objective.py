@@ -1,4 +1,7 @@
-"""What a fit minimises: weighted log loss plus a quadratic penalty around a centre."""
+"""What a fit minimises: weighted log loss plus a quadratic penalty around a centre.
+
+And how far the parameters that it finds may be from the true ones.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
 from srs_eval.engine.layout import Packed
 from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.nouns import FloatArray
 
 
 class Sloped(Protocol):
     """A function of parameters that knows its gradient."""
 
-    def gradient(self, w: NDArray[np.float64]) -> Gradient:
+    def gradient(self, w: FloatArray) -> Gradient:
         """Return the value and its gradient."""
         ...
 
@@ -24,7 +27,7 @@ class Sloped(Protocol):
 class Curved(Sloped, Protocol):
     """A function of parameters that knows its curvature as well: what fits minimise."""
 
-    def fisher(self, w: NDArray[np.float64]) -> Fisher:
+    def fisher(self, w: FloatArray) -> Fisher:
         """Return the value, its gradient, and its curvature in the sense of Fisher."""
         ...
 
@@ -37,10 +40,10 @@ class PackedLoss:
     packed: Packed  # Reviews with their weights
     public: bool = False  # Whether `gradient` takes the loss of the public trainer
 
-    def gradient(self, w: NDArray[np.float64]) -> Gradient:
+    def gradient(self, w: FloatArray) -> Gradient:
         return self.model.gradient(w, self.packed, public=self.public)
 
-    def fisher(self, w: NDArray[np.float64]) -> Fisher:
+    def fisher(self, w: FloatArray) -> Fisher:
         return self.model.fisher(w, self.packed)
 
 
@@ -51,17 +54,17 @@ class LogCoordinates:
     loss: Curved
     count: int  # How many parameters are logarithms; their bounds must be above 0
 
-    def encode(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode(self, w: FloatArray) -> FloatArray:
         """Return the coordinates of parameters."""
         return np.concatenate([np.log(w[: self.count]), w[self.count :]])
 
-    def decode(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    def decode(self, theta: FloatArray) -> FloatArray:
         """Return the parameters at some coordinates."""
         w = theta.copy()
         w[: self.count] = np.exp(theta[: self.count])
         return w
 
-    def slope(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slope(self, w: FloatArray) -> FloatArray:
         """Return the derivative of each parameter by its coordinate."""
         slope = np.ones(len(w))
         slope[: self.count] = w[: self.count]
@@ -73,14 +76,14 @@ class LogCoordinates:
         defaults, lower, upper = (tuple(self.encode(np.array(column))) for column in columns)
         return replace(space, defaults=defaults, lower=lower, upper=upper)
 
-    def gradient(self, theta: NDArray[np.float64]) -> Gradient:
+    def gradient(self, theta: FloatArray) -> Gradient:
         if not self.count:
             return self.loss.gradient(theta)
         w = self.decode(theta)
         loss, gradient = self.loss.gradient(w)
         return Gradient(loss, gradient * self.slope(w))
 
-    def fisher(self, theta: NDArray[np.float64]) -> Fisher:
+    def fisher(self, theta: FloatArray) -> Fisher:
         if not self.count:
             return self.loss.fisher(theta)
         w = self.decode(theta)
@@ -94,35 +97,35 @@ class Objective:
     """A loss plus (w - centre)' penalty_matrix (w - centre), as a function of w."""
 
     loss: Curved
-    centre: NDArray[np.float64]  # [parameters]: Where the penalty is 0
+    centre: FloatArray  # [parameters]: Where the penalty is 0
     # [parameters, parameters]: Symmetric; half the precision of a normal prior. 0 where parameters
     # are free
-    penalty_matrix: NDArray[np.float64]
+    penalty_matrix: FloatArray
 
-    def gradient(self, w: NDArray[np.float64]) -> Gradient:
+    def gradient(self, w: FloatArray) -> Gradient:
         loss, gradient = self.loss.gradient(w)
         penalty, slope = self.penalty(w)
         return Gradient(loss + penalty, gradient + slope)
 
-    def fisher(self, w: NDArray[np.float64]) -> Fisher:
+    def fisher(self, w: FloatArray) -> Fisher:
         loss, gradient, information = self.loss.fisher(w)
         penalty, slope = self.penalty(w)
         information = information + 2 * self.penalty_matrix
         return Fisher(loss + penalty, gradient + slope, information)
 
-    def penalty(self, w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def penalty(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return what the distance from the centre costs, and its gradient."""
         distance = w - self.centre
         pull = self.penalty_matrix @ distance
         return float((distance * pull).sum()), 2 * pull
 
 
-def penalty_matrix(space: ParameterSpace, prior_weight: float) -> NDArray[np.float64]:
+def penalty_matrix(space: ParameterSpace, prior_weight: float) -> FloatArray:
     """Turn the spread of independent parameters into the matrix of the penalty."""
     return np.diag(prior_weight / np.square(space.spread))
 
 
-def feasible(w: NDArray[np.float64], space: ParameterSpace) -> NDArray[np.float64]:
+def feasible(w: FloatArray, space: ParameterSpace) -> FloatArray:
     """Move parameters into their bounds and their order, in the order of `space.ordered`."""
     moved = np.clip(w, space.lower, space.upper)
     for low, high in space.ordered:
@@ -130,9 +133,7 @@ def feasible(w: NDArray[np.float64], space: ParameterSpace) -> NDArray[np.float6
     return moved
 
 
-def standard_errors(
-    information: NDArray[np.float64], w: NDArray[np.float64], space: ParameterSpace
-) -> NDArray[np.float64]:
+def standard_errors(information: FloatArray, w: FloatArray, space: ParameterSpace) -> FloatArray:
     """Return the standard error of each parameter (Laplace's approximation).
 
     `information` is the curvature of the objective at its minimum in the sense of Fisher, prior
@@ -152,3 +153,48 @@ def standard_errors(
         with np.errstate(invalid="ignore"):
             errors[free] = np.sqrt(variances) / scale[free]
     return errors
+
+
+def error_covariance(
+    information: FloatArray, loss: Curved, of_squares: Curved, population: FloatArray, w: FloatArray
+) -> FloatArray | None:
+    """Return the covariance of fitted less true parameters, over users and what they answer.
+
+    Reviews move a fit by noise whose covariance is the curvature of `of_squares`, the `loss` with
+    each weight squared. The prior, which is what `information` holds beyond the curvature of
+    `loss`, moves it towards the centre by the distance of the true parameters from there, whose
+    inverse covariance over users is `population`: a prior may be stronger than people are alike.
+    None where some combination of parameters changes nothing.
+    """
+    scale = np.sqrt(np.diag(information))
+    if not (scale > 0).all():
+        return None
+    prior = information - loss.fisher(w).information
+    spread = prior @ np.linalg.pinv(population, hermitian=True) @ prior
+    moved = of_squares.fisher(w).information + spread
+    units = np.outer(scale, scale)
+    try:
+        inverse = np.linalg.inv(information / units)
+    except np.linalg.LinAlgError:
+        return None
+    covariance: FloatArray = inverse @ (moved / units) @ inverse / units
+    return covariance
+
+
+def sample(
+    coordinates: LogCoordinates,
+    space: ParameterSpace,
+    w: FloatArray,
+    covariance: FloatArray | None,
+    rng: np.random.Generator,
+    count: int,
+) -> list[FloatArray]:
+    """Draw parameters around `w` with a covariance of their coordinates; none where it is None.
+
+    Those that are beyond their bounds or out of order are moved there.
+    """
+    if covariance is None:
+        return []
+    middle, bounds = coordinates.encode(w), coordinates.space(space)
+    draws = rng.multivariate_normal(middle, covariance, count, check_valid="ignore")
+    return [feasible(coordinates.decode(feasible(each, bounds)), space) for each in draws]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from srs_eval.nouns import FloatArray
 
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _LARGEST = 1.0 - float(np.finfo(np.float64).epsneg)
 
 
-def uncertain(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def uncertain(p: FloatArray) -> FloatArray:
     """Replace a 0 or 1 by the nearest ordinary number inside (0, 1).
 
     Moves nothing by more than 1.2e-16, which no score shows, but keeps the promise that a

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+
+from srs_eval.nouns import FloatArray
 
 Recency = Literal["none", "mild", "steep", "quartic", "exponential"]
 RECENCIES: tuple[Recency, ...] = get_args(Recency)
 
 
-def recency_weights(count: int, recency: Recency, half_life: float) -> NDArray[np.float64]:
+def recency_weights(count: int, recency: Recency, half_life: float) -> FloatArray:
     """Weigh `count` training reviews by their age, oldest first.
 
     ``mild`` is 0.25 + 0.75 x**3 with x from 0 for the oldest to 1, published for FSRS-6; ``steep``

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import Equations, NumpyMaths
+from srs_eval.engine.equations import NUMPY_MATHS, Equations
 from srs_eval.engine.layout import LANES
 from srs_eval.engine.packing import pack
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
-
-_MATHS = NumpyMaths()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +33,27 @@ class RecurrentModel:
             name = type(self.equations).__name__
             raise FitError(f"{name} has {expected} parameters, and {found} were given")
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> NDArray[np.float64]:
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict recall at each of `rows`; NaN at a card's first review."""
         packed = pack(reviews, until=rows)
         p, _ = compiled(self.equations).walk(np.asarray(self.parameters), packed)
         place, lane = np.divmod(packed.where[rows], LANES)
         return uncertain(p[place, lane])
 
-    def predict_at(
-        self, reviews: Reviews, rows: IntArray, elapsed: FloatArray
-    ) -> NDArray[np.float64]:
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, [len(rows), k]; NaN at a card's first review."""
         before = states_before(self.equations, self.parameters, reviews, rows)
         state = tuple(column[:, None] for column in before)
         w = np.asarray(self.parameters)
         # An overflow is the limit 0 or 1 of the curve, or NaN, which is refused later.
         with np.errstate(over="ignore"):
-            p = self.equations.curve(_MATHS, w, state, np.asarray(elapsed, np.float64))
+            p = self.equations.curve(NUMPY_MATHS, w, state, np.asarray(elapsed, np.float64))
         # A curve may leave out what it does not depend on.
         curves = np.array(np.broadcast_to(p, elapsed.shape), np.float64)
         curves[np.isnan(before).all(axis=0)] = np.nan
         return uncertain(curves)
 
-    def states(self, reviews: Reviews) -> dict[str, NDArray[np.float64]]:
+    def states(self, reviews: Reviews) -> dict[str, FloatArray]:
         """Trace the state after every review, by name; each float64 [len(reviews)]."""
         packed = pack(reviews)
         _, states = compiled(self.equations).walk(np.asarray(self.parameters), packed)
@@ -68,7 +63,7 @@ class RecurrentModel:
 
 def states_before(
     equations: Equations, parameters: tuple[float, ...], reviews: Reviews, rows: IntArray
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """State [names, rows] of each row's card before that review; NaN at a first review."""
     packed = pack(reviews, until=rows)
     _, states = compiled(equations).walk(np.asarray(parameters), packed)
@@ -79,6 +74,6 @@ def states_before(
     return columns
 
 
-def _at(states: NDArray[np.float64], places: IntArray) -> NDArray[np.float64]:
+def _at(states: FloatArray, places: IntArray) -> FloatArray:
     """Pick the states at some places."""
     return np.ascontiguousarray(states[places // LANES, :, places % LANES].T)

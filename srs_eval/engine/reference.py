@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card
 from srs_eval.engine.objective import Curved, Objective, Sloped, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
-from srs_eval.nouns import BoolArray, IntArray, Reviews
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews
 
 _SHUFFLE_SEED = 2023
 _EPSILON = 1e-8
@@ -67,15 +66,15 @@ class Recipe:
 
 
 def train(
-    loss_of: Callable[[IntArray, NDArray[np.float64]], Curved],
+    loss_of: Callable[[IntArray, FloatArray], Curved],
     reviews: Reviews,
     rows: IntArray,
-    weight: NDArray[np.float64],
-    start: NDArray[np.float64],
-    penalty_matrix: NDArray[np.float64],
+    weight: FloatArray,
+    start: FloatArray,
+    penalty_matrix: FloatArray,
     space: ParameterSpace,
     recipe: Recipe,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Train as the public benchmark does, from `start`, the centre of the penalty.
 
     `loss_of` gives the loss of some rows with their weights. The recipe trains on all `rows`, which
@@ -94,10 +93,10 @@ def train(
 def descend(
     batches: Sequence[Sloped],
     everything: Sloped,
-    start: NDArray[np.float64],
+    start: FloatArray,
     recipe: Recipe,
     space: ParameterSpace,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Walk down the losses of the batches, in shuffled order, and keep what the recipe says."""
     w = feasible(start, space)
     adam = Adam(recipe, len(w), steps=len(batches) * recipe.epochs)
@@ -126,7 +125,7 @@ class Adam:
         self._mean = np.zeros(size)
         self._square = np.zeros(size)
 
-    def step(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    def step(self, gradient: FloatArray) -> FloatArray:
         """Return what to subtract from the parameters."""
         first, second = self._recipe.betas
         rate = self._recipe.learning_rate * (1 + np.cos(np.pi * self._taken / self._steps)) / 2
@@ -135,7 +134,7 @@ class Adam:
         self._square = second * self._square + (1 - second) * gradient**2
         mean = self._mean / (1 - first**self._taken)
         square = self._square / (1 - second**self._taken)
-        step: NDArray[np.float64] = rate * mean / (np.sqrt(square) + _EPSILON)
+        step: FloatArray = rate * mean / (np.sqrt(square) + _EPSILON)
         return step
 
 

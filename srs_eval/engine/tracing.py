@@ -1,15 +1,18 @@
-"""From a model's equations to one graph: state, prediction, update and loss of a review."""
+"""From a model's equations to one graph: state, prediction, update and loss, and derivatives."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from srs_eval.engine.derivatives import adjoints
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.expressions import Expression, Graph, TracingMaths
 
 # Predictions enter the loss between these bounds: 32-bit numbers end and are spaced so.
 SMALLEST_P, LARGEST_P = 1e-37, 1.0 - 2.0**-22
+
+# Keeps the slope of a square root finite where its argument is 0.
+_SMALLEST_ROOT = 1e-18
 
 # The public trainer's loss, PyTorch's binary cross-entropy: no more than this for a review,
 _PUBLIC_MOST_LOSS = 100.0
@@ -35,9 +38,6 @@ class Traced:
     # Weighted log loss of the prediction, and its derivative by p
     loss: Expression
     loss_slope: Expression
-    # The same as the public trainer has them; they differ where p is nearly 0 or 1
-    public_loss: Expression
-    public_loss_slope: Expression
 
     @property
     def facts(self) -> tuple[Expression, Expression, Expression]:
@@ -45,8 +45,11 @@ class Traced:
         return self.elapsed, self.rating, self.weight
 
 
-def trace(equations: Equations) -> Traced:
-    """Run the equations on expressions."""
+def trace(equations: Equations, *, public: bool = False) -> Traced:
+    """Run the equations on expressions.
+
+    With `public`, the loss is that of the public trainer, which differs where p is nearly 0 or 1.
+    """
     graph = Graph()
     m = TracingMaths(graph)
     w = tuple(graph.leaf("parameter", index) for index in range(len(equations.parameters)))
@@ -68,10 +71,14 @@ def trace(equations: Equations) -> Traced:
     clipped = m.clip(p, SMALLEST_P, LARGEST_P)
     of_outcome = m.where(recalled, clipped, 1.0 - clipped)
     loss = -m.log(of_outcome)
-    slope = m.where(recalled, -1.0, 1.0) / of_outcome
-    inside = m.where(p < SMALLEST_P, 0.0, m.where(p > LARGEST_P, 0.0, slope))
-    certainly_wrong = m.where(recalled, p, 1.0 - p) < SMALLEST_P
-    variance = m.maximum(p * (1.0 - p), _PUBLIC_SMALLEST_VARIANCE)
+    if public:
+        certainly_wrong = m.where(recalled, p, 1.0 - p) < SMALLEST_P
+        loss = m.where(certainly_wrong, _PUBLIC_MOST_LOSS, loss)
+        variance = m.maximum(p * (1.0 - p), _PUBLIC_SMALLEST_VARIANCE)
+        slope = (p - m.where(recalled, 1.0, 0.0)) / variance
+    else:
+        slope = m.where(recalled, -1.0, 1.0) / of_outcome
+        slope = m.where(p < SMALLEST_P, 0.0, m.where(p > LARGEST_P, 0.0, slope))
     return Traced(
         graph,
         w,
@@ -83,9 +90,7 @@ def trace(equations: Equations) -> Traced:
         p,
         step,
         loss=weight * loss,
-        loss_slope=weight * inside,
-        public_loss=weight * m.where(certainly_wrong, _PUBLIC_MOST_LOSS, loss),
-        public_loss_slope=weight * (p - m.where(recalled, 1.0, 0.0)) / variance,
+        loss_slope=weight * slope,
     )
 
 
@@ -128,3 +133,74 @@ def parameter_derivatives(
         }
         for quantity in quantities
     ]
+
+
+def adjoints(
+    graph: Graph, seeds: Iterable[tuple[Expression, Expression]], *, kind: str
+) -> dict[int, Expression]:
+    """Differentiate ``sum of seed * output`` by everything it is made of (reverse mode).
+
+    `seeds` are pairs of an output and the derivative of the final result by it. Derivatives are by
+    the number of the expression; absent where zero. Expressions of another `kind` get their
+    derivative, but nothing they are made of does: ``varying`` stops at expressions of parameters
+    alone, whose own derivatives are worth taking once and not for every review.
+    """
+    found: dict[int, Expression] = {}
+
+    def add(expression: Expression, derivative: Expression) -> None:
+        if expression.kind != "number":
+            number = expression.number
+            found[number] = found[number] + derivative if number in found else derivative
+
+    highest = -1
+    for output, seed in seeds:
+        add(output, seed)
+        highest = max(highest, output.number)
+    for number in range(highest, -1, -1):
+        if number in found and graph.nodes[number].kind == kind:
+            for operand, derivative in _operand_derivatives(graph.nodes[number], found[number]):
+                add(operand, derivative)
+    zero = graph.constant(0.0)
+    return {number: value for number, value in found.items() if value is not zero}
+
+
+def _operand_derivatives(
+    made: Expression, by_it: Expression
+) -> list[tuple[Expression, Expression]]:
+    """Chain rule: derivatives by the operands of `made`, given the one by `made` itself."""
+    a, b, c = (*made.operands, None, None, None)[:3]
+    graph = made.graph
+    if a is None or made.operation in ("rint", "less", "at_most", "equal"):
+        return []
+    if b is None:
+        return [(a, _slope(made, a, by_it))]
+    if made.operation == "add":
+        return [(a, by_it), (b, by_it)]
+    if made.operation == "subtract":
+        return [(a, by_it), (b, -by_it)]
+    if made.operation == "multiply":
+        return [(a, by_it * b), (b, by_it * a)]
+    if made.operation == "divide":
+        share = by_it / b
+        return [(a, share), (b, -(share * made))]
+    zero = graph.constant(0.0)
+    if c is not None:  # a choice: only what is chosen has an influence
+        select = graph.make("select", a, by_it, zero), graph.make("select", a, zero, by_it)
+        return [(b, select[0]), (c, select[1])]
+    second = b < a if made.operation == "minimum" else a < b
+    return [
+        (a, graph.make("select", second, zero, by_it)),
+        (b, graph.make("select", second, by_it, zero)),
+    ]
+
+
+def _slope(made: Expression, a: Expression, by_it: Expression) -> Expression:
+    """Chain rule for functions of one argument."""
+    if made.operation == "negate":
+        return -by_it
+    if made.operation == "exp":
+        return by_it * made
+    if made.operation == "log":
+        return by_it / a
+    assert made.operation == "sqrt", made.operation
+    return by_it * 0.5 / made.graph.make("maximum", made, _SMALLEST_ROOT)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from srs_eval.engine.equations import Equations, NumpyMaths
+from srs_eval.engine.equations import NUMPY_MATHS, Equations
 from srs_eval.nouns import FloatArray, Vector
 
 # Logarithms of the shortest and longest interval in days that is told.
@@ -58,7 +58,7 @@ def first_intervals(
     >>> round(first_intervals(Fsrs6Equations(), published, 0.9)["good"], 8), published[2]
     (2.3065, 2.3065)
     """
-    w, m = np.asarray(parameters), NumpyMaths()
+    w, m = np.asarray(parameters), NUMPY_MATHS
     state = equations.init(m, w, np.array(list(_RATINGS.values()), np.float64)[:, None])
     days = days_until(lambda elapsed: equations.curve(m, w, state, elapsed), 4, retention)
     possible = np.isfinite(days) & (days > 0)

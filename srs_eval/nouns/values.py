@@ -276,7 +276,7 @@ class Learned:
     parts: tuple[Part, ...] = ()
     converged: bool = True
     contributions: tuple[Contribution, ...] = ()
-    information: Matrix | None = field(default=None, compare=False, repr=False)
+    information: FloatArray | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, overload
 
 import pyarrow as pa
-import yaml
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fit
@@ -21,6 +20,7 @@ from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.text.plain import cleaned
+from srs_eval.text.yaml_files import read_yaml
 
 # Row groups of predictions: many users of few reviews share one.
 _ROWS_IN_GROUP = 100_000
@@ -87,12 +87,8 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"{folder}: there is no {CONFIG}, which has the options; was the run made with "
             "hydra.output_subdir=null?"
         )
-    try:
-        with reading(file):
-            return dict(yaml.safe_load(file.read_bytes()))
-    except yaml.YAMLError as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{file}: cannot be read (YAMLError: {reason})") from error
+    with reading(file):
+        return dict(read_yaml(file))
 
 
 class SavedFits(Sequence[Fit]):

@@ -12,9 +12,9 @@ from typing import Any
 from srs_eval.config.targets import TARGET
 from srs_eval.nouns.when import UNKNOWN, WHEN
 from srs_eval.submit.problems import Kind, Problem, shown
-from srs_eval.submit.yaml_file import YamlFile
 from srs_eval.text.plain import cleaned, printable
 from srs_eval.text.suggestion import suggestion
+from srs_eval.text.yaml_files import LARGEST, Parsed, RepeatedKeyError, YamlError, parsed
 
 # What its author has to write, and how.
 GAPS = {
@@ -39,6 +39,8 @@ _INVISIBLE = re.compile(
 _DECISION = re.compile("(kept|refuted|undecided|no verdict)(, [0-9]+ deviations?)?")
 _TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
 LONGEST_TITLE = _TITLE
+# Of values, and of levels of keys inside others.
+_MOST_VALUES, _DEEPEST = 30_000, 20
 _MOST_AUTHORS, _MOST_USERS, _MOST_CURVES, _LARGEST = 50, 25_000, 10_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
 TAG = re.compile(r"<[a-zA-Z/!?]")
@@ -47,7 +49,23 @@ Found = tuple[Kind, str, object, str]  # kind, key, value, advice
 Check = Callable[[str, Any], Iterator[Found]]
 
 
-def about_problems(file: Path, about: YamlFile) -> Iterator[Problem]:
+def read_about(file: Path) -> Parsed | Problem:
+    """Read a file that holds a mapping; return the problem if it cannot be used."""
+    if (size := file.stat().st_size) > LARGEST:
+        return Problem("file", file, "", f"{size:,} bytes", f"{LARGEST:,} at most")
+    try:
+        about = parsed(file.read_bytes(), strict=True, values=_MOST_VALUES, depth=_DEEPEST)
+    except RepeatedKeyError as error:
+        return Problem("form", file, str(error), "is there twice", "leave one of them out")
+    except YamlError as error:
+        advice = "write plain YAML in UTF-8, without &, * and !"
+        return Problem("file", file, "", str(error), advice)
+    if not isinstance(about.content, Mapping):
+        return Problem("form", file, "", "no keys and values", "write one KEY: VALUE a line")
+    return about
+
+
+def about_problems(file: Path, about: Parsed) -> Iterator[Problem]:
     """Yield every problem of a ``submission.yaml``."""
     for kind, key, value, advice in _ABOUT("", about.content):
         place, line = key, None

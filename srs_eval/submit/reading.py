@@ -14,7 +14,7 @@ from srs_eval.nouns import User
 from srs_eval.results.coverage import Coverage
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
-from srs_eval.submit.about import GAPS, about_problems
+from srs_eval.submit.about import GAPS, about_problems, read_about
 from srs_eval.submit.problems import ERRORS, Problem, SubmissionError, caught, shown
 from srs_eval.submit.record import Record, read_record
 from srs_eval.submit.results_table import LARGEST, Results, read_results
@@ -26,8 +26,7 @@ from srs_eval.submit.submission import (
     Board,
     Submission,
 )
-from srs_eval.submit.yaml_file import LARGEST as LARGEST_YAML
-from srs_eval.submit.yaml_file import read_yaml
+from srs_eval.text.yaml_files import LARGEST as LARGEST_YAML
 
 # Largest size of each file in bytes.
 SIZES = {ABOUT: LARGEST_YAML, RESULTS: LARGEST, PREDICTIONS: 1_000_000_000}
@@ -133,7 +132,7 @@ def opened(folder: Path, record: Record, like: Run | None = None) -> Read:
 
 def _read(folder: Path, record: Record, like: Run | None) -> Read:
     """Read a submission that has its files."""
-    about = read_yaml(folder / ABOUT)
+    about = read_about(folder / ABOUT)
     problems = [about] if isinstance(about, Problem) else [*about_problems(folder / ABOUT, about)]
     results = None
     published = (

@@ -6,43 +6,53 @@ Entries are appended and never changed. A board is what its first accepted submi
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from textwrap import indent
-from typing import Any, get_args
+from typing import Annotated, Any
 
 from filelock import FileLock
+from pydantic import Field, TypeAdapter, ValidationError, with_config
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
 from srs_eval.results.files import whole_file
 from srs_eval.results.run import Run
-from srs_eval.submit.problems import Problem, SubmissionError, shown, some
-from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Accepted, Mark
-from srs_eval.submit.yaml_file import block_of, parsed_own
-from srs_eval.text.plain import one_line
+from srs_eval.submit.problems import Problem, SubmissionError, shown
+from srs_eval.submit.submission import (
+    ABOUT,
+    ACCEPTED,
+    PREDICTIONS,
+    RESULTS,
+    WHOLE,
+    Accepted,
+    Digest,
+)
+from srs_eval.text.yaml_files import block_of, parsed
 
 # Fields of the record, and the files whose digests they are.
 RECORDED = {"digest": RESULTS, "about": ABOUT, "predictions": PREDICTIONS}
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 # Bytes of the record: more than 100,000 versions.
-_LARGEST = 50_000_000
+_LARGEST, _MOST_VALUES = 50_000_000, 10_000_000
 
 
+Count = Annotated[int, Field(ge=0, strict=True)]
+
+
+@with_config(WHOLE)
 @dataclass(frozen=True, slots=True)
 class FrozenBoard:
     """What the submissions of a board have scored."""
 
     # Numbers of users, and of scored reviews
-    users: int
-    reviews: int
-    digest: str  # See `digest_of_rows`
+    users: Count
+    reviews: Count
+    digest: Digest  # See `digest_of_rows`
 
 
+@with_config(WHOLE)
 @dataclass(frozen=True, slots=True)
 class Record:
     """The content of ``accepted.yaml``."""
@@ -60,6 +70,7 @@ class Record:
         )
 
 
+_RECORD = TypeAdapter(Record)
 # Each record as it was read or written last, which is not parsed again.
 _last: dict[Path, tuple[bytes, Record]] = {}
 
@@ -80,9 +91,9 @@ def read_record(folder: Path) -> Record:
     if folder in _last and _last[folder][0] == raw:
         return _last[folder][1]
     try:
-        record = _record_of(parsed_own(raw.decode()))
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        found = f"{type(error).__name__}: {error}"
+        record = _record_of(parsed(raw, strict=True, values=_MOST_VALUES).content)
+    except ValueError as error:
+        found = str(error)
         advice = "restore the last version: only submit accept writes this file"
         raise SubmissionError([Problem("file", file, "", found, advice)]) from error
     _last[folder] = raw, record
@@ -117,18 +128,17 @@ def _block_of(name: str, entries: tuple[Accepted, ...]) -> str:
     return indent(block_of({name: [asdict(entry) for entry in entries]}), "  ")
 
 
-def _record_of(content: Mapping[str, Any]) -> Record:
-    if further := content.keys() - {"boards", "submissions"}:
-        raise ValueError(f"unknown: {some(sorted(further))}")
-    boards = {name: _frozen(of) for name, of in _mapping(content.get("boards", {})).items()}
-    submissions = {
-        name: tuple(_entry(each) for each in entries)
-        for name, entries in _mapping(content.get("submissions", {})).items()
-    }
-    for entry in (entry for entries in submissions.values() for entry in entries):
-        if entry.board not in boards:
+def _record_of(content: Any) -> Record:
+    try:
+        record = _RECORD.validate_python(content)
+    except ValidationError as errors:
+        first = errors.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from errors
+    for entry in (entry for entries in record.submissions.values() for entry in entries):
+        if entry.board not in record.boards:
             raise ValueError(f"no board {shown(entry.board)}")
-    return Record(boards, submissions)
+    return record
 
 
 def frozen_board(run: Run) -> FrozenBoard:
@@ -158,48 +168,3 @@ def digest_of_file(file: Path) -> str:
     """Return the SHA-256 of a file."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _require_keys(of: Any, kind: type[FrozenBoard | Accepted]) -> None:
-    expected = [field.name for field in fields(kind)]
-    if {*_mapping(of)} != {*expected}:
-        raise ValueError(f"keys {some(of)}, expected {', '.join(expected)}")
-
-
-def _frozen(of: Mapping[str, Any]) -> FrozenBoard:
-    _require_keys(of, FrozenBoard)
-    return FrozenBoard(_count(of["users"]), _count(of["reviews"]), _match(_DIGEST, of))
-
-
-def _entry(of: Mapping[str, Any]) -> Accepted:
-    _require_keys(of, Accepted)
-    if of["mark"] not in get_args(Mark):
-        raise ValueError(f"mark: {shown(of['mark'])}")
-    return Accepted(
-        _match(_DAY, of, "date"),
-        _match(_DIGEST, of),
-        of["mark"],
-        one_line(str(of["note"])),
-        _match(_DIGEST, of, "about"),
-        str(of["board"]),
-        _match(_DIGEST, of, "predictions") if of["predictions"] != "" else "",
-    )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{shown(value)}, expected KEY: VALUE")
-    return value
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{shown(value)}, expected a count")
-    return value
-
-
-def _match(pattern: re.Pattern[str], of: Mapping[str, Any], key: str = "digest") -> str:
-    if not isinstance(of[key], str) or not pattern.fullmatch(of[key]):
-        raise ValueError(f"{key}: {shown(of[key])}")
-    text: str = of[key]
-    return text

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, with_config
 
 from srs_eval.results.run import Run
+from srs_eval.text.plain import one_line
 
 ABOUT = "submission.yaml"
 RESULTS = "results.parquet"
@@ -23,19 +26,24 @@ ACCEPTED = "accepted.yaml"
 # reported: the files are consistent; verified: run again by a maintainer, with equal scores;
 # published: rows of another project.
 Mark = Literal["reported", "verified", "published"]
+# Of what is read from the record: every key is known, and has the value of its type.
+WHOLE = ConfigDict(extra="forbid", validate_default=True)
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
+@with_config(WHOLE)
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """An entry of the maintainers' record: one version of a submission."""
 
-    date: str  # Day of acceptance, as in 2026-01-31
-    digest: str  # SHA-256 of the results
+    # Day of acceptance, as in 2026-01-31
+    date: Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    digest: Digest  # SHA-256 of the results
     mark: Mark  # ``reported``, ``verified`` or ``published``
-    note: str = ""  # One line by the maintainer, or ""
-    about: str = ""  # SHA-256 of the description, ``submission.yaml``
+    note: Annotated[str, AfterValidator(one_line)] = ""  # One line by the maintainer, or ""
+    about: Digest = ""  # SHA-256 of the description, ``submission.yaml``
     board: str = ""  # Name of the board it is on
-    predictions: str = ""  # SHA-256 of its predictions; "" if it has none
+    predictions: Digest | Literal[""] = ""  # SHA-256 of its predictions; "" if it has none
 
 
 @dataclass(frozen=True, slots=True)

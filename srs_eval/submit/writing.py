@@ -22,7 +22,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.nouns import Algorithm, Fit, User
 from srs_eval.results.coverage import Coverage
-from srs_eval.results.files import CONFIG, reading
+from srs_eval.results.files import CONFIG, reading, whole_file
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.published import read_published
@@ -30,13 +30,13 @@ from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS
 from srs_eval.run.description import targets
 from srs_eval.run.experiment import CURVES_PER_USER
-from srs_eval.submit.about import GAPS, LONGEST_TITLE
+from srs_eval.submit.about import GAPS, LONGEST_TITLE, read_about
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
 from srs_eval.submit.submission import ABOUT, PREDICTIONS, RESULTS
-from srs_eval.submit.yaml_file import read_yaml, write_yaml
 from srs_eval.text.suggestion import suggestion
+from srs_eval.text.yaml_files import block_of
 from srs_eval.tracking.run_facts import git
 
 # Digest of the first 256 reviews: fewer are alike in different people.
@@ -66,9 +66,7 @@ def submit_run(
         meaning = TRAITS["in_sample"][1]
         raise ConfigError(f"{run}: cannot be submitted, because its model {meaning}")
     about = {**_about(result, config), **_written_before(folder), **given}
-    folder.mkdir(parents=True, exist_ok=True)
-    write_results(folder / RESULTS, results_of(result))
-    write_yaml(folder / ABOUT, about, compact=True)
+    _write(folder, about, results_of(result))
     if predictions:
         shutil.copyfile(run / PREDICTIONS, folder / PREDICTIONS)
     else:
@@ -116,9 +114,15 @@ def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, A
         "srs_eval": None,
     }
     about = {**about, **_written_before(folder), **given}
+    _write(folder, about, Results(scores))
+
+
+def _write(folder: Path, about: Mapping[str, Any], results: Results) -> None:
+    """Write the two files of a submission."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_results(folder / RESULTS, Results(scores))
-    write_yaml(folder / ABOUT, about, compact=True)
+    write_results(folder / RESULTS, results)
+    with whole_file(folder / ABOUT) as partial:
+        partial.write_text(block_of(about, compact=True), encoding="utf-8")
 
 
 def require_name(folder: Path) -> None:
@@ -210,7 +214,7 @@ def _written_before(folder: Path) -> dict[str, Any]:
     file = folder / ABOUT
     if not file.is_file():
         return {}
-    read = read_yaml(file)
+    read = read_about(file)
     if isinstance(read, Problem):
         raise SubmissionError([read])
     return {key: read.content[key] for key in ("model", *GAPS, "code") if read.content.get(key)}

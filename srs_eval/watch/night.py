@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 
 from srs_eval.api.inputs import source
 from srs_eval.commands.overrides import values_of
@@ -22,6 +21,7 @@ from srs_eval.nouns import Source
 from srs_eval.plots.evidence_plot import evidence_figure
 from srs_eval.plots.style import save_figure
 from srs_eval.results.files import CONFIG, SUMMARY
+from srs_eval.results.folder import read_config
 from srs_eval.text.console import counted, number
 from srs_eval.text.table import Table
 from srs_eval.tracking.items import ArtifactFile, Description, FigureFiles, Item, Param, Tag, Value
@@ -74,7 +74,7 @@ def opened(options: Watch, question: Question) -> Source:
     if (run / SUMMARY).is_file() and (run / CONFIG).is_file():
         if options.data:
             raise ConfigError(f"{run} is a run, which says itself how its log is read: no data.…=")
-        return rebuilt_source(yaml.safe_load((run / CONFIG).read_text(encoding="utf-8"))["data"])
+        return rebuilt_source(read_config(run)["data"])
     given = {"columns.p": list(question.columns)} | values_of("data", options.data)
     if "predictions" in given:  # a file beside the log
         del given["columns.p"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from random_logs import log_of
 from scipy.special import expit, logit
+from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.combined.blend import Blend, Recalibration
@@ -15,19 +16,12 @@ from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.online import MovingAverage
-from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Learned, has_curve
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 
-TASK = trial_task(same_day=True)
-REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
 QUARTER = len(FOLD.train) - len(FOLD.train) // 4
 EARLY, LATE = FOLD.train[:QUARTER], FOLD.train[QUARTER:]
-
-
-def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
-    return algorithm.fit(reviews, rows, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("same_day", [False, True])
@@ -199,21 +193,6 @@ def test_states_are_those_of_the_recursion_and_its_slope_never_turns_round(every
     moved = expit(shown[:, 0] + shown[:, 1] * logit(p))
     mixed = start.mixed(logit(p), shown)
     np.testing.assert_allclose(mixed, share * moved + (1 - share) * p, atol=1e-12)
-
-
-@pytest.mark.parametrize("trust", [0.1, 0.5, 1.0])
-def test_the_mixture_loses_no_more_in_all_than_its_safeguard_allows(trust):
-    blend = Blend(Hlr(), every="review", held_out=0, trust=trust)
-    model, rows = fitted(blend), FOLD.test[REVIEWS.elapsed[FOLD.test] > 0]
-
-    def loss(model):
-        p = model.predict(REVIEWS, rows)
-        return -np.log(np.where(REVIEWS.recalled[rows], p, 1 - p)).sum()
-
-    extra = loss(model) - loss(model.model)
-    assert extra != 0
-    if trust < 1:
-        assert extra < -np.log(1 - trust)
 
 
 def test_it_begins_with_the_latest_training_reviews_predicted_by_a_fit_to_the_others():

@@ -1,40 +1,31 @@
 """What all fitted algorithms have in common, the prior of FSRS, and its other trainers."""
 
 import itertools
-import math
 from dataclasses import replace
-from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
+import fsrs
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from one_step import OneStep, train_one_step
-from random_logs import few, log_of
+from one_step import OneStep
+from random_logs import log_of
+from trial import FOLD, REVIEWS, fitted
 
-from srs_eval.algorithms.features.dash import DashActR, DashMcm
+from srs_eval.algorithms.features.dash import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-TASK = trial_task(same_day=True)
-REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
 # Five cards that are learned with Good and recalled once: too little to learn anything from.
 ONCE = log_of(np.tile(np.arange(5), 2), [3] * 10, [0] * 5 + [5] * 5)
-
-
-def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
-    return algorithm.fit(reviews, rows, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("method", ["newton", "lbfgs", "default"])
@@ -54,19 +45,6 @@ def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     np.testing.assert_allclose(binary.parameters, expected.parameters, rtol=1e-3, atol=1e-3)
     p = expected.predict(good, FOLD.test)
     np.testing.assert_allclose(binary.predict(REVIEWS, FOLD.test), p, rtol=1e-3)
-
-
-@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), DashMcm(), Fsrs5(fit="lbfgs")])
-def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
-    before = fitted(algorithm, rows=FOLD.train[: len(FOLD.train) // 2])
-    expected = fitted(algorithm)
-    after = algorithm.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
-    p, q = (model.predict(REVIEWS, FOLD.test) for model in (after, expected))
-    np.testing.assert_allclose(p, q, atol=0.01)
-    few, many = (np.array(model.learned.standard_errors) for model in (before, expected))
-    assert (few > 0).any()
-    if isinstance(algorithm, Hlr):
-        assert ((many > 0) & (many < few)).all()
 
 
 @pytest.mark.parametrize("method", ["reference", "s0", "one_step"])
@@ -95,40 +73,6 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(algorithm, me
     elapsed[FOLD.train[-1]] = np.nan
     with pytest.raises(FitError, match=f"{algorithm.name}: user trial: "):
         fitted(algorithm(fit=method), replace(REVIEWS, elapsed=elapsed))
-
-
-def test_steps_of_one_review_stay_in_their_bounds_and_end_in_numbers():
-    reviews = log_of([1] * 134, [4] * 134, [0] + [3] * 133)
-    space, rows = Fsrs6Equations.parameters, np.arange(1, 134)
-    learned = train_one_step(reviews, rows, np.array(space.lower), space)
-    assert ((learned >= space.lower) & (learned <= space.upper)).all()
-    with pytest.raises(FitError):
-        train_one_step(reviews, rows, np.where(np.arange(21) == 8, np.nan, space.defaults), space)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
-    algorithm = version(fit="newton", recency="none")
-    task = trial_task(same_day=version.same_day)
-    problem, rows = algorithm.problem(task.reviews), task.folds[-1].train
-    w = np.array(problem.space.defaults)
-    objective = algorithm.objective(problem, rows, w)
-    # In double precision, for differences to show.
-    loss = problem.loss(rows, np.ones(len(rows)), precise=True, public=False)
-    coordinates = replace(objective.loss, loss=loss)
-    objective = replace(objective, loss=coordinates)
-    theta = coordinates.encode(w) + np.random.default_rng(0).normal(0, 0.01, len(w))
-    gradient, information = objective.fisher(theta)[1:]
-    np.testing.assert_allclose(objective.gradient(theta).gradient, gradient, rtol=1e-7, atol=1e-7)
-    for place in (0, 3, 8):
-        step = 1e-6 * np.eye(len(w))[place]
-        above, below = (objective.gradient(theta + sign * step).loss for sign in (1, -1))
-        assert (above - below) / 2e-6 == pytest.approx(gradient[place], rel=1e-4, abs=1e-4)
-    # The Fisher information is a chain of derivatives too.
-    bare = loss.fisher(coordinates.decode(theta)).information
-    slope = coordinates.slope(coordinates.decode(theta))
-    expected = bare * np.outer(slope, slope) + 2 * objective.penalty_matrix
-    np.testing.assert_allclose(information, expected)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -171,47 +115,6 @@ DEFAULTS = (0.4, 1.2, 3.2, 15.7)
 def found(rows, **options):
     columns = (np.array(column) for column in zip(*rows, strict=True))
     return initial_stabilities(*columns, shortest=0.01, **options)
-
-
-def plain_loss(stability, rows, default, decay, mean_recall, smoothed):
-    """What the step minimises for one rating, as the specification puts it."""
-    total = 0.0
-    for day in sorted({elapsed for _, elapsed, _ in rows}):
-        outcomes = [recalled for _, elapsed, recalled in rows if elapsed == day]
-        n, q = len(outcomes), sum(outcomes) / len(outcomes)
-        if smoothed:
-            q = (q * n + mean_recall) / (n + 1)
-        p = (1 + (0.9 ** (-1 / decay) - 1) * day / stability) ** -decay
-        total -= n * (q * math.log(p) + (1 - q) * math.log1p(-p))
-    return total + abs(stability - default) / 16 * smoothed
-
-
-WHOLE_DAYS = st.tuples(st.integers(1, 60).map(float), st.booleans())
-FRACTIONS = st.tuples(st.floats(0.001, 60), st.booleans())
-
-
-@few(40)
-@given(
-    data=st.data(),
-    smoothed=st.booleans(),
-    rating=st.integers(1, 4),
-    decay=st.sampled_from([1.0, 0.5, 0.1542]),
-    mean_recall=st.floats(0.001, 0.999),
-    # Far from the outcomes there are two local minima: near the default, and near the outcomes.
-    default=st.sampled_from([0.4, 3.2, 60.0]),
-)
-def test_no_stability_fits_better(data, smoothed, rating, decay, mean_recall, default):
-    outcomes = data.draw(st.lists(WHOLE_DAYS if smoothed else FRACTIONS, min_size=1, max_size=30))
-    rows = [(rating, *outcome) for outcome in outcomes]
-
-    def loss(stability):
-        return plain_loss(stability, rows, default, decay, mean_recall, smoothed)
-
-    options = {"smoothed": smoothed, "decay": decay, "mean_recall": mean_recall}
-    stability = found(rows, defaults=(default,) * 4, **options)[rating - 1]
-    least = min(map(loss, [*np.geomspace(0.01, 100, 1500), max(default, 0.01)]))
-    assert 0.01 <= stability <= 100
-    assert loss(stability) <= least + 1e-9 * (1 + least)
 
 
 def test_a_second_review_in_no_time_is_refused():
@@ -261,25 +164,8 @@ def test_ratings_that_nobody_gave_are_filled_in(known):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-needs_package = pytest.mark.skipif(
-    find_spec("fsrs_rs_python") is None,
-    reason="needs the Rust optimiser: pip install 'srs-eval[rs]'",
-)
-
-
-@needs_package
-def test_telling_it_the_cards_learns_nearly_as_well_with_other_numbers(josh_log):
-    task = SrsBenchmark()(josh_log, same_day=True)
-    reviews, fold = task.reviews, task.folds[-1]
-    apart, by_card = (fitted(FsrsRs(card_ids=told), reviews, fold.train) for told in (False, True))
-    assert by_card.parameters != apart.parameters
-    p, q = (model.predict(reviews, fold.test) for model in (apart, by_card))
-    recalled = reviews.recalled[fold.test]
-    assert abs(np.log(np.where(recalled, p / q, (1 - p) / (1 - q))).mean()) < 0.005
-
-
-@needs_package
 def test_same_day_reviews_are_histories_and_are_not_learned_from():
+    pytest.importorskip("fsrs_rs_python")
     reviews = REVIEWS
     later = np.flatnonzero(reviews.elapsed_days > 0)
     every = np.flatnonzero(reviews.elapsed_days[: later[-1] + 1] >= 0)
@@ -304,6 +190,24 @@ def test_an_item_is_a_training_review_after_the_card_s_reviews_before_it():
             for k in upto
         ]
         assert [str(review) for review in item.reviews] == [str(review) for review in expected]
+
+
+def test_packages_take_as_many_parameters_as_the_page_on_export_says():
+    """But for Anki, which calls what `fsrs-rs-python` calls, and is asked through a collection."""
+    rs = pytest.importorskip("fsrs_rs_python")
+    page = Path(__file__).parents[2].joinpath("docs/export.md").read_text("utf-8")
+    kept = {"fsrs-rs-python": rs.check_and_fill_parameters}
+    kept["fsrs"] = lambda given: fsrs.Scheduler(parameters=given).parameters
+    lists = [list(kind().defaults(whole_days=True)) for kind in (Fsrs45, Fsrs5, Fsrs6, Fsrs7)]
+    for package, taking in kept.items():
+        told = []
+        for given in lists:
+            try:
+                told.append("taken" if len(taking(given)) == len(given) else "converted")
+            except ValueError:
+                told.append("refused")
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{package}` |"))
+        assert row.endswith(f" | {' | '.join(told)} |")
 
 
 # A panic in Rust arrives as an exception that is no `Exception`, of a class nobody can import.

@@ -1,33 +1,24 @@
 """Features of a session and the filter that weighs them, against plain loops over the log."""
 
 import math
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit, softmax
+from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, SIBLINGS, Feature
 from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, walk
-from srs_eval.checks.assertions import CheckFailed
-from srs_eval.checks.lookahead import check_blind_to_the_future
-from srs_eval.checks.toy_log import trial_task
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.nouns import has_curve
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.tables import fits_table, read_fits
-
-TASK = trial_task(same_day=True)
-REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +32,6 @@ def answers():
     reviews = replace(REVIEWS, deck=deck, card=card, note=note)
     z = np.where(reviews.elapsed > 0, rng.normal(1.5, 1.0, len(reviews)), 0.0)
     return Answers(reviews, z)
-
-
-def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
-    return algorithm.fit(reviews, rows, np.random.default_rng(0))
 
 
 def running_mean(values, first, kept):
@@ -228,26 +215,6 @@ def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each
     np.testing.assert_allclose(model.predict(REVIEWS, walked.rows), expected, rtol=1e-9)
 
 
-def test_whatever_happens_the_safeguard_limits_the_loss():
-    # Outcomes that are worst for the filter: whatever it thinks less likely than its base does.
-    reviews = REVIEWS
-    algorithm = SessionFilter(Constant(0.7), features="small", trust=0.1, width=1.0)
-    model = fitted(algorithm)
-    stages = replace(model.stages, models=model.stages.models[:1], begins=(0,))
-    model, free = (replace(model, stages=stages, trust=trust) for trust in (0.1, 1.0))
-    rows = np.flatnonzero(Answers(reviews, np.zeros(len(reviews))).later)
-    for row in rows:
-        reviews = replace(reviews, rating=reviews.rating.copy())
-        reviews.rating[row] = 3 if free.predict(reviews, np.array([row]))[0] < 0.7 else 1
-
-    def loss(p):
-        return -np.log(np.where(reviews.recalled[rows], p, 1 - p)).sum()
-
-    base = loss(np.full(len(rows), 0.7))
-    assert loss(free.predict(reviews, rows)) > base + 10
-    assert loss(model.predict(reviews, rows)) < base - math.log(1 - 0.1) + 1e-9
-
-
 @dataclass(frozen=True)
 class EvenCard(Feature):
     """A feature as a plug-in writes it: recent answers on cards with the same last digit."""
@@ -279,58 +246,6 @@ def test_a_plug_in_adds_a_feature_for_each_review():
     bare = replace(REVIEWS, deck=None, duration_ms=None, elapsed_seconds=None)
     p = fitted(SessionFilter(Hlr()), bare).predict(bare, FOLD.test)
     assert ((p > 0) & (p < 1)).all()
-
-
-def log_of_siblings(user, effect):
-    """Draw the answers of a simulated user anew, with notes of three cards and what these do."""
-    reviews, rng = SyntheticUsers(users=user, max_reviews=4000).read(user), np.random.default_rng(3)
-    note = rng.permutation(reviews.card.max() + 1)[reviews.card] // 3
-    siblings = Answers(replace(reviews, note=note), np.zeros(len(reviews))).sibling
-    rating, chance = reviews.rating.copy(), rng.random(len(reviews))
-    for row in np.flatnonzero(reviews.elapsed_days > 0):
-        other = siblings[row]
-        seen = other >= 0 and reviews.day[other] == reviews.day[row]
-        moved = effect * seen * (1.0 if rating[other] > 1 else 0.3)
-        rating[row] = 3 if chance[row] < expit(logit(reviews.truth[row]) + moved) else 1
-    return replace(reviews, note=note, rating=rating)
-
-
-def test_what_siblings_do_is_learned_where_a_log_has_notes():
-    reviews = log_of_siblings(1, effect=3.0)
-    train, test = np.array_split(np.flatnonzero(reviews.elapsed_days > 0), 2)
-    models = {}
-    for name, note in (("note", reviews.note), ("none", None), ("-1", reviews.note * 0 - 1)):
-        log = replace(reviews, note=note)
-        model = fitted(SessionFilter(Hlr()), log, train)
-        models[name] = model.predict(log, test), model.learned.contributions
-    recalled = reviews.recalled[test]
-    p, contributions = zip(*models.values(), strict=True)
-    with_notes, without, unknown = (np.log(np.where(recalled, each, 1 - each)) for each in p)
-    gain = with_notes - without
-    assert gain.mean() > 3 * gain.std() / np.sqrt(len(gain))
-    np.testing.assert_allclose(unknown, without, rtol=1e-9)
-    worth = {found.name: found.gain for found in contributions[0]}
-    assert worth["siblings"] > 0.002
-    assert "siblings" not in {found.name for found in contributions[1]}
-
-
-class FutureSibling(Feature):
-    """A cheat: the answer of the sibling that comes next on the day."""
-
-    def __call__(self, answers):
-        log, found = answers.reviews, np.zeros(len(answers))
-        for row in range(len(log) - 1):
-            later = np.flatnonzero(log.note[row + 1 :] == log.note[row])[:1] + row + 1
-            found[row] = 0.5 if len(later) and log.recalled[later[0]] else 0.0
-        return found
-
-
-@pytest.mark.parametrize("extra", [{}, {"leak": FutureSibling()}])
-def test_a_leak_through_siblings_is_caught(extra):
-    algorithm = SessionFilter(Constant(0.8), features="small", extra=extra)
-    assert set(SIBLINGS) <= set(fitted(algorithm).prior.features)
-    with pytest.raises(CheckFailed) if extra else nullcontext():
-        check_blind_to_the_future(algorithm, TASK)
 
 
 def test_weights_errors_and_contributions_are_kept(logs_of):
@@ -376,22 +291,3 @@ def test_what_is_no_probability_of_the_base_fails_the_fit(kind, wrong):
 
     with pytest.raises(FitError):
         fitted(kind(base=Wrong()))
-
-
-def test_the_curve_of_a_forecast_falls_and_is_fixed_at_the_cards_previous_review():
-    model = fitted(Forecast(base=Fsrs7(fit="default")))
-    rows = np.flatnonzero(REVIEWS.elapsed_days == 0)[-1:]
-    assert rows[0] > FOLD.train[-1]
-    moved = REVIEWS.take(np.arange(int(rows[0]) + 1))
-    for name in ("elapsed", "elapsed_days", "day"):
-        column = getattr(moved, name).copy()
-        column[-1] += 5
-        moved = replace(moved, **{name: column})
-    grid = np.array([[0.01, 0.3, 1.0, 5.0, 30.0]])
-    fixed = model.predict_at(REVIEWS, rows, grid)
-    np.testing.assert_array_equal(model.predict_at(moved, rows, grid), fixed)
-    elapsed = np.tile(np.geomspace(0.5, 1000, 30), (len(FOLD.test), 1))
-    falling = fitted(Forecast(Hlr(), width=1.0, level_width=1.0))
-    curve = falling.predict_at(REVIEWS, FOLD.test, elapsed)
-    assert (np.diff(curve, axis=1) <= 1e-12).all()
-    assert not has_curve(fitted(Forecast(SessionFilter(Hlr()))))

@@ -5,11 +5,9 @@ import pytest
 from cohort import COMMAND, cost_of, make_cohort
 from first_minute import cost_in_new_folder
 from interval_coverage import Quantity, missed, simulated
-from verdict_power import achieved, needed
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.stats.paired import paired_mean
-from srs_eval.stats.power import power_of
 
 
 @pytest.mark.slow
@@ -41,14 +39,3 @@ def test_misses_are_counted_on_the_side_of_the_interval():
     headline = [quantity for quantity in simulated(users=3_000) if quantity.is_headline]
     held = [1 - sum(missed(quantity, users, 250)) for quantity in headline for users in (10, 40)]
     assert 0.975 < np.mean(held) <= 1
-
-
-def test_the_power_that_is_reached_is_that_of_the_population():
-    drawn = np.random.default_rng(0).normal(0, 1, 400)
-    users, power = achieved((drawn - drawn.mean()) / drawn.std() - 0.5)
-    expected = [power_of(0.5, 1, int(each)) for each in users[users > 30]]
-    np.testing.assert_allclose(power[users > 30], expected, atol=0.06)
-    assert power[-1] > 0.98
-    formula, own, upper = needed(np.random.default_rng(1).exponential(1, 40), 0.4)
-    assert formula > 5
-    assert upper > own > 5

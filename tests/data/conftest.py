@@ -1,10 +1,9 @@
-from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
+from same import assert_same
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,14 +26,7 @@ def assert_same_logs():
     def compare(one, other):
         assert tuple(one.users()) == tuple(other.users())
         for user in one.users():
-            a, b = one.read(user), other.read(user)
-            for field in fields(a):
-                x, y = getattr(a, field.name), getattr(b, field.name)
-                if isinstance(x, np.ndarray):
-                    assert x.dtype == y.dtype, field.name
-                    np.testing.assert_array_equal(x, y, field.name)
-                else:
-                    assert x == y, field.name
+            assert_same(one.read(user), other.read(user))
 
     return compare
 

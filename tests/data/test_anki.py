@@ -201,27 +201,6 @@ def test_packages_hold_the_reviews_of_the_cards_in_them(student, revlog, tmp_pat
     assert_matches(log, [row for row in revlog if row[1] in cards])
 
 
-def test_answers_are_renumbered_as_anki_does_it_when_it_upgrades(anki_library, tmp_path):
-    student = Student(anki_library, tmp_path / "old.anki2")
-    student.add_notes(6)
-    student.study(at_most=25, weights=(2, 2, 8, 0))
-    student.col.db.execute("update revlog set ease = ease - 1 where ease > 2 and type in (0, 2)")
-    # Version 1 has no state of its own for relearning.
-    student.col.db.execute("update cards set type = 2 where type = 3")
-    student.col.set_config("schedVer", 1)
-    student.col.set_config("sched2021", val=False)
-    student.reopen()
-    before = AnkiCollection(student.path).read("old")
-    student.col.upgrade_to_v2_scheduler()
-    student.reopen()
-    after = AnkiCollection(student.path).read("old")
-    student.col.close()
-    assert "version 1" in before.notes[0]
-    assert "version 2" in after.notes[0]
-    assert before.rating.tolist() == after.rating.tolist()
-    assert set(before.rating.tolist()) == {1, 3}
-
-
 def test_days_begin_where_anki_says_the_next_day_begins(student, revlog):
     before = student.col.get_preferences().scheduling.rollover
     for hour in (before, 0, 23):

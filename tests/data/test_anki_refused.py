@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 import zstandard
 from anki_files import ROWS, change, collection, opened, package, read, with_decks
-from anki_logs import anki_log
+from logs import anki_log
 
 from srs_eval.data import untrusted_database
 from srs_eval.data.anki import package as anki_package

@@ -1,6 +1,5 @@
 """Options of data: what cannot be meant, and which users are read."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -19,7 +18,7 @@ from srs_eval.errors import ReviewLogError
 table = partial(ReviewTable, "log.csv")
 anki = partial(AnkiCollection, "a.anki2")
 
-NAMED: dict[str, Callable[..., object]] = {"table": table, "anki": anki}
+NAMED = {"table": table, "anki": anki}
 NAMED |= {
     each.__name__: each
     for each in (Columns, Reading, ReviewFrame, SqlQuery, RevlogsFolder, Choice, SyntheticUsers)
@@ -27,11 +26,11 @@ NAMED |= {
 NAMED["wanted_users"] = wanted_users
 
 
-def test_options_that_cannot_be_meant_are_refused_by_name(transcript: Callable[..., None]) -> None:
+def test_options_that_cannot_be_meant_are_refused_by_name(transcript):
     transcript("data_options", making(NAMED))
 
 
-def test_options_at_their_bounds_are_taken() -> None:
+def test_options_at_their_bounds_are_taken():
     assert len(wanted_users("1-1000000") or ()) == 1_000_000
     assert len(SyntheticUsers(users=1, size_scale=1e-9, seed=0, max_reviews=1).read(1)) == 1
     for hour in (0, 23.5):

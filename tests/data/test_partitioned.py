@@ -73,26 +73,13 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, assert_same_logs, small,
     assert "3 of" in sample.remarks()[0]
 
 
-def test_columns_that_become_text_late_and_chosen_users_of_a_folder_are_prepared(
-    tmp_path, assert_same_logs, small
-):
+def test_columns_that_become_text_late_are_prepared(tmp_path, assert_same_logs, small):
     data = reviews()
     for column, values in {"deck": ["7", "07", "x"], "ms": [1, 2, 2.5], "who": [1, 2, "x"]}.items():
         data[column] = [values[0]] * 200 + [values[1]] * 199 + [values[2]]
     table = ReviewTable(written(data, tmp_path / "log.csv"), COLUMNS, duplicates="drop")
     prepare(table, Place.of(tmp_path / "logs"))
     assert_same_logs(PartitionedLogs(tmp_path / "logs"), table)
-    folder = tmp_path / "files"
-    folder.mkdir()
-    data = reviews()
-    for user in ("ana", "7", "Ána"):
-        written(data[data["who"] == user], folder / f"{user}.csv")
-    table = ReviewTable(folder, users=["7", "ana"], duplicates="drop")
-    prepare(table, Place.of(tmp_path / "chosen"))
-    logs = PartitionedLogs(tmp_path / "chosen")
-    assert list(map(str, logs.users())) == ["7", "ana"]
-    one, other = table.read("ana"), logs.read("ana")
-    np.testing.assert_array_equal(one.elapsed_seconds, other.elapsed_seconds)
 
 
 def test_names_are_replaced_by_digests(tmp_path, small, monkeypatch):

@@ -2,16 +2,11 @@
 
 import pickle
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.partitioned import PartitionedLogs
@@ -21,10 +16,9 @@ from srs_eval.data.sql import SqlQuery
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import Source
 from srs_eval.place import Place
 
-GOOD: dict[str, list[Any]] = {
+GOOD = {
     "card": [1, 1, 2, 2, 3],
     "rating": [3, 1, 3, 2, 4],
     "time": [f"2024-01-0{day}" for day in (1, 2, 3, 4, 5)],
@@ -44,7 +38,7 @@ OPTIONAL = {
 FORMS = ("csv", "parquet", "frame", "sql")
 
 
-def source_of(form: str, frame: pd.DataFrame, folder: Path, **reading: Any) -> Source:
+def source_of(form, frame, folder, **reading):
     columns = Columns(**{noun: name for noun, name in OPTIONAL.items() if name in frame})
     if form == "frame":
         return ReviewFrame(frame, columns, reading=Reading(**reading))
@@ -59,7 +53,7 @@ def source_of(form: str, frame: pd.DataFrame, folder: Path, **reading: Any) -> S
     return PartitionedLogs(folder / str(reading))
 
 
-def values_of(text: str) -> list[Any]:
+def values_of(text):
     """Read five values, one for all rows, or none; numbers where all of them are.
 
     A dot in the middle stands for a blank.
@@ -73,7 +67,7 @@ def values_of(text: str) -> list[Any]:
     return words * (1 if len(words) == 5 else 5)
 
 
-def table_of(words: tuple[str, ...]) -> pd.DataFrame:
+def table_of(words):
     """Make a log of which columns differ: ``COLUMN=VALUES``, or ``-COLUMN``."""
     table = dict(GOOD)
     for word in words:
@@ -85,7 +79,7 @@ def table_of(words: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def told(form: str, table: pd.DataFrame, folder: Path) -> ReviewLogError | str:
+def told(form, table, folder):
     """Read the first user, who is the one with something odd; return the error, or what is read."""
     try:
         source = source_of(form, table, folder)
@@ -101,17 +95,15 @@ def told(form: str, table: pd.DataFrame, folder: Path) -> ReviewLogError | str:
     return "\n".join(["is read", *lines, *log.notes, ""])
 
 
-def facts(found: ReviewLogError | str, *, with_rows: bool = True) -> Any:
+def facts(found, *, with_rows=True):
     if isinstance(found, str):
         return found
     return [(each.kind, each.column, each.rows if with_rows else ()) for each in found.violations]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_wrong_is_told_by_kind_column_and_row(
-    tmp_path: Path, transcript: Callable[..., None], form: str
-) -> None:
-    def told_by(*words: str) -> str:
+def test_what_is_wrong_is_told_by_kind_column_and_row(tmp_path, transcript, form):
+    def told_by(*words):
         table = table_of(words)
         error = told("csv", table, tmp_path)
         if form != "sql" or "day" not in table:  # a query reads times only
@@ -135,7 +127,7 @@ def test_what_is_wrong_is_told_by_kind_column_and_row(
 
 
 @pytest.mark.parametrize("form", [*FORMS, "partitioned"])
-def test_rows_with_impossible_times_can_be_left_out(tmp_path: Path, form: str) -> None:
+def test_rows_with_impossible_times_can_be_left_out(tmp_path, form):
     later = datetime.now(UTC) + timedelta(days=300)
     good = [datetime(2024, 1, day, 12, tzinfo=UTC) for day in (3, 1, 2, 4)]
     odd = [later, datetime(1970, 1, 1, tzinfo=UTC), later]
@@ -155,7 +147,6 @@ def test_rows_with_impossible_times_can_be_left_out(tmp_path: Path, form: str) -
 
 
 ONE = {"card": [1], "rating": [3], "day": [0]}
-THREE = {"card": [7, 9, 7], "rating": [3, 1, 4]}
 
 
 def build(**columns):
@@ -167,24 +158,6 @@ def refused(**columns):
     with pytest.raises(ReviewLogError) as caught:
         build(**columns)
     return [(each.kind, each.column, each.rows) for each in caught.value.violations]
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1))
-def test_derived_intervals_equal_a_plain_loop(steps):
-    card = [card for card, _ in steps]
-    day = np.cumsum([gap for _, gap in steps])
-    last = {}
-    expected = []
-    for one_card, one_day in zip(card, day, strict=True):
-        expected.append(one_day - last[one_card] if one_card in last else -1)
-        last[one_card] = one_day
-    log = build(card=card, rating=[3] * len(card), day=day)
-    assert log.elapsed_days.tolist() == expected
-    assert log.elapsed.tolist() == [max(0, gap) for gap in expected]
-    assert log.row.tolist() == list(range(len(card)))
-    same = build(card=card, rating=[3] * len(card), day=day, elapsed_days=expected)
-    assert same.elapsed_days.tolist() == expected
 
 
 def test_every_kind_of_whole_number_is_taken():

@@ -1,17 +1,13 @@
 """Simulated people: pinned, calibrated, as published, and with other schedulers."""
 
 import hashlib
-import math
-from dataclasses import fields
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from invented import expect_one_log
 
-from srs_eval.cards import previous_review
-from srs_eval.data.anki.fuzz import fuzz_bounds
-from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
+from srs_eval.data.simulated.learner import draw_later_reviews
 from srs_eval.data.simulated.scheduler import draw_app
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
@@ -58,28 +54,6 @@ def test_logs_stay_what_they_are(seed, scale, most, digest, means):
     found = [np.mean(each) for each in (log.truth, log.duration_ms, log.elapsed_seconds)]
     assert hashlib.sha256(whole.astype("<i8").tobytes()).hexdigest()[:16] == digest
     assert found == pytest.approx(means, rel=1e-7)
-
-
-def test_intervals_are_drawn_by_the_rule_of_anki_and_cards_wait_for_them():
-    places = []
-    for user in (3, 4):
-        log, drawn = SyntheticUsers(max_reviews=6000).read_with_intervals(user)
-        assert (np.diff(drawn.row) > 0).all()
-        following = np.full(len(log), -1)
-        following[previous_review(log.card)[log.elapsed_days >= 0]] = log.row[log.elapsed_days >= 0]
-        seen = following[drawn.row] >= 0
-        assert (log.elapsed_days[following[drawn.row[seen]]] >= drawn.days[seen]).all()
-        # Every later review follows a draw, but for repetitions that were put off to the next day.
-        others = np.setdiff1d(log.row, drawn.row)
-        others = following[others[following[others] >= 0]]
-        put_off = others[log.elapsed_days[others] > 0]
-        assert 0 < len(put_off) < 0.05 * len(log)
-        assert set(log.state[put_off]) <= {1, 3}
-        places.append((drawn.days - drawn.low + 0.5) / (drawn.high - drawn.low + 1))
-        low, high = fuzz_bounds((drawn.low + drawn.high) / 2, 1, 3650)
-        assert np.abs(np.r_[low - drawn.low, high - drawn.high]).max() <= 1
-    place = np.concatenate(places)
-    assert np.mean(place) == pytest.approx(0.5, abs=4 / math.sqrt(12 * len(place)))
 
 
 def test_sizes_follow_the_published_percentiles():
@@ -178,28 +152,3 @@ def test_sm2_is_that_of_anki(first, later, expected):
 def test_fixed_intervals_do_not_depend_on_ratings(rating):
     _, asked = states("fixed", rating, [(rating, 3)] * 8)
     assert asked == [1, 2, 4, 8, 16, 32, 64, 64, 64]
-
-
-def test_only_the_app_of_a_person_changes_with_the_scheduler():
-    own, *others = (
-        draw_learner(900, np.random.default_rng(4), name)
-        for name in ("own", "fsrs_70", "sm2", "fixed")
-    )
-    for other in others:
-        assert type(other.app) is not type(own.app) or other.app.desired_retention == 0.7
-        np.testing.assert_array_equal(other.app.first_stability, own.app.first_stability)
-        for field in fields(own):
-            if field.name not in ("app", "memory"):
-                assert np.array_equal(getattr(own, field.name), getattr(other, field.name))
-        assert repr(own.memory) == repr(other.memory)
-
-
-def test_outcomes_follow_the_truth_and_what_the_scheduler_asks_for():
-    recalls = {}
-    for name in ("fsrs_70", "fsrs_95", "sm2", "fixed"):
-        log = SyntheticUsers(max_reviews=3000, scheduler=name).read(3)
-        error = math.sqrt((log.truth * (1 - log.truth)).sum())
-        assert abs(log.recalled.sum() - log.truth.sum()) < 4 * error
-        recalls[name] = log.truth[log.elapsed_days > 0].mean()
-    assert recalls["fsrs_70"] < recalls["fsrs_95"] - 0.05
-    assert "scheduler sm2, seed 1" in SyntheticUsers(seed=1, scheduler="sm2").location

@@ -1,7 +1,6 @@
 """The equations of published models, by name and clock, and parameters for them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.fsrs.early import Fsrs1Equations, Fsrs2Equations, Fsrs3Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
@@ -10,11 +9,10 @@ from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4Equations, Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import HlrEquations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2Equations, Sm2Equations, Sm2TrainableEquations
-from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import feasible
 
 # By the names and clocks of `golden/predictions.json`.
-EQUATIONS: dict[tuple[str, str], Equations] = {
+EQUATIONS = {
     ("SM-2", "days"): Sm2Equations(),
     ("SM-2-trainable", "days"): Sm2TrainableEquations(),
     ("Anki-SM-2", "days"): AnkiSm2Equations(),
@@ -42,7 +40,7 @@ _TRIED = ("FSRSv1", "FSRSv2", "FSRSv3", "FSRSv4", "FSRS-4.5", "FSRS-5", "FSRS-6"
 PUBLISHED = {name: EQUATIONS[name, "days"] for name in (*_TRIED, "HLR", "SBD")}
 
 
-def ordinary_bounds(equations: Equations) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def ordinary_bounds(equations):
     """Bounds of the parameters; one unit around the default where there are none."""
     space = equations.parameters
     lower, upper, default = (np.array(x) for x in (space.lower, space.upper, space.defaults))
@@ -52,7 +50,7 @@ def ordinary_bounds(equations: Equations) -> tuple[NDArray[np.float64], NDArray[
     )
 
 
-def random_parameters(equations: Equations, rng: np.random.Generator) -> NDArray[np.float64]:
+def random_parameters(equations, rng):
     """Go a random share of the way from each default to one of its bounds."""
     default = np.array(equations.parameters.defaults)
     lower, upper = ordinary_bounds(equations)

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import Reviews
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def few(examples: int) -> settings:
+def few(examples):
     """Ask for so many examples, and for none to be made smaller, which would take minutes."""
     return settings(
         derandomize=True,
@@ -56,19 +56,19 @@ def random_log(rng, cards, longest, *, exponent=2.0):
     return log_of(card, rating, np.minimum(elapsed, LONGEST_ELAPSED))
 
 
-def further_rows(reviews: Reviews) -> IntArray:
+def further_rows(reviews):
     """Rows that are not the first of their card."""
     first = np.unique(reviews.card, return_index=True)[1]
     return np.setdiff1d(np.arange(len(reviews)), first)
 
 
-def drawn_log(seed: int, cards: int, longest: int, exponent: float) -> Reviews:
+def drawn_log(seed, cards, longest, exponent):
     """Draw a log that has something to predict."""
     log = random_log(np.random.default_rng(seed), cards, longest, exponent=exponent)
     return log if len(further_rows(log)) else log_of([1, 1], [3, 1], [0, 2])
 
 
-def logs(*, cards: int = 40, reviews: int = 60) -> st.SearchStrategy[Reviews]:
+def logs(*, cards=40, reviews=60):
     """Logs of 1 to `cards` cards of 1 to `reviews` reviews."""
     sizes = st.integers(1, cards), st.integers(2, reviews)
     return st.builds(drawn_log, SEEDS, *sizes, st.sampled_from([1.0, 2.0, 4.6]))

@@ -1,23 +1,21 @@
 """Objectives of fits, both minimisers against scipy, and the record of a fit."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from published import PUBLISHED
+from cases import refusals
 from random_logs import further_rows, random_log
 from scipy.optimize import LinearConstraint, minimize
 from small_models import small_model, space_of
 from torch_maths import torch
 
-from srs_eval.engine.compiled import compiled
-from srs_eval.engine.lbfgs import lbfgs
-from srs_eval.engine.newton import newton
+from srs_eval.engine.minimise import lbfgs, newton
 from srs_eval.engine.objective import (
     Objective,
     PackedLoss,
     feasible,
-    penalty_matrix,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
@@ -112,23 +110,6 @@ def test_a_start_outside_of_the_bounds_is_moved_inside_and_one_without_a_loss_re
         fitter(logistic_objective(0), start, SPACES["free"])
 
 
-@pytest.mark.parametrize("name", ["FSRS-6", "FSRS-7", "SBD", "HLR"])
-def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
-    equations = PUBLISHED[name]
-    space = equations.parameters
-    reviews = random_log(np.random.default_rng(4), 150, 8)
-    rows = further_rows(reviews)
-    centre = np.array(space.defaults)
-    packed = pack(reviews, rows, weight=np.ones(len(rows)))
-    objective = Objective(
-        PackedLoss(compiled(equations), packed), centre, penalty_matrix(space, 1.0)
-    )
-    found = newton(objective, centre, space, tolerance=1e-7, most_steps=200)
-    assert found.value < objective.gradient(centre).loss
-    # Objectives of several local minima: either may end in the better one, but not far above.
-    assert found.value <= by_scipy(objective, space, centre).fun * 1.001
-
-
 MODEL = small_model(
     curve_of=lambda m, w, s, t: m.exp(-m.exp(w[0]) * t / 30) * (0.5 + 0.5 / (1 + w[1] ** 2)),
     space=space_of((0.2, 0.3)),
@@ -186,18 +167,13 @@ WRONG = (
 
 
 def test_parameters_and_spaces_that_make_no_sense_are_refused_with_all_problems(golden_text):
-    said = []
     for given in ([0.0, 5.0], [2.0, 2.0]):  # bounds, and equal ones in order
         assert SPACE.checked(given, "example") == tuple(given)
-    for given in GIVEN:
-        with pytest.raises(ConfigError) as refused:
-            SPACE.checked(given, "example")
-        said.append(f"{given}: {refused.value}")
-    for columns in WRONG:
-        with pytest.raises(ValueError, match=r".") as wrong:
-            ParameterSpace(**(USUAL | columns))
-        said.append(f"{columns}: {wrong.value}")
-    golden_text("parameter_refusals", "\n".join(said) + "\n")
+    told = refusals(
+        {f"{each}": partial(SPACE.checked, each, "example") for each in GIVEN}, ConfigError
+    )
+    spaces = {f"{each}": partial(ParameterSpace, **(USUAL | each)) for each in WRONG}
+    golden_text("parameter_refusals", told + refusals(spaces, ValueError))
 
 
 def test_curves_pass_through_their_points():

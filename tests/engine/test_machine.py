@@ -1,7 +1,5 @@
 """Kernels of each processor: equal numbers, the widest registers, exact functions."""
 
-import ctypes
-import math
 import os
 import platform
 import re
@@ -18,12 +16,10 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.cpu import common_level
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine import machine
-from srs_eval.engine.elementary import exp_function, log_function
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
-from srs_eval.engine.packing import LANES, aligned
+from srs_eval.engine.kernel_writer import walk_kernel
 from srs_eval.engine.tracing import trace
-from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.errors import ConfigError
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.run.description import config_hash
@@ -137,91 +133,3 @@ def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(name, preci
     called = re.findall(r"^\s*callq?\s+([^*\s]\S*)", listing, re.M)
     called += re.findall(r"^\s*movabsq\s+\$([A-Za-z_]\w*)", listing, re.M)
     assert [name for name in called if not _MEMORY_ONLY.match(name)] == []
-
-
-TYPES = {"float": np.float32, "double": np.float64}
-LONG = np.finfo(np.longdouble).precision > np.finfo(np.float64).precision
-FUNCTIONS = {
-    "exp": lambda precision: exp_function(LANES, precision),
-    "log": lambda precision: log_function(LANES, precision, saturating=False),
-    "saturating": lambda precision: log_function(LANES, precision, saturating=True),
-}
-
-
-def function(name, precision):
-    """Compile a call of a function on one vector; return it on arrays."""
-    vector = f"<{LANES} x {precision}>"
-    called = "exp" if name == "exp" else "log"
-    text = f"""{FUNCTIONS[name](precision)}
-define void @call(ptr %x, ptr %out) {{
-  %value = load {vector}, ptr %x
-  %result = call {vector} @{called}.{LANES}({vector} %value)
-  store {vector} %result, ptr %out
-  ret void
-}}
-"""
-    on_vector = machine.Compiled(text).function("call", *[ctypes.c_void_p] * 2)
-
-    def call(x):
-        given = aligned(-(-len(x) // LANES) * LANES, TYPES[precision])
-        given[: len(x)] = x
-        for place in range(0, len(given), LANES):
-            address = given[place:].ctypes.data
-            on_vector(address, address)
-        return given[: len(x)]
-
-    return call
-
-
-def ulps(name, x):
-    """Errors in units of the last place of what is exact."""
-    found = function(name, "float" if x.dtype == np.float32 else "double")(x)
-    exact = (np.exp if name == "exp" else np.log)(x.astype(np.longdouble))
-    return np.abs(found.astype(np.longdouble) - exact) / np.spacing(np.abs(exact).astype(x.dtype))
-
-
-def arguments(name, real, rng):
-    """Numbers from everywhere in the range of a function, and more where it is delicate."""
-    finite = np.finfo(real)
-    if name == "exp":
-        most = 87.0 if real == np.float32 else 708.0
-        return [rng.uniform(-a, a, 20_000) for a in (most, 10.0, 1.0, 1e-3, 1e-12)]
-    bits = rng.integers(0, finite.maxexp - finite.minexp, 40_000) + finite.minexp
-    near_1 = [1 + rng.uniform(-a, a, 20_000) for a in (0.5, 1e-2, 1e-5)]
-    return [np.ldexp(rng.uniform(1, 2, 40_000), bits), *near_1]
-
-
-@pytest.mark.skipif(not LONG, reason="numpy has no numbers longer than 64 bits here")
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("precision", TYPES)
-def test_functions_are_right_to_2_units_in_the_last_place(precision, name):
-    real = TYPES[precision]
-    x = np.concatenate(arguments(name, real, np.random.default_rng(0))).astype(real)
-    if name != "exp":
-        x = x[(x != 1) & (x >= np.finfo(real).tiny) & (x < np.inf)]
-    assert ulps(name, x).max() <= 2
-
-
-@pytest.mark.parametrize("precision", TYPES)
-def test_exp_and_log_at_the_ends_of_their_range(precision):
-    limits = np.finfo(TYPES[precision])
-    tiny, subnormal = limits.tiny, limits.smallest_subnormal
-    exp, log, saturating = (function(name, precision) for name in FUNCTIONS)
-    one, other, low, lower, high, higher, nothing = exp(
-        [0.0, -0.0, -2000.0, -np.inf, 2000.0, np.inf, np.nan]
-    )
-    assert one == other == 1.0
-    assert tiny <= low == lower < 10 * tiny
-    assert limits.max / 10 < high == higher < np.inf
-    assert np.isnan(nothing)
-    assert log([1.0, 0.0, -0.0, np.inf]).tolist() == [0.0, -np.inf, -np.inf, np.inf]
-    assert np.isnan(log([-1e-3, -np.inf, np.nan])).all()
-    small = log([subnormal, tiny / 2, tiny])
-    assert (np.abs(small - math.log(tiny)) < 1).all()
-    assert (np.diff(small) >= 0).all()
-    found = saturating([0.0, -0.0, -1.0, -np.inf, subnormal, tiny])
-    np.testing.assert_allclose(found, math.log(tiny), rtol=1e-6)
-    exact, most, nothing = saturating([1.0, np.inf, np.nan])
-    assert exact == 0.0
-    assert math.log(limits.max) <= most < 1.01 * math.log(limits.max)
-    assert np.isnan(nothing)

@@ -1,7 +1,6 @@
 """Models of equations: packed histories, predictions and states, and absurd parameters."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -12,56 +11,28 @@ from random_logs import LONGEST_ELAPSED, SEEDS, few, further_rows, log_of, logs,
 from small_models import SmallEquations, space_of
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.newton import newton
+from srs_eval.engine.minimise import newton
 from srs_eval.engine.objective import Objective, PackedLoss, feasible
 from srs_eval.engine.packing import FACTS, LANES, pack
-from srs_eval.engine.probability import uncertain
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitError
 
-# A half-life that doubles with a pass, halves with a failure, and a count.
-DOUBLING = SmallEquations(
-    state_names=("half_life", "count"),
-    init_of=lambda m, w, rating: (m.where(rating > 1, w[0], 1.0), 1.0),
-    curve_of=lambda m, w, state, elapsed: 0.5 ** (elapsed / state[0]),
-    step_of=lambda m, w, state, elapsed, rating, p: (
-        state[0] * m.where(rating > 1, 2.0 - p, 0.5),
-        state[1] + 1,
-    ),
-    space=space_of((2.0,), 0.0),
-)
 REVIEWS = random_log(np.random.default_rng(3), 15, 20)
-ROWS = np.arange(len(REVIEWS))
 
 
-def test_predictions_and_states_equal_a_plain_loop_for_rows_in_any_order():
-    p, after, count, state = [], [], [], {}
-    columns = (REVIEWS.card, REVIEWS.rating, REVIEWS.elapsed)
-    for card, rating, elapsed in zip(*columns, strict=True):
-        if card not in state:
-            p.append(math.nan)
-            state[card] = (2.0 if rating > 1 else 1.0), 1
-        else:
-            half_life, reviews = state[card]
-            p.append(0.5 ** (elapsed / half_life))
-            state[card] = half_life * ((2.0 - p[-1]) if rating > 1 else 0.5), reviews + 1
-        after.append(state[card][0])
-        count.append(state[card][1])
-    model = RecurrentModel(DOUBLING, (2.0,))
-    found = model.predict(REVIEWS, ROWS)
-    np.testing.assert_allclose(found, uncertain(np.array(p)), rtol=1e-12)
-    for rows in ([50, 30, 31], ROWS[-1:], [30, 30]):
+def test_rows_of_any_order_are_predicted_and_as_many_parameters_as_there_are_needed():
+    equations = PUBLISHED["FSRS-6"]
+    model = RecurrentModel(equations, equations.parameters.defaults)
+    everything = np.arange(len(REVIEWS))
+    found = model.predict(REVIEWS, everything)
+    for rows in ([50, 30, 31], everything[-1:], [30, 30]):
         np.testing.assert_array_equal(model.predict(REVIEWS, np.array(rows)), found[rows])
-    states = model.states(REVIEWS)
-    np.testing.assert_allclose(states["half_life"], after, rtol=1e-12)
-    assert states["count"].tolist() == count
-    p = RecurrentModel(SmallEquations(space=space_of(())), ()).predict_at(  # a constant curve
-        REVIEWS, ROWS, np.ones((len(ROWS), 3))
-    )
+    constant = RecurrentModel(SmallEquations(space=space_of(())), ())
+    p = constant.predict_at(REVIEWS, everything, np.ones((len(REVIEWS), 3)))
     np.testing.assert_array_equal(p, np.where(np.isnan(found), np.nan, 0.9)[:, None].repeat(3, 1))
-    for parameters in ((), (2.0, 3.0)):
+    for parameters in ((), (*model.parameters, 3.0)):
         with pytest.raises(FitError):
-            RecurrentModel(DOUBLING, parameters)
+            RecurrentModel(equations, parameters)
 
 
 @few(50)

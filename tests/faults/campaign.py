@@ -11,7 +11,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
@@ -20,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "faults"), str(ROOT / "tests")]
 
-from bounded import Worker  # noqa: E402
+from bounded import WAIT_LIMIT, judge  # noqa: E402
 from disturbed import AT_ONCE, References, Scene  # noqa: E402
 from verdicts import Case, Found, Tally, Verdict  # noqa: E402
 
 # Cases that start processes, one at a time, each round as many as said here.
-PROCESSES: Mapping[str, tuple[int, Callable[[Scene], Verdict]]] = {
+PROCESSES = {
     "30 starts at once": (1, Scene.many_on_a_fresh_store),
     "kill: creating the store": (3, Scene.kill_while_the_store_is_created),
     "kill: evaluating": (3, Scene.kill_while_users_are_evaluated),
@@ -35,13 +34,13 @@ PROCESSES: Mapping[str, tuple[int, Callable[[Scene], Verdict]]] = {
     "file size limit": (2, Scene.the_disk_is_full),
     "database locked": (1, Scene.the_database_is_locked),
 }
-# Cases that are judged inside a worker process: how many a round, and by which function.
-INPUTS: Mapping[str, tuple[int, str]] = {
+# Cases that are judged in a process with limits: how many a round, and by which function.
+INPUTS = {
     "csv": (60, "logs.csv_log"),
     "parquet": (60, "logs.parquet_log"),
     "parquet of equal rows": (1, "logs.equal_rows"),
     "public data set": (20, "logs.public_log"),
-    "anki": (40, "anki_logs.anki_log"),
+    "anki": (40, "logs.anki_log"),
     "run folders": (20, "run_folders.run_folder"),
     "weights": (5, "run_folders.weights"),
     "command lines": (20, "run_folders.command_line"),
@@ -57,7 +56,7 @@ class Campaign:
     minutes: float
     starts: int = AT_ONCE
 
-    def process_cases(self, tally: Tally, only: Case | None = None) -> None:
+    def process_cases(self, tally, only=None):
         """Judge cases that start processes, until time is up."""
         references = References(self.folder / "references")
         for case in [only] if only else self._cases(PROCESSES):
@@ -69,15 +68,19 @@ class Campaign:
                     verdict = found.verdict
             tally.add(case, verdict)
 
-    def input_cases(self, tally: Tally, only: Case | None = None) -> None:
-        """Judge cases in a worker, until time is up."""
-        with Worker(self.folder / "inputs") as worker:
-            for case in [only] if only else self._cases(INPUTS):
-                tally.add(case, worker.judge(INPUTS[case.kind][1], case))
-                place = self.folder / "inputs" / str(case).replace(" ", "_")
-                shutil.rmtree(place, ignore_errors=True)
+    def input_cases(self, tally, only=None):
+        """Judge cases inside of limits, until time is up."""
+        folder = self.folder / "inputs"
+        # what all cases change is made once, which takes longer than a case may
+        made = judge("run_folders.prepare", Case("", 0, 0), folder, WAIT_LIMIT)
+        if made.outcome != "accepted":
+            raise RuntimeError(f"nothing to change was made: {made.detail}")
+        for case in [only] if only else self._cases(INPUTS):
+            place = folder / str(case).replace(" ", "_")
+            tally.add(case, judge(INPUTS[case.kind][1], case, place))
+            shutil.rmtree(place, ignore_errors=True)
 
-    def _cases(self, kinds: Mapping[str, tuple[int, object]]) -> Iterator[Case]:
+    def _cases(self, kinds):
         """Make cases of all kinds in turn until time is up; in the first round, one of each."""
         until = time.monotonic() + 60 * self.minutes
         numbers = {kind: count() for kind in kinds}
@@ -88,21 +91,21 @@ class Campaign:
                         return
                     yield Case(kind, self.seed, next(numbers[kind]))
 
-    def all_cases(self) -> Tally:
+    def all_cases(self):
         """Judge cases of both sorts side by side."""
         tally = Tally()
-        judges = (self.process_cases, self.input_cases)
+        kinds = (self.process_cases, self.input_cases)
         with ThreadPoolExecutor(2) as threads:
-            lanes = [threads.submit(judge, tally) for judge in judges]
-        for lane, judge in zip(lanes, judges, strict=True):
+            lanes = [threads.submit(cases, tally) for cases in kinds]
+        for lane, cases in zip(lanes, kinds, strict=True):
             # What was counted until then is worth a table, too.
             if error := lane.exception():
                 told = f"{type(error).__name__}: {error}"
-                tally.add(Case(judge.__name__, self.seed, 0), Verdict("traceback", told))
+                tally.add(Case(cases.__name__, self.seed, 0), Verdict("traceback", told))
         return tally
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words=None):
     """Run the campaign; return 0 only if nothing bad happened."""
     # A shell's background processes ignore Ctrl-C, and so would what is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -120,11 +123,8 @@ def main(words: Sequence[str] | None = None) -> int:
         campaign = Campaign(given.seed, folder, given.minutes, given.starts)
         if given.case:
             kind, seed, number = given.case.rsplit(" ", 2)
-            judge, tally = (
-                campaign.input_cases if kind in INPUTS else campaign.process_cases,
-                Tally(),
-            )
-            judge(tally, Case(kind, int(seed), int(number)))
+            cases = campaign.input_cases if kind in INPUTS else campaign.process_cases
+            cases(tally := Tally(), Case(kind, int(seed), int(number)))
         else:
             tally = campaign.all_cases()
     sys.stdout.write(f"{tally.table()}\n\n{tally.problems()}\n")

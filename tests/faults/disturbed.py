@@ -5,7 +5,6 @@ import shutil
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,7 +22,7 @@ _STORE_BYTES = 800_000
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 _SMALL = ("data.size_scale=0.02", "data.max_reviews=600", "panel=quick", "figures=false")
 Words = tuple[str, ...]
-SCENARIOS: tuple[Words, ...] = (
+SCENARIOS = (
     ("algo=avg", "data.users=40", *_SMALL),
     ("algo=hlr", "data.users=8", *_SMALL),
     ("algo=moving_avg", "data.users=6", "protocol=prequential", *_SMALL),
@@ -41,7 +40,7 @@ class References:
     _seconds: dict[Words, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def of(self, words: Words) -> tuple[Path, float]:
+    def of(self, words):
         """Results of a run, and how long it took."""
         place = self.folder / sha256(" ".join(words).encode()).hexdigest()[:8]
         with self._lock:
@@ -63,27 +62,27 @@ class Scene:
     starts: int = AT_ONCE
 
     @property
-    def out(self) -> Path:
+    def out(self):
         """Folder of the run."""
         return self.folder / "out"
 
-    def start(self, *words: str) -> Run:
+    def start(self, *words):
         """Start a run in the folder of this case."""
         return Run(self.folder, [*words, "hydra.run.dir=out"])
 
-    def pause(self, *longest: float) -> None:
+    def pause(self, *longest):
         """Wait no time, or up to one of these."""
         time.sleep(self.random.choice((0, *(self.random.uniform(0, each) for each in longest))))
 
-    def tracking(self) -> Words:
+    def tracking(self):
         """Draw whether runs are tracked."""
         return () if self.random.random() < 0.5 else _UNTRACKED
 
-    def kill_while_users_are_evaluated(self) -> Verdict:
+    def kill_while_users_are_evaluated(self):
         """Kill up to three times, anywhere between the start and the end."""
         words = self.random.choice(SCENARIOS)
 
-        def moment(run: Run) -> None:
+        def moment(run):
             if self.random.random() < 0.8:
                 self.wait_for_users(run, words)
             else:
@@ -93,35 +92,35 @@ class Scene:
             words, self.tracking(), moment, kills=self.random.randint(1, 3)
         )
 
-    def kill_in_clean_up(self) -> Verdict:
+    def kill_in_clean_up(self):
         """Kill while the kept users are gathered and removed."""
 
-        def moment(run: Run) -> None:
+        def moment(run):
             names = ("predictions.parquet.partial", "predictions.parquet", "summary.json")
             run.wait_until((self.out / self.random.choice(names)).exists)
             self.pause(0.02, 0.3)
 
         return self.killed_and_resumed(SCENARIOS[0], self.tracking(), moment)
 
-    def kill_while_the_store_is_created(self) -> Verdict:
+    def kill_while_the_store_is_created(self):
         """Kill at a random moment of the creation of mlflow.db, then run again."""
         size = self.random.uniform(0, _STORE_BYTES)
 
-        def written() -> int:
+        def written():
             total = 0
             for file in self.folder.glob("mlflow.db*"):
                 with suppress(OSError):  # it may vanish meanwhile
                     total += file.stat().st_size
             return total
 
-        def moment(run: Run) -> None:
+        def moment(run):
             # By its size: how long it takes depends on what else the machine does.
             run.wait_until(lambda: written() >= size)
             self.pause(0.5)
 
         return self.killed_and_resumed(_ONE_USER, (), moment)
 
-    def wait_for_users(self, run: Run, words: Words) -> None:
+    def wait_for_users(self, run, words):
         """Wait until some of the users, none or all, are finished."""
         (users,) = (int(word.partition("=")[2]) for word in words if "data.users=" in word)
         kept, target = self.out / "parts" / "users", self.random.randint(0, users)
@@ -131,9 +130,7 @@ class Scene:
         run.wait_until(lambda: kept.is_dir() and len(list(kept.glob("*.parquet"))) >= target)
         self.pause(0.3)
 
-    def killed_and_resumed(
-        self, words: Words, tracking: Words, moment: Callable[[Run], None], kills: int = 1
-    ) -> Verdict:
+    def killed_and_resumed(self, words, tracking, moment, kills=1):
         """Kill a run, resume it to its end, and compare with the undisturbed one."""
         self.references.of(words)
         landed = 0
@@ -146,7 +143,7 @@ class Scene:
             run.end()  # workers of a killed run that are still on their way out
         return self.resumed(words, tracking, "recorded" if landed else "accepted")
 
-    def resumed(self, words: Words, tracking: Words, outcome: str, finished: int = 1) -> Verdict:
+    def resumed(self, words, tracking, outcome, finished=1):
         """Resume a run to its end, and compare with the undisturbed one, and a store's runs."""
         last = self.start(*words, *tracking, "resume=true")
         if last.ended() != 0:
@@ -156,7 +153,7 @@ class Scene:
             problems += broken_store(self.folder / "mlflow.db", finished=finished)
         return right(problems, outcome)
 
-    def many_on_a_fresh_store(self) -> Verdict:
+    def many_on_a_fresh_store(self):
         """Start many runs at once in a folder without a store."""
         numbers = range(self.starts)
         own = [(f"seed={number}", f"hydra.run.dir=out{number}") for number in numbers]
@@ -170,7 +167,7 @@ class Scene:
             names = connection.execute("select name from experiments").fetchall()
         return right(problems + ["experiments of one name"] * (len(names) > len(set(names))))
 
-    def two_in_one_folder(self) -> Verdict:
+    def two_in_one_folder(self):
         """Start a run in the folder of one that is going on."""
         words = (*SCENARIOS[0], *_UNTRACKED)
         reference, _ = self.references.of(SCENARIOS[0])
@@ -183,7 +180,7 @@ class Scene:
             raise Found("lost", first.output[-300:], second.output[-300:])
         return right(different(self.out, reference), "clear error" if any(statuses) else "accepted")
 
-    def the_folder_vanishes(self) -> Verdict:
+    def the_folder_vanishes(self):
         """Remove the output folder of a run that is going on: it must not end as a success."""
         run = self.start(*SCENARIOS[0], *_UNTRACKED)
         self.wait_for_users(run, SCENARIOS[0])
@@ -194,7 +191,7 @@ class Scene:
             raise Found("wrong", f"exit 0 without results: {run.output[-300:]}")
         return Verdict("clear error" if status else "accepted")
 
-    def the_disk_is_full(self) -> Verdict:
+    def the_disk_is_full(self):
         """Limit the size of files, then resume without the limit."""
         words, tracking = self.random.choice(SCENARIOS[:2]), self.tracking()
         self.references.of(words)
@@ -203,7 +200,7 @@ class Scene:
         resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (size, size))
         return self.resumed(words, tracking, "recorded" if run.ended() else "accepted")
 
-    def the_database_is_locked(self) -> Verdict:
+    def the_database_is_locked(self):
         """Hold a lock on the store while a run begins or ends."""
         words, database = SCENARIOS[1], self.folder / "mlflow.db"
         reference, seconds = self.references.of(words)

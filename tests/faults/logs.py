@@ -1,30 +1,33 @@
-"""Review logs in tables, changed: harmlessly, harmfully, or by single bytes."""
+"""Review logs, changed: tables harmlessly, harmfully or by bytes; Anki's by SQL or by bytes."""
 
 import csv
 import hashlib
+import sqlite3
 import tempfile
-from collections.abc import Callable, Sequence
+import zipfile
+from contextlib import closing
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from verdicts import Verdict, right, too_long
+from anki_files import DAY, START, collection
+from verdicts import right, too_long
 
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns
 from srs_eval.errors import SrsEvalError
-from srs_eval.nouns import REVIEW_COLUMNS, Reviews, Source
+from srs_eval.nouns import REVIEW_COLUMNS
 
 Rows = list[dict[str, Any]]
 _FIRST = 1_700_000_000
 _LAYOUTS = (Columns(), Columns(day="day"), Columns(day="day", user="who"))
 _WORDS = {1: "again", 2: "Hard", 3: "Good", 4: "easy"}
 # No layout of reviews has any of these as a value of the column.
-_NEVER: dict[str, tuple[str, ...]] = {
+_NEVER = {
     "card": ("NaN", "null", "None", "", "nan", "<NA>", "NULL"),
     "rating": ("0", "5", "-1", "NaN", "Fine", "3.5", "1e308", "", "99999999999999999999", "maybe"),
     "time": ("now", "today", "-1", "-2024-01-01", "0001-01-01", "2262-01-01", "9999-12-31", "",
@@ -36,12 +39,12 @@ _NEVER: dict[str, tuple[str, ...]] = {
 _BYTES = (b"\0", b"\xff", b"\xfe\xff", b'"', b",", b"\r", b"\n", b"\x1b", b"9" * 400, b";;;", b"\t")
 
 
-def csv_log(random: Random, folder: Path) -> Verdict:
+def csv_log(random, folder):
     """Change a CSV file and read it."""
     path = folder / "log.csv"
     source, rows = _invented(random, path)
 
-    def harmful() -> str:
+    def harmful():
         column = random.choice([name for name in rows[0] if name in _NEVER])
         value = random.choice(_NEVER[column])
         random.choice(rows)[column] = value
@@ -52,13 +55,13 @@ def csv_log(random: Random, folder: Path) -> Verdict:
     return _changed(random, source, path, harmful, lambda: _write_otherwise(random, path, rows))
 
 
-def parquet_log(random: Random, folder: Path) -> Verdict:
+def parquet_log(random, folder):
     """Change a parquet file and read it."""
     path = folder / "log.parquet"
     source, rows = _invented(random, path)
     table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
 
-    def harmless() -> None:
+    def harmless():
         changed = random.choice(_SAME_TABLE)(table)
         size, codec = random.choice((1, 7, 1000)), random.choice(("snappy", "zstd", "none"))
         pq.write_table(changed, path, row_group_size=size, compression=codec)
@@ -67,7 +70,7 @@ def parquet_log(random: Random, folder: Path) -> Verdict:
     return _changed(random, source, path, lambda: _of_other_kind(random, table, path), harmless)
 
 
-def public_log(random: Random, folder: Path) -> Verdict:
+def public_log(random, folder):
     """Change a folder in the layout of the public data set and read it."""
     path = folder / "revlogs" / "user_id=1" / "data.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +83,7 @@ def public_log(random: Random, folder: Path) -> Verdict:
     return _changed(random, source, path, lambda: _of_other_kind(random, table, path), None)
 
 
-def equal_rows(random: Random, folder: Path) -> Verdict:
+def equal_rows(random, folder):
     """Read a small parquet file that holds more equal rows than there is memory for."""
     path = folder / "log.parquet"
     count = random.choice((20_000_000, 60_000_000))
@@ -92,13 +95,7 @@ def equal_rows(random: Random, folder: Path) -> Verdict:
     return judge(source, path, lambda _: [f"{count:,} equal rows were accepted"])
 
 
-def _changed(
-    random: Random,
-    source: Source,
-    path: Path,
-    harmful: Callable[[], str],
-    harmless: Callable[[], None] | None,
-) -> Verdict:
+def _changed(random, source, path, harmful, harmless):
     """Change a log in one of three ways, and judge what is read of it then."""
     expected = _read(source)
     family = random.choice(("harmful", "bytes", "bytes", "harmless" if harmless else "harmful"))
@@ -113,29 +110,27 @@ def _changed(
     return judge(source, path, lambda log: broken(log, rows))
 
 
-def _invented(random: Random, path: Path) -> tuple[Source, Rows]:
+def _invented(random, path):
     """Make up a log of some layout, and what reads it."""
     layout = random.choice(_LAYOUTS)
     cards = [f"card {n}" if random.random() < 0.3 else str(n) for n in range(5)]
     rows, now = [], 0
     for _ in range(random.randint(5, 60)):
         now += random.randint(1, 3)
-        row: dict[str, Any] = {"card": random.choice(cards), "rating": random.randint(1, 4)}
+        row = {"card": random.choice(cards), "rating": random.randint(1, 4)}
         row |= {"day": now} if layout.day else {"time": _FIRST + now * 86_400}
         rows.append(row | ({"who": "ann"} if layout.user else {}))
     return ReviewTable(path, layout), rows
 
 
-def _write(
-    path: Path, rows: Rows, names: Sequence[str] = (), encoding: str = "utf-8", **options: Any
-) -> None:
+def _write(path, rows, names=(), encoding="utf-8", **options):
     with path.open("w", newline="", encoding=encoding) as file:
         writer = csv.DictWriter(file, names or list(rows[0]), **options)
         writer.writeheader()
         writer.writerows(rows)
 
 
-def _write_otherwise(random: Random, path: Path, rows: Rows) -> None:
+def _write_otherwise(random, path, rows):
     """Write the same log as another program might."""
     words = random.random() < 0.3
     said = [{**row, "rating": _WORDS[row["rating"]]} if words else row for row in rows]
@@ -155,7 +150,7 @@ def _write_otherwise(random: Random, path: Path, rows: Rows) -> None:
         path.write_bytes(path.read_bytes() + b"\n\n")
 
 
-def _of_other_kind(random: Random, table: pa.Table, path: Path) -> str:
+def _of_other_kind(random, table, path):
     """Write a table with a column of another kind."""
     column, kind = random.choice(table.column_names), random.choice(list(_OTHER_KINDS))
     place = table.column_names.index(column)
@@ -163,7 +158,7 @@ def _of_other_kind(random: Random, table: pa.Table, path: Path) -> str:
     return f"{column} as {kind}"
 
 
-def damaged(random: Random, content: bytes) -> bytes:
+def damaged(random, content):
     """Change, insert, remove or repeat a few bytes."""
     for _ in range(random.choice((1, 1, 2, 5))):
         place = random.randrange(len(content) or 1)
@@ -177,14 +172,14 @@ def damaged(random: Random, content: bytes) -> bytes:
     return content
 
 
-def _rows_of_parquet(path: Path) -> int | None:
+def _rows_of_parquet(path):
     try:
         return int(pq.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # of a damaged name of a column
         return None
 
 
-def _differing(log: Reviews, expected: Reviews) -> list[str]:
+def _differing(log, expected):
     """Return the columns that a harmless change has changed."""
     columns = ((name, getattr(log, name), getattr(expected, name)) for name in REVIEW_COLUMNS)
     return [
@@ -194,7 +189,7 @@ def _differing(log: Reviews, expected: Reviews) -> list[str]:
     ]
 
 
-def broken(log: Reviews, rows: int | None) -> list[str]:
+def broken(log, rows):
     """Return the invariants that a log violates."""
     problems = []
     if rows is not None and len(log) + sum(log.left_out.values()) != rows:
@@ -206,12 +201,12 @@ def broken(log: Reviews, rows: int | None) -> list[str]:
     return problems
 
 
-def _read(source: Source) -> Reviews:
+def _read(source):
     """Read the first of its users; a damaged name of the column may have made more."""
     return source.read(source.users()[0])
 
 
-def judge(source: Source, path: Path, check: Callable[[Reviews], list[str]]) -> Verdict:
+def judge(source, path, check):
     """Read a log, and see whether it is right or rightly refused, and nothing else is changed."""
     before = hashlib.sha256(path.read_bytes()).digest()
     copies, outcome = set(Path(tempfile.gettempdir()).iterdir()), "accepted"
@@ -229,11 +224,11 @@ def judge(source: Source, path: Path, check: Callable[[Reviews], list[str]]) -> 
     return right(problems, outcome)
 
 
-def _with(name: str, change: Callable[[pa.ChunkedArray], pa.ChunkedArray], table: pa.Table) -> Any:
+def _with(name, change, table):
     return table.set_column(table.column_names.index(name), name, change(table[name]))
 
 
-_OTHER_KINDS: dict[str, Callable[[int], pa.Array]] = {
+_OTHER_KINDS = {
     "list": lambda count: pa.array([[1]] * count),
     "struct": lambda count: pa.array([{"a": 1}] * count),
     "map": lambda count: pa.array([[(1, 2)]] * count, pa.map_(pa.int8(), pa.int8())),
@@ -243,7 +238,7 @@ _OTHER_KINDS: dict[str, Callable[[int], pa.Array]] = {
     "durations": lambda count: pa.array([1] * count, pa.duration("s")),
     "infinity": lambda count: pa.array([float("inf")] * count),
 }
-_SAME_TABLE: tuple[Callable[[pa.Table], pa.Table], ...] = (
+_SAME_TABLE = (
     lambda table: table.select(table.column_names[::-1]),
     lambda table: table.append_column("other", _OTHER_KINDS["list"](len(table))),
     lambda table: table.replace_schema_metadata({"pandas": "{garbage"}),
@@ -251,3 +246,84 @@ _SAME_TABLE: tuple[Callable[[pa.Table], pa.Table], ...] = (
     lambda table: _with("rating", lambda ratings: ratings.cast(pa.float32()), table),
     lambda table: table.append_column("why", table["card"]).append_column("why", table["card"]),
 )
+
+
+# Anki collections and packages, changed by SQL and by bytes.
+_WITHOUT_END = "with recursive r(n) as (select 1 union all select n + 1 from r{}) select"
+_REVIEWS = "drop table revlog; create view revlog as " + _WITHOUT_END
+_CONFIG = "drop table if exists config; create table config (key text, val blob); insert into "
+_DECKS = "create table decks (id, name, kind); insert into decks values "
+# Statements that no honest program makes.
+_FORGED = (
+    _REVIEWS.format("") + " n id, 5 cid, 3 ease, 0 factor, 1 time, 0 type from r",
+    _REVIEWS.format(" limit 100000")
+    + " a.n * 100000 + b.n id, 5 cid, 3 ease, 0 factor, 1 time, 0 type from r a, r b",
+    f"drop table col; create view col as {_WITHOUT_END.format('')} "
+    "n id, n crt, randomblob(1000000) conf from r",
+    "drop table revlog",
+    "alter table revlog rename column ease to eaze",
+    "delete from col",
+    "update col set crt = null",
+    "update col set crt = 1e30",
+    "update col set conf = replace(hex(zeroblob(40000)), '0', '[')",
+    "update col set conf = 'null'",
+    "create trigger t after insert on revlog begin delete from revlog; end",
+    _CONFIG + "config values ('rollover', x'ff')",
+    _CONFIG + "config values ('rollover', '-1000000')",
+    _DECKS + "(1, 'a', zeroblob(300000))",
+    _DECKS + "(1, 'a', null)",
+    _DECKS + "('x', 'a', 5)",
+    _DECKS + f"(1, 'a', x'{'ff' * 300_000}')",
+    "create table cards (id, did, odid); insert into cards values (5, null, null)",
+    "create table cards (id, did, odid); insert into cards values (5, 1e30, 'x')",
+)
+_CELLS = ("null", "'text'", "x'00ff'", "1e30", "-1", "9e999", "2", "9223372036854775807", "1.5")
+
+
+def anki_log(random, folder):
+    """Change a collection, perhaps in a package, and read it."""
+    path = _made(random, folder / "ann.anki2")
+    family = random.choice(("forged", "cells", "bytes", "package"))
+    statements = [random.choice(_FORGED)] if family == "forged" else []
+    if family == "cells":
+        for _ in range(random.randint(1, 3)):
+            column = random.choice(("id", "cid", "ease", "factor", "time", "type"))
+            change = f"update or ignore revlog set {column} = {random.choice(_CELLS)}"
+            statements.append(f"{change} where rowid = {random.randint(1, 5)}")
+    rows = None
+    if statements:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.executescript(";".join(statements))
+            kind = "select type from sqlite_master where name = 'revlog'"
+            if database.execute(kind).fetchone() == ("table",):
+                rows = int(database.execute("select count(*) from revlog").fetchone()[0])
+    elif family == "bytes":
+        path.write_bytes(damaged(random, path.read_bytes()))
+    else:
+        path = _package(random, folder, path)
+    return judge(AnkiCollection(path), path, lambda log: broken(log, rows))
+
+
+def _made(random, path):
+    """Write a small collection."""
+    rows = [
+        ((START + day * DAY + card) * 1000, card, random.randint(1, 4), 2500, 4000, int(day > 0))
+        for day in range(random.randint(1, 20))
+        for card in range(1, 6)
+    ]
+    settings = {"schedVer": 2, "rollover": 4}
+    key = random.choice(("id integer primary key", "id integer", "id"))
+    return collection(path, rows, settings=settings, table=random.random() < 0.3, key=key)
+
+
+def _package(random, folder, inside):
+    """Pack a collection into an invalid package."""
+    path = folder / f"ann.{random.choice(('apkg', 'colpkg'))}"
+    names = ("collection.anki2", "collection.anki21", "../collection.anki2", "/etc/x", "media")
+    with zipfile.ZipFile(path, "w", random.choice((0, 8, 12, 14))) as zipped:
+        for name in random.sample(names, random.randint(1, 3)):
+            content = inside.read_bytes()
+            zipped.writestr(name, damaged(random, content) if random.random() < 0.3 else content)
+    if random.random() < 0.6:
+        path.write_bytes(damaged(random, path.read_bytes()))
+    return path

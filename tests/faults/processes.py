@@ -7,9 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from pathlib import Path
 from threading import Thread
 
 import pyarrow.parquet as pq
@@ -26,7 +24,7 @@ class Run:
     Its output is read here: its own files may be limited.
     """
 
-    def __init__(self, folder: Path, words: Sequence[str]) -> None:
+    def __init__(self, folder, words):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.words, self.began = folder, words, time.monotonic()
         # One thread: cases are many, processors are few.
@@ -45,24 +43,24 @@ class Run:
         self._reader = Thread(target=self._keep, daemon=True)
         self._reader.start()
 
-    def _keep(self) -> None:
+    def _keep(self):
         assert self.process.stdout is not None
         with self.process.stdout as stream:
             while part := stream.read1():
                 self._read += part
 
     @property
-    def status(self) -> int | None:
+    def status(self):
         """Exit status; negative for a signal, None while it runs."""
         return self.process.poll()
 
     @property
-    def output(self) -> str:
+    def output(self):
         """What it printed."""
         self._reader.join(5)
         return self._read.decode(errors="replace")
 
-    def wait_until(self, condition: Callable[[], bool], limit: float = TIME_LIMIT) -> bool:
+    def wait_until(self, condition, limit=TIME_LIMIT):
         """Wait for something to happen; return whether it did before the run ended."""
         while self.status is None and time.monotonic() - self.began < limit:
             if condition():
@@ -70,7 +68,7 @@ class Run:
             time.sleep(0.001)
         return False
 
-    def send(self, number: int, *, everyone: bool) -> bool:
+    def send(self, number, *, everyone):
         """Send a signal, to the session as a terminal does or to one process, if it goes on."""
         if self.status is not None:
             return False
@@ -78,7 +76,7 @@ class Run:
             (os.killpg if everyone else os.kill)(self.process.pid, number)
         return True
 
-    def ended(self, limit: float = TIME_LIMIT, *, may_show_traceback: bool = False) -> int:
+    def ended(self, limit=TIME_LIMIT, *, may_show_traceback=False):
         """Wait for the end and return the status, unless it hangs or shows a Python error."""
         try:
             status = self.process.wait(limit)
@@ -89,7 +87,7 @@ class Run:
             raise Found("traceback", " ".join(self.words), self.output[-400:])
         return status
 
-    def end(self) -> None:
+    def end(self):
         """Kill whatever is left of the session."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -97,7 +95,7 @@ class Run:
         self._reader.join(5)
 
 
-def different(found: Path, reference: Path) -> list[str]:
+def different(found, reference):
     """Return the result files of a folder that differ from those of another."""
     problems = []
     for name in RESULTS:
@@ -122,7 +120,7 @@ def different(found: Path, reference: Path) -> list[str]:
     return [*problems, *["parts/ is left over"] * (found / "parts").exists()]
 
 
-def broken_store(database: Path, *, finished: int) -> list[str]:
+def broken_store(database, *, finished):
     """Return the problems of a tracking store that no process uses any more."""
     if not database.is_file():
         return ["there is no store"]

@@ -2,12 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from pathlib import Path
-from random import Random
-from typing import Any
 
 import command_lines
 from logs import damaged
@@ -17,11 +13,11 @@ from srs_eval.commands import compare, export, pretrain, run
 
 _RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
 _WEIGHTS = "lstm.safetensors"
-_VALUES: tuple[Any, ...] = (
+_VALUES = (
     *(None, True, -1, 1e308, "x", "=1+1", [], {}, [[]]),
     "\x1b]0;x\x07\r\\input{/etc/passwd}",
 )
-_COMMANDS: dict[str, Callable[[list[str]], int]] = {
+_COMMANDS = {
     "run": run.command,
     "compare": compare.command,
     "export": export.command,
@@ -29,7 +25,7 @@ _COMMANDS: dict[str, Callable[[list[str]], int]] = {
 }
 
 
-def prepare(_: Random, folder: Path) -> Verdict:
+def prepare(_, folder):
     """Make what is changed later."""
     (folder / "pretrained").mkdir(exist_ok=True)
     weights = folder / "pretrained" / _WEIGHTS  # of a network that needs no PyTorch
@@ -46,7 +42,7 @@ def prepare(_: Random, folder: Path) -> Verdict:
 _ALGORITHMS = ("hlr", "fsrs6")
 
 
-def run_folder(random: Random, folder: Path) -> Verdict:
+def run_folder(random, folder):
     """Change a file of a finished run, and compare or export."""
     for algo in _ALGORITHMS:
         shutil.copytree(folder.parent / algo, folder / algo)
@@ -60,7 +56,7 @@ def run_folder(random: Random, folder: Path) -> Verdict:
     return judged_command("export", str(changed), f"to={to}", "user=1")
 
 
-def weights(random: Random, folder: Path) -> Verdict:
+def weights(random, folder):
     """Change a file of weights or its card, and fit from it."""
     for file in (folder.parent / "pretrained").iterdir():
         shutil.copy(file, folder / file.name)
@@ -74,7 +70,7 @@ def weights(random: Random, folder: Path) -> Verdict:
     return verdict
 
 
-def command_line(random: Random, folder: Path) -> Verdict:
+def command_line(random, folder):
     """Run a command line made of odd words, of which few fit together."""
     command_lines.prepare(folder)
     ended = command_lines.attempt(command_lines.command_line(random))
@@ -88,7 +84,7 @@ def command_line(random: Random, folder: Path) -> Verdict:
     return right(problems and [shown, *problems], ended.kind)
 
 
-def judged_command(*words: str) -> Verdict:
+def judged_command(*words):
     """Run a command here and judge what it says."""
     status, text = _run_here(*words)
     shown = " ".join(words)
@@ -104,17 +100,17 @@ def judged_command(*words: str) -> Verdict:
     return right(problems and [shown, *problems], outcome)
 
 
-def _run_here(name: str, *words: str) -> tuple[object, str]:
+def _run_here(name, *words):
     said = StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         try:
-            status: object = _COMMANDS[name](list(words))
+            status = _COMMANDS[name](list(words))
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
     return status, said.getvalue()
 
 
-def _change(random: Random, file: Path) -> None:
+def _change(random, file):
     """Change a file by its bytes or, of JSON, its values."""
     way = random.random()
     if file.suffix == ".json" and way < 0.06:

@@ -1,7 +1,6 @@
 """Outcomes of cases, counted in one table."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -23,7 +22,7 @@ class Verdict:
 class Found(Exception):
     """What was found of a case before its end, as a verdict."""
 
-    def __init__(self, outcome: str, *problems: str) -> None:
+    def __init__(self, outcome, *problems):
         super().__init__(outcome)
         self.verdict = Verdict(outcome, first_problem(problems))
 
@@ -36,11 +35,11 @@ class Case:
     seed: int
     number: int
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.kind} {self.seed} {self.number}"
 
     @property
-    def random(self) -> Random:
+    def random(self):
         """A generator that belongs to this case alone."""
         return Random(str(self))
 
@@ -52,13 +51,13 @@ class Tally:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     bad: list[tuple[Case, Verdict]] = field(default_factory=list)
 
-    def add(self, case: Case, verdict: Verdict) -> None:
+    def add(self, case, verdict):
         """Count a case."""
         self.counts.setdefault(case.kind, Counter())[verdict.outcome] += 1
         if verdict.outcome in BAD:
             self.bad.append((case, verdict))
 
-    def table(self) -> str:
+    def table(self):
         """Format the counts as a Markdown table."""
         header = ["kind", "tried", *OUTCOMES]
         counts = dict(sorted(self.counts.items())) | {"all": sum(self.counts.values(), Counter())}
@@ -69,7 +68,7 @@ class Tally:
         lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
-    def problems(self) -> str:
+    def problems(self):
         """List the bad cases, each with the command that repeats it."""
         again = "    python tests/faults/campaign.py --case"
         return "\n".join(
@@ -77,16 +76,16 @@ class Tally:
         )
 
 
-def right(problems: Sequence[str], outcome: str = "accepted") -> Verdict:
+def right(problems, outcome="accepted"):
     """Return that outcome unless there are problems."""
     return Verdict("wrong", first_problem(problems)) if problems else Verdict(outcome)
 
 
-def first_problem(problems: Sequence[str]) -> str:
+def first_problem(problems):
     """Join what was found, so that a line holds it."""
     return "; ".join(" ".join(problem.split()) for problem in problems)[:600]
 
 
-def too_long(message: str, limit: int = LONGEST_MESSAGE) -> list[str]:
+def too_long(message, limit=LONGEST_MESSAGE):
     """Return the problem of a message that is too long to be clear."""
     return [f"a message of {len(message):,} characters"] if len(message) > limit else []

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from metric_functions import METRIC
 from pairs import predicted
 from scipy import stats
@@ -15,7 +13,6 @@ from scipy.special import expit
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics import pooled as pooled_module
-from srs_eval.metrics import sums as sums_module
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.intervals import intervals_around, joint_half_widths, single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
@@ -58,37 +55,6 @@ class Rows:
 
     def __call__(self, predictions):
         return float(np.median(predictions.p))
-
-
-@settings(max_examples=10, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    clusters=st.integers(1, 12),
-    chunk=st.sampled_from([7, 2**14]),
-    block=st.sampled_from([1, 2, 500]),
-)
-def test_clusters_in_any_order_hold_their_reviews(one_user, seed, clusters, chunk, block):
-    """Some clusters are empty, and the last ones; their sums are those of their reviews alone."""
-    predictions = one_user(n=90, curves=8)
-    cluster = np.random.default_rng(seed).integers(0, clusters, 90)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sums_module, "CHUNK", chunk)
-        made = clustered(PANEL, predictions, cluster, clusters + 2, block=block)
-    assert made.table.shape[0] == len(made) == clusters + 2
-    assert made.reviews.tolist() == np.bincount(cluster, minlength=clusters + 2).tolist()
-    for number in range(clusters + 2):
-        rows = cluster == number
-        curves = predictions.curves
-        kept = np.isin(curves.row, predictions.row[rows])
-        taken = {
-            name: getattr(curves, name)[kept] for name in ("user", "fold", "row", "elapsed", "p")
-        }
-        alone = select(predictions, rows)
-        alone = replace(alone, curves=replace(curves, weight=curves.weight[kept], **taken))
-        one = clustered(PANEL, alone, np.zeros(rows.sum(), np.int64), 1, made.cells)
-        assert one.curves[0] == pytest.approx(made.curves[number])
-        found = made.table[[number]].toarray()
-        np.testing.assert_allclose(found, one.table.toarray(), atol=1e-12)
 
 
 @pytest.mark.parametrize("dense", [0.0, 1.0])
@@ -269,19 +235,3 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
     if span >= 1e-3:
         score = pooled([metric], predictions)[metric.name]
         assert score == pytest.approx(metric(predictions), abs=1e-3)
-
-
-def test_certain_predictions_have_the_score_and_width_of_resampled_reviews():
-    """One certain lapse costs as much as a hundred others: cells must not average that away."""
-    rng = np.random.default_rng(0)
-    p = 1 - 10 ** rng.uniform(-12, -0.3, N)
-    tails = bare_predictions(p, rng.random(N) > 0.01)
-    parts = [METRIC[f"corp_{part}_log"] for part in ("miscalibration", "discrimination")]
-    for metric in (*parts, LOG_LOSS, AUC):
-        half, exact = half_widths(metric, tails)
-        assert half == pytest.approx(exact, rel=0.1)
-    others = [METRIC["smece_exact"], METRIC["calibration_slope"]]
-    metrics = [LOG_LOSS, BRIER, AUC, *parts, *others]
-    scores = pooled(metrics, tails)
-    for metric in metrics:
-        assert scores[metric.name] == pytest.approx(metric(tails), abs=1e-5)

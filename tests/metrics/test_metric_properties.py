@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from metric_functions import METRIC
-from pairs import columns, probabilities, reviews
+from pairs import probabilities
 from scipy.optimize import isotonic_regression
 
 from srs_eval.metrics.curve_rows import reviews_of_curves
@@ -104,20 +104,6 @@ def test_any_list_has_a_number_within_the_bounds_or_none(metric, histories, rand
         assert math.isnan(value) or lowest - 1e-12 <= value <= highest + 1e-12
 
 
-@every_metric
-@few
-@given(histories)
-def test_equal_numbers_in_single_precision_score_the_same(metric, histories):
-    single = predicted(histories)
-    single = replace(single, p=single.p.astype(np.float32))
-    if metric.section == "threshold":  # a threshold is rounded as the predictions are
-        near = np.isin(single.p, [np.float32(0.9), np.float32(0.88), np.float32(0.92)])
-        single = replace(single, p=np.where(near, np.float32(0.75), single.p))
-    double = replace(single, p=single.p.astype(np.float64))
-    tolerance = max(1e-7 if metric.section == "threshold" else 0, ITERATED.get(metric.name, 1e-9))
-    assert same(metric(single), metric(double), tolerance)
-
-
 @few
 @given(st.lists(histories_of_few_levels, min_size=1, max_size=4))
 def test_users_of_few_levels_pool_to_the_panel_of_all_rows(users):
@@ -138,37 +124,6 @@ def test_users_of_spread_predictions_pool_to_the_panel_of_all_rows(dtype):
     assert not any(math.isnan(score) for score in whole.values())
     for name in PANEL.names:
         assert pooled[name] == pytest.approx(whole[name], abs=1e-6, rel=1e-6)
-
-
-@quick
-@given(reviews)
-def test_seeing_recalls_as_lapses_changes_no_score_and_no_error_is_below_the_bias(pairs):
-    p, recalled = columns(pairs)
-    p = p.round(3)
-    either_way = ("log_loss", "brier", "normalized_entropy", "brier_skill", "smece_exact", "auc")
-    for name in (*either_way, "ecce_kuiper", "spiegelhalter_z"):
-        of = METRIC[name].of_outcomes
-        assert same(of(p, recalled), of((1 - p).round(3), ~recalled), 1e-8), name
-    bias = abs(METRIC["mbe"].of_outcomes(p, recalled))
-    for name in ("smece_exact", "ece", "rmse_bins_by_p"):
-        assert METRIC[name].of_outcomes(p, recalled) >= bias - 1e-9
-
-
-@quick
-@given(st.lists(st.integers(1, 19), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
-def test_proper_scores_of_a_panel_are_best_for_the_truth(truths, seed):
-    """Of 20 reviews with a chance of k / 20, k are recalled."""
-    p = np.repeat(np.array(truths) / 20, 20)
-    recalled = np.tile(np.arange(20), len(truths)) < np.repeat(truths, 20)
-    ones = np.ones(len(p), np.int64)
-    honest = predictions_of(p, recalled, ones, ones, ones)
-    beliefs = np.repeat(np.random.default_rng(seed).uniform(0.01, 0.99, len(truths)), 20)
-    other = replace(honest, p=beliefs)
-    lower = ("log_loss", "normalized_entropy", "normalized_entropy_train", "brier")
-    for name in (*lower, "corp_miscalibration_log", "corp_miscalibration_brier"):
-        assert METRIC[name](honest) <= METRIC[name](other) + 1e-12
-    for name in ("brier_skill", "corp_discrimination_log"):
-        assert METRIC[name](honest) >= METRIC[name](other) - 1e-12
 
 
 CURVE_METRICS = [metric for name, metric in METRIC.items() if name.startswith("temporal_")]

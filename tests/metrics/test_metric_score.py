@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from cases import refusals
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from metric_functions import log_loss
@@ -231,24 +232,14 @@ class Named(RmseBins):
     name = "RMSE(bins)"
 
 
-def told(calls, error):
-    """Return the message of each call, which raises an error."""
-    lines = []
-    for name, call in calls.items():
-        with pytest.raises(error) as refused:
-            call()
-        lines.append(f"{name}: {refused.value}\n")
-    return "".join(lines)
-
-
 def test_what_cannot_be_scored_is_refused(one_user, golden_text):
     strays = {"1 stray": (1, 600), "20 stray": (20, 600), "before the first": (1, -1)}
     curves = {name: partial(strayed, one_user, *stray) for name, stray in strays.items()}
-    golden_text("scores_refused", told(SCORES | curves, ScoreError))
+    golden_text("scores_refused", refusals(SCORES | curves, ScoreError))
 
 
 def test_options_that_make_no_metric_are_refused(golden_text):
-    golden_text("metrics_refused", told(OPTIONS, ConfigError))
+    golden_text("metrics_refused", refusals(OPTIONS, ConfigError))
 
 
 CONF = Path(__file__).parents[2] / "conf"

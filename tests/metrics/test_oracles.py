@@ -209,10 +209,13 @@ def test_the_parts_of_a_score_are_those_of_model_diagnostics(data, decimals):
 
     p, recalled = np.clip(data[0].round(decimals), 0.01, 0.99), data[1]
     found = corp(counted(p, recalled))
-    for parts, of in ((found.brier, scoring.SquaredError()), (found.log, scoring.LogLoss())):
+    for score, of in (("brier", scoring.SquaredError()), ("log", scoring.LogLoss())):
         (row,) = scoring.decompose(recalled.astype(float), p, scoring_function=of).to_dicts()
-        for name in ("miscalibration", "discrimination", "uncertainty", "score"):
-            assert getattr(parts, name) == pytest.approx(row[name], abs=1e-12)
+        assert getattr(found, score).score == pytest.approx(row["score"], abs=1e-12)
+        for part in ("miscalibration", "discrimination", "uncertainty"):
+            assert getattr(getattr(found, score), part) == pytest.approx(row[part], abs=1e-12)
+            value = METRIC[f"corp_{part}_{score}"].of_outcomes(p, recalled)
+            assert value == pytest.approx(row[part], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Predictions and outcomes counted in order, and added up in cells, against plain loops."""
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -18,7 +17,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
 from srs_eval.metrics.proper import ScoreSums, TrainRateSums
 from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
-from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, exact_sketch
+from srs_eval.metrics.sketch import bare_predictions, exact_sketch
 from srs_eval.metrics.sums import add_up, codes_of
 from srs_eval.metrics.tally import from_sums, tally
 from srs_eval.metrics.threshold import (
@@ -119,27 +118,6 @@ def test_a_thousand_users_on_the_threshold_stay_on_it(dtype):
     half = np.array([0.5], np.float16), np.array([True])
     assert counted_in(8, half).precision == np.float16
     assert counted_in(8, half, user, half).precision == dtype  # the finest of all users counts
-
-
-@dataclass(frozen=True, slots=True)
-class Recalls(SketchMetric):
-    """As short as a metric of one's own can be."""
-
-    name, better, section = "recalls", "neither", "test"
-
-    def of(self, sketch):
-        return sketch.tally.n_recalled
-
-
-def test_a_metric_of_ones_own_needs_a_name_and_one_method_and_shares_what_is_derived():
-    assert Recalls().of_outcomes([0.5, 0.7, 0.9], [1, 0, 1]) == 2
-    assert (Recalls().has_interval, Recalls().needs) == (True, ())
-    assert Recalls().bounds == (-math.inf, math.inf)
-    assert math.isnan(Recalls().of_outcomes([], []))
-    asked = []
-    sketch = Sketch({}, lambda: tally(np.array([0.5, 0.7]), np.array([True, False])))
-    assert [sketch.derived(asked.append), sketch.derived(asked.append)] == [None, None]
-    assert asked == [sketch.tally]
 
 
 @dataclass(frozen=True)

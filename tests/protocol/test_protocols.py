@@ -8,8 +8,8 @@ import pytest
 from cases import making
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from invented import log_of, timed
 from plain_protocol import outlier_intervals
-from timed import log_of, timed
 
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Literal
@@ -30,11 +29,9 @@ from srs_eval.nouns import (
     FloatArray,
     IntArray,
     Learned,
-    Matrix,
     MemoryModel,
     Part,
     Reviews,
-    Vector,
     When,
     latest,
     when_of,
@@ -49,16 +46,18 @@ _UNTOUCHED = ((0.0, 1.0, 0.0, 0.0, 0.0, 0.0),) * 2
 _LOWEST_SLOPE = 0.05
 
 
-def _follow(
-    state: Matrix,
+# Each step needs the one before and none is linear, so no numpy function can take its place.
+@numba.njit()
+def _followed(
+    state: FloatArray,
     kind: IntArray,
-    given: Vector,
-    recalled: Vector,
+    given: FloatArray,
+    recalled: FloatArray,
     answered: BoolArray,
     moment: IntArray,
     kept: float,
     prior: float,
-) -> tuple[Matrix, Matrix]:
+) -> tuple[FloatArray, FloatArray]:
     shown = np.empty((len(given), 3))
     now, state = state.copy(), state.copy()
     for review in range(len(given)):
@@ -89,13 +88,6 @@ def _follow(
     return shown, state
 
 
-# Each step needs the one before and none is linear, so no numpy function can take its place.
-_Sequential = Callable[
-    [Matrix, IntArray, Vector, Vector, BoolArray, IntArray, float, float], tuple[Matrix, Matrix]
-]
-_followed: _Sequential = numba.njit()(_follow)
-
-
 def _kind(reviews: Reviews, rows: IntArray | slice) -> IntArray:
     """0 for reviews on a later day than the one before of their card, 1 for others."""
     found: IntArray = (reviews.elapsed_days[rows] == 0).astype(np.int64)
@@ -117,7 +109,7 @@ class Recalibration:
 
     def follow(
         self, p: FloatArray, reviews: Reviews, rows: IntArray, answered: BoolArray
-    ) -> tuple[Matrix, Recalibration]:
+    ) -> tuple[FloatArray, Recalibration]:
         """Go through `rows` in time order, learning from those marked in `answered`.
 
         Returns bias, slope and the log loss saved so far at each review, before its answer [n, 3],
@@ -132,16 +124,16 @@ class Recalibration:
         )
         return shown, replace(self, state=tuple(map(tuple, state.tolist())))
 
-    def now(self, reviews: Reviews) -> Matrix:
+    def now(self, reviews: Reviews) -> FloatArray:
         """Bias, slope and the log loss saved, for each review."""
         return np.array(self.state)[_kind(reviews, slice(None))][:, [0, 1, 5]]
 
-    def mixed(self, z: Vector, shown: Matrix) -> Vector:
+    def mixed(self, z: FloatArray, shown: FloatArray) -> FloatArray:
         """Mix moved predictions with those of log-odds z [..., n] as evidence says, [..., n]."""
         bias, slope, saved = shown.T
         with np.errstate(divide="ignore"):
             share = expit(logit(self.trust) + saved)
-        mixture: Vector = share * expit(bias + slope * z) + (1 - share) * expit(z)
+        mixture: FloatArray = share * expit(bias + slope * z) + (1 - share) * expit(z)
         return mixture
 
 
@@ -162,7 +154,7 @@ class BlendModel(Combination):
     def made_of(self) -> tuple[MemoryModel]:
         return (self.model,)
 
-    def answer(self, asked: Asked) -> Vector:
+    def answer(self, asked: Asked) -> FloatArray:
         """Recalibrate what the model predicts by all answers since training before each row.
 
         Those are the answers of all reviews that came some time after the one before on their
@@ -173,7 +165,7 @@ class BlendModel(Combination):
         # A row of the transpose is a column of curves.
         return uncertain(self.recalibration.mixed(log_odds(asked.by(self.model)).T, shown)).T
 
-    def _shown(self, reviews: Reviews, rows: IntArray) -> Matrix:
+    def _shown(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Bias, slope and the log loss saved at each of `rows`."""
         begin = self.until + 1
         shown = self.recalibration.now(reviews)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.algorithms.combined.wrapping import Combined
-from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog
+from srs_eval.algorithms.recurrent.weights import TrainingLog
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, IntArray, MemoryModel, Pretrainable, Reviews, User
 

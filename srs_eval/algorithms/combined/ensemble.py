@@ -26,13 +26,12 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
+    FloatArray,
     IntArray,
     Learned,
-    Matrix,
     MemoryModel,
     Part,
     Reviews,
-    Vector,
 )
 
 # Of the training reviews, in time order, what decides the weights, and at least how many.
@@ -56,7 +55,7 @@ class EnsembleModel(Combination):
     def made_of(self) -> tuple[MemoryModel, ...]:
         return self.models
 
-    def answer(self, asked: Asked) -> Vector:
+    def answer(self, asked: Asked) -> FloatArray:
         """Ask all models, and average their log-odds."""
         given = [
             log_odds(asked.seen_by(algorithm).by(model))
@@ -156,7 +155,7 @@ class Ensemble(Combined):
 
     def _weights(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
-    ) -> tuple[Vector, str]:
+    ) -> tuple[FloatArray, str]:
         """Learn the weights, and say why not if they could not be learned."""
         shares = np.array([float(self.shares.get(name, 1.0)) for name in self.members])
         shares /= shares.sum()
@@ -178,13 +177,15 @@ class Ensemble(Combined):
         return best_weights(np.column_stack(given), recalled, shares, pull), ""
 
 
-def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float) -> Vector:
+def best_weights(
+    given: FloatArray, recalled: BoolArray, shares: FloatArray, pull: float
+) -> FloatArray:
     """Find the weights of which the mean of log-odds [reviews, members] has the lowest log loss.
 
     To the summed loss, half the pull times the squared distance to the shares is added.
     """
 
-    def loss(weights: Vector) -> tuple[float, Vector]:
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
         mean, away = given @ weights, weights - shares
         value = np.logaddexp(0.0, np.where(recalled, -mean, mean)).sum()
         slope = (expit(mean) - recalled) @ given + pull * away
@@ -202,5 +203,5 @@ def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float
         options={"ftol": 1e-14, "maxiter": 500},
     )
     kept = np.clip(found.x, 0.0, 1.0)
-    weights: Vector = kept / kept.sum()
+    weights: FloatArray = kept / kept.sum()
     return weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -24,13 +24,13 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     GROUPS,
     Algorithm,
+    FloatArray,
     IntArray,
     Learned,
     MemoryModel,
     Part,
     Reviews,
     Sampling,
-    Vector,
 )
 
 Group = Literal["deck", "preset", "note_type", "template", "note"]
@@ -66,7 +66,7 @@ class PerGroupModel(Combination):
     def made_of(self) -> tuple[MemoryModel, ...]:
         return (self.whole, *self.models.values())
 
-    def answer(self, asked: Asked) -> Vector:
+    def answer(self, asked: Asked) -> FloatArray:
         """Ask the model of the group of each row, or else that of all reviews."""
         groups = groups_of(asked.reviews, self.group)[asked.rows]
         parts = [(model, groups == group) for group, model in self.models.items()]
@@ -167,8 +167,11 @@ class PerGroup(Wrapper):
             verdict = f"{len(models)} of {len(names)} {_PLURAL[self.group]} have a fit of their own"
             is_fallback = not models
         else:
-            found = self._pooling(reviews, rows, groups, list(rows_of), rng)
-            models = self._near(reviews, rows_of, rng, whole, found)
+            base, found, models = cast(FitsNear, self.base), None, {}
+            if rows_of and len(np.unique(groups)) > 1:
+                found = choose_pooling(base, reviews, rows, groups, list(rows_of), rng)
+            if found is not None and found.helps:
+                models = near(base, reviews, rows_of, rng, whole, found.weight)
             verdict = self._verdict(found, len(rows_of), len(names))
             is_fallback = found is None
         if getattr(reviews, self.group) is None:
@@ -216,32 +219,6 @@ class PerGroup(Wrapper):
             with suppress(FitSkipped):
                 models[name] = fitted(self.base, reviews, rows, rng, earlier.get(name, begin))
         return models
-
-    def _pooling(
-        self,
-        reviews: Reviews,
-        rows: IntArray,
-        groups: IntArray,
-        names: Sequence[int],
-        rng: np.random.Generator,
-    ) -> Pooling | None:
-        """Compare the groups' fits with one fit; None if there is nothing to compare."""
-        if not names or len(np.unique(groups)) < 2 or not isinstance(self.base, FitsNear):
-            return None
-        return choose_pooling(self.base, reviews, rows, groups, names, rng)
-
-    def _near(
-        self,
-        reviews: Reviews,
-        rows_of: Mapping[int, IntArray],
-        rng: np.random.Generator,
-        whole: MemoryModel,
-        found: Pooling | None,
-    ) -> dict[int, MemoryModel]:
-        """Fit each group around the fit of all reviews, if that helps."""
-        if found is None or not found.helps or not isinstance(self.base, FitsNear):
-            return {}
-        return near(self.base, reviews, rows_of, rng, whole, found.weight)
 
     def _verdict(self, found: Pooling | None, fitted_groups: int, groups: int) -> str:
         """Return whether groups differ, in words."""

@@ -20,7 +20,6 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
-    Vector,
     WarmStarting,
     When,
     has_curve,
@@ -110,7 +109,7 @@ class Asked:
         elapsed = None if self.elapsed is None else self.elapsed[some]
         return Asked(self.reviews, self.rows[some], elapsed)
 
-    def unanswered(self) -> Vector:
+    def unanswered(self) -> FloatArray:
         """Return 0 for each probability that is asked for."""
         return np.zeros(len(self.rows) if self.elapsed is None else np.shape(self.elapsed))
 
@@ -164,7 +163,7 @@ def fitted(
     return algorithm.refit(reviews, rows, rng, previous)
 
 
-def log_odds(p: FloatArray) -> Vector:
+def log_odds(p: FloatArray) -> FloatArray:
     """Return log-odds, clipped at ±20."""
     return np.clip(logit(np.asarray(p, np.float64)), -_MOST, _MOST)
 

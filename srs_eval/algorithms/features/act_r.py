@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.log_odds import FittedLogOdds, Slopes
+from srs_eval.algorithms.features.log_odds import FittedLogOdds
 from srs_eval.algorithms.history import HELD, History
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray, IntArray, Matrix, Vector
+from srs_eval.nouns import FloatArray, IntArray
 
 _SECONDS = 86400.0
 # Derivatives by the parameters that strength depends on: a, c and h.
@@ -65,7 +65,7 @@ class Activation:
     begins: IntArray
     lengths: IntArray
 
-    def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
+    def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         noise, threshold = w[2], w[3]
         strength, by = self._last_strengths(w, *self._strengths(w))
         activation = np.log(strength)
@@ -75,7 +75,7 @@ class Activation:
         slopes[:, 3] = -1 / noise
         return (activation - threshold) / noise, slopes
 
-    def _strengths(self, w: Vector) -> tuple[Vector, Matrix]:
+    def _strengths(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Strength at every earlier review by its place, and derivatives [3, places]."""
         size = len(self.history.clock)
         strength, by = np.zeros(size), np.zeros((3, size))
@@ -94,7 +94,9 @@ class Activation:
             first = some.stop
         return strength, by
 
-    def _last_strengths(self, w: Vector, strength: Vector, by: Matrix) -> tuple[Vector, Matrix]:
+    def _last_strengths(
+        self, w: FloatArray, strength: FloatArray, by: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Strength at each of `rows` from those before, and derivatives [3, rows]."""
         last, last_by = np.ones(len(self.rows)), np.zeros((3, len(self.rows)))
         for pairs in self.history.pairs(self.rows, self.elapsed):
@@ -106,7 +108,9 @@ class Activation:
         return last, last_by
 
 
-def _card_by_card(w: Vector, clock: Matrix, lengths: IntArray) -> tuple[Matrix, Matrix]:
+def _card_by_card(
+    w: FloatArray, clock: FloatArray, lengths: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Strengths [cards, reviews] and derivatives [3, cards, reviews] of cards side by side."""
     strength, by = np.zeros(clock.shape), np.zeros((3, *clock.shape))
     for nth in range(1, clock.shape[1]):
@@ -118,7 +122,9 @@ def _card_by_card(w: Vector, clock: Matrix, lengths: IntArray) -> tuple[Matrix, 
     return strength, by
 
 
-def _left(w: Vector, age: Matrix, strength: Matrix, by: Matrix) -> tuple[Matrix, Matrix]:
+def _left(
+    w: FloatArray, age: FloatArray, strength: FloatArray, by: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return what earlier reviews add to the strength now, with its derivatives by a, c, h."""
     a, c, _, _, h = w
     seconds = _SECONDS * h * age

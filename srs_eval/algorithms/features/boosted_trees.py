@@ -18,16 +18,7 @@ from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_whole
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import (
-    Algorithm,
-    FloatArray,
-    IntArray,
-    Learned,
-    Matrix,
-    MemoryModel,
-    Reviews,
-    Vector,
-)
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 # The first two columns are all that depends on the interval of the predicted review.
 _FALLS_WITH_TIME = (-1, 1)
@@ -36,7 +27,7 @@ _LATEST = 0.2
 _FEWEST = 50
 
 
-def facts(history: History, rows: IntArray, elapsed: FloatArray) -> Matrix:
+def facts(history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
     """Gather what the features of the logistic regression are made of, [len(rows), 15].
 
     Trees put facts together by themselves, so there are no products and no indicators, and trees
@@ -79,7 +70,7 @@ class BoostedTreesModel(HistoryModel):
     def parameters(self) -> tuple[float, ...]:
         return ()
 
-    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall `elapsed` days after the review before each of `rows`."""
         if len(rows) == 0:
             return np.empty(0)
@@ -151,7 +142,7 @@ class BoostedTrees(Algorithm):
             trees = self._trees(number).fit(seen, recalled)
         return BoostedTreesModel(trees)
 
-    def _number(self, seen: Matrix, recalled: NDArray[np.bool_], begin: int) -> int:
+    def _number(self, seen: FloatArray, recalled: NDArray[np.bool_], begin: int) -> int:
         """Return the number of trees that predicts the latest reviews best from those before."""
         trees = self._trees(self.most_trees).fit(seen[:begin], recalled[:begin])
         later = recalled[begin:]

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear, Slopes
+from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear
 from srs_eval.algorithms.history import History
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import FloatArray, IntArray, Vector
+from srs_eval.nouns import FloatArray, IntArray
 
 _WINDOWS = (1.0, 7.0, 30.0, math.inf)
 # Of the traces of MCM, one for each window, in days.
@@ -41,7 +41,7 @@ class WindowCounts:
             self.defaults, lower=(-math.inf,) * size, upper=(math.inf,) * size, spread=(0.5,) * size
         )
 
-    def counts(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def counts(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Count the earlier reviews of each row's card, and passes, by window: [len(rows), 8]."""
         counts = np.empty((len(rows), 2 * len(_WINDOWS)))
         recalled = history.of_places(history.reviews.recalled)
@@ -134,7 +134,7 @@ class Traces:
     rows: IntArray
     elapsed: FloatArray
 
-    def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
+    def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         slope, exponent, failed, passed, bias = w
         left = np.empty((len(self.rows), 3))  # of failures, of passes, derivative of both
         recalled = self.history.of_places(self.history.reviews.recalled)

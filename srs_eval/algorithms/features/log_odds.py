@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.algorithms.fitted import FitOptions
@@ -16,11 +15,10 @@ from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.engine.compiled import Fisher, Gradient
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews, Vector
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
-Slopes = NDArray[np.float64]
 # From the parameters to log-odds [rows] and their derivatives [rows, parameters].
-LogOddsOf = Callable[[Vector], tuple[Vector, Slopes]]
+LogOddsOf = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 class LogOdds(Protocol):
@@ -42,9 +40,9 @@ class LogOdds(Protocol):
 class Linear:
     """Log-odds that are a weighted sum of features."""
 
-    features: Slopes  # [rows, parameters]
+    features: FloatArray  # [rows, parameters]
 
-    def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
+    def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-odds and, as their derivatives, the features."""
         return self.features @ w, self.features
 
@@ -57,7 +55,7 @@ class LogOddsModel(HistoryModel):
     parameters: tuple[float, ...]  # Its numbers
     learned: Learned = field(default_factory=Learned)  # How they were found
 
-    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall `elapsed` days after the review before; NaN at a card's first review."""
         with _allow_non_finite():
             log_odds, _ = self.log_odds.at(history, rows, elapsed)(np.asarray(self.parameters))
@@ -70,21 +68,21 @@ class LogLoss:
 
     log_odds: LogOddsOf  # Log-odds of the training reviews and their derivatives
     # [rows]: Outcomes, and what each counts
-    recalled: Vector
-    weight: Vector
+    recalled: FloatArray
+    weight: FloatArray
 
-    def gradient(self, w: Vector) -> Gradient:
+    def gradient(self, w: FloatArray) -> Gradient:
         with _allow_non_finite():
             return self._gradient(*self.log_odds(w))
 
-    def fisher(self, w: Vector) -> Fisher:
+    def fisher(self, w: FloatArray) -> Fisher:
         with _allow_non_finite():
             log_odds, slopes = self.log_odds(w)
             p = expit(log_odds)
             information = (slopes * (self.weight * p * (1 - p))[:, None]).T @ slopes
             return Fisher(*self._gradient(log_odds, slopes), information)
 
-    def _gradient(self, log_odds: Vector, slopes: Slopes) -> Gradient:
+    def _gradient(self, log_odds: FloatArray, slopes: FloatArray) -> Gradient:
         against = np.where(self.recalled > 0, -log_odds, log_odds)
         surprise = self.weight * (expit(log_odds) - self.recalled)
         return Gradient(float(self.weight @ np.logaddexp(0.0, against)), surprise @ slopes)
@@ -112,7 +110,7 @@ class LogOddsOfLog:
         return history_of(self.reviews)
 
     def loss(
-        self, rows: IntArray, weight: Vector, *, precise: bool = True, public: bool = True
+        self, rows: IntArray, weight: FloatArray, *, precise: bool = True, public: bool = True
     ) -> LogLoss:
         """Gather what the model looks at."""
         function = self.log_odds.at(self.history, rows, self.reviews.elapsed[rows])

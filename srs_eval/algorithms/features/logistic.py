@@ -16,7 +16,7 @@ from srs_eval.algorithms.history import History, history_of
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Adam, Recipe, shuffles
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray, IntArray, Vector
+from srs_eval.nouns import FloatArray, IntArray
 
 # fmt: off
 _MEAN = (
@@ -78,7 +78,9 @@ class Logistic(FittedLogOdds):
         decimals=None,
     )
 
-    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
+    def trained(
+        self, problem: Problem, rows: IntArray, start: FloatArray
+    ) -> tuple[FloatArray, str]:
         """Train as the public benchmark does: AdamW on how many spreads each one has moved.
 
         The original shuffles reviews without a seed; here it is PyTorch's order of seed 42.
@@ -98,7 +100,7 @@ class Logistic(FittedLogOdds):
             gradient = loss.gradient(start + spread * moved).gradient
             rate = recipe.learning_rate * (1 + np.cos(np.pi * step / steps)) / 2
             moved = moved * (1 - rate * _DECAY) - adam.step(gradient * spread)
-        w: Vector = start + spread * moved
+        w: FloatArray = start + spread * moved
         if not np.isfinite(w).all():
             raise FitError(f"the training loss has no finite slope: it led to {w.tolist()}")
         return w, ""

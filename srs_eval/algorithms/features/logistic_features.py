@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.history import History
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Vector
+from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 
@@ -27,21 +26,21 @@ class Counted:
     first_rating: IntArray
     first: BoolArray  # [rows]: Whether no earlier review of the card is counted
     # [rows]: Interval of the card's last counted review, in days; 0 if there is none
-    elapsed: Vector
+    elapsed: FloatArray
     # [rows]: How often the rating before was Again or not, by whether that interval was of the same
     # day or longer. The card's first counted review does not count as the same day
-    failed_same_day: Vector
-    passed_same_day: Vector
-    failed_later: Vector
-    passed_later: Vector
+    failed_same_day: FloatArray
+    passed_same_day: FloatArray
+    failed_later: FloatArray
+    passed_later: FloatArray
     # [rows]: How many intervals were of the same day (the first counts) or longer
-    same_day: Vector
-    later_day: Vector
+    same_day: FloatArray
+    later_day: FloatArray
     ever_passed: BoolArray  # [rows]: Whether any rating before was a pass
     # [rows]: Days from the card's first review to its last counted one, and what of them came after
     # the last review that was failed
-    total: Vector
-    since_failure: Vector
+    total: FloatArray
+    since_failure: FloatArray
 
 
 def counted_before(history: History, rows: IntArray) -> Counted:
@@ -56,7 +55,7 @@ def counted_before(history: History, rows: IntArray) -> Counted:
     later_day = ~first & (reviews.elapsed_days[np.maximum(last, 0)] > 0)
     failed = rating == _AGAIN
 
-    def count(event: BoolArray) -> Vector:
+    def count(event: BoolArray) -> FloatArray:
         """Count reviews of an event up to each of `rows`, which itself counts."""
         return (cards.earlier(event & counted) + event)[rows].astype(np.float64)
 
@@ -108,7 +107,7 @@ def on_same_day(history: History, rows: IntArray, elapsed: FloatArray) -> BoolAr
     return same_day
 
 
-def features(history: History, rows: IntArray, elapsed: FloatArray) -> NDArray[np.float64]:
+def features(history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
     """Compute the published 34 features of reviews that come `elapsed` days after the one before.
 
     What is said of a card's first review means nothing.
@@ -150,7 +149,7 @@ def features(history: History, rows: IntArray, elapsed: FloatArray) -> NDArray[n
     return np.stack(columns, axis=1, dtype=np.float64)
 
 
-def _squeezed(days: FloatArray) -> Vector:
+def _squeezed(days: FloatArray) -> FloatArray:
     """Logarithm of a time, on a scale where intervals lie around 0."""
-    squeezed: Vector = (np.log(days + 1e-5) + 1.3) / 5
+    squeezed: FloatArray = (np.log(days + 1e-5) + 1.3) / 5
     return squeezed

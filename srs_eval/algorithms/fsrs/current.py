@@ -42,9 +42,7 @@ def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(np.clip(w, space.lower, space.upper).tolist())
 
 
-def current_parameters(
-    presets: Mapping[int, tuple[float, ...]],
-) -> dict[int, tuple[float, ...]]:
+def current_parameters(presets: Mapping[int, tuple[float, ...]]) -> dict[int, tuple[float, ...]]:
     """Return the parameters of FSRS-6 of each preset; default ones for those of no version."""
     found = {}
     for number, stored in presets.items():

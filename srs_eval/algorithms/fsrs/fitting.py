@@ -13,7 +13,7 @@ from srs_eval.cards import rows_by_card
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import IntArray, Vector
+from srs_eval.nouns import FloatArray, IntArray
 
 # The shortest stability of FSRS v1 to 5 where days have fractions: the argument of their equations.
 SHORTEST_IN_FRACTIONAL_DAYS = (0.0001,)
@@ -55,7 +55,7 @@ class FsrsFitted(Fitted):
         shortest = getattr(equations, "shortest_stability", space.lower[0])
         return dataclasses.replace(space, lower=(*(shortest,) * 4, *space.lower[4:]))
 
-    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
+    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> FloatArray:
         """Return the penalty matrix of the prior for a number of training reviews and a clock."""
         in_days, in_fractions = self.later_prior
         weight = (in_days if whole_days else in_fractions) * later_prior_weight(n_reviews)
@@ -78,7 +78,9 @@ class FsrsWithFirstStabilities(FsrsFitted):
     # Exponent of the forgetting curve in the first step.
     first_decay: ClassVar[float] = 0.5
 
-    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
+    def trained(
+        self, problem: Problem, rows: IntArray, start: FloatArray
+    ) -> tuple[FloatArray, str]:
         """Find the stabilities after first reviews, and train from there if the method does."""
         reviews = problem.reviews
         by_card = rows_by_card(reviews.card)

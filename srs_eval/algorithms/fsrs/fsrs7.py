@@ -123,13 +123,7 @@ def _long_curve(m: Maths, w: Value, stability: Value, difficulty: Value, elapsed
 
 
 def _updated(
-    m: Maths,
-    w: Value,
-    start: int,
-    stability: Value,
-    difficulty: Value,
-    rating: Value,
-    p: Value,
+    m: Maths, w: Value, start: int, stability: Value, difficulty: Value, rating: Value, p: Value
 ) -> Value:
     """Stability after a further review: growth after a pass, and no less than a failure leaves.
 

@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 FourStabilities = tuple[float, float, float, float]
-_Floats = NDArray[np.float64]
 
 # How first stabilities usually lie to each other, in logarithms of those of Again to Easy: that of
 # Hard is 0.41 of the way from Good to Again, that of Good is 0.54 of the way from Hard to Easy.
@@ -102,18 +100,18 @@ class _Loss:
     start: IntArray  # Where the groups of each rating that occurs begin
     # [groups]: Which of these ratings it belongs to, and what its reviews were
     owner: IntArray
-    elapsed: _Floats
-    passes: _Floats
-    failures: _Floats
+    elapsed: FloatArray
+    passes: FloatArray
+    failures: FloatArray
     decay: float
-    wanted: _Floats | None  # Default of each rating where a stability is drawn to it
+    wanted: FloatArray | None  # Default of each rating where a stability is drawn to it
 
-    def values(self, at: _Floats) -> _Floats:
+    def values(self, at: FloatArray) -> FloatArray:
         """Loss at the logarithms of stabilities `at` [..., ratings]."""
         delay = self.decay * np.log1p(self._age(at))
         return self._values(at, delay)
 
-    def bend(self, at: _Floats, side: _Floats) -> tuple[_Floats, _Floats, _Floats]:
+    def bend(self, at: FloatArray, side: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Loss at `at` [ratings] with its first and second derivative.
 
         The loss has a kink at the default; `side` is -1 for what holds below it, 1 above.
@@ -131,15 +129,15 @@ class _Loss:
             first, second = first + pull, second + pull
         return self._values(at, delay), first, second
 
-    def _age(self, at: _Floats) -> _Floats:
+    def _age(self, at: FloatArray) -> FloatArray:
         """Elapsed time in units that make the curve ``(1 + age) ** -decay``."""
         factor = 0.9 ** (-1 / self.decay) - 1
-        age: _Floats = (factor * np.exp(-at))[..., self.owner] * self.elapsed
+        age: FloatArray = (factor * np.exp(-at))[..., self.owner] * self.elapsed
         return age
 
-    def _values(self, at: _Floats, delay: _Floats) -> _Floats:
+    def _values(self, at: FloatArray, delay: FloatArray) -> FloatArray:
         each = self.passes * delay - self.failures * np.log(-np.expm1(-delay))
-        total: _Floats = np.add.reduceat(each, self.start, axis=-1)
+        total: FloatArray = np.add.reduceat(each, self.start, axis=-1)
         if self.wanted is not None:
             total += _PULL * np.abs(np.exp(at) - self.wanted)
         return total
@@ -151,16 +149,16 @@ def _loss_of(
     recalled: BoolArray,
     outcome: float | None,
     decay: float,
-    wanted: _Floats | None,
+    wanted: FloatArray | None,
 ) -> _Loss:
     """Group the reviews, and move recall towards `outcome` if there is one."""
     times, place = np.unique(elapsed, return_inverse=True)
     key = (first_rating - 1) * len(times) + place
     n = np.bincount(key, minlength=4 * len(times))
     occurring = np.flatnonzero(n)
-    total: _Floats = n[occurring].astype(np.float64)
+    total: FloatArray = n[occurring].astype(np.float64)
     passed = np.bincount(key, weights=recalled, minlength=len(n))[occurring]
-    passes: _Floats = passed.astype(np.float64)
+    passes: FloatArray = passed.astype(np.float64)
     if outcome is not None:
         passes = (passes + outcome) * total / (total + 1)
     _, start, owner = np.unique(occurring // len(times), return_index=True, return_inverse=True)
@@ -168,7 +166,7 @@ def _loss_of(
     return _Loss(start, owner, of_group, passes, total - passes, decay, wanted)
 
 
-def _minimised(loss: _Loss, shortest: float, longest: float) -> _Floats:
+def _minimised(loss: _Loss, shortest: float, longest: float) -> FloatArray:
     """Minimise the loss of every rating over the bounds, all at once.
 
     The log loss is convex in the logarithm of a stability, but the pull towards the default
@@ -195,7 +193,7 @@ def _minimised(loss: _Loss, shortest: float, longest: float) -> _Floats:
     return np.exp(_refined(loss, at, other, np.where(rises, side_after, side_before)))
 
 
-def _refined(loss: _Loss, at: _Floats, other: _Floats, side: _Floats) -> _Floats:
+def _refined(loss: _Loss, at: FloatArray, other: FloatArray, side: FloatArray) -> FloatArray:
     """Move from `at` to the minimum between it and `other`, where the loss has no kink.
 
     Newton's method, which goes halfway to the other end instead where its step leads out of

@@ -11,7 +11,7 @@ from scipy.special import betaln, digamma
 from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews, Vector
+from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews
 
 # Alpha, beta and half-life before the first review.
 _START = (0.2, 0.2, 512.0)
@@ -28,18 +28,20 @@ _SOON = 0.05
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
-def recall(belief: Vector, elapsed: FloatArray) -> Vector:
+def recall(belief: FloatArray, elapsed: FloatArray) -> FloatArray:
     """Return the expected probability of recall `elapsed` days after a review.
 
     A belief is alpha, beta and half-life in days [3, n]: one half-life after a review the
     probability of recall is believed to follow Beta(alpha, beta).
     """
     alpha, beta, half_life = belief
-    p: Vector = np.exp(betaln(alpha + elapsed / half_life, beta) - betaln(alpha, beta))
+    p: FloatArray = np.exp(betaln(alpha + elapsed / half_life, beta) - betaln(alpha, beta))
     return p
 
 
-def updated(belief: Vector, elapsed: FloatArray, recalled: BoolArray) -> tuple[Vector, BoolArray]:
+def updated(
+    belief: FloatArray, elapsed: FloatArray, recalled: BoolArray
+) -> tuple[FloatArray, BoolArray]:
     """Update beliefs by the outcomes of a review of each card.
 
     The posterior is taken to the time at which its mean is one half, which is the new half-life,
@@ -68,18 +70,18 @@ class _Weight:
     Recall at the review was p**when, and a failure 1 - p**when.
     """
 
-    alpha: Vector
-    beta: Vector
-    when: Vector
+    alpha: FloatArray
+    beta: FloatArray
+    when: FloatArray
     recalled: BoolArray
 
-    def log(self, power: Vector) -> Vector:
+    def log(self, power: FloatArray) -> FloatArray:
         """Return the logarithm of the integral, up to a constant."""
         known = betaln(self.alpha + power, self.beta)
         share = _log_mean(self.alpha + power, self.beta, self.when)
         return known + np.where(self.recalled, share, np.log(-np.expm1(share)))
 
-    def slope(self, power: Vector) -> Vector:
+    def slope(self, power: FloatArray) -> FloatArray:
         """Differentiate that logarithm by the power."""
         a, b = self.alpha + power, self.beta
         known = digamma(a) - digamma(a + b)
@@ -89,9 +91,9 @@ class _Weight:
         return np.where(self.recalled, passed, failed)
 
 
-def _log_mean(alpha: Vector, beta: Vector, power: Vector) -> Vector:
+def _log_mean(alpha: FloatArray, beta: FloatArray, power: FloatArray) -> FloatArray:
     """Return the logarithm of the mean of p**power, p being distributed as Beta(alpha, beta)."""
-    log_mean: Vector = betaln(alpha + power, beta) - betaln(alpha, beta)
+    log_mean: FloatArray = betaln(alpha + power, beta) - betaln(alpha, beta)
     soon = power < _SOON * alpha
     a, b, until = alpha[soon], beta[soon], power[soon] / 2
     at = a + until * (1 + _NODES[:, None])
@@ -99,7 +101,7 @@ def _log_mean(alpha: Vector, beta: Vector, power: Vector) -> Vector:
     return log_mean
 
 
-def _half(weight: _Weight) -> Vector:
+def _half(weight: _Weight) -> FloatArray:
     """Find the power of which the posterior mean is one half, by Newton's method.
 
     The power is taken as its logarithm, and the mean as that of its negative logarithm, of
@@ -118,7 +120,7 @@ def _half(weight: _Weight) -> Vector:
     return np.exp(log_power)
 
 
-def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, BoolArray]:
+def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, BoolArray]:
     """Follow the cards of some rows, the k-th reviews of all of them at once.
 
     Returns the belief before each review [3, len(reviews)], NaN at first ones and where it was not
@@ -156,7 +158,7 @@ class EbisuModel(CurveOnly):
     def parameters(self) -> tuple[float, ...]:
         return ()
 
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times; NaN at a card's first review."""
         before, _ = beliefs_before(reviews, rows)
         p = recall(before[:, rows, None], np.asarray(elapsed, np.float64))

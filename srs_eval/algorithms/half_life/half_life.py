@@ -15,10 +15,10 @@ from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.cards import rows_by_card
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Matrix, Reviews, Vector
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
 # Base-2 logarithms of half-lives in days, from counts of right and wrong answers.
-LogHalfLife = Callable[[Vector, Vector], Vector]
+LogHalfLife = Callable[[FloatArray, FloatArray], FloatArray]
 
 # As in the public code: 15 minutes and 9 months.
 SHORTEST, LONGEST = 15 / (24 * 60), 274.0
@@ -27,20 +27,20 @@ LEAST, MOST = 0.0001, 0.9999
 _FARTHEST = 64.0
 
 
-def counts_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, Vector]:
+def counts_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, FloatArray]:
     """Count the right and wrong answers of each card before each of `rows`."""
     cards = rows_by_card(reviews.card)
     right = cards.earlier(reviews.recalled)[rows]
     return right.astype(np.float64), (cards.nth[rows] - right).astype(np.float64)
 
 
-def half_life(log_half_life: Vector) -> Vector:
+def half_life(log_half_life: FloatArray) -> FloatArray:
     """Raise 2 to a power, within 15 minutes and 274 days."""
     days = np.exp2(np.clip(log_half_life, -_FARTHEST, _FARTHEST))
     return np.clip(days, SHORTEST, LONGEST)
 
 
-def recall(elapsed: FloatArray, days: Vector) -> Vector:
+def recall(elapsed: FloatArray, days: FloatArray) -> FloatArray:
     """Probability of recall `elapsed` days after a review, within 0.0001 and 0.9999."""
     return np.clip(np.exp2(-elapsed / days), LEAST, MOST)
 
@@ -52,12 +52,12 @@ class HalfLifeModel(CurveOnly):
     log_half_life: LogHalfLife
     parameters: tuple[float, ...] = ()  # What was learned for it, empty if nothing was
 
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         days = half_life(self.log_half_life(*counts_before(reviews, rows)))
         return recall(np.asarray(elapsed, np.float64), days[:, None])
 
 
-def boxes(right: Vector, wrong: Vector) -> Vector:
+def boxes(right: FloatArray, wrong: FloatArray) -> FloatArray:
     """Go one box up for each right answer, and one down for each wrong one."""
     return right - wrong
 
@@ -80,7 +80,7 @@ class Leitner(Algorithm):
 _SLOPE, _START = 2.35, -16.46
 
 
-def exposures(right: Vector, wrong: Vector) -> Vector:
+def exposures(right: FloatArray, wrong: FloatArray) -> FloatArray:
     """Grow with each answer, right or wrong: from about a second to about 9 months."""
     return _SLOPE * (right + wrong) + _START
 
@@ -107,7 +107,7 @@ _RATE = 0.001
 _FEATURES = 3
 
 
-def features(right: Vector, wrong: Vector) -> Matrix:
+def features(right: FloatArray, wrong: FloatArray) -> FloatArray:
     """Features [reviews, 3] of the paper without its words: roots of counts, and a constant."""
     return np.column_stack([np.sqrt(1 + right), np.sqrt(1 + wrong), np.ones(len(right))])
 
@@ -118,9 +118,9 @@ class Regression:
 
     weights: tuple[float, ...]
 
-    def __call__(self, right: Vector, wrong: Vector) -> Vector:
+    def __call__(self, right: FloatArray, wrong: FloatArray) -> FloatArray:
         """Return base-2 logarithms of days."""
-        powers: Vector = features(right, wrong) @ np.asarray(self.weights)
+        powers: FloatArray = features(right, wrong) @ np.asarray(self.weights)
         return powers
 
 
@@ -128,15 +128,15 @@ class Regression:
 class SquaredLoss:
     """Mean of (p - p̂)² + alpha (h - ĥ)² over some reviews, plus penalty |weights|²."""
 
-    inputs: Matrix  # [reviews, 3]: Features
+    inputs: FloatArray  # [reviews, 3]: Features
     # [reviews]: Interval, observed share of recall, and the half-life that would explain it
-    elapsed: Vector
-    outcome: Vector
-    days: Vector
+    elapsed: FloatArray
+    outcome: FloatArray
+    days: FloatArray
     alpha: float
     penalty: float
 
-    def __call__(self, weights: Vector) -> tuple[float, Vector]:
+    def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient, which is 0 where a prediction is at its bounds."""
         h = half_life(self.inputs @ weights)
         p = recall(self.elapsed, h)
@@ -151,8 +151,13 @@ class SquaredLoss:
 
 
 def _descend(
-    inputs: Matrix, elapsed: Vector, outcome: Vector, days: Vector, alpha: float, penalty: float
-) -> Vector:
+    inputs: FloatArray,
+    elapsed: FloatArray,
+    outcome: FloatArray,
+    days: FloatArray,
+    alpha: float,
+    penalty: float,
+) -> FloatArray:
     weights = np.zeros(inputs.shape[1])
     for review in range(len(inputs)):
         power = 0.0
@@ -172,7 +177,7 @@ def _descend(
 
 
 @cache
-def _descended() -> Callable[..., Vector]:
+def _descended() -> Callable[..., FloatArray]:
     """Compile the descent: each step needs the one before, so numpy cannot take them together."""
     import numba  # heavy: only for this fit
 
@@ -246,6 +251,6 @@ class HlrDuolingo(Algorithm):
         return SquaredLoss(inputs, elapsed, outcome, days, self.alpha, self.penalty)
 
 
-def _model(weights: Vector) -> HalfLifeModel:
+def _model(weights: FloatArray) -> HalfLifeModel:
     learned = tuple(float(weight) for weight in weights)
     return HalfLifeModel(Regression(learned), learned)

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from srs_eval.algorithms.neural.sequences import ranges
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
+from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 # Entries of histories that are padded together in a prediction.
 _ENTRIES_AT_A_TIME = 2**20
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     seq_lens: Tensor
 
 
-def training_table(reviews: Reviews, rows: IntArray, weights: Vector | None) -> pd.DataFrame:
+def training_table(reviews: Reviews, rows: IntArray, weights: FloatArray | None) -> pd.DataFrame:
     """Tabulate training reviews as srs-benchmark does.
 
     Columns: ``card_id``, ``review_th``, ``rating``, ``elapsed_days``, ``delta_t`` (days, on the

@@ -16,12 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from srs_eval.algorithms.curve_only import CurveOnly
-from srs_eval.algorithms.neural.bench_batches import (
-    Batch,
-    asked_of,
-    batches_of,
-    training_table,
-)
+from srs_eval.algorithms.neural.bench_batches import Batch, asked_of, batches_of, training_table
 from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY
 from srs_eval.algorithms.neural.training import generator_from, one_thread
 from srs_eval.algorithms.options import (

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -19,7 +20,6 @@ from srs_eval.algorithms.neural.network import (
     Sizes,
     TrainingBatch,
     built,
-    no_scaling,
     scaling_of,
     summed_loss,
     training_batches,
@@ -32,7 +32,7 @@ from srs_eval.algorithms.neural.training import (
     last_of,
     with_own_seed,
 )
-from srs_eval.algorithms.recurrent.weights import Weights
+from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, weights_for
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
@@ -45,39 +45,46 @@ class NetworkAlgorithm(Algorithm):
 
     Cards are dealt to batches at random, each card is read once and predicts all its training
     reviews on the way (those with more than 64 earlier reviews are left out), and the weights
-    after the last epoch are kept.
+    after the last epoch are kept. It may start from what was learned from other users: users that
+    the weights have seen are skipped, recognised by how their logs begin (see `Weights.seen_in`).
 
     Parameters
     ----------
     epochs : int, optional
-        How often each training review is used; None: as `recipe` says.
+        How often each training review is used; None: as `fine_tuning` says with weights, and as
+        `recipe` says without.
     batch_size : int, optional
-        About how many training reviews make a step; None: as `recipe` says.
+        About how many training reviews make a step; None: likewise.
     learning_rate : float, optional
-        The largest there is; None: as `recipe` says.
+        The largest there is; None: likewise.
     device : {"cpu", "cuda"}
         Where to compute; one user is far too little to fill a GPU.
+    weights : str, Path or Weights, optional
+        A safetensors file that `pretrain` and `Weights.save` made, or what it would hold; None:
+        weights are drawn.
 
     Raises
     ------
     ConfigError
-        If a parameter is out of range, or there is no GPU to use.
+        If a parameter is out of range, there is no GPU to use, or the weights cannot be read or
+        are those of another network.
     """
 
     epochs: int | None = None
     batch_size: int | None = None
     learning_rate: float | None = None
     device: Device = "cpu"
+    weights: str | Path | Weights | None = None
     name: ClassVar[str]
     network: ClassVar[type[Network]]
     recipe: ClassVar[Recipe]
-    counted: ClassVar[tuple[str, ...]] = ("hidden", "epochs", "batch_size")
+    fine_tuning: ClassVar[Recipe]
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be trained with, all at once."""
         wrong = [
             f"{name}={value} (expected a whole number of at least 1)"
-            for name in self.counted
+            for name in ("hidden", "epochs", "batch_size", "outer_steps")
             if (value := getattr(self, name, None)) is not None
             and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
         ]
@@ -90,6 +97,7 @@ class NetworkAlgorithm(Algorithm):
             wrong.append("device=cuda (PyTorch finds no usable GPU here: use device=cpu)")
         if wrong:
             raise ConfigError(f"{self.name}: " + "; ".join(wrong))
+        self.learned()
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Return the arguments that the network is built with."""
@@ -97,7 +105,22 @@ class NetworkAlgorithm(Algorithm):
 
     def learned(self) -> Weights | None:
         """Weights to start from; None: drawn ones."""
-        return None
+        sizes = [self.sizes(whole_days=whole_days) for whole_days in (True, False)]
+        return weights_for(self.name, sizes, self.weights)
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return self.weights is not None
+
+    def with_weights(
+        self, network: Network, scaling: Sequence[float], logs: Sequence[TrainingLog], **how: Any
+    ) -> Self:
+        """Return this algorithm with weights learned from some logs."""
+        sizes = self.sizes(whole_days=logs[0][0].whole_days)
+        vector = network.vector()
+        weights = Weights.learned(self.name, sizes, vector, logs, tuple(scaling), **how)
+        return replace(self, weights=weights)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> NetworkModel:
         """Train a network on the outcomes of `rows`, int [n]: row numbers in the log of one user.
@@ -141,28 +164,19 @@ class NetworkAlgorithm(Algorithm):
             yield partial(self.model_of, network, scaling, loss, histories)
 
     def current_recipe(self) -> Recipe:
-        """Return the recipe with the options that were given."""
-        return self.with_options(self.recipe)
-
-    def with_options(self, recipe: Recipe) -> Recipe:
-        """Return a recipe with the options that were given."""
+        """Return the recipe for drawn or for pretrained weights, with the options given."""
         options = {name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate")}
-        return replace(
-            recipe, **{key: value for key, value in options.items() if value is not None}
-        )
+        given = {name: value for name, value in options.items() if value is not None}
+        return replace(self.recipe if self.weights is None else self.fine_tuning, **given)
 
     def start(
         self, weights: Weights | None, histories: Histories, generator: torch.Generator
     ) -> tuple[Network, tuple[float, ...]]:
         """Return the network that a fit starts from, and its scaling."""
-        reviews = histories.reviews
-        network = built(self.network, self.sizes(whole_days=reviews.whole_days))
+        network = built(self.network, self.sizes(whole_days=histories.reviews.whole_days))
         if weights is None:
             network.draw(generator)
-            scaling = no_scaling(self.network)
-            if network.n_scaled:
-                read = network.features(reviews)[histories.review, : network.n_scaled]
-                scaling = scaling_of(read)
+            scaling = scaling_of(network, [histories])
         else:
             network.load(np.array(weights.parameters))
             scaling = weights.scaling

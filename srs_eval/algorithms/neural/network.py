@@ -139,24 +139,24 @@ def built(network: type[Network], sizes: Sizes, scaling: Sequence[float] = ()) -
     with torch.device("meta"):
         made = network(*sizes)
     made.to_empty(device="cpu")
-    made.set_scaling(scaling or no_scaling(network))
+    made.set_scaling(scaling or _no_scaling(network))
     return made
 
 
-def no_scaling(network: type[Network]) -> tuple[float, ...]:
-    """Scaling that leaves the features as they are."""
+def scaling_of(network: Network, read: Sequence[Histories]) -> tuple[float, ...]:
+    """Means and standard deviations of what is read of all users together; 1 in place of 0."""
+    columns = np.concatenate(
+        [network.features(each.reviews)[each.review, : network.n_scaled] for each in read]
+    )
+    if not len(columns):
+        return _no_scaling(network)
+    spread = columns.std(axis=0)
+    scaling = np.concatenate([columns.mean(axis=0), np.where(spread > 0, spread, 1.0)])
+    return tuple(scaling.tolist())
+
+
+def _no_scaling(network: Network | type[Network]) -> tuple[float, ...]:
     return (0.0,) * network.n_scaled + (1.0,) * network.n_scaled
-
-
-def scaling_of(features: FloatArray) -> tuple[float, ...]:
-    """Means and standard deviations of columns; 1 in place of one that is 0."""
-    if not len(features):
-        width = int(features.shape[1])
-        return (0.0,) * width + (1.0,) * width
-    spread = features.std(axis=0)
-    scaling = np.concatenate([features.mean(axis=0), np.where(spread > 0, spread, 1.0)])
-    values: list[float] = scaling.tolist()
-    return tuple(values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -14,83 +12,18 @@ import torch
 from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY, NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, scaling_of
 from srs_eval.algorithms.neural.sequences import Histories, histories_before
-from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_from, last_of
-from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
-from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
-from srs_eval.errors import ConfigError, FitError
+from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, cosine, generator_from, last_of
+from srs_eval.algorithms.recurrent.weights import TrainingLog, pooled
+from srs_eval.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class PretrainedAlgorithm(NetworkAlgorithm):
-    """A network that may start from what was learned from other users.
-
-    Users that the weights have seen are skipped, recognised by how their logs begin: see
-    `Weights.seen_in`.
-
-    Parameters
-    ----------
-    weights : str, Path or Weights, optional
-        A safetensors file that `pretrain` and `Weights.save` made, or what it would hold; None:
-        weights are drawn.
-
-    Other options: see `NetworkAlgorithm`. Those left at None are as `fine_tuning` says with
-    weights, and as `recipe` says without.
-    """
-
-    weights: str | Path | Weights | None = None
-    fine_tuning: ClassVar[Recipe]
-
-    def __post_init__(self) -> None:
-        """Refuse weights that cannot be read, or are those of another network."""
-        NetworkAlgorithm.__post_init__(self)
-        self.learned()
-
-    def learned(self) -> Weights | None:
-        """Weights to start from; None: drawn ones."""
-        sizes = [self.sizes(whole_days=whole_days) for whole_days in (True, False)]
-        return weights_for(self.name, sizes, self.weights)
-
-    def current_recipe(self) -> Recipe:
-        """Return the recipe for drawn or for pretrained weights, with the options given."""
-        return self.with_options(self.recipe if self.weights is None else self.fine_tuning)
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether it starts from weights that were learned from other users."""
-        return self.weights is not None
-
-    def with_weights(
-        self,
-        network: Network,
-        scaling: Sequence[float],
-        logs: Sequence[TrainingLog],
-        **settings: Any,
-    ) -> Self:
-        """Return this algorithm with weights learned from some logs."""
-        parameters = network.vector()
-        if not np.isfinite(parameters).all():
-            raise FitError(f"{self.name}: pretraining led to parameters that are not finite")
-        whole_days = logs[0][0].whole_days
-        weights = Weights(
-            network=self.name,
-            sizes=self.sizes(whole_days=whole_days),
-            parameters=tuple(parameters.tolist()),
-            scaling=tuple(scaling),
-            seen=tuple(
-                SeenUser(reviews.user, len(rows), digests_of(reviews)) for reviews, rows in logs
-            ),
-            settings=settings,
-        )
-        return replace(self, weights=weights)
-
-
-@dataclass(frozen=True)
-class PooledPretraining(PretrainedAlgorithm):
+class PooledPretraining(NetworkAlgorithm):
     """A network that can be pretrained on the reviews of many users as if they were one's.
 
     As published: 32 epochs, learning rate 0.04, batches of 65,536 reviews.
 
-    Options: see `PretrainedAlgorithm`.
+    Options: see `NetworkAlgorithm`.
     """
 
     pretraining: ClassVar[Recipe] = Recipe(32, 65_536, 0.04, weight_decay=1e-5)
@@ -120,7 +53,7 @@ class PooledPretraining(PretrainedAlgorithm):
 
 
 @dataclass(frozen=True)
-class ReptilePretraining(PretrainedAlgorithm):
+class ReptilePretraining(NetworkAlgorithm):
     """A network that can be pretrained so that fits to new users are short.
 
     Each outer step takes one user, trains a few steps on their reviews from the current
@@ -133,7 +66,7 @@ class ReptilePretraining(PretrainedAlgorithm):
         How many users to learn from, one after the other, again and again in an order drawn
         for each round.
 
-    Other options: see `PretrainedAlgorithm`.
+    Other options: see `NetworkAlgorithm`.
 
     References
     ----------
@@ -142,7 +75,6 @@ class ReptilePretraining(PretrainedAlgorithm):
     """
 
     outer_steps: int = 2000
-    counted: ClassVar[tuple[str, ...]] = ("hidden", "epochs", "batch_size", "outer_steps")
     # epochs of `inner` are steps, not passes; epochs and batch_size of `outer` mean nothing
     inner: ClassVar[Recipe]
     outer: ClassVar[Recipe]
@@ -159,7 +91,7 @@ class ReptilePretraining(PretrainedAlgorithm):
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
         generator = generator_from(int(rng.integers(2**63)))
         network, _ = self.start(None, read[taught[0]], generator)
-        scaling = shared_scaling(network, [read[number] for number in taught])
+        scaling = scaling_of(network, [read[number] for number in taught])
         network.set_scaling(scaling)
         meta = list(network.parameters())
         adam, steps = Adam(meta, self.outer), self.outer_steps
@@ -206,13 +138,4 @@ def warmed_cosine(done: float) -> float:
     """Rise from 1e-4 to 1 in the first tenth, then fall to 0 along half a cosine."""
     if done < 0.1:
         return Ramps(1e-4, 0.1, 1.0)(done)
-    return (1 + math.cos(math.pi * (done - 0.1) / 0.9)) / 2
-
-
-def shared_scaling(network: Network, read: Sequence[Histories]) -> tuple[float, ...]:
-    """Means and standard deviations of what is read of all users together."""
-    features = [
-        network.features(histories.reviews)[histories.review, : network.n_scaled]
-        for histories in read
-    ]
-    return scaling_of(np.concatenate(features))
+    return cosine((done - 0.1) / 0.9)

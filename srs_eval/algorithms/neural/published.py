@@ -28,23 +28,18 @@ class GruNetwork(PowerCurveNetwork):
     def draw(self, generator: torch.Generator) -> None:
         """Draw orthogonal weights of the GRU, whose biases are 0, and the last layer as usual."""
         Network.draw(self, generator)
-        draw_orthogonal(self.rnn, generator)
+        with torch.no_grad():
+            for parameter in self.rnn.parameters():
+                if parameter.dim() > 1:
+                    nn.init.orthogonal_(parameter, generator=generator)
+                else:
+                    parameter.zero_()
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logarithm of the stability after each review, [n_steps, n_cards, 1]."""
         states, _ = self.rnn(inputs)
         log_stability: Tensor = self.fc(states)
         return log_stability
-
-
-def draw_orthogonal(rnn: nn.GRU, generator: torch.Generator) -> None:
-    """Make the matrices of a layer orthogonal, and its biases 0."""
-    with torch.no_grad():
-        for parameter in rnn.parameters():
-            if parameter.dim() > 1:
-                nn.init.orthogonal_(parameter, generator=generator)
-            else:
-                parameter.zero_()
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from scipy.optimize import minimize
 from srs_eval.algorithms.combined.wrapping import Asked, Combination
 from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.algorithms.recurrent.lstm_equations import MOST_HIDDEN, LstmEquations, drawn_weights
-from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
-from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
+from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
 from srs_eval.engine.compiled import CompiledModel, compiled
 from srs_eval.engine.layout import Packed
 from srs_eval.engine.packing import pack
@@ -173,21 +172,14 @@ class Lstm(Algorithm):
         for _ in range(_PRETRAINING.epochs):
             for number in rng.permutation(len(batches)):
                 w = w - adam.step(model.gradient(w, batches[number]).gradient)
-        if not np.isfinite(w).all():
-            raise FitError(f"{self.name}: pretraining led to weights that are not finite")
-        weights = Weights(
-            network=self.name,
-            sizes=(self.hidden,),
-            parameters=tuple(w.tolist()),
-            scaling=(),
-            seen=tuple(
-                SeenUser(reviews.user, len(rows), digests_of(reviews)) for reviews, rows in logs
-            ),
-            settings={
-                "epochs": _PRETRAINING.epochs,
-                "learning_rate": _PRETRAINING.learning_rate,
-                "users_per_batch": _USERS_PER_BATCH,
-            },
+        weights = Weights.learned(
+            self.name,
+            (self.hidden,),
+            w,
+            logs,
+            epochs=_PRETRAINING.epochs,
+            learning_rate=_PRETRAINING.learning_rate,
+            users_per_batch=_USERS_PER_BATCH,
         )
         return replace(self, weights=weights)
 

@@ -13,14 +13,18 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import Reviews, User
+from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.nouns import FloatArray, IntArray, Reviews, User
+
+# A user's log, and the rows whose outcomes are learned from.
+TrainingLog = tuple[Reviews, IntArray]
+_COLUMNS = ("day", "rating", "elapsed_days", "elapsed", "row")
 
 # Digests are kept of the first 1, 2, 4, ... 4096 reviews.
 _DIGESTS = 13
@@ -53,6 +57,22 @@ class Weights:
     seen: tuple[SeenUser, ...]
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # How they were learned
     version: str = field(default_factory=lambda: version("srs-eval"))  # Version of srs_eval
+
+    @classmethod
+    def learned(
+        cls,
+        network: str,
+        sizes: tuple[float, ...],
+        parameters: FloatArray,
+        logs: Sequence[TrainingLog],
+        scaling: tuple[float, ...] = (),
+        **settings: Any,
+    ) -> Self:
+        """Return what was learned from the logs of some users, if it is made of numbers."""
+        if not np.isfinite(parameters).all():
+            raise FitError(f"{network}: pretraining led to weights that are not finite")
+        seen = tuple(SeenUser(log.user, len(rows), digests_of(log)) for log, rows in logs)
+        return cls(network, sizes, tuple(parameters.tolist()), scaling, seen, settings)
 
     def seen_in(self, reviews: Reviews) -> SeenUser | None:
         """Find the user of a log among those seen, None if they are not there.
@@ -197,3 +217,32 @@ def digests_of(reviews: Reviews) -> tuple[str, ...]:
         done = 1 << power
         digests.append(digest.hexdigest()[:16])
     return tuple(digests)
+
+
+def pooled(logs: Sequence[TrainingLog]) -> TrainingLog:
+    """Concatenate the logs of many users, with no card in common.
+
+    Raise `ConfigError` if there are none, or some count whole days and others do not.
+    """
+    if len({reviews.whole_days for reviews, _ in logs}) != 1:
+        raise ConfigError("pretraining needs users, all with whole days or all with fractions")
+    cards, rows, n_cards, n_reviews = [], [], 0, 0
+    for reviews, trained in logs:
+        _, card = np.unique(reviews.card, return_inverse=True)
+        cards.append(card + n_cards)
+        rows.append(trained + n_reviews)
+        n_cards += int(card.max(initial=-1)) + 1
+        n_reviews += len(reviews)
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(reviews, name) for reviews, _ in logs]) for name in _COLUMNS
+    }
+    durations = [reviews.duration_ms for reviews, _ in logs]
+    known = [duration for duration in durations if duration is not None]
+    together = Reviews(
+        user="pooled",
+        card=np.concatenate(cards),
+        whole_days=logs[0][0].whole_days,
+        duration_ms=np.concatenate(known) if len(known) == len(durations) else None,
+        **columns,
+    )
+    return together, np.concatenate(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.cards import CardRows, rows_by_card, stable_order
-from srs_eval.nouns import BoolArray, IntArray, Reviews, Vector
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews
 
 # Answer times are cut off here, as collections do themselves at about a minute.
 _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
@@ -22,7 +21,9 @@ _MOST_GROUPS = 1 << 16
 _PLACES, _FADING_PLACES, FADING_DAYS = 15, 5.0, 3.0
 
 
-def _fade(group: IntArray, value: Vector, kept: float) -> Vector:
+# Each step needs the one before, within groups of any order: no numpy function can do that.
+@numba.njit()
+def _faded(group: IntArray, value: FloatArray, kept: float) -> FloatArray:
     before = np.empty(len(group))
     sums = np.zeros(group.max() + 1 if len(group) else 0)
     for row in range(len(group)):
@@ -31,9 +32,10 @@ def _fade(group: IntArray, value: Vector, kept: float) -> Vector:
     return before
 
 
-def _surround(
-    card: IntArray, day: IntArray, learned: BoolArray, residual: Vector, information: Vector
-) -> tuple[Vector, Vector]:
+@numba.njit()
+def _surrounded(
+    card: IntArray, day: IntArray, learned: BoolArray, residual: FloatArray, information: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     cards = card.max() + 1 if len(card) else 0
     last_day = np.full(cards, -1)
     last = np.zeros((cards, 2))
@@ -54,13 +56,6 @@ def _surround(
     return sums[0], sums[1]
 
 
-# Each step needs the one before, within groups of any order: no numpy function can do that.
-_faded: Callable[[IntArray, Vector, float], Vector] = numba.njit()(_fade)
-_surrounded: Callable[[IntArray, IntArray, BoolArray, Vector, Vector], tuple[Vector, Vector]] = (
-    numba.njit()(_surround)
-)
-
-
 @dataclass(frozen=True)
 class Answers:
     """A log with the log-odds of a base model, and sums over the answers before each review.
@@ -70,7 +65,7 @@ class Answers:
     """
 
     reviews: Reviews  # The log in time order
-    z: Vector  # [n]: Log-odds of recall, as the base model predicts them; 0 where it cannot
+    z: FloatArray  # [n]: Log-odds of recall, as the base model predicts them; 0 where it cannot
 
     def __len__(self) -> int:
         """Count the reviews."""
@@ -89,13 +84,13 @@ class Answers:
         return found
 
     @cached_property
-    def information(self) -> Vector:
+    def information(self) -> FloatArray:
         """Variance p (1 - p) of each outcome, 0 where nothing is predicted."""
         p = expit(self.z)
         return np.where(self.predicted, p * (1 - p), 0.0)
 
     @cached_property
-    def residual(self) -> Vector:
+    def residual(self) -> FloatArray:
         """Outcome less predicted probability, 0 where nothing is predicted."""
         return np.where(self.predicted, self.reviews.recalled - expit(self.z), 0.0)
 
@@ -156,12 +151,12 @@ class Answers:
         return self.reviews.elapsed_days
 
     @property
-    def days(self) -> Vector:
+    def days(self) -> FloatArray:
         """Days since the card's review before each, 0 where there is none."""
         return np.maximum(self.reviews.elapsed_days, 0).astype(np.float64)
 
     @cached_property
-    def log_seconds(self) -> Vector:
+    def log_seconds(self) -> FloatArray:
         """Logarithm of each answer time in seconds, to which 0.3 is added."""
         if self.reviews.duration_ms is None:
             time = np.full(len(self), _USUAL_MS)
@@ -170,7 +165,7 @@ class Answers:
         seconds = np.clip(time.astype(np.float64), 0.0, _LONGEST_MS) / 1000
         return np.asarray(np.log(seconds + 0.3))
 
-    def of_previous(self, values: NDArray[np.generic]) -> Vector:
+    def of_previous(self, values: NDArray[np.generic]) -> FloatArray:
         """Return each value of the card's review before, 0 where there is none."""
         return np.where(self.previous < 0, 0.0, values[self.previous].astype(np.float64))
 
@@ -189,7 +184,7 @@ class Answers:
         group: IntArray,
         kept: float = 1.0,
         counted: BoolArray | None = None,
-    ) -> Vector:
+    ) -> FloatArray:
         """Sum the values before each review, of which each later one of the group keeps a share.
 
         `group` has the numbers from `grouped`. A share `kept` of 1 gives the sum, 0 the latest
@@ -201,7 +196,9 @@ class Answers:
         found[counted] = _faded(group[counted], values[counted].astype(np.float64), kept)
         return found
 
-    def bias(self, half_life: float, group: IntArray, prior: float, counted: BoolArray) -> Vector:
+    def bias(
+        self, half_life: float, group: IntArray, prior: float, counted: BoolArray
+    ) -> FloatArray:
         """Return one step of Newton's method towards the bias of the base model in recent answers.
 
         `half_life` is the number of counted answers of the group after which an answer counts half;
@@ -212,7 +209,7 @@ class Answers:
         total = self.faded(self.residual, group, kept, counted)
         return total / (self.faded(self.information, group, kept, counted) + prior)
 
-    def bias_of_neighbours(self, prior: float) -> Vector:
+    def bias_of_neighbours(self, prior: float) -> FloatArray:
         """Return such a step for cards that were introduced just before or after each card."""
         total, information = _surrounded(
             self.card, self.day, self.later, self.residual, self.information

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from srs_eval.algorithms.sessions.answers import FADING_DAYS, Answers
-from srs_eval.nouns import Vector
+from srs_eval.nouns import FloatArray
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
 LEVEL = "level"
@@ -34,7 +34,7 @@ class Feature(ABC):
     group: str = "other"  # Features that are shown together in tables and figures
 
     @abstractmethod
-    def __call__(self, answers: Answers) -> Vector:
+    def __call__(self, answers: Answers) -> FloatArray:
         """Return the feature at each review from what was known before its answer.
 
         Only values at later-day reviews count.
@@ -53,19 +53,19 @@ class Recent(Feature):
     same_day: bool = False  # Whether same-day answers count as well
     group: str = _RECENT
 
-    def __call__(self, answers: Answers) -> Vector:
+    def __call__(self, answers: Answers) -> FloatArray:
         """Return the bias at each review."""
         columns = [getattr(answers, name) for name in self.within]
         counted = answers.predicted if self.same_day else answers.later
         return answers.bias(self.half_life, answers.grouped(*columns), self.prior, counted)
 
 
-def _shifted(values: Vector) -> Vector:
+def _shifted(values: FloatArray) -> FloatArray:
     """Return the value of the review before each, whatever its card."""
     return np.concatenate([[0.0], values[:-1]])[: len(values)]
 
 
-def _in_a_row(answers: Answers, *, recalled: bool) -> Vector:
+def _in_a_row(answers: Answers, *, recalled: bool) -> FloatArray:
     """Count the later-day answers of the day before each review, since one ended otherwise."""
     alike = answers.later & (answers.reviews.recalled == recalled)
     otherwise = answers.later & ~alike
@@ -74,19 +74,19 @@ def _in_a_row(answers: Answers, *, recalled: bool) -> Vector:
     return answers.faded(alike, np.cumsum(ended))
 
 
-def _agains(answers: Answers) -> Vector:
+def _agains(answers: Answers) -> FloatArray:
     today = answers.grouped(answers.day)
     again = answers.faded(~answers.reviews.recalled, today)
     return (again + 0.5) / (answers.faded(np.ones(len(answers)), today) + 2) - 0.2
 
 
-def _pause(answers: Answers) -> Vector:
+def _pause(answers: Answers) -> FloatArray:
     days = np.diff(answers.day, prepend=answers.day[:1])
     begins = np.maximum.accumulate(np.where(days > 0, np.arange(len(answers)), 0))
     return np.log(np.maximum(days[begins], 1))
 
 
-def _mean_of_user(answers: Answers) -> Vector:
+def _mean_of_user(answers: Answers) -> FloatArray:
     """Return the running mean of the user's log answer times, each answer included."""
     new = (1 - _USER_KEEPS) * answers.log_seconds
     new[:1] += _USER_KEEPS * _USUAL_LOG_SECONDS
@@ -94,25 +94,25 @@ def _mean_of_user(answers: Answers) -> Vector:
     return _USER_KEEPS * answers.faded(new, everything, _USER_KEEPS) + new
 
 
-def _time_above_mean(answers: Answers) -> Vector:
+def _time_above_mean(answers: Answers) -> FloatArray:
     """Return each answer's log time less the running mean of the user's."""
     return answers.log_seconds - _mean_of_user(answers)
 
 
-def _mean_of_card(answers: Answers) -> Vector:
+def _mean_of_card(answers: Answers) -> FloatArray:
     """Return the running mean of the card's log answer times before each review."""
     time = answers.log_seconds
     new = np.where(answers.previous < 0, time, (1 - _CARD_KEEPS) * time)
     return answers.faded(new, answers.card, _CARD_KEEPS)
 
 
-def _growth_of_interval(answers: Answers) -> Vector:
+def _growth_of_interval(answers: Answers) -> FloatArray:
     days = np.log1p(answers.days)
     before = answers.faded(days, answers.card, 0.0, answers.later)
     return np.clip(days - before, -3.0, 3.0)
 
 
-def _since_later(answers: Answers, *, failed: bool) -> Vector:
+def _since_later(answers: Answers, *, failed: bool) -> FloatArray:
     """Count the card's same-day answers since its last later-day review."""
     counted = ~answers.later & (answers.previous >= 0)
     if failed:
@@ -123,7 +123,7 @@ def _since_later(answers: Answers, *, failed: bool) -> Vector:
     return answers.of_previous(before)
 
 
-def _successes(answers: Answers) -> Vector:
+def _successes(answers: Answers) -> FloatArray:
     return np.asarray(
         np.log1p(answers.cards.earlier(answers.later))
         - np.log1p(_since_later(answers, failed=True))
@@ -132,26 +132,26 @@ def _successes(answers: Answers) -> Vector:
     )
 
 
-def _last_rating_is(answers: Answers, rating: int, *, reviews_ago: int = 1) -> Vector:
-    last: Vector = answers.reviews.rating.astype(np.float64)
+def _last_rating_is(answers: Answers, rating: int, *, reviews_ago: int = 1) -> FloatArray:
+    last: FloatArray = answers.reviews.rating.astype(np.float64)
     for _ in range(reviews_ago):
         last = answers.of_previous(last)
     return np.asarray(last == rating, np.float64)
 
 
-def _sibling(answers: Answers, *, today: bool, answer: bool) -> Vector:
+def _sibling(answers: Answers, *, today: bool, answer: bool) -> FloatArray:
     """Return how fresh the latest review of a sibling is, with the sign of its answer if asked.
 
     It is from this day, or else from an earlier one; 0 for the other.
     """
     row = answers.sibling
     ago = np.where(row < 0, 0, answers.day - answers.day[row])
-    fresh: Vector = _SIBLING * 0.5 ** (ago / FADING_DAYS) * ((row >= 0) & ((ago == 0) == today))
+    fresh: FloatArray = _SIBLING * 0.5 ** (ago / FADING_DAYS) * ((row >= 0) & ((ago == 0) == today))
     return np.where(answers.reviews.recalled[row] | (not answer), fresh, -fresh)
 
 
 # Group and formula of each feature that is no bias of recent answers.
-_FORMULAS: Mapping[str, tuple[str, Callable[[Answers], Vector]]] = {
+_FORMULAS: Mapping[str, tuple[str, Callable[[Answers], FloatArray]]] = {
     "bias": (LEVEL, lambda answers: np.ones(len(answers))),
     "slope": (LEVEL, lambda answers: answers.z),
     "deviation": (LEVEL, lambda answers: answers.z - 2),
@@ -197,7 +197,7 @@ class Formula(Feature):
     name: str
     group: str
 
-    def __call__(self, answers: Answers) -> Vector:
+    def __call__(self, answers: Answers) -> FloatArray:
         """Return the formula at each review."""
         return _FORMULAS[self.name][1](answers)
 

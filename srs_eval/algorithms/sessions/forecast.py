@@ -24,15 +24,7 @@ from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
 from srs_eval.algorithms.sessions.walk import Prior, Stages, fitted_in_stages, walk
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import (
-    Algorithm,
-    IntArray,
-    Learned,
-    MemoryModel,
-    Part,
-    Reviews,
-    Vector,
-)
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
 
 # What predictions use; the session's features are only there to learn these weights well.
 _SHOWN = {**LEVEL_OF_CARD, **CARD}
@@ -66,7 +58,7 @@ class ForecastModel(Combination):
     def made_of(self) -> tuple[MemoryModel, ...]:
         return self.stages.models
 
-    def answer(self, asked: Asked) -> Vector:
+    def answer(self, asked: Asked) -> FloatArray:
         """Correct the base by what was known at the end of the previous review of each card.
 
         Less than half a day after it, predictions are those of the base model.

@@ -13,23 +13,14 @@ from scipy.special import expit, logit
 
 from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
 from srs_eval.algorithms.options import require_whole
-from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog
-from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, read_weights
+from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, read_weights
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.session_filter import SessionFilter, SessionModel
 from srs_eval.algorithms.sessions.trees import Nodes, Recipe, as_nodes, grown, values
 from srs_eval.algorithms.sessions.walk import Walk
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import (
-    Algorithm,
-    FloatArray,
-    IntArray,
-    Learned,
-    Reviews,
-    Vector,
-    When,
-)
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews, When
 
 # Learned from simulated users by the command that the class names.
 _SIMULATED = "simulated"
@@ -40,7 +31,7 @@ _FACTS = ("elapsed", "earlier_reviews", "lapses", "last_rating", "last_elapsed",
 _FILTERED = ("filtered_log_odds", "filtered_less_base", "weighted_sum")
 
 
-def _facts(answers: Answers, rows: IntArray) -> list[Vector]:
+def _facts(answers: Answers, rows: IntArray) -> list[FloatArray]:
     reviews = answers.reviews
     columns = (
         np.log(np.maximum(reviews.elapsed, _LEAST_DAYS)),
@@ -227,7 +218,7 @@ class Population(Wrapper):
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Grow trees on what fits of the base leave over at the given rows of many users."""
         base = self._filter
-        seen, shown, starts, outcomes, weight = [], [], [], [], []
+        logs, shown, starts, outcomes, weight = [], [], [], [], []
         for reviews, rows in users:
             try:
                 model = base.fit(reviews, np.sort(rows), rng)
@@ -244,8 +235,8 @@ class Population(Wrapper):
             starts.append(logit(p[row]))
             outcomes.append(reviews.recalled[row])
             weight.append(np.full(len(row), len(row) ** -0.5))
-            seen.append(SeenUser(reviews.user, len(row), digests_of(reviews)))
-        if not seen:
+            logs.append((reviews, row))
+        if not logs:
             raise ConfigError("population: the given users have no reviews to learn from")
         recipe, together = Recipe(self.trees), np.concatenate(weight)
         together *= len(together) / together.sum()
@@ -257,12 +248,8 @@ class Population(Wrapper):
             recipe,
             rng,
         )
-        weights = Weights(
-            network=self.name,
-            sizes=nodes.shape[:2],
-            parameters=tuple(nodes.ravel().tolist()),
-            scaling=(),
-            seen=tuple(seen),
-            settings={"inputs": list(_names(base)), **asdict(recipe)},
+        inputs, sizes = list(_names(base)), nodes.shape[:2]
+        learned = Weights.learned(
+            self.name, sizes, nodes.ravel(), logs, inputs=inputs, **asdict(recipe)
         )
-        return replace(self, weights=weights)
+        return replace(self, weights=learned)

@@ -10,12 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit, softmax
 
-from srs_eval.algorithms.combined.wrapping import (
-    Wrapper,
-    as_part,
-    learned_by,
-    require_algorithm,
-)
+from srs_eval.algorithms.combined.wrapping import Wrapper, as_part, learned_by, require_algorithm
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.algorithms.sessions.features import LEVEL, SETS, SIBLINGS, Feature
@@ -29,17 +24,7 @@ from srs_eval.algorithms.sessions.walk import (
 )
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import (
-    Algorithm,
-    FloatArray,
-    IntArray,
-    Learned,
-    Matrix,
-    Part,
-    Reviews,
-    Vector,
-    When,
-)
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, When
 
 # Filters are too extreme by a seventh on average (log-odds about the usual ones), or not at all.
 _USUAL_LOG_ODDS, _PULLED = 2.0, 0.85
@@ -71,13 +56,13 @@ class SessionModel:
         """Learn the weights from a log up to the last of `rows`."""
         return walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
 
-    def probabilities(self, walked: Walk) -> Vector:
+    def probabilities(self, walked: Walk) -> FloatArray:
         """Return the predictions of all reviews of a log, 0.5 where there can be none."""
         p = np.asarray(expit(walked.answers.z))
         p[walked.rows] = self._filtered(walked)
         return p
 
-    def _filtered(self, walked: Walk) -> Vector:
+    def _filtered(self, walked: Walk) -> FloatArray:
         """Return the predictions of all later-day reviews."""
         if not self.prior.features:
             return np.asarray(expit(walked.z))
@@ -91,7 +76,7 @@ class SessionModel:
         shares = softmax(self._evidence(walked, mixed)[:, begins], axis=0)
         return np.asarray((shares * expit(mixed)).sum(axis=0))
 
-    def _evidence(self, walked: Walk, z: Matrix) -> Matrix:
+    def _evidence(self, walked: Walk, z: FloatArray) -> FloatArray:
         """Return log weights, before each answer, of base, filter and filter pulled together.
 
         At each new fit of the base, half of the evidence on the fit before is dropped.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numba
@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import BoolArray, IntArray, Vector
+from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 # [trees, nodes, 3]: the input that a node asks for, or -1 for a leaf; the number up to which its
 # rows go left, or the value of the leaf; the node to the left. That to the right is the next one,
@@ -27,7 +27,10 @@ _LEAST_INFORMATION = 1e-6
 _SHARES = np.arange(1, 255) / 255
 
 
-def _descend(nodes: Nodes, inputs: NDArray[np.float32]) -> Vector:
+# A path has no vector form: each step depends on the one before.
+@numba.njit()
+def values(nodes: Nodes, inputs: NDArray[np.float32]) -> FloatArray:
+    """Return for each row of `inputs` the sum of the leaves that it ends in."""
     found = np.zeros(len(inputs))
     for row in range(len(inputs)):
         for tree in range(len(nodes)):
@@ -37,15 +40,6 @@ def _descend(nodes: Nodes, inputs: NDArray[np.float32]) -> Vector:
                 node = int(nodes[tree, node, 2]) + goes_right
             found[row] += nodes[tree, node, 1]
     return found
-
-
-# A path has no vector form: each step depends on the one before.
-_descended: Callable[[Nodes, NDArray[np.float32]], Vector] = numba.njit()(_descend)
-
-
-def values(nodes: Nodes, inputs: NDArray[np.float32]) -> Vector:
-    """Return for each row of `inputs` the sum of the leaves that it ends in."""
-    return _descended(nodes, inputs)
 
 
 def as_nodes(weights: Weights, inputs: tuple[str, ...]) -> Nodes:
@@ -139,9 +133,9 @@ class Recipe:
 
 def grown(
     inputs: NDArray[np.float32],
-    start: Vector,
+    start: FloatArray,
     recalled: BoolArray,
-    weight: Vector,
+    weight: FloatArray,
     recipe: Recipe,
     rng: np.random.Generator,
 ) -> Nodes:
@@ -198,8 +192,8 @@ def grown(
 
 
 def _newton_steps(
-    leaf: IntArray, gradient: Vector, information: Vector, size: int, recipe: Recipe
-) -> Vector:
+    leaf: IntArray, gradient: FloatArray, information: FloatArray, size: int, recipe: Recipe
+) -> FloatArray:
     """Return the step of each leaf."""
     total = np.bincount(leaf, gradient, size)
     return recipe.learning_rate * total / (np.bincount(leaf, information, size) + recipe.l2)

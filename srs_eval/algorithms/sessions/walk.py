@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,19 +19,24 @@ from srs_eval.nouns import (
     Contribution,
     FloatArray,
     IntArray,
-    Matrix,
     MemoryModel,
     Reviews,
-    Vector,
 )
 
 # Of the information of an answer, so that certain predictions can be unlearned.
 _LEAST_INFORMATION = 0.02
 
 
-def _learn(
-    features: Matrix, offset: Vector, outcome: Vector, mean: Vector, width: Vector, drift: float
-) -> tuple[Matrix, Matrix]:
+# Each step needs the one before and none is linear, so no numpy function can take its place.
+@numba.njit()
+def _learned(
+    features: FloatArray,
+    offset: FloatArray,
+    outcome: FloatArray,
+    mean: FloatArray,
+    width: FloatArray,
+    drift: float,
+) -> tuple[FloatArray, FloatArray]:
     answers, size = features.shape
     weights = np.empty((answers + 1, size))
     covariance = np.diag(width)
@@ -62,17 +67,12 @@ def _learn(
     return weights, covariance
 
 
-# Each step needs the one before and none is linear, so no numpy function can take its place.
-_Sequential = Callable[[Matrix, Vector, Vector, Vector, Vector, float], tuple[Matrix, Matrix]]
-_learned: _Sequential = numba.njit()(_learn)
-
-
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Weights of features before and after each answer."""
 
-    path: Matrix  # [answers + 1, features]: Means; entry k is what was known after k answers
-    covariance: Matrix  # [features, features]: After the last answer
+    path: FloatArray  # [answers + 1, features]: Means; entry k is what was known after k answers
+    covariance: FloatArray  # [features, features]: After the last answer
 
     @property
     def mean(self) -> tuple[float, ...]:
@@ -86,7 +86,12 @@ class Weights:
 
 
 def learn_weights(
-    features: Matrix, offset: Vector, recalled: BoolArray, mean: Vector, width: Vector, drift: float
+    features: FloatArray,
+    offset: FloatArray,
+    recalled: BoolArray,
+    mean: FloatArray,
+    width: FloatArray,
+    drift: float,
 ) -> Weights:
     """Learn weights from answer to answer.
 
@@ -117,7 +122,7 @@ class Stages:
         begins = np.minimum([0, *self.begins[1:], len(reviews)], len(reviews)).tolist()
         return tuple(zip(self.models, begins[:-1], begins[1:], strict=True))
 
-    def log_odds(self, reviews: Reviews) -> Vector:
+    def log_odds(self, reviews: Reviews) -> FloatArray:
         """Return log-odds of recall at all reviews that can be predicted, 0 at the others.
 
         Each is predicted by the latest fit to reviews before it, and from the log up to the end
@@ -132,7 +137,7 @@ class Stages:
                 z[rows] = log_odds(_probabilities(p))
         return z
 
-    def log_odds_of(self, asked: Asked) -> Vector:
+    def log_odds_of(self, asked: Asked) -> FloatArray:
         """Return log-odds of recall that are asked for, each by the fit of its segment."""
         z = asked.unanswered()
         for model, begin, end in self.segments(asked.reviews):
@@ -178,8 +183,8 @@ class Prior:
 
     features: Mapping[str, Feature]
     # [features]: Means and variances
-    mean: Vector
-    width: Vector
+    mean: FloatArray
+    width: FloatArray
     drift: float  # Share of the widths that is added to the variances after each answer
 
 
@@ -189,18 +194,18 @@ class Walk:
 
     answers: Answers
     rows: IntArray  # [m]: Rows of the later-day reviews
-    features: Matrix  # [m, features]
+    features: FloatArray  # [m, features]
     weights: Weights
     # Entry of the first review that is learned from: before it there is no prediction out of sample
     first: int
 
     @cached_property
-    def z(self) -> Vector:
+    def z(self) -> FloatArray:
         """Log-odds of the base model."""
         return self.answers.z[self.rows]
 
     @cached_property
-    def live(self) -> Matrix:
+    def live(self) -> FloatArray:
         """Weights before each answer."""
         return self.weights.path[np.maximum(np.arange(len(self.rows)) - self.first, 0)]
 

@@ -1,4 +1,4 @@
-"""What all networks promise: published predictions, one pass per card, and how they are trained."""
+"""What networks promise: published predictions, one pass per card, fits, and whom they saw."""
 
 import json
 import math
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from golden_logs import log_of_all_histories
+from trial import REVIEWS, TASK, fitted
 
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.fitting import near, recency
@@ -24,9 +25,16 @@ from srs_eval.algorithms.neural.network import (
 )
 from srs_eval.algorithms.neural.published import Gru, GruNetwork, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
-from srs_eval.algorithms.neural.training import Recipe, generator_from
+from srs_eval.algorithms.neural.training import Recipe
+from srs_eval.algorithms.recurrent.lstm import Lstm
+from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
+from srs_eval.algorithms.recurrent.lstm_published import LstmPublished, PublishedLstmEquations
+from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
+from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 FILE = Path(__file__).parents[2] / "golden/predictions.json"
 GOLDEN = json.loads(FILE.read_text())
@@ -179,15 +187,6 @@ def test_recent_reviews_weigh_more_and_a_centre_pulls_where_the_recipe_says_so()
     assert float(near(moved, centre, 0.5)) == 0.5 * (1 + 9 + 25)
 
 
-def test_gru_weights_start_orthogonal_with_no_bias():
-    network = built(Gru().network, (2,))
-    network.draw(generator_from(0))
-    inputs, recurrent, *biases = list(network.rnn.parameters())
-    for matrix in (inputs, recurrent):
-        assert (matrix.T @ matrix).tolist() == pytest.approx(np.eye(2), abs=1e-6)
-    assert all(not bias.any() for bias in biases)
-
-
 def test_first_states_of_nn17_stay_in_their_bounds():
     network = built(Nn17().network, (0.01,))
     network.load(np.full(39, 200.0))
@@ -210,10 +209,6 @@ def test_a_gpu_predicts_what_the_cpu_predicts(algorithm):
     )
 
 
-REVIEWS = trial_task(same_day=False).reviews
-LATER = np.flatnonzero(REVIEWS.elapsed_days > 0)
-
-
 def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1():
     log_decay = torch.tensor([-22.2504, 4.15084], requires_grad=True)
     losses = log_loss(torch.exp(log_decay), torch.tensor([True, False]))
@@ -224,8 +219,8 @@ def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1()
 
 def test_a_state_is_the_logarithm_of_the_days_until_recall_is_0_9():
     model = NetworkModel(GruNetwork, (2,), sines(39))
-    days = np.exp(model.states(REVIEWS, LATER))
-    assert model.predict_at(REVIEWS, LATER, days) == pytest.approx(np.full((len(LATER), 1), 0.9))
+    days = np.exp(model.states(REVIEWS, ROWS))
+    assert model.predict_at(REVIEWS, ROWS, days) == pytest.approx(np.full((len(ROWS), 1), 0.9))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
@@ -237,7 +232,7 @@ def test_a_missing_gpu_is_refused():
 def test_a_diverged_fit_names_the_user_and_what_to_try():
     algorithm = Gru(learning_rate=1e38, epochs=50)
     with pytest.raises(FitError, match=r"user trial: .* diverged .* learning_rate below 1e\+38"):
-        algorithm.fit(REVIEWS, LATER, np.random.default_rng(0))
+        fitted(algorithm)
 
 
 def test_without_pytorch_the_error_says_what_to_install():
@@ -246,3 +241,102 @@ def test_without_pytorch_the_error_says_what_to_install():
     told = done.stderr.splitlines()[-1]
     assert told.startswith("srs_eval.errors.ConfigError: ")
     assert "pip install 'srs-eval[neural]'" in told
+
+
+START = Lstm().start
+MODEL = RecurrentModel(LstmEquations(8), START.parameters)
+ROWS = TASK.folds[0].train
+
+
+def by_pytorch(reviews, row):
+    """Predict one review with PyTorch's LSTM, from the definition in the docstring of `Lstm`."""
+    w = torch.tensor(MODEL.parameters, dtype=torch.float64)
+    layer = torch.nn.LSTM(5, 8).double()
+    sizes = [tensor.numel() for tensor in layer.parameters()]
+    with torch.no_grad():
+        for tensor, values in zip(
+            layer.parameters(), torch.split(w[: sum(sizes)], sizes), strict=True
+        ):
+            tensor.copy_(values.reshape(tensor.shape))
+        past = np.flatnonzero((reviews.card == reviews.card[row]) & (np.arange(len(reviews)) < row))
+        inputs = torch.zeros(len(past), 5, dtype=torch.float64)
+        inputs[:, 0] = torch.tensor(0.3 * np.log1p(np.maximum(reviews.elapsed[past], 0)))
+        inputs[0, 0] = 0
+        inputs[range(len(past)), reviews.rating[past]] = 1
+        h = layer(inputs)[0][-1]
+    log_s, log_d = (float(h @ w[i : i + 8] + w[i + 8]) for i in (sum(sizes), sum(sizes) + 9))
+    d = 0.3 * np.exp(np.clip(log_d, -2.5, 2.5))
+    return (1 + (0.9 ** (-1 / d) - 1) * reviews.elapsed[row] / np.exp(log_s)) ** -d
+
+
+def test_predictions_are_those_of_pytorchs_lstm():
+    some = TASK.folds[0].test[:: max(1, len(TASK.folds[0].test) // 20)]
+    expected = [by_pytorch(REVIEWS, row) for row in some]
+    assert MODEL.predict(REVIEWS, some) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_published_lstm_equals_its_reference_and_is_trained_in_batches_of_whole_cards():
+    (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == "LSTM-489"]
+    off = differences(golden, RecurrentModel(PublishedLstmEquations(8), sines(489)))
+    assert max(off.values()) < 1e-12
+    algorithm = LstmPublished(hidden=2, epochs=3, batch_size=64)
+    steps = [*algorithm.fit_in_steps(REVIEWS, ROWS, np.random.default_rng(0))]
+    assert len(steps) == 3
+    assert steps[-1].parameters == fitted(algorithm).parameters
+    losses = [
+        -np.log(np.where(REVIEWS.recalled[ROWS], p, 1 - p)).mean()
+        for p in (model.predict(REVIEWS, ROWS) for model in (steps[0], steps[-1]))
+    ]
+    assert losses[1] < losses[0]
+    with pytest.raises(FitError, match="learning_rate below 1e"):
+        fitted(LstmPublished(hidden=2, learning_rate=1e200))
+    with pytest.raises(FitSkipped):
+        fitted(algorithm, rows=np.arange(0))
+
+
+def test_only_drawn_weights_depend_on_random_numbers():
+    for options, alike in (({}, True), ({"weights": None}, False)):
+        one, other = (fitted(Lstm(steps=3, **options), seed=seed).parameters for seed in (0, 1))
+        assert (one == other) == alike
+    options = ({}, {"hidden": 4}, {"weights": None})
+    assert [Lstm(**given).pretrained for given in options] == [True, False, False]
+
+
+DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews
+SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
+LATER = np.flatnonzero(DAYS.elapsed_days != 0)
+
+
+def first(count, log=DAYS, **changed):
+    return replace(log.take(np.arange(count)), **changed)
+
+
+def with_another_rating_at(row):
+    rating = DAYS.rating.copy()
+    rating[row] = 4 - rating[row]
+    return replace(DAYS, rating=rating)
+
+
+@pytest.mark.parametrize(
+    ("learned_from", "log", "known"),
+    [
+        (DAYS, DAYS, True),
+        (DAYS, SECONDS, True),
+        (SECONDS, DAYS, True),
+        (DAYS, replace(SECONDS, user="somebody", card=SECONDS.card * 3 + 5), True),
+        (DAYS, first(LATER[40]), True),
+        (first(300), SECONDS, True),
+        (DAYS, with_another_rating_at(LATER[-1]), True),
+        (DAYS, with_another_rating_at(0), False),
+        (DAYS, trial_task(same_day=False, seed=5).reviews, False),
+        # The first day of new cards, all known, is the same for many.
+        (first(256), first(256, user="somebody"), True),
+        (first(255), first(255, user="somebody"), False),
+        (first(1), first(1), True),
+        (first(0), first(0), False),
+    ],
+)
+def test_a_seen_user_is_recognised(learned_from, log, known):
+    seen = SeenUser(learned_from.user, len(learned_from), digests_of(learned_from))
+    found = Weights("gru", (), (), (), (seen,)).seen_in(log)
+    assert found == (seen if known else None)

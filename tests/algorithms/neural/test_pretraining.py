@@ -14,11 +14,9 @@ from invented import Logs
 from srs_eval.algorithms import baselines
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
-from srs_eval.algorithms.neural.pretraining import warmed_cosine
 from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.recurrent.lstm import Lstm
-from srs_eval.algorithms.recurrent.pooled_logs import pooled
 from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.commands.pretrain import command
@@ -132,19 +130,6 @@ def test_nothing_to_learn_from_is_refused():
         QUICK[0].pretrain([], np.random.default_rng(0))
 
 
-def test_cards_of_different_users_are_kept_apart():
-    users = lessons(same_day=False)
-    together, rows = pooled(users)
-    assert len(together) == sum(len(reviews) for reviews, _ in users)
-    assert len(np.unique(together.card)) == sum(len(np.unique(r.card)) for r, _ in users)
-    assert (together.elapsed_days[rows] > 0).all()
-
-
-def test_the_outer_learning_rate_rises_and_falls():
-    rates = [warmed_cosine(done) for done in (0.0, 0.05, 0.1, 0.55, 1.0)]
-    assert rates == pytest.approx([1e-4, 0.50005, 1.0, 0.5, 0.0])
-
-
 LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
 
 
@@ -184,29 +169,15 @@ def test_each_half_teaches_the_other_and_a_user_in_both_is_scored_by_neither(tmp
     assert {fit.user for fit in result.fitted if fit.status == "skipped"} == {"a", "a again"}
 
 
-class Shy:
-    """Can be pretrained, and does not say where what it has learned is."""
+class Levelled:
+    """Learns how much others recall, into everything the protocol asks for, of nothing of ours."""
 
     same_day = sees_truth = False
     when = "previous_review"
-    fit = lessons = None
+    fit = weights = None
 
     def __init__(self, prior=0.0):
         """Accept what the option file gives."""
-
-    def pretrain(self, users, rng):
-        type(self).lessons += 1
-        return self
-
-
-class Forgetful(Shy):
-    """Has a place for what it learns, and leaves it empty."""
-
-    weights = None
-
-
-class Levelled(Forgetful):
-    """Learns how much others recall, into everything the protocol asks for, of nothing of ours."""
 
     def pretrain(self, users, rng):
         recalled = np.concatenate([reviews.recalled[rows] for reviews, rows in users])
@@ -216,25 +187,27 @@ class Levelled(Forgetful):
         return self
 
 
-@pytest.mark.parametrize(
-    ("kind", "told", "lessons"),
-    [
-        (Average, "cannot be pretrained", 0),
-        (Shy, "no weights for the result", 0),
-        (Forgetful, "weights are None", 1),
-        (Levelled, "", 0),
-    ],
-)
+class Forgetful(Levelled):
+    """Has a place for what it learns, and leaves it empty."""
+
+    def pretrain(self, users, rng):
+        return self
+
+
 def test_an_algorithm_of_a_stranger_is_pretrained_if_it_has_what_the_command_needs(
-    kind, told, lessons, tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch, capsys
 ):
     path = tmp_path / "level.safetensors"
-    monkeypatch.setattr(baselines, "Average", kind)
-    monkeypatch.setattr(kind, "lessons", 0, raising=False)
-    assert command(["algo=avg", *LOGS, f"weights={path}"]) == (2 if told else 0)
-    said = capsys.readouterr()
-    assert told in said.err
-    assert kind.lessons == lessons
-    if not told:
-        assert "1 parameters" in said.out
-        assert 0.3 < float(path.read_text(encoding="utf-8")) < 1
+    placeless = type("Placeless", (Average,), {"pretrain": None})
+    for kind, told in (
+        (Average, "cannot be pretrained"),
+        (placeless, "no weights for the result"),
+        (Forgetful, "weights are None"),
+    ):
+        monkeypatch.setattr(baselines, "Average", kind)
+        assert command(["algo=avg", *LOGS, f"weights={path}"]) == 2
+        assert told in capsys.readouterr().err
+    monkeypatch.setattr(baselines, "Average", Levelled)
+    assert command(["algo=avg", *LOGS, f"weights={path}"]) == 0
+    assert "1 parameters" in capsys.readouterr().out
+    assert 0.3 < float(path.read_text(encoding="utf-8")) < 1

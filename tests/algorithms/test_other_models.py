@@ -1,39 +1,32 @@
-"""DASH, ACT-R, regression and trees: features by a loop, derivatives by PyTorch, and fits."""
+"""Models without recurrent equations: definitions in loops, derivatives by PyTorch, fits."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from random_logs import log_of
+from trial import FOLD, REVIEWS, TASK, fitted
 
 from srs_eval.algorithms import history
-from srs_eval.algorithms.baselines import FlatModel
+from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.features import act_r
 from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
 from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel
 from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTraces
-from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import Logistic
-from srs_eval.algorithms.features.logistic_features import features, on_same_day
+from srs_eval.algorithms.features.logistic_features import on_same_day
+from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
+from srs_eval.algorithms.half_life.half_life import HlrDuolingo, Leitner, Pimsleur
 from srs_eval.algorithms.history import history_of
-from srs_eval.checks.toy_log import trial_task
+from srs_eval.algorithms.online import MovingAverage
 from srs_eval.engine.objective import standard_errors
-from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
+from srs_eval.errors import FitSkipped
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
 
-TASK = trial_task(same_day=True)
-REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
 SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
-LOGS = {
-    "days": REVIEWS,
-    "seconds": SECONDS,
-    "equalised": SrsBenchmarkEqualised()(REVIEWS, same_day=True).reviews,
-}
-TIME_CONSTANTS = (0.2434, 1.9739, 16.0090, 129.8426)
-
-
-def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
-    return algorithm.fit(reviews, rows, np.random.default_rng(0))
 
 
 @pytest.fixture(params=["days", "seconds"])
@@ -42,7 +35,8 @@ def reviews(request, monkeypatch):
     if request.param == "seconds":
         monkeypatch.setattr(history, "HELD", 25)
         monkeypatch.setattr(act_r, "HELD", 25)
-    return LOGS[request.param]
+        return SECONDS
+    return REVIEWS
 
 
 def earlier_ages(reviews, row):
@@ -50,26 +44,6 @@ def earlier_ages(reviews, row):
     rows = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
     ages = [reviews.elapsed[rows[nth + 1 :]].sum() for nth in range(len(rows) - 1)]
     return np.array(ages), reviews.recalled[rows[:-1]]
-
-
-def plain_counts(reviews, row, time_constants):
-    ages, passed = earlier_ages(reviews, row)
-    counts = []
-    for window, constant in zip((1, 7, 30, np.inf), time_constants, strict=True):
-        weight = np.exp(-ages / constant) * (ages <= window)
-        counts += [weight.sum(), weight[passed].sum()]
-    return counts
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "time_constants"), [(Dash(), (np.inf,) * 4), (DashMcm(), TIME_CONSTANTS)]
-)
-def test_windows_count_what_a_loop_counts(algorithm, time_constants, reviews):
-    rows = np.arange(len(reviews))[::-3]
-    log_odds = algorithm.log_odds(whole_days=True)
-    found = log_odds.counts(history_of(reviews), rows, reviews.elapsed[rows])
-    expected = [plain_counts(reviews, row, time_constants) for row in rows]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def fading_traces(reviews, row, w):
@@ -123,32 +97,6 @@ def loss_of(algorithm):
     return algorithm.objective(problem, FOLD.train, centre), centre
 
 
-@pytest.mark.parametrize("relative", [Dash, DashMcm, DashActR])
-def test_the_loss_is_that_of_the_predictions_and_has_the_derivatives_it_says(relative):
-    algorithm = relative(recency="exponential", prior_weight=3.0)
-    loss, centre = loss_of(algorithm)
-    w = centre + 0.1
-    weight = algorithm.weights(len(FOLD.train))
-    weight /= weight.mean()
-    log_odds = algorithm.log_odds(whole_days=True)
-    p = LogOddsModel(log_odds, tuple(w)).predict(REVIEWS, FOLD.train)
-    recalled = REVIEWS.recalled[FOLD.train]
-    pull = 3.0 * np.sum((w - centre) ** 2) / 0.5**2
-    expected = pull - np.sum(weight * np.log(np.where(recalled, p, 1 - p)))
-    assert loss.gradient(w).loss == pytest.approx(expected, rel=1e-12)
-    found = loss.fisher(w)
-    np.testing.assert_allclose(loss.gradient(w).gradient, found.gradient, rtol=1e-9)
-    for number, step in enumerate(1e-5 * np.eye(len(w))):
-        after, before = (loss.gradient(at) for at in (w + step, w - step))
-        slope = (after.loss - before.loss) / 2e-5
-        assert found.gradient[number] == pytest.approx(slope, rel=1e-5, abs=1e-5)
-        if (
-            relative != DashActR
-        ):  # in which log-odds are not linear: only expected curvature is known
-            change = (after.gradient - before.gradient) / 2e-5
-            np.testing.assert_allclose(found.information[number], change, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", [ActR, Logistic, Dash, DashMcm, DashActR])
 def test_both_ways_to_fit_end_where_the_loss_is_least_and_know_how_uncertain_that_is(kind):
     newton, lbfgs = (fitted(kind(fit=method)) for method in kind.methods[:2])
@@ -174,53 +122,6 @@ def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r()
         model = fitted(DashActR(fit="reference"), reviews, nth[first:])
         assert (model.parameters == FadingTraces.parameters.defaults) == nothing
         assert model.learned.fallback == nothing
-
-
-def squeezed(days):
-    return (np.log(days + 1e-5) + 1.3) / 5
-
-
-def plain_features(reviews, row):
-    """Features of one review, by walking along its card."""
-    rows = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
-    counted = [nth for nth in range(1, len(rows)) if reviews.elapsed[rows[nth]] > 0]
-    counts = dict.fromkeys(("sf", "sp", "nf", "np", "n0", "n1"), 0)
-    e, e_days, total, mark, ever = 0.0, 0, 0.0, 0.0, False
-    for before, nth in zip([0, *counted], counted, strict=False):
-        first = before == 0
-        r = reviews.rating[rows[nth - 1]]
-        if not first:
-            e, e_days = reviews.elapsed[rows[before]], reviews.elapsed_days[rows[before]]
-        total += e
-        if e_days > 0:
-            counts["nf" if r == 1 else "np"] += 1
-        elif not first:
-            counts["sf" if r == 1 else "sp"] += 1
-        counts["n1" if e_days > 0 else "n0"] += 1
-        ever = ever or r > 1
-        if r == 1 or first:
-            mark = total
-    f, since = reviews.rating[rows[0]], total - mark
-    t, sd = squeezed(reviews.elapsed[row]), float(reviews.elapsed_days[row] == 0)
-    log, other = np.log1p, 1 - sd
-    sf, sp, nf, passes = (log(counts[key]) for key in ("sf", "sp", "nf", "np"))
-    return [
-        t, t * (r == 2), t * (r == 3), t * (r == 4), t * (r == 2 and first), t * (r > 2 and first),
-        t * sf, t * passes * other, t * nf * other, t * sp,
-        1, r == 2, r == 3, r == 4, f == 2, f == 3, f == 4,
-        first and f == 2, first and f == 3, first and f == 4,
-        sf, passes * other, squeezed(e), nf, passes, sp * sd, ever, squeezed(since), sd,
-        squeezed(total), (f > 1) * sf, (f > 1) * nf,
-        (f > 1) * log(counts["n0"]), (f > 1) * log(counts["n1"]),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("reviews", LOGS.values(), ids=LOGS)
-def test_features_of_the_regression_are_those_of_a_plain_walk(reviews):
-    rows = np.flatnonzero(reviews.elapsed > 0)
-    found = features(history_of(reviews), rows, reviews.elapsed[rows])
-    expected = [plain_features(reviews, row) for row in rows]
-    np.testing.assert_allclose(found, np.array(expected, float), rtol=1e-9, atol=1e-9)
 
 
 def test_days_end_between_what_was_the_same_day_and_what_was_not():
@@ -259,3 +160,107 @@ def test_too_few_reviews_to_split_give_their_mean():
     assert model.learned.fallback
     assert model.p == (REVIEWS.recalled[few].sum() + 1) / 51
     assert isinstance(fitted(BoostedTrees(), rows=FOLD.train[:50]), BoostedTreesModel)
+
+
+ROWS = TASK.folds[0].train
+
+
+def answers_before(row):
+    """Right and wrong answers of a card before a row, counted one by one."""
+    earlier = [r for r in range(row) if REVIEWS.card[r] == REVIEWS.card[row]]
+    right = sum(REVIEWS.rating[r] > 1 for r in earlier)
+    return right, len(earlier) - right
+
+
+def within(days):
+    return min(max(days, 15 / (24 * 60)), 274.0)
+
+
+def plain_recall(row, exponent):
+    p = 2.0 ** (-REVIEWS.elapsed[row] / within(2.0**exponent))
+    return min(max(p, 0.0001), 0.9999)
+
+
+@pytest.mark.parametrize(
+    ("rule", "exponent"),
+    [
+        (Leitner(), lambda right, wrong: right - wrong),
+        (Pimsleur(), lambda right, wrong: 2.35 * (right + wrong) - 16.46),
+    ],
+)
+def test_rules_say_what_their_definition_says(rule, exponent):
+    model = fitted(rule)
+    rows = TASK.folds[0].test
+    expected = [plain_recall(row, exponent(*answers_before(row))) for row in rows]
+    np.testing.assert_allclose(model.predict(REVIEWS, rows), expected, rtol=1e-12)
+    assert model.parameters == ()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_the_descent_is_that_of_the_definition_step_by_step(alpha):
+    model = fitted(HlrDuolingo(fit="sgd", alpha=alpha))
+    loss = HlrDuolingo(alpha=alpha).loss(REVIEWS, ROWS)
+    weights = [0.0, 0.0, 0.0]
+    for n, review in enumerate(np.random.default_rng(0).permutation(len(ROWS))):
+        right, wrong = answers_before(ROWS[review])
+        x, t = (math.sqrt(1 + right), math.sqrt(1 + wrong), 1.0), REVIEWS.elapsed[ROWS[review]]
+        p, h = loss.outcome[review], loss.days[review]
+        found_h = within(2.0 ** sum(w * f for w, f in zip(weights, x, strict=True)))
+        found_p = min(max(2.0 ** (-t / found_h), 0.0001), 0.9999)
+        for k in range(3):
+            rate = 1 / (1 + p) * 0.001 / math.sqrt(1 + n)
+            weights[k] -= rate * 2 * (found_p - p) * math.log(2) ** 2 * found_p * t / found_h * x[k]
+            weights[k] -= rate * alpha * 2 * (found_h - h) * math.log(2) * found_h * x[k]
+            weights[k] -= rate * 0.1 * weights[k]
+    np.testing.assert_allclose(model.parameters, weights, rtol=1e-9)
+
+
+def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was_and_is_counted():
+    # A review at once is not later than now, in 64 bits, of such a half-life.
+    almost_certain = np.array([[0.02], [0.02], [1e20]])
+    belief, possible = updated(almost_certain, np.zeros(1), np.array([False]))
+    assert not possible.any()
+    np.testing.assert_array_equal(belief, almost_certain)
+    ages = [0, *(10.0 ** np.arange(4, 17, 3))]
+    last = len(ages) + 1
+    reviews = log_of([0] * (last + 1), [*[3] * len(ages), 1, 3], [*ages, 0, 1])
+    model = fitted(Ebisu(), reviews, np.array([last]))
+    assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"
+    assert not model.learned.fallback
+    assert 0 < model.predict(reviews, np.array([last]))[0] < 1
+
+
+@pytest.mark.parametrize("prior", [0, 0.5, 3.5])
+def test_the_average_is_that_of_training_rows_and_counts_reviews_that_never_were(prior):
+    recalled, n = REVIEWS.recalled[ROWS].sum(), len(ROWS)
+    expected = (recalled + prior) / (n + 2 * prior)
+    model = fitted(Average(prior))
+    np.testing.assert_allclose(model.predict(REVIEWS, TASK.folds[0].test), expected, rtol=1e-15)
+    assert model.parameters == pytest.approx((expected,))
+    flat = fitted(Constant(p=0.8))
+    curve = flat.predict_at(REVIEWS, TASK.folds[0].test[:2], np.array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(curve, np.full((2, 2), 0.8))
+
+
+def followed(rows, start=1.2, rate=0.3):
+    level, p = start, []
+    for row in rows:
+        p.append(1 / (1 + math.exp(-level)))
+        level += rate * (REVIEWS.recalled[row] - p[-1])
+    return p
+
+
+def test_the_moving_average_follows_training_rows_and_goes_on_through_the_test_by_time():
+    model = fitted(MovingAverage())
+    expected = followed([*ROWS, *TASK.folds[0].test])[len(ROWS) :]
+    found = model.predict(REVIEWS, TASK.folds[0].test[::-1])
+    np.testing.assert_allclose(found[::-1], expected, rtol=1e-12)
+
+
+def test_the_oracle_knows_what_the_outcomes_were_drawn_from_and_skips_real_users():
+    model = fitted(Oracle())
+    np.testing.assert_array_equal(
+        model.predict(REVIEWS, TASK.folds[0].test), REVIEWS.truth[TASK.folds[0].test]
+    )
+    with pytest.raises(FitSkipped):
+        fitted(Oracle(), replace(REVIEWS, truth=None))

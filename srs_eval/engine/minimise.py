@@ -1,7 +1,7 @@
-"""Fits by damped Gauss-Newton steps (Fisher scoring) within bounds.
+"""Fits within bounds: by damped Gauss-Newton steps (Fisher scoring), or by L-BFGS-B.
 
-Every step minimises a quadratic model of the objective exactly, subject to the bounds and
-the order of the parameters. Clipping a free step instead would stall at a bound.
+Every step of the former minimises a quadratic model of the objective exactly, subject to the
+bounds and the order of the parameters. Clipping a free step instead would stall at a bound.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import daqp
 import numpy as np
-from numpy.typing import NDArray
+from scipy.optimize import Bounds, minimize
 
 from srs_eval.engine.objective import Curved, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
+from srs_eval.nouns import FloatArray
 
 _FIRST_DAMPING, _LEAST_DAMPING = 1e-2, 1e-9
 _MOST_DAMPING = 1e9
@@ -32,16 +33,16 @@ _UNBOUNDED = 1e30
 class Minimum:
     """Where a fit ended."""
 
-    parameters: NDArray[np.float64]  # [parameters]
+    parameters: FloatArray  # [parameters]
     value: float  # Of the objective
-    information: NDArray[np.float64]  # [parameters, parameters]: Curvature of the objective there
+    information: FloatArray  # [parameters, parameters]: Curvature of the objective there
     steps: int  # How often the objective was evaluated
     converged: bool  # Whether the last step gained less than the tolerance
 
 
 def newton(
     objective: Curved,
-    start: NDArray[np.float64],
+    start: FloatArray,
     space: ParameterSpace,
     *,
     tolerance: float = 1e-5,
@@ -59,9 +60,7 @@ def newton(
     return search.ended(converged=False)
 
 
-def lowest(
-    minimise: Callable[[NDArray[np.float64]], Minimum], starts: Sequence[NDArray[np.float64]]
-) -> Minimum:
+def lowest(minimise: Callable[[FloatArray], Minimum], starts: Sequence[FloatArray]) -> Minimum:
     """Minimise from every start; the error of the first counts if all of them fail."""
     ends: list[Minimum] = []
     errors: list[FitError] = []
@@ -78,9 +77,7 @@ def lowest(
 class _Search:
     """Where a fit is, and how far it trusts its quadratic model."""
 
-    def __init__(
-        self, objective: Curved, start: NDArray[np.float64], space: ParameterSpace
-    ) -> None:
+    def __init__(self, objective: Curved, start: FloatArray, space: ParameterSpace) -> None:
         self.objective = objective
         self.box = _Box(space)
         self.evaluated = 1
@@ -147,11 +144,11 @@ class _Search:
 class _Seen(NamedTuple):
     """How the gradient changed along a step."""
 
-    step: NDArray[np.float64]
-    change: NDArray[np.float64]
+    step: FloatArray
+    change: FloatArray
 
 
-def _corrected(information: NDArray[np.float64], seen: Iterable[_Seen]) -> NDArray[np.float64]:
+def _corrected(information: FloatArray, seen: Iterable[_Seen]) -> FloatArray:
     """Raise the curvature to what was seen along the last steps.
 
     Fisher's information leaves out how the predictions themselves bend; where an objective
@@ -193,12 +190,8 @@ class _Box:
         self.unbounded = np.full(len(self.order), _UNBOUNDED)
 
     def step(
-        self,
-        gradient: NDArray[np.float64],
-        information: NDArray[np.float64],
-        w: NDArray[np.float64],
-        damping: float,
-    ) -> tuple[NDArray[np.float64], float] | None:
+        self, gradient: FloatArray, information: FloatArray, w: FloatArray, damping: float
+    ) -> tuple[FloatArray, float] | None:
         """Minimise the damped quadratic model of the objective around `w`.
 
         Returns the step and by how much the quadratic model without damping falls; None if the
@@ -227,3 +220,33 @@ class _Box:
             moved = feasible(moved, self.space)
         taken = (moved - w) * scale
         return moved - w, float(-(slope @ taken) - 0.5 * taken @ curvature @ taken)
+
+
+def lbfgs(objective: Curved, start: FloatArray, space: ParameterSpace) -> Minimum:
+    """Minimise an objective by L-BFGS-B: slower, and nothing but the gradient is needed.
+
+    Its reviews should be packed in double precision.
+    """
+    if space.ordered:
+        raise ValueError("L-BFGS-B knows bounds only: use newton for ordered parameters")
+    first = feasible(start, space)
+    # In units of the size of a parameter: curvatures lie further apart than this can mend.
+    scale = np.maximum(np.abs(first), 0.1)
+
+    def scaled(x: FloatArray) -> tuple[float, FloatArray]:
+        loss, gradient = objective.gradient(x * scale)
+        return loss, gradient * scale
+
+    found = minimize(
+        scaled,
+        first / scale,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(np.asarray(space.lower) / scale, np.asarray(space.upper) / scale),
+        options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-6, "maxcor": 20},
+    )
+    w = feasible(np.asarray(found.x * scale, np.float64), space)
+    if not (np.isfinite(found.fun) and np.isfinite(w).all()):
+        raise FitError(f"the loss became {found.fun} at the parameters {w.tolist()}")
+    there = objective.fisher(w)
+    return Minimum(w, there.loss, there.information, int(found.nfev), bool(found.success))

@@ -1,0 +1,113 @@
+"""Files of strangers in YAML: what is too large is refused before it is expanded, at every door."""
+
+import itertools
+import string
+
+import pytest
+
+from srs_eval.comparison.prereg import read_prereg
+from srs_eval.comparison.selection import _configured, _words, sweeps_settings
+from srs_eval.config import option_files
+from srs_eval.errors import ConfigError
+from srs_eval.results.folder import read_config
+from srs_eval.submit.about import read_about
+from srs_eval.submit.problems import Problem
+from srs_eval.submit.record import read_record
+from srs_eval.text.yaml_files import RepeatedKeyError, YamlError, parsed, read_yaml
+
+LETTERS = string.ascii_lowercase
+GROWING = "".join(
+    f"{one}: &{one} [*{before}, *{before}]\n" for before, one in itertools.pairwise(LETTERS)
+)
+BOMB = f"a: &a [x, x]\n{GROWING}"  # 2**26 values
+LOOP = "a: &a {b: *a}\n"
+DEEP = f"a: {'[' * 500}{']' * 500}\n"
+
+
+def refused_option(folder, text):
+    (folder / "algo").mkdir()
+    (folder / "algo" / "x.yaml").write_text(text)
+    assert option_files.described("algo", [folder])["x"] == ""
+    assert option_files.arguments("algo", [folder])["x"] == set()
+    (problem,) = option_files.unreadable([folder])
+    assert bool(option_files.bombs([folder])) == (text != DEEP)
+    return problem
+
+
+def refused_by(read, *place):
+    def door(folder, text):
+        file = folder.joinpath(*place)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        with pytest.raises(ConfigError) as refused:
+            read(folder)
+        return str(refused.value)
+
+    return door
+
+
+def refused_submission(folder, text):
+    (folder / "submission.yaml").write_text(text)
+    problem = read_about(folder / "submission.yaml")
+    assert isinstance(problem, Problem)
+    return str(problem)
+
+
+def left_out_of_a_suggestion(folder, text):
+    (folder / ".hydra").mkdir()
+    for name in ("multirun.yaml", ".hydra/config.yaml", ".hydra/overrides.yaml"):
+        (folder / name).write_text(text)
+    assert not sweeps_settings(folder)
+    assert [*_words(folder)] == []
+    assert _configured(folder, "a.b") is None
+    return "more than"
+
+
+DOORS = {
+    "option": refused_option,
+    "registration": refused_by(lambda folder: read_prereg(folder / "p.yaml"), "p.yaml"),
+    "configuration of a run": refused_by(read_config, ".hydra", "config.yaml"),
+    "what a sweep was asked": left_out_of_a_suggestion,
+    "submission": refused_submission,
+    "record": refused_by(read_record, "accepted.yaml"),
+}
+
+
+@pytest.mark.parametrize("text", [BOMB, LOOP, DEEP], ids=["bomb", "loop", "deep"])
+@pytest.mark.parametrize("door", DOORS)
+def test_what_would_grow_is_refused_at_every_door(tmp_path, door, text):
+    problem = DOORS[door](tmp_path, text)
+    assert "more than" in problem or "has an alias" in problem
+
+
+def test_aliases_count_each_time_and_may_be_used():
+    text = b"a: &a [1, 2]\nb: *a\nc: {<<: {d: *a}}\n"
+    assert parsed(text).content == {"a": [1, 2], "b": [1, 2], "c": {"d": [1, 2]}}
+    assert parsed(text, values=17).content["b"] == [1, 2]
+    with pytest.raises(YamlError):
+        parsed(text, values=16)
+
+
+def test_a_strict_file_has_lines_and_each_key_once(tmp_path):
+    text = b"a: 2026-01-31\nb:\n  c: [1, {d: 2}]\n"
+    found = parsed(text, strict=True)
+    assert found.content == {"a": "2026-01-31", "b": {"c": [1, {"d": 2}]}}
+    assert found.lines == {"a": 1, "b": 2, "b.c": 3, "b.c[1].d": 3}
+    for wrong in (b"a: 1\na: 2", b"a: [{b: 1, b: 2}]"):
+        with pytest.raises(RepeatedKeyError):
+            parsed(wrong, strict=True)
+    for wrong in (
+        b"1: a",
+        b"a: 1:30",
+        b"a: !!str 1",
+        b"a: &a 1\nb: *a",
+        b"a: [",
+        b"\xff",
+        b"a: *b",
+    ):
+        with pytest.raises(YamlError):
+            parsed(wrong, strict=True)
+    (tmp_path / "x").write_bytes(b"a: 1")
+    assert read_yaml(tmp_path / "x", largest=4) == {"a": 1}
+    with pytest.raises(YamlError):
+        read_yaml(tmp_path / "x", largest=3)
