@@ -104,14 +104,12 @@ def write_index(
     form: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
     with (folder / INDEX).writing() as path, pq.ParquetWriter(path, schema, **form) as writer:
         for table in found:
-            below = [_relative(name, folder) for name in table["file"].to_pylist()]
+            below = [
+                address.removeprefix(folder.address).lstrip("/\\").replace("\\", "/")
+                for address in table["file"].to_pylist()
+            ]
             table = table.set_column(_FILE, "file", pa.array(below, pa.string()))
             writer.write_table(table.cast(schema))
-
-
-def _relative(address: str, folder: Place) -> str:
-    """Return the address of a file relative to its folder."""
-    return address.removeprefix(folder.address).lstrip("/\\").replace("\\", "/")
 
 
 def _index(folder: Place) -> tuple[UserRows, Columns, Reading]:

@@ -107,7 +107,10 @@ class _Check:
         """Check that days never decrease and that given intervals follow from them."""
         if not self.readable["card"].all():
             return
-        self._seconds(first)
+        if "elapsed_seconds" in self.values:
+            seconds = self.values["elapsed_seconds"]
+            self._require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
+            self._require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
         if not self.readable["day"].all():
             return
         day = self.values["day"]
@@ -132,13 +135,6 @@ class _Check:
         for name, values in self.values.items():
             column = COLUMNS[name]
             self._require(name, (values >= column.low) & (values <= column.high), column.meaning)
-
-    def _seconds(self, first: BoolArray) -> None:
-        """Check the sign of the intervals in seconds."""
-        if "elapsed_seconds" in self.values:
-            seconds = self.values["elapsed_seconds"]
-            self._require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
-            self._require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
 
     def _require(
         self, name: str, good: BoolArray, expected: str, kind: str = "out_of_range"

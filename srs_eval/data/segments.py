@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -62,7 +61,7 @@ def by_segment(
                 where = f"in the {rows:,} rows from row {offset + 1:,} of it"
                 raise ReviewLogError(str(entry.place), [f"{there} {where}"], _AGAIN)
             parts.append(part)
-            numbers.append(np.arange(rows) + offset + _kept_open(entry).begins[group])
+            numbers.append(np.arange(rows) + offset + _kept_open(entry)[1][group])
         used = [name for name in parts[0].column_names if name != user_column]
         table = pandas_from_arrow(pa.concat_tables(parts).select(used).combine_chunks())
         return Rows(source, table, np.concatenate(numbers))
@@ -104,7 +103,7 @@ def find_segments(files: Iterable[Entry], user_column: str) -> Iterator[pa.Table
 @lru_cache(maxsize=1)
 def _group(entry: Entry, number: int, columns: tuple[str, ...]) -> pa.Table:
     """Read a row group, all of its columns if some are missing; the last one is kept in memory."""
-    file = _kept_open(entry).file
+    file, _ = _kept_open(entry)
     if number >= file.metadata.num_row_groups:
         there = f"it has {file.metadata.num_row_groups} row groups, and no group {number}"
         raise ReviewLogError(str(entry.place), [there], _AGAIN)
@@ -119,17 +118,9 @@ def _group(entry: Entry, number: int, columns: tuple[str, ...]) -> pa.Table:
     return patiently(read)
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A parquet file, and the number of the first row of each row group."""
-
-    file: pq.ParquetFile
-    begins: IntArray
-
-
 @lru_cache(maxsize=1)
-def _kept_open(entry: Entry) -> _Open:
-    """Open a file, and compare its size with that in the index."""
+def _kept_open(entry: Entry) -> tuple[pq.ParquetFile, IntArray]:
+    """Open a file, compare its size with that in the index, and find the row groups' first rows."""
     now = entry.place.entry()
     if now is None:
         raise ReviewLogError(str(entry.place), ["a file of the index is not there"], _AGAIN)
@@ -139,4 +130,4 @@ def _kept_open(entry: Entry) -> _Open:
     file = patiently(partial(parquet_file, entry.place))
     groups = range(file.metadata.num_row_groups)
     rows = [file.metadata.row_group(number).num_rows for number in groups]
-    return _Open(file, np.cumsum([0, *rows])[:-1])
+    return file, np.cumsum([0, *rows])[:-1]

@@ -164,9 +164,12 @@ def _by_row_group(place: Place, columns: Columns) -> UserRows | None:
 
 
 def table_files(place: Place) -> list[Entry]:
-    """Return the tables in a folder, or of a pattern; raise `ReviewLogError` if there are none."""
+    """Return a table, or those in a folder or of a pattern; raise `ReviewLogError` if none."""
     if not is_pattern(place):
-        found = existing(place).files()
+        entry = existing(place).entry()
+        if entry is not None:
+            return [entry]
+        found = place.files()
     elif place.is_remote:
         folder = Place(re.split(r"/[^/]*[*?\[]", place.address)[0])
         below = folder.files(recursive=True)

@@ -191,7 +191,11 @@ class AnkiCollection:
         selection = select_reviews(revlog, valid)
         selection = self._of_groups(selection, revlog, deck_of_card, preset_of_deck, titles)
         if not len(selection.rows):
-            raise _nothing_left(self.location, selection.left_out)
+            counts = ", ".join(f"{n} {reason}" for reason, n in selection.left_out.items())
+            rows = sum(selection.left_out.values())
+            what = f"none of its {rows} rows is a review that can be used: {counts}"
+            hint = "Name a collection whose cards were learnt in Anki."
+            raise ReviewLogError(self.location, [what], hint)
         reviews = _reviews(user, self.location, revlog, selection, start)
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
@@ -297,13 +301,6 @@ def _require_rows(revlog: Revlog, collection: Collection) -> None:
         hint = "It looks like the placeholder for old Anki versions: export the package again."
     nothing = Violation("there are no reviews in it", "empty")
     raise ReviewLogError(collection.source, [nothing], hint)
-
-
-def _nothing_left(source: str, left_out: Mapping[str, int]) -> ReviewLogError:
-    """Return the reason why none of the rows is a review."""
-    counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
-    what = f"none of its {sum(left_out.values())} rows is a review that can be used: {counts}"
-    return ReviewLogError(source, [what], "Name a collection whose cards were learnt in Anki.")
 
 
 def _looked_up(known: Mapping[int, int], keys: IntArray) -> IntArray | None:

@@ -202,7 +202,7 @@ class Collection:
             if {"id", "name"} <= self._columns_of(table):
                 rows = self.connection.execute(f"select id, name from {table} not indexed")
             else:
-                facts = self._named_in_text(text)
+                facts = self.named_in_text(text)
                 named = {key: each for key, each in facts.items() if isinstance(each, dict)}
                 rows = [(number_in(key), each.get("name")) for key, each in named.items()]
             found[group] = {
@@ -214,7 +214,7 @@ class Collection:
 
     def _templates(self) -> Mapping[int, str]:
         """Return the names of all card templates by number; what cannot be read is left out."""
-        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self._named_in_text("models"))
+        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self.named_in_text("models"))
         if {"ntid", "ord", "name"} <= self._columns_of("templates"):
             rows = self.connection.execute("select ntid, ord, name from templates not indexed")
         return {
@@ -223,7 +223,7 @@ class Collection:
             if (number := template_number(note_type, place)) is not None and isinstance(name, str)
         }
 
-    def _named_in_text(self, column: str) -> Mapping[str, Any]:
+    def named_in_text(self, column: str) -> Mapping[str, Any]:
         """Parse decks, presets or note types kept as text; an empty object if that fails."""
         if column not in self._columns_of("col"):
             return {}
