@@ -21,6 +21,7 @@ from srs_eval.protocol.pauses import pause_warning, until_previous_answer
 FOLDS = 5
 _LONGEST_HISTORY = 128
 _FEWEST_TARGETS = 6
+_SECOND = 2
 _SECONDS_PER_DAY = 86_400
 _SHORTEST_SECONDS = 1.0
 _FIRST_OF_CARD = "the first of their card"
@@ -35,15 +36,14 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> tuple[Task, IntArray]:
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
-    is_second = later_day & (cards.earlier(later_day) == 0)
+    days = np.maximum(histories.elapsed_days, 0).astype(np.float64)
+    lapsed = later_day & ~histories.recalled
+    task = _task(histories, cards, days, whole_days=True, lapsed=lapsed)
+    is_second = later_day & (task.nth_review == _SECOND)
     unusual = later_day & _after_unusual_interval(histories, cards, is_second)
     scored = later_day & ~unusual
-    task = _task(
-        histories,
-        cards,
-        np.maximum(histories.elapsed_days, 0).astype(np.float64),
-        whole_days=True,
-        lapsed=later_day & ~histories.recalled,
+    task = replace(
+        task,
         dropped=_counted({"of cards whose first interval is rare in the user's log": unusual})
         | _after_longest(reviews, histories),
         unscored=_counted(
