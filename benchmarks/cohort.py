@@ -1,19 +1,18 @@
 """What a whole evaluation of many users costs, from files to summary.json.
 
-    python benchmarks/cohort.py FOLDER --users 20 100 --command algo=fsrs6
+    python benchmarks/cohort.py FOLDER users=20,100 command=algo=fsrs6
 
 Makes simulated users of 35,000 reviews each in the layout of anki-revlogs-10k (once; FOLDER
-keeps them), runs the command on the first so many of them, and prints what each run took. What
-follows ``--command`` is added to the command. CPU time is that of the whole process and its
+keeps them), runs the command on the first so many of them, and prints what each run took. The
+arguments in ``command=`` are added to the command. CPU time is that of the whole process and its
 workers, start-up included; the last lines are what each further user adds, and a million users.
 Memory is the most a process ever held. Ten thousand users, whose logs are 500 different ones:
 
-    python benchmarks/cohort.py FOLDER --users 100 10000 --distinct 500 --command compute=processes
+    python benchmarks/cohort.py FOLDER users=100,10000 distinct=500 command=compute=processes
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -26,11 +25,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmark import Numbers, Words, benchmark
 from measure import in_process
-from tabulate import tabulate
 
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Reviews
+from srs_eval.text.table import Table
 
 REVIEWS = 35_000
 COMMAND = (
@@ -144,39 +144,28 @@ def _command(words: Sequence[str]) -> list[str]:
     return [*(word for word in COMMAND if word.partition("=")[0] not in keys), *words]
 
 
-def main() -> None:
-    """Print a row for each number of users, and one for a further user."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--users", type=int, nargs="+", default=[20, 100])
-    parser.add_argument("--distinct", type=int, help="different logs; all by default")
-    parser.add_argument("--command", nargs="+", default=["algo=fsrs6"])
-    given = parser.parse_args()
-    sizes = sorted(given.users)
+@benchmark("cohort")
+def main(
+    folder: Path,
+    users: Numbers = (20, 100),
+    distinct: int | None = None,
+    command: Words = ("algo=fsrs6",),
+) -> Table:
+    """Return a row for each number of users, and one for a further user."""
+    sizes = sorted(users)
     # In a process of its own: at its start a child counts the memory of its parent.
-    in_process(make_cohort, given.folder, sizes[-1], REVIEWS, given.distinct)
-    costs = list(islice(_costs(given.folder, sizes, given.command), 1, None))
+    in_process(make_cohort, folder, sizes[-1], REVIEWS, distinct)
+    costs = list(islice(_costs(folder, sizes, command), 1, None))
     rows = [
         (f"{size:,} users", f"{c.cpu:.2f} s", f"{c.wall:.2f} s", f"{c.peak_bytes / 1e6:.0f} MB")
         for size, c in zip(sizes, costs, strict=True)
     ]
     if len(sizes) > 1:
-        further, first, last = sizes[-1] - sizes[0], costs[0], costs[-1]
+        first, last, further = costs[0], costs[-1], sizes[-1] - sizes[0]
         cpu, wall = (last.cpu - first.cpu) / further, (last.wall - first.wall) / further
-        memory = (last.peak_bytes - first.peak_bytes) / further
-        rows.append(
-            (
-                "a further user",
-                f"{cpu * 1e3:.1f} ms",
-                f"{wall * 1e3:.1f} ms",
-                f"{memory / 1e6:.2f} MB",
-            )
-        )
+        memory = f"{(last.peak_bytes - first.peak_bytes) / further / 1e6:.2f} MB"
+        rows.append(("a further user", f"{cpu * 1e3:.1f} ms", f"{wall * 1e3:.1f} ms", memory))
         hours = (f"{seconds * 1e6 / 3600:.1f} h" for seconds in (cpu, wall))
         rows.append(("a million users", *hours, ""))
-    print(" ".join(["python -m srs_eval", *_command(given.command)]))
-    print(tabulate(rows, ["", "CPU", "wall", "peak memory"], stralign="right"))
-
-
-if __name__ == "__main__":
-    main()
+    print(" ".join(["python -m srs_eval", *_command(command)]))
+    return Table(["", "CPU", "wall", "peak memory"], rows)

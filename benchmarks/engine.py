@@ -9,13 +9,13 @@ wait for anything, nothing were read from memory, and no lane were filler; see `
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+from benchmark import benchmark
 from floor import floor, nanoseconds_of_operations
-from tabulate import tabulate
+from measure import clocked
 from workloads import synthetic_workload
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
@@ -28,6 +28,7 @@ from srs_eval.engine.equations import Equations
 from srs_eval.engine.gradient_kernel import GradientFormulas
 from srs_eval.engine.packing import Packed, pack
 from srs_eval.engine.tracing import trace
+from srs_eval.text.table import Table
 
 _PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
 
@@ -55,8 +56,28 @@ _MODELS: dict[str, Equations] = {
 _REPEATS = 30
 
 
-def main() -> None:
-    """Print the table."""
+def _row(
+    name: str, equations: Equations, packed: Packed, costs: dict[str, float]
+) -> tuple[object, ...]:
+    model = CompiledModel(equations)
+    w = np.asarray(equations.parameters.defaults)
+    compiling = clocked(lambda: (model.gradient(w, packed), model.fisher(w, packed))).wall
+    gradient = fisher = np.inf
+    for _ in range(_REPEATS):  # in turn, so that both meet the same disturbances
+        gradient = min(gradient, clocked(lambda: model.gradient(w, packed)).wall)
+        fisher = min(fisher, clocked(lambda: model.fisher(w, packed)).wall)
+    formulas = GradientFormulas(trace(equations))
+    least = floor((*formulas.forward, *formulas.backward), costs)
+    per_review = 1e9 / int(np.count_nonzero(packed.where >= 0))
+    gradient, fisher = gradient * per_review, fisher * per_review
+    values = (compiling, gradient, least, gradient / least, gradient / len(w))
+    texts = [*(f"{value:.2f}" for value in values[:-1]), f"{values[-1]:.3f}"]
+    return name, len(w), *texts, f"{fisher:.2f}", f"{fisher / len(w):.3f}"
+
+
+@benchmark("engine")
+def main() -> Table:
+    """Return what a review costs with each model."""
     workload = synthetic_workload(30_000)
     weight = np.ones(len(workload.train))
     packed = pack(workload.reviews, workload.train, weight=weight, dtype=np.float32)
@@ -64,56 +85,8 @@ def main() -> None:
     costs = nanoseconds_of_operations()
     print(f"{reviews:,} reviews of one simulated user, {_REPEATS} repeats, the least of each")
     print("ns per lane: " + ", ".join(f"{name} {cost:.3f}" for name, cost in costs.items()))
-    rows = [_row(name, equations, packed, costs) for name, equations in _MODELS.items()]
     headers = [
-        "model",
-        "parameters",
-        "compiling, s",
-        "loss + gradient, ns",
-        "floor, ns",
-        "times the floor",
-        "per parameter, ns",
-        "with Fisher, ns",
-        "per parameter, ns",
+        *("model", "parameters", "compiling, s", "loss + gradient, ns", "floor, ns"),
+        *("times the floor", "per parameter, ns", "with Fisher, ns", "per parameter, ns"),
     ]
-    formats = ("", "d", ".2f", ".2f", ".2f", ".2f", ".3f", ".2f", ".3f")
-    print(tabulate(rows, headers, tablefmt="github", floatfmt=formats))
-
-
-def _row(
-    name: str, equations: Equations, packed: Packed, costs: dict[str, float]
-) -> tuple[object, ...]:
-    model = CompiledModel(equations)
-    w = np.asarray(equations.parameters.defaults)
-    began = time.perf_counter()
-    model.gradient(w, packed)
-    model.fisher(w, packed)
-    compiling = time.perf_counter() - began
-    gradient = fisher = np.inf
-    for _ in range(_REPEATS):  # in turn, so that both meet the same disturbances
-        gradient = min(gradient, _seconds(lambda: model.gradient(w, packed)))
-        fisher = min(fisher, _seconds(lambda: model.fisher(w, packed)))
-    formulas = GradientFormulas(trace(equations))
-    least = floor((*formulas.forward, *formulas.backward), costs)
-    per_review = 1e9 / int(np.count_nonzero(packed.where >= 0))
-    return (
-        name,
-        len(w),
-        compiling,
-        gradient * per_review,
-        least,
-        gradient * per_review / least,
-        gradient * per_review / len(w),
-        fisher * per_review,
-        fisher * per_review / len(w),
-    )
-
-
-def _seconds(work: object) -> float:
-    began = time.perf_counter()
-    work()  # type: ignore[operator]
-    return time.perf_counter() - began
-
-
-if __name__ == "__main__":
-    main()
+    return Table(headers, [_row(name, each, packed, costs) for name, each in _MODELS.items()])

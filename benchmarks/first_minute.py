@@ -9,12 +9,13 @@ The quick start's fits are in workers, whose time is not among its CPU seconds.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from contextlib import chdir
 
+from benchmark import benchmark
 from cohort import Cost, cost_of
-from tabulate import tabulate
+
+from srs_eval.text.table import Table
 
 _SMALL = ("algo=avg", "panel=quick", "tracking=none", "figures=false", "data.max_reviews=130")
 COMMANDS = {
@@ -32,19 +33,13 @@ def cost_in_new_folder(*words: str) -> Cost:
         return cost_of(words)
 
 
-def main() -> None:
-    """Run the commands and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3)
-    repeats = parser.parse_args().repeats
+@benchmark("first_minute")
+def main(repeats: int = 3) -> Table:
+    """Run the commands."""
     cost_in_new_folder(*COMMANDS["algo=avg"])
     rows = []
     for name, words in COMMANDS.items():
         costs = [cost_in_new_folder(*words) for _ in range(repeats)]
         least = min(costs, key=lambda cost: cost.cpu)
         rows.append((name, f"{least.cpu:.2f}", f"{least.wall:.2f}", least.peak_bytes >> 20))
-    print(tabulate(rows, ("command", "CPU s", "wall s", "peak MiB"), tablefmt="github"))
-
-
-if __name__ == "__main__":
-    main()
+    return Table(["command", "CPU s", "wall s", "peak MiB"], rows)

@@ -62,7 +62,7 @@ def _nanoseconds(operation: str) -> float:
     reviews = aligned(FACTS * LANES, np.float32).reshape(1, FACTS, LANES)
     reviews[:] = 0.5
     one = np.array([_ROUNDS])
-    packed = Packed(reviews, np.array([0]), one, np.array([0]), np.array([0]))
+    packed = Packed(reviews, np.array([0]), one, np.array([0]))
     out = aligned(_CHAINS * LANES, np.float32)
     least = np.inf
     for _ in range(20):

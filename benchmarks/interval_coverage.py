@@ -9,16 +9,18 @@ Users are drawn with replacement from a population; the true mean is that of all
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from benchmark import benchmark
 
+from srs_eval.nouns import FloatArray
 from srs_eval.stats.paired import paired_mean
+from srs_eval.text.table import Table
 
 SIZES = (3, 5, 10, 20, 30, 100, 300, 1_000)
 # Model, metric: differences to FSRS-5.
@@ -31,7 +33,7 @@ BY_REVIEWS = ("FSRS-4.5", "GRU-P", "SM2")
 LEVEL = 0.99
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quantity:
     """Scores of two models for all users of a population.
 
@@ -109,66 +111,37 @@ def missed(quantity: Quantity, users: int, samples: int, seed: int = 0) -> tuple
     return above / held, below / held
 
 
-def rows(
-    quantities: Sequence[Quantity], sizes: Sequence[int], samples: int
-) -> Iterator[tuple[str, list[tuple[float, float]], bool]]:
-    """Simulate every quantity at every number of users."""
-    for quantity in quantities:
-        cells = [missed(quantity, users, samples) for users in sizes]
-        sys.stderr.write(f"{quantity.name}\n")
-        yield quantity.name, cells, quantity.is_headline
-
-
-def markdown(
-    found: Sequence[tuple[str, list[tuple[float, float]], bool]], sizes: Sequence[int], samples: int
-) -> str:
-    """Write the table: % of intervals that hold the mean, and % that lie above and below it."""
-    lines = [
-        "| 99 % interval of | " + " | ".join(f"{users:,} users" for users in sizes) + " |",
-        "|---" * (len(sizes) + 1) + "|",
-    ]
-    lines += [
-        f"| {name} | " + " | ".join(f"{_held(*cell)} ({_both(*cell)})" for cell in cells) + " |"
-        for name, cells, _ in found
-    ]
-    for start, title in (("Simulated", "simulated"), ("", "published")):
-        headline = [
+def table(found: Mapping[Quantity, FloatArray], sizes: Sequence[int]) -> Table:
+    """Return % of intervals that hold the mean and, in brackets, % above it and below it."""
+    shown = []
+    for quantity, cells in found.items():
+        cells_shown = [f"{_held(cell)} ({100 * cell[0]:.1f}/{100 * cell[1]:.1f})" for cell in cells]
+        shown.append([quantity.name, *cells_shown])
+    for title, is_simulated in (("simulated", True), ("published", False)):
+        alike = [
             cells
-            for name, cells, is_headline in found
-            if is_headline and name.startswith("Simulated") == bool(start)
+            for quantity, cells in found.items()
+            if quantity.is_headline and quantity.name.startswith("Simulated") == is_simulated
         ]
-        if headline:
-            mean = np.mean(headline, axis=0)
-            shown = " | ".join(f"**{_held(*cell)}**" for cell in mean)
-            lines.append(f"| **mean of the {len(headline)} {title}, users alike** | {shown} |")
+        if alike:
+            means = [f"**{_held(mean)}**" for mean in np.mean(alike, axis=0)]
+            shown.append([f"**mean of the {len(alike)} {title}, users alike**", *means])
+    return Table(["99 % interval of", *(f"{users:,} users" for users in sizes)], shown)
+
+
+def _held(missed: FloatArray) -> str:
+    return f"{100 * (1 - missed.sum()):.1f}"
+
+
+@benchmark("coverage", "docs/intervals.md")
+def main(results: Path | None = None, samples: int = 5_000) -> str:
+    """Return the table, and how exact it is."""
+    found = {}
+    for quantity in simulated() + (published(results) if results else []):
+        found[quantity] = np.array([missed(quantity, users, samples) for users in SIZES])
+        print(quantity.name, file=sys.stderr)
     error = 100 * np.sqrt(LEVEL * (1 - LEVEL) / samples)
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"{samples:,} samples for each cell: one standard error at 99 % is {error:.2f} points. "
-            "In brackets: % of intervals above the true mean, and below it.",
-        ]
+    return table(found, SIZES).write("github") + (
+        f"\n\n{samples:,} samples for each cell: one standard error at 99 % is {error:.2f} points. "
+        "In brackets: % of intervals above the true mean, and below it."
     )
-
-
-def _held(above: float, below: float) -> str:
-    return f"{100 * (1 - above - below):.1f}"
-
-
-def _both(above: float, below: float) -> str:
-    return f"{100 * above:.1f}/{100 * below:.1f}"
-
-
-def main() -> None:
-    """Print the table."""
-    words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    words.add_argument("results", nargs="?", type=Path, help="per-user results, as parquet")
-    words.add_argument("--samples", type=int, default=5_000)
-    given = words.parse_args()
-    quantities = simulated() + (published(given.results) if given.results else [])
-    print(markdown(list(rows(quantities, SIZES, given.samples)), SIZES, given.samples))
-
-
-if __name__ == "__main__":
-    main()

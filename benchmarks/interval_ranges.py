@@ -10,15 +10,15 @@ published spread. FSRS-6 is fitted to each log, and asked for intervals after th
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
+from itertools import product
 
 import numpy as np
+from benchmark import benchmark
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.history import no_reviews
-from srs_eval.api.answers import answered_on_time
-from srs_eval.api.intervals import DRAWS, LEVEL, Ranges
+from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, answered_on_time
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.objective import LogCoordinates, sample
 from srs_eval.engine.recurrent import RecurrentModel
@@ -111,31 +111,19 @@ def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray,
     return (ranges.lo <= truth) & (truth <= ranges.hi), np.log(ranges.hi / ranges.lo), len(rows)
 
 
-def main(logs: int) -> None:
-    """Print the table."""
+@benchmark()
+def main(logs: int = 100) -> Table:
+    """Return a row for each kind of parameters and size of the log."""
     rows = []
-    for kind in ("published", "drawn"):
-        for size in SIZES:
-            done = []
-            for seed in range(logs):
-                with suppress(FitSkipped):  # too few reviews of a simulated log can be scored
-                    done.append(covered(kind, size, seed))
-            held, width, learned = (np.array(each) for each in zip(*done, strict=True))
-            by_history = 100 * held.mean(axis=0)
-            factor = np.exp(np.median(width, axis=0))
-            rows.append(
-                [
-                    kind,
-                    f"{np.mean(learned):.0f}",
-                    len(done),
-                    f"{100 * held.mean():.0f}",
-                    f"{by_history.min():.0f} to {by_history.max():.0f}",
-                    *(f"{factor[place]:.1f}" for place in (1, 3)),
-                ]
-            )
+    for kind, size in product(("published", "drawn"), SIZES):
+        done = []
+        for seed in range(logs):
+            with suppress(FitSkipped):  # too few reviews of a simulated log can be scored
+                done.append(covered(kind, size, seed))
+        held, width, learned = (np.array(each) for each in zip(*done, strict=True))
+        by_history, factor = 100 * held.mean(axis=0), np.exp(np.median(width, axis=0))
+        span = f"{by_history.min():.0f} to {by_history.max():.0f}"
+        row = [kind, f"{np.mean(learned):.0f}", len(done), f"{100 * held.mean():.0f}", span]
+        rows.append([*row, *(f"{factor[place]:.1f}" for place in (1, 3))])
     headers = ["parameters", "reviews", "logs", "held %", "by history %", "Good", "four times"]
-    print(Table(headers, rows).write())
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 100)
+    return Table(headers, rows)

@@ -20,9 +20,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import yaml
+from benchmark import ROOT, benchmark
+from measure import clocked
 
 from srs_eval.results.files import write_table
 from srs_eval.results.run import Run
+from srs_eval.results.summary import Summary
 from srs_eval.site.pages import write_site
 from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Board, Submission
 
@@ -77,15 +80,15 @@ def made_up(folder: Path, models: int, users: int, *, version: str = "1", seed: 
             "seconds_per_user": float(np.round(0.001 * 1.3**number, 6)),
             "tuned_on": "none",
         }
-        summary = {
-            "when": WHEN[number % len(WHEN)],
-            "protocol": "made_up",
-            "sees_truth": number == models - 1 > 2,
-            "pretrained": number % 5 == 4,
-            "failed": 2 if number == 1 else 0,
-            "fits": 5 * users,
-        }
-        run = Run(name, place, rows, reviews, scores, summary=summary)
+        facts = Summary(
+            when=WHEN[number % len(WHEN)],
+            protocol="made_up",
+            sees_truth=number == models - 1 > 2,
+            pretrained=number % 5 == 4,
+            failed=2 if number == 1 else 0,
+            fits=5 * users,
+        )
+        run = Run(name, place, rows, reviews, scores, facts=facts)
         columns = {"user": list(rows), "reviews": list(sizes), "rows": list(rows.values())}
         write_table(place / RESULTS, pa.table({**columns, **scores}))
         (place / ABOUT).write_text(yaml.safe_dump(about), encoding="utf-8")
@@ -95,18 +98,16 @@ def made_up(folder: Path, models: int, users: int, *, version: str = "1", seed: 
     return Board(board, "made_up", version, "invented", "1", "01234567" * 8, tuple(submissions))
 
 
-def main(models: int, users: int, out: Path) -> None:
-    """Build and open a site, and print what that costs."""
+def _measure(models: int, users: int, folder: Path, out: Path) -> None:
+    sys.path.append(str(ROOT / "docs"))
     from make_screenshots import Browser
 
-    with tempfile.TemporaryDirectory() as folder:
-        board = made_up(Path(folder), models, users)
-        begin = time.process_time(), time.perf_counter()
-        write_site([board], out)
-        cpu, wall = time.process_time() - begin[0], time.perf_counter() - begin[1]
+    board = made_up(folder, models, users)
+    built = clocked(lambda: write_site([board], out))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    print(f"built      {cpu:.1f} s CPU, {wall:.1f} s, {memory:,.0f} MiB, {size / 1e6:,.0f} MB")
+    print(f"built      {built.cpu:.1f} s CPU, {built.wall:.1f} s, ", end="")
+    print(f"{memory:,.0f} MiB, {size / 1e6:,.0f} MB")
     with Browser() as browser:
         browser.call("Performance.enable", timeDomain="threadTicks")
         begin = _cpu(browser)
@@ -134,11 +135,8 @@ def _report(name: str, wall: float, cpu: float) -> None:
     print(f"{name:10} {wall:.0f} ms, {cpu:.0f} ms CPU")
 
 
-if __name__ == "__main__":
-    sys.path.append(str(Path(__file__).parents[1] / "docs"))
-    count, people = map(int, sys.argv[1:3] or (40, 10_000))
-    if len(sys.argv) > 3:
-        main(count, people, Path(sys.argv[3]))
-    else:
-        with tempfile.TemporaryDirectory() as scratch:
-            main(count, people, Path(scratch, "site"))
+@benchmark()
+def main(models: int = 40, users: int = 10_000, out: Path | None = None) -> None:
+    """Build and open a site, and print what that costs."""
+    with tempfile.TemporaryDirectory() as scratch:
+        _measure(models, users, Path(scratch, "made_up"), out or Path(scratch, "site"))

@@ -9,7 +9,7 @@ often either ends above the other, and what that means for the log loss of test 
 from __future__ import annotations
 
 import numpy as np
-from tabulate import tabulate
+from benchmark import benchmark
 
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.early import Fsrs2, Fsrs3
@@ -20,25 +20,10 @@ from srs_eval.engine.objective import LogCoordinates
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fold, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.text.table import Table
 
 _APART = 1e-3
 _ALGORITHMS: tuple[type[Fitted], ...] = (Fsrs2, Fsrs3, Fsrs4, Fsrs45, Fsrs5, Fsrs6)
-
-
-def main() -> None:
-    """Print the table."""
-    source = SyntheticUsers(users=20)
-    logs = [source.read(user) for user in source.users()]
-    rows = []
-    for algorithm in _ALGORITHMS:
-        ends = np.array([end for log in logs for end in _ends(algorithm, log)])
-        apart, losses = ends.T
-        shares = (
-            f"{100 * share:.0f} %" for share in (np.mean(apart > _APART), np.mean(apart < -_APART))
-        )
-        rows.append((algorithm.name, len(ends), *shares, f"{losses.mean():+.4f}"))
-    headers = ("model", "fits", "newton above lbfgs by 0.1 %", "below", "test log loss, difference")
-    print(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
 
 
 def _ends(algorithm: type[Fitted], log: Reviews) -> list[tuple[float, float]]:
@@ -63,5 +48,16 @@ def _compared(algorithm: type[Fitted], reviews: Reviews, fold: Fold) -> tuple[fl
     return values[0] / values[1] - 1, losses[0] - losses[1]
 
 
-if __name__ == "__main__":
-    main()
+@benchmark("local minima")
+def main() -> Table:
+    """Return how often either method ends above the other."""
+    source = SyntheticUsers(users=20)
+    logs = [source.read(user) for user in source.users()]
+    rows = []
+    for algorithm in _ALGORITHMS:
+        apart, losses = np.array([end for log in logs for end in _ends(algorithm, log)]).T
+        above, below = np.mean(apart > _APART), np.mean(apart < -_APART)
+        shares = f"{100 * above:.0f} %", f"{100 * below:.0f} %"
+        rows.append((algorithm.name, len(apart), *shares, f"{losses.mean():+.4f}"))
+    headers = ["model", "fits", "newton above lbfgs by 0.1 %", "below", "test log loss, difference"]
+    return Table(headers, rows)

@@ -13,7 +13,6 @@ prints what comparing runs costs, with all files and figures.
 from __future__ import annotations
 
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +20,11 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from benchmark import benchmark
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.commands.compare import command as compare_command
@@ -208,5 +209,7 @@ def _step(name: str, users: int) -> Iterator[None]:
     )
 
 
-if __name__ == "__main__":
-    {"widths": widths, "fed": fed, "compare": compared}[sys.argv[1]](*map(int, sys.argv[2:]))
+@benchmark()
+def main(what: Literal["widths", "fed", "compare"], *numbers: int) -> None:
+    """Measure one of the three."""
+    {"widths": widths, "fed": fed, "compare": compared}[what](*numbers)

@@ -9,14 +9,14 @@ against its published parameters, on the next 200. `sm2`: published FSRS-5 again
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from benchmark import benchmark
 
 import srs_eval as se
 from srs_eval.collection.advice import FITTED, SM2
@@ -50,7 +50,7 @@ class First:
         return Task(task.reviews, (fold,), task.nth_review, task.lapses, task.log_row)
 
 
-def fitted(logs: list[Path]) -> Iterator[tuple[int, np.ndarray]]:
+def fitted(logs: Sequence[Path]) -> Iterator[tuple[int, np.ndarray]]:
     """Yield published and fitted log loss [users, 2] by number of reviews."""
     for row in FITTED:
         pairs = []
@@ -78,20 +78,12 @@ def sm2(path: Path) -> Iterator[tuple[int, np.ndarray]]:
         yield row.reviews, rows[["SM2", "FSRS-5"]].dropna().to_numpy()
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("which", choices=["fitted", "sm2"])
-    parser.add_argument("paths", nargs="+", type=Path)
-    options = parser.parse_args()
-    found = fitted(options.paths) if options.which == "fitted" else sm2(options.paths[0])
+@benchmark()
+def main(which: Literal["fitted", "sm2"], *paths: Path) -> Table:
+    """Return how many people are predicted better, and by how much."""
     rows = []
-    for reviews, losses in found:
+    for reviews, losses in fitted(paths) if which == "fitted" else sm2(paths[0]):
         before, after = losses.T
         mean = f"{after.mean() / before.mean() - 1:.3f}"
         rows.append((reviews, len(losses), int((after < before).sum()), mean))
-    print(Table(["reviews", "people", "better", "mean change of error"], rows).write())
-
-
-if __name__ == "__main__":
-    main()
+    return Table(["reviews", "people", "better", "mean change of error"], rows)

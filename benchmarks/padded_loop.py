@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 from workloads import Workload
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.neural.bench_batches import Batch, batches_of, training_table
 from srs_eval.nouns import FloatArray
 
 EPOCHS, BATCH_SIZE, LEARNING_RATE, SEED = 5, 512, 0.04, 2023
@@ -53,43 +52,13 @@ class TorchMaths:
         return torch.round(torch.as_tensor(value))
 
 
-def padded_batches(workload: Workload) -> list[tuple[Tensor, ...]]:
-    """Cut the training reviews, shortest histories first, into batches.
-
-    Returns
-    -------
-    list of (history [longest, batch, 2], length, elapsed, recalled, weight)
-        A history is elapsed days and rating of the reviews before; the rest are [batch].
-    """
-    reviews, rows = workload.reviews, workload.train
-    facts = np.stack([np.maximum(reviews.elapsed_days, 0), reviews.rating], axis=1)
-    facts32 = torch.from_numpy(facts.astype(np.float32))
-    before: dict[int, list[int]] = {}
-    wanted = np.zeros(len(reviews), np.bool_)
-    wanted[rows] = True
-    histories = []
-    for row, card in enumerate(reviews.card[: int(rows[-1]) + 1].tolist()):
-        mine = before.setdefault(card, [])
-        if wanted[row]:
-            histories.append(facts32[mine])
-        mine.append(row)
-    lengths = np.array([len(history) for history in histories])
-    shortest_first = np.argsort(lengths, kind="stable")
-    columns = (
-        torch.from_numpy(lengths),
-        facts32[rows, 0],
-        torch.from_numpy(reviews.recalled[rows].astype(np.float32)),
-        torch.from_numpy(workload.recency.astype(np.float32)),
-    )
-    batches = []
-    for start in range(0, len(rows), BATCH_SIZE):
-        places = shortest_first[start : start + BATCH_SIZE]
-        padded = pad_sequence([histories[place] for place in places])
-        batches.append((padded, *(column[places] for column in columns)))
-    return batches
+def batches(workload: Workload) -> list[Batch]:
+    """Cut the training reviews, shortest histories first, into batches."""
+    table = training_table(workload.reviews, workload.train, workload.recency)
+    return batches_of(table, BATCH_SIZE, longest=len(table))
 
 
-def train(batches: list[tuple[Tensor, ...]]) -> FloatArray:
+def train(batches: list[Batch]) -> FloatArray:
     """Run 5 epochs of Adam with a cosine schedule, from the published parameters.
 
     Returns
@@ -106,7 +75,7 @@ def train(batches: list[tuple[Tensor, ...]]) -> FloatArray:
     for _ in range(EPOCHS):
         for number in torch.randperm(len(batches), generator=shuffle).tolist():
             optimiser.zero_grad()
-            _loss(w, *batches[number]).backward()
+            _loss(w, batches[number]).backward()
             optimiser.step()
             schedule.step()
             with torch.no_grad():
@@ -114,18 +83,16 @@ def train(batches: list[tuple[Tensor, ...]]) -> FloatArray:
     return w.detach().double().numpy()
 
 
-def _loss(
-    w: Tensor, history: Tensor, length: Tensor, elapsed: Tensor, recalled: Tensor, weight: Tensor
-) -> Tensor:
+def _loss(w: Tensor, batch: Batch) -> Tensor:
     """Weighted log loss of one batch, summed."""
-    m, equations = TorchMaths(), Fsrs6Equations()
+    m, equations, history = TorchMaths(), Fsrs6Equations(), batch.sequences
     state = equations.init(m, w, history[0, :, 1])
     states = [torch.stack(state)]
     for days, rating in zip(history[1:, :, 0], history[1:, :, 1], strict=True):
         p = equations.curve(m, w, state, days)
         state = equations.step(m, w, state, days, rating, p)
         states.append(torch.stack(state))
-    last = torch.stack(states)[length - 1, :, torch.arange(len(length))]
-    p = equations.curve(m, w, (last[:, 0], last[:, 1]), elapsed)
-    losses = nn.functional.binary_cross_entropy(p, recalled, reduction="none")
-    return (losses * weight).sum()
+    last = torch.stack(states)[batch.seq_lens - 1, :, torch.arange(len(batch.seq_lens))]
+    p = equations.curve(m, w, (last[:, 0], last[:, 1]), batch.delta_ts)
+    losses = nn.functional.binary_cross_entropy(p, batch.labels, reduction="none")
+    return (losses * batch.weights).sum()

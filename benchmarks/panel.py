@@ -1,6 +1,6 @@
 """What the panel costs, next to what scikit-learn and relplot take for a part of it.
 
-    python benchmarks/panel.py | python benchmarks/publish.py panel
+    python benchmarks/panel.py publish
 
 Each row is done in a process of its own with one thread, which has loaded its libraries and has the
 predictions before the clock starts. Ours computes the whole panel; the others only what they have
@@ -9,16 +9,13 @@ of it: four scores, the bias, confusion matrices, and SmoothECE.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+from benchmark import Numbers, benchmark
 from measure import Clocked, clocked, in_process
-from tabulate import tabulate
+
+from srs_eval.text.table import Table
 
 REPEATS = 3
 USERS = 10_000
@@ -28,14 +25,6 @@ THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 
 
 Columns = dict[str, np.ndarray]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Something to be timed on so many predictions."""
-
-    name: str
-    do: Callable[[Columns], dict[str, float]]
 
 
 def invented(n: int) -> Columns:
@@ -111,13 +100,13 @@ def theirs(columns: Columns) -> dict[str, float]:
     return scores
 
 
-WORK = (
-    Work("srs_eval, default panel", ours),
-    Work("srs_eval, the part that the last row computes", the_same_part),
-    Work("srs_eval, panel=full", ours_in_full),
-    Work(f"srs_eval, default panel and {RESAMPLES:,} resamples of users", ours_with_intervals),
-    Work("scikit-learn and relplot, a part of it", theirs),
-)
+WORK = {
+    "srs_eval, default panel": ours,
+    "srs_eval, the part that the last row computes": the_same_part,
+    "srs_eval, panel=full": ours_in_full,
+    f"srs_eval, default panel and {RESAMPLES:,} resamples of users": ours_with_intervals,
+    "scikit-learn and relplot, a part of it": theirs,
+}
 
 
 def timed(do: Callable[[Columns], dict[str, float]], n: int) -> Clocked[dict[str, float]]:
@@ -130,14 +119,14 @@ def timed(do: Callable[[Columns], dict[str, float]], n: int) -> Clocked[dict[str
 def rows(sizes: Sequence[int], repeats: int) -> Iterator[list[object]]:
     """Time everything at every size, taking turns, and keep the time that took least."""
     for n in sizes:
-        runs = [[in_process(timed, work.do, n) for work in WORK] for _ in range(repeats)]
+        runs = [[in_process(timed, do, n) for do in WORK.values()] for _ in range(repeats)]
         best = [min(done, key=lambda m: m.result.cpu) for done in zip(*runs, strict=True)]
         _refuse_other_numbers(best[0].result.result, best[-1].result.result)
-        for work, measured in zip(WORK, best, strict=True):
+        for name, measured in zip(WORK, best, strict=True):
             cpu = measured.result.cpu
             yield [
                 f"{n:,}",
-                work.name,
+                name,
                 len(measured.result.result),
                 f"{cpu:.3f}",
                 f"{best[-1].result.cpu / cpu:.1f}",
@@ -152,17 +141,8 @@ def _refuse_other_numbers(one: dict[str, float], other: dict[str, float]) -> Non
             raise SystemExit(f"{name}: {one[name]} here, {value} there")
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    options = parser.parse_args()
+@benchmark("panel")
+def main(sizes: Numbers = SIZES, repeats: int = REPEATS) -> Table:
+    """Return what everything costs at every size."""
     headers = ["predictions", "computed by", "numbers", "CPU s", "times faster", "peak MiB"]
-    found = list(rows(options.sizes, options.repeats))
-    print(tabulate(found, headers, tablefmt="github", disable_numparse=True))
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, os.fspath(Path(__file__).parent))
-    main()
+    return Table(headers, list(rows(sizes, repeats)))

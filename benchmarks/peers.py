@@ -12,20 +12,20 @@ in the memory. What takes milliseconds is repeated, and the least is told.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from benchmark import Words, benchmark
 from measure import Measured, clocked, in_process
-from tabulate import tabulate
 from workloads import JOSH, Workload, standard_workloads
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs_rs import first_seen_numbers, training_items
 from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.text.table import Table
 
 OURS = "srs_eval, fit=newton"
 _DECIMALS = 4
@@ -104,10 +104,10 @@ def fsrs_optimizer(workload: Workload) -> PeerFit:
 def torch_loop(workload: Workload) -> PeerFit:
     """Train with a plain PyTorch loop: batches of 512 reviews, each a padded sequence."""
     import torch
-    from padded_loop import padded_batches, train
+    from padded_loop import batches, train
 
     torch.set_num_threads(1)
-    prepared = clocked(lambda: padded_batches(workload))
+    prepared = clocked(lambda: batches(workload))
     fit = clocked(lambda: train(prepared.result))
     return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)
 
@@ -199,30 +199,22 @@ COLUMNS = (
 )
 
 
-def main() -> None:
-    """Measure the peers and print the table."""
-    arguments = argparse.ArgumentParser(description=main.__doc__)
-    arguments.add_argument("--log", type=Path, default=JOSH, help="a user's log, as CSV")
-    arguments.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
-    arguments.add_argument("--only", nargs="+", metavar="DATA", help="names of workloads")
-    given = arguments.parse_args()
-    if not given.log.exists():
-        print(f"left out, as it is not here: {given.log.name}\n")
+@benchmark("peers")
+def main(log: Path = JOSH, peers: Words = tuple(PEERS), only: Words = ()) -> Table:
+    """Measure some peers on a user's log, a CSV, and on simulated ones, or `only` some of these."""
+    if not log.exists():
+        print(f"left out, as it is not here: {log.name}\n")
     lines: list[tuple[object, ...]] = []
-    for workload in standard_workloads(given.log):
-        if given.only and workload.name not in given.only:
+    for workload in standard_workloads(log):
+        if only and workload.name not in only:
             continue
         held = in_process(loaded, workload).peak_bytes / 2**20
         nothing = (workload.name, len(workload.train), "(nothing)", *("",) * 5, round(held), "")
         lines.append(nothing)
         own: PeerFit | None = None
-        for name in given.peers:
+        for name in peers:
             done = in_process(PEERS[name], workload)
             own = done.result if name == OURS else own
             lines.append(line(workload, name, done, own))
-            print(tabulate(lines[-1:], tablefmt="plain"), flush=True)
-    print("\n" + tabulate(lines, COLUMNS, tablefmt="github", disable_numparse=True))
-
-
-if __name__ == "__main__":
-    main()
+            print(*lines[-1], flush=True)
+    return Table(COLUMNS, lines)

@@ -9,11 +9,12 @@ lognormal one. Samples without an interval, where one user outweighs all others,
 from __future__ import annotations
 
 import numpy as np
-from tabulate import tabulate
+from benchmark import benchmark
 
 from srs_eval import score
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
+from srs_eval.text.table import Table
 
 P, SAMPLES = 0.85, 2500
 SHARES = (8.0, 1.5)
@@ -38,11 +39,8 @@ def coverage(users: int, spread: float) -> float:
     return 100 * float(np.mean(held))
 
 
-def main() -> None:
-    """Print the table."""
-    rows = [(users, spread, f"{coverage(users, spread):.1f} %") for users, spread in SETTINGS]
-    print(tabulate(rows, ("users", "spread of sizes", "coverage"), tablefmt="github"))
-
-
-if __name__ == "__main__":
-    main()
+@benchmark()
+def main() -> Table:
+    """Return the coverage of each setting."""
+    rows = [(users, f"{spread}", f"{coverage(users, spread):.1f} %") for users, spread in SETTINGS]
+    return Table(["users", "spread of sizes", "coverage"], rows)

@@ -8,23 +8,24 @@ chance, so that one set of parameters is the truth. FSRS-6, last fold, as in doc
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
+from benchmark import benchmark
 
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.text.table import Table
 
-USERS = 200
 EDGES = (0, 200, 400, 800, 1600)
 
 
-def main(users: int) -> None:
-    """Print verdicts by number of training reviews."""
+@benchmark()
+def main(users: int = 200) -> Table:
+    """Return verdicts by number of training reviews."""
     source = SyntheticUsers(users=users, size_scale=0.1, max_reviews=3000, seed=99)
     sizes, differ = [], []
     for user in source.users():
@@ -39,12 +40,8 @@ def main(users: int) -> None:
             continue
         sizes.append(len(fold.train))
         differ.append("presets differ" in model.learned.note)
-    print(f"{sum(differ)} of {len(sizes)} differ; median {np.median(sizes):.0f} training reviews")
-    place = np.searchsorted(EDGES, sizes, side="right")
-    for number in np.unique(place):
-        here = place == number
-        print(f"from {EDGES[number - 1]}: {np.sum(np.array(differ)[here])} of {here.sum()}")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else USERS)
+    place, differs = np.searchsorted(EDGES, sizes, side="right"), np.array(differ)
+    print(f"{differs.sum()} of {len(sizes)} differ; median {np.median(sizes):.0f} training reviews")
+    by_size = {EDGES[number - 1]: differs[place == number] for number in np.unique(place)}
+    rows = [(least, len(own), int(own.sum())) for least, own in by_size.items()]
+    return Table(["training reviews from", "users", "differ"], rows)

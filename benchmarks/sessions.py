@@ -1,6 +1,6 @@
 """What models that learn from answer to answer cost, beside FSRS-7 alone.
 
-    python benchmarks/sessions.py | python benchmarks/publish.py sessions
+    python benchmarks/sessions.py publish
 
 One thread; the least CPU time of several repeats, after a first one that compiles.
 """
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
+from benchmark import benchmark
 from measure import clocked
-from tabulate import tabulate
 from workloads import Workload, standard_workloads
 
 from srs_eval.algorithms.combined.blend import Blend
@@ -23,6 +23,7 @@ from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.walk import learn_weights, walk
 from srs_eval.nouns import Algorithm
+from srs_eval.text.table import Table
 
 SMALL = {"features": "small", "width": 0.03, "level_width": 0.03}
 MODELS: dict[str, Algorithm] = {
@@ -64,7 +65,8 @@ def kernel(model: object, workload: Workload) -> float:
     return clocked(lambda: learn_weights(*known), REPEATS).cpu
 
 
-if __name__ == "__main__":
+@benchmark("sessions")
+def main() -> Table:
+    """Return the costs of every model on every log."""
     headers = ["data", "reviews", "model", "a fit, ms", "predictions, ms per 1,000", "filter alone"]
-    table = [cells for workload in standard_workloads() for cells in rows(workload)]
-    print(tabulate(table, headers, tablefmt="github", disable_numparse=True))
+    return Table(headers, [cells for each in standard_workloads() for cells in rows(each)])

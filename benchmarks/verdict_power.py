@@ -3,7 +3,7 @@
     python benchmarks/verdict_power.py                      simulated differences, printed
     python benchmarks/verdict_power.py RESULTS.parquet      differences of published models as well
 
-`publish.py power docs/arena/preregistration.md` writes what it prints into that page.
+With the word `publish`, it writes the table into docs/arena/preregistration.md.
 
 RESULTS.parquet has a row for each model and user, with the columns model, user and log_loss. A
 pilot is a random sample of the population. The study has as many users as the pilot says are needed
@@ -12,15 +12,16 @@ for a power of 0.8, and its power is that of samples of the population.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from benchmark import benchmark
 
 from srs_eval.stats.power import Study, upper_deviation, users_needed
+from srs_eval.text.table import Table
 
 PILOTS = (12, 50, 200)
 WANTED = 0.8
@@ -79,24 +80,11 @@ def rows(results: Path | None, pilots: int) -> Iterator[list[str]]:
             yield [name, str(size), *shown, enough]
 
 
-def markdown(results: Path | None, pilots: int) -> str:
-    """Format the table."""
+@benchmark("power", "docs/arena/preregistration.md")
+def main(results: Path | None = None, pilots: int = 100) -> Table:
+    """Return the power of studies that were planned by pilots."""
     headers = [
         *("differences", "users of the pilot", "Student's formula", "simulated, sd of the pilot"),
         *("simulated, upper end of the sd", "pilots whose upper end is enough"),
     ]
-    lines = [headers, ["---"] * len(headers), *rows(results, pilots)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def main() -> None:
-    """Print the table."""
-    words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    words.add_argument("results", nargs="?", type=Path, help="per-user results, as parquet")
-    words.add_argument("--pilots", type=int, default=100)
-    given = words.parse_args()
-    print(markdown(given.results, given.pilots))
-
-
-if __name__ == "__main__":
-    main()
+    return Table(headers, list(rows(results, pilots)))

@@ -38,13 +38,13 @@ html_theme_options = {
     "github_url": REPOSITORY,
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "navbar_center": [],  # every page is in the sidebar
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_extra_path = ["llms.txt"]  # at the root of the site
 html_css_files = ["figures.css"]
-html_sidebars = {"docs/index": []}
+html_sidebars = {"**": ["globaltoc"]}
 html_show_sourcelink = False
 html_copy_source = False
 copybutton_exclude = ".linenos, .gp, .go"
@@ -71,13 +71,21 @@ html[data-theme=dark] .bd-content img:not([src*=mlflow_], [src*=report], [src$="
 }
 html[data-theme=dark] .bd-content div.cell_output img { background: none; }
 """
+# The sidebar has all pages: no more is needed than their names.
+SIDEBAR = """
+.bd-sidebar-primary h3 { display: none; }
+.bd-sidebar-primary ul { list-style: none; padding-left: 0.8rem; }
+.bd-sidebar-primary .caption { font-weight: bold; margin-bottom: 0.3rem; }
+.bd-sidebar-primary li a { color: inherit; text-decoration: none; }
+.bd-sidebar-primary li a:hover, .bd-sidebar-primary li a.current { text-decoration: underline; }
+"""
 
 
 def write_style(app: Sphinx) -> None:
     """Write the style of figures where the pages look for it."""
     place = Path(app.outdir) / "_static" / "figures.css"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(FIGURES, encoding="utf-8")
+    place.write_text(FIGURES + SIDEBAR, encoding="utf-8")
 
 
 def adapt(_app: Sphinx, page: str, text: list[str]) -> None:

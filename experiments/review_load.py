@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from paired_losses import losses
+from evaluations import clusters
 from scipy.special import expit, logit, stdtrit
 
+from srs_eval.metrics.proper import log_losses
 from srs_eval.metrics.slope import CalibrationLine, line_of
 from srs_eval.metrics.tally import tally
-from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, IntArray, Source
+from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, Source
 from srs_eval.stats.significance import ALPHA
 
 DESIRED = 0.9
@@ -81,7 +82,7 @@ def evaluated(source: Source, algorithm: Algorithm, protocol: EvaluationProtocol
                 {"user": user, "card": reviews.card[rows], "day": reviews.day[rows]}
             )
             frame = frame.assign(days=reviews.elapsed[rows], p=p, recalled=recalled)
-            frame["loss"], frame["lapsed"] = losses(p, recalled), task.lapses[rows] > 0
+            frame["loss"], frame["lapsed"] = log_losses(p, recalled), task.lapses[rows] > 0
             frames.append(frame)
             curves = model.predict_at(reviews, rows, np.tile(TIMES, (len(rows), 1)))
             loads.append(1 / intervals(np.asarray(curves, np.float64)))
@@ -101,12 +102,6 @@ def intervals(curves: FloatArray) -> FloatArray:
     log_t = np.log(TIMES)
     found = [np.interp(-GRID, -curve, log_t) for curve in falling]
     return np.exp(np.array(found))
-
-
-def clusters(rows: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """Return the card and the day of each review, of all users together."""
-    card, day = (rows.groupby(["user", name]).ngroup().to_numpy() for name in ("card", "day"))
-    return card, day
 
 
 def by_jackknife(each: Scored, base: Scored) -> tuple[float, float, float]:

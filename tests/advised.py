@@ -1,6 +1,7 @@
 """Kinds of evidence on a collection, and sentences that cannot both be true."""
 
 import re
+from collections import defaultdict
 
 from srs_eval.collection.words import Change
 from srs_eval.stats.estimate import Estimate
@@ -18,23 +19,36 @@ KINDS = {
 # By question: answers that exclude each other, as they are said.
 ANSWERS = {
     "which parameters": {
-        "new": r"[Pp]aste the new parameters|(^T|, t)he new ones:",
-        "now": r"[Kk]eep the (default|parameters that)|(^T|, t)he default ones( for now)?:|^Yours",
-    },
-    "new ones on one's own reviews": {
-        "better": r"reviews (they|new ones) predict better than",
-        "worse": r"reviews (they|new ones) predict worse than|new ones predict worse",
-        "no better": r"predict no better than (those you|the default ones, error)",
-        "noise": r"make no difference worth having against",
-        "open": r"change the error within chance against",
-        "unknown": r"cannot be told from (those|the default)",
+        "new": r"([Pp]aste|and paste) the new parameters|^(If you turn FSRS on, t|T)he new ones",
+        "now": r"[Kk]eep the (default|parameters that)|^(If you turn FSRS on, t|T)he default ones|"
+        r"^Yours|[Gg]o back to the default",
+        "by preset": r"[Pp]aste new parameters into|^New ones for some presets",
     },
     "FSRS": {"on": r"^Turn FSRS on", "off": r"^Leave FSRS off"},
     "fitted against the average": {
-        "better": r"FSRS-6 fitted to your reviews explains",
-        "not": r"not clearly (better|predict better) than your average",
-        "worse": r"predicts worse than your average",
+        "better": r"FSRS-6 fitted to your reviews predicts better than always",
+        "not": r"does not clearly predict better than always",
+        "worse": r"predicts worse than always",
     },
+}
+# One list against another: what they are called, and whether one is better.
+LISTS = {
+    "new": r"[Nn]ew parameters|[Nn]ew ones",
+    "one": r"One list for all presets",
+    "yours": r"[Yy]our parameters|those you have|the list you have",
+    "default": r"the default ones|the default list|the default parameters|the default's",
+}
+VERDICTS = {
+    "better": r"predicts? better|\bsmaller \((?!from)|^smaller by",
+    "worse": r"predicts? worse|\blarger \((?!from)|^larger by",
+    "neither": r"no difference worth|no better than|not clearly|cannot be told",
+}
+REVIEWS = r"(?:all|on your|of your) ([\d,]+) scored review|\(([\d,]+) scored review"
+JUDGED = {
+    "too much": "promises too much",
+    "too little": "promises too little",
+    "right": "no sign that|no sign of error",
+    "unknown": "cannot be said",
 }
 
 
@@ -47,13 +61,43 @@ def change_of(kind):
 
 
 def contradictions(texts):
-    """Return the questions to which texts give more than one answer, with the answers."""
-    found = []
-    for question, answers in ANSWERS.items():
-        given = {
-            answer
-            for answer, said in answers.items()
-            if any(re.search(said, text) for text in texts)
-        }
-        found += [(question, given)] if len(given) > 1 else []
-    return found
+    """Return the questions to which texts give more than one answer, with the answers.
+
+    Beside the questions above: the size of the difference of two lists on as many reviews, whether
+    one predicts better, what is said about the average of as many reviews, and signs.
+    """
+    given = defaultdict(set)
+    for text in texts:
+        for question, answers in ANSWERS.items():
+            given[question] |= {name for name, said in answers.items() if re.search(said, text)}
+        for sentence in re.split(r"(?<=\.) |; (?=on the last)", text):
+            for what, said in claims(sentence):
+                given[what].add(said)
+        given["signs"] |= {"a direction", *re.findall(r"[-+]\d+\.\d+ %", text)}
+    return [(question, found) for question, found in given.items() if len(found) > 1]
+
+
+def claims(sentence):
+    """Yield what a sentence claims about two lists, or about the average, on how many reviews."""
+    counts = {one or other for one, other in re.findall(REVIEWS, sentence)}
+    if len(counts) != 1:
+        return
+    (count,) = counts
+    judged = [name for name, said in JUDGED.items() if re.search(said, sentence)]
+    who = re.search(r"new parameters|new ones", sentence) is not None
+    if "it said" in sentence and judged:
+        yield ("average", count, who), judged[-1]
+    named = tuple(name for name, said in LISTS.items() if re.search(said, sentence))
+    if len(named) != 2 or "preset" in sentence.split(":")[0]:
+        return
+    sizes = re.findall(r"error ([\d.]+ % (?:smaller|larger)(?: \(.*?\))?)", sentence)
+    if sizes:
+        yield ("size", count, named), sizes[0]
+    verdict = [name for name, said in VERDICTS.items() if re.search(said, sentence)]
+    if verdict:
+        yield ("verdict", count, named), verdict[0]
+
+
+def said(section):
+    """Return the texts of a section."""
+    return [section.answer, *section.lines, *section.notes]

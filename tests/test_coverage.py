@@ -27,6 +27,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 from srs_eval.results.coverage import Coverage, CoverageCount
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.description import RunDescription
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
 from srs_eval.run.report import result_text
@@ -65,8 +66,8 @@ READ, SHORT = sum(map(len, LOGS.values())), 8 + 9 + 10
 
 def evaluated(algorithm=None, label="avg", **changed):
     experiment = Experiment(algorithm or Average(), WithFailures(LOGS), SrsBenchmark(), PANEL)
-    result = evaluate(replace(experiment, **changed))
-    return result.described(label, label, "logs", {"config_hash": label})
+    about = RunDescription(label, "logs", label, tags={"config_hash": label})
+    return evaluate(replace(experiment, **changed), about=about)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def test_a_run_says_the_same_on_screen_and_in_its_files(both, tmp_path):
     coverage = json.loads((tmp_path / "summary.json").read_text())["coverage"]
     assert of_users(coverage) == {"read": 11, "scored": 7, "skipped": 3, "failed": 1}
     assert (coverage["reviews"]["scored"], coverage["reviews"]["skipped"]) == (scored, SHORT)
-    found = [load_run(tmp_path).coverage, results.load(tmp_path).facts.coverage]
+    found = [load_run(tmp_path).facts.coverage, results.load(tmp_path).facts.coverage]
     assert found == [result.facts.coverage, both[0].facts.coverage]
     group = {**coverage["left_out"][0], "rules": ["x"]}
     for wrong in (
@@ -231,3 +232,13 @@ def test_reasons_that_differ_in_numbers_are_one(reasons, said):
     assert sum(each.reviews for each in found) == 7 * len(reasons)
     for each, (_, words) in zip(found, said, strict=True):
         assert words in (None, each.reason)
+
+
+def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_there():
+    ways = (("short", "long"), ("both", "long"), ("long", "short"))
+    away, same, back = (run_of(evaluated(label=way[0], protocol=Shifted(*way))) for way in ways)
+    verdict = compare([away, same])
+    assert any("shifted_both_to_long, shifted_short_to_long" in each for each in verdict.notes)
+    for other in (back, run_of(evaluated())):
+        with pytest.raises(ConfigError, match="scored other reviews"):
+            compare([away, other])

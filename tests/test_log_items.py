@@ -14,10 +14,10 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.run import run_of
-from srs_eval.run.description import targets
+from srs_eval.run.description import RunDescription, targets
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
-from srs_eval.run.plan import make_plan
+from srs_eval.run.plan import make_job
 from srs_eval.tracking.items import Description, TableRows
 from srs_eval.tracking.nothing import NoTracker
 
@@ -43,7 +43,7 @@ def planned(folder, algorithm, source):
     built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": None}
     built |= {"panel": Panel([LogLoss(), Auc()]), "tracking": NoTracker()}
     choices = dict.fromkeys(built, "chosen")
-    return make_plan(built, CONTENT, choices, usual={}, folder=folder, sweep_folder=None)
+    return make_job(built, CONTENT, choices, usual={}, folder=folder, sweep_folder=None)
 
 
 def told(item):
@@ -69,7 +69,8 @@ def test_what_is_logged_of_a_run(tmp_path, logs_of, make_log, golden_text):
     }
     for case, (algorithm, source) in cases.items():
         plan = planned(tmp_path, algorithm, source)
-        result = evaluate(plan.experiment).described("chosen", "avg", "logs", {"config_hash": "c"})
+        about = RunDescription("chosen", "logs", "avg", tags={"config_hash": "c"})
+        result = evaluate(plan.experiment, about=about)
         baseline = replace(run_of(result), name="before")
         after = facts_after(plan, result, drawn, in_percent(run_of(result), baseline))
         shown = [told(item) for item in after if getattr(item, "name", "") != "cost/fit_seconds"]

@@ -12,8 +12,7 @@ from interval_ranges import EQUATIONS, HISTORIES, PUBLISHED, covered, drawn, int
 import srs_eval as se
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.api.answers import answered_on_time
-from srs_eval.api.intervals import Ranges
+from srs_eval.api.intervals import Ranges, answered_on_time
 from srs_eval.engine.compiled import Fisher
 from srs_eval.engine.objective import error_covariance
 from srs_eval.engine.recurrent import RecurrentModel

@@ -24,7 +24,7 @@ from srs_eval.config.hydra_section import Loader, composed
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.metrics.panel import default_panel
 from srs_eval.run.description import described
-from srs_eval.run.plan import make_plan
+from srs_eval.run.plan import make_job
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
@@ -167,7 +167,7 @@ def plan_of(*words, sweep_folder=None):
     choices = dict(word.split("=") for word in words if word.split("=")[0] in settings.BUILT_GROUPS)
     content = building.resolved(settings.composed(words), choices)
     usual = option_files.values("algo", choices["algo"])
-    return make_plan(
+    return make_job(
         building.build(content, choices),
         content,
         choices,
@@ -183,7 +183,7 @@ def test_a_plan_holds_what_was_chosen():
     about, experiment = plan.about, plan.experiment
     assert (about.algo, about.data, about.notes) == ("moving_avg", "synthetic", "hello")
     assert (experiment.source.count, experiment.seed, experiment.curves_per_user) == (3, 5, 7)
-    assert (plan.options.figures, plan.options.resume) == (True, False)
+    assert (plan.figures, plan.resume) == (True, False)
     assert "sweep_id" not in about.tags
     flat = {
         **{"algo": "moving_avg", "algo.rate": 0.1, "data": "synthetic", "data.users": 3, "seed": 5},
@@ -243,7 +243,7 @@ def test_a_path_is_taken_as_it_was_typed():
 def test_a_job_is_composed_once_and_jobs_of_the_same_words_share_nothing():
     settings.register_schema()
     loader, words = Loader(), ["algo=avg"]
-    sweep = composed(loader, ["algo=avg,avg", "tracking=none"], [])
+    sweep = composed(loader, ["algo=avg,avg", "tracking=none"])
     checked = loader.load_sweep_config(sweep, words)
     begun = [loader.load_sweep_config(sweep, words)]
     assert begun[0] is checked

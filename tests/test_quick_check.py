@@ -15,8 +15,8 @@ from srs_eval.checks.assertions import CheckFailed
 from srs_eval.checks.quick import check_quickly
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import Shard
-from srs_eval.run.outside import refuse_lookahead
-from srs_eval.run.plan import RunOptions
+from srs_eval.run.experiment import refuse_lookahead
+from srs_eval.run.plan import Job
 from srs_eval.tracking.nothing import NoTracker
 from srs_eval.tuning.progress import RunningTrial
 
@@ -75,7 +75,7 @@ def test_the_checks_are_not_loaded_for_an_algorithm_of_srs_eval(
 
 def test_a_search_and_the_shards_of_a_run_check_once() -> None:
     def checks(**given: Any) -> bool:
-        return RunOptions(Path("x"), Serial(), NoTracker(), **given).checks_algorithm
+        return Job(None, None, Path("x"), Serial(), NoTracker(), **given).checks_algorithm
 
     assert checks()
     assert not checks(check_lookahead=False)

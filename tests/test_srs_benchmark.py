@@ -15,6 +15,7 @@ from srs_eval.commands.compare import command as compare
 from srs_eval.commands.export import command as export
 from srs_eval.commands.power import command as power
 from srs_eval.commands.score import command as score_command
+from srs_eval.commands.score import score_lines
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.srs_benchmark import result_rows
 from srs_eval.metrics.panel import Panel
@@ -25,7 +26,6 @@ from srs_eval.results import load
 from srs_eval.results.files import FITS, write_table
 from srs_eval.results.published import METRICS, read_published
 from srs_eval.results.run import load_run
-from srs_eval.results.scored_lines import score_lines
 from srs_eval.results.tables import fits_table
 from srs_eval.text.upstream import (
     MODELS,

@@ -20,19 +20,11 @@ MODULE = """
 from pathlib import Path
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Metric
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.tracking.items import Value
 
 class Mine(Constant):
     '''Predicts what it is told.'''
-
-class Users(SyntheticUsers):
-    name = "theirs"
-
-class Benchmark(SrsBenchmark):
-    name = "their_benchmark"
 
 class Sharpness(Metric):
     name, better, section = "sharpness", "higher", "test"
@@ -57,11 +49,11 @@ class Notes:
 OPTIONS = {
     "algo/mine": "# Theirs.\n_target_: srs_other.parts.Mine\np: 0.8\n",
     "algo/mine_fsrs": "# Ours with another fit.\ndefaults: [fsrs6, _self_]\nfit: default\n",
-    "data/mine": "_target_: srs_other.parts.Users\nusers: 2\nsize_scale: 0.02\n",
+    "data/mine": "_target_: srs_eval.data.synthetic.SyntheticUsers\nusers: 2\nsize_scale: 0.02\n",
     "panel/mine": (
         "defaults: [quick, _self_]\nmetrics: {sharpness: {_target_: srs_other.parts.Sharpness}}\n"
     ),
-    "protocol/mine": "_target_: srs_other.parts.Benchmark\n",
+    "protocol/mine": "_target_: srs_eval.protocol.prequential.Prequential\n",
     "tracking/mine": "_target_: srs_other.parts.Notes\nfile: notes.txt\n",
 }
 # Makes the model that `srs_eval.new` has written learn from what it is tested on.
@@ -161,8 +153,8 @@ def test_a_glob_takes_them_and_all_groups_of_a_run_may_be_theirs(other):
     done = other.here(*words, "figures=false", "hydra.run.dir=out")
     assert done.status == 0, done.err
     summary = summary_of(Path("out"))
-    found = (summary["algo"], summary["users"], summary["protocol"])
-    assert found == ("mine", 2, "their_benchmark")
+    found = (summary["algo"], summary["users"], summary["protocol"][:11])
+    assert found == ("mine", 2, "prequential")
     assert "sharpness" in summary["metrics"]
     assert summary["tags"]["version.srs-other"] == "1.0"
     notes = Path("notes.txt").read_text(encoding="utf-8").splitlines()

@@ -142,7 +142,7 @@ def _submit(board: Board, leaderboard: Path) -> None:
     if status not in (0, 1, 2):  # 1 and 2: an algorithm may need a package that is not installed
         raise SrsEvalError(f"stopped with exit status {status}; the same command continues")
     texts, runs = described("algo"), []
-    for folder, outcome in read_outcomes(board.folder, is_sweep=True):
+    for folder, outcome in read_outcomes(board.folder):
         if outcome.status == "ok" and is_run(folder):
             runs.append(load_run(folder))
         else:
@@ -152,7 +152,7 @@ def _submit(board: Board, leaderboard: Path) -> None:
         say(f"left out  {twin.in_words}")
     for run in runs:
         if not any(twin.run is run for twin in twins):
-            algorithm = str(run.summary["algo"])
+            algorithm = run.facts.algo
             description = texts[algorithm].partition("\n")[0]
             given: dict[str, Any] = {**_GIVEN, "model": algorithm, "description": description}
             if "pretrained" in run.traits:

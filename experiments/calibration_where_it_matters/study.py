@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from evaluations import Change, clusters
+from findings import findings, panels
 from matplotlib.figure import Figure
-from paired_losses import with_interval
-from real_logs import real_logs
-from review_load import DESIRED, Scored, by_jackknife, clusters, evaluated
+from review_load import DESIRED, Scored, by_jackknife, evaluated
+from review_logs import logs
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.features.logistic import Logistic
@@ -19,10 +21,9 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.lstm import Lstm
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.metrics.threshold import STATISTICS, ConfusionCounts
-from srs_eval.nouns import Algorithm, BoolArray, FloatArray, Source
-from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION, house_style, new_figure, style_axes
+from srs_eval.nouns import Algorithm, BoolArray, FloatArray
+from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.run.study import Findings
@@ -146,7 +147,7 @@ def workloads(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
         known = bool(np.isfinite(low))
         row = {"log": log, "model": name, "log loss": each.rows["loss"].mean()}
         worse = clustered_mean((each.rows["loss"] - base.rows["loss"]).to_numpy(), *by)
-        row["log loss - FSRS-6"] = with_interval(worse)
+        row["log loss - FSRS-6"] = Change.of(worse)
         row["worse"] = 0 if not worse.p_value < ALPHA else np.sign(worse.mean)
         row["bias"] = bias(each.rows, whole).mean
         row["set to"] = each.setting(whole) if known else np.nan
@@ -188,12 +189,11 @@ def held(log: str, found: Mapping[str, Scored], settings: pd.Series[float]) -> p
 def draw(found: Mapping[str, Scored], log: str) -> Figure:
     """Draw the bias by the horizon and by lateness, for some models."""
     base = found[BASELINE]
-    lateness = base.rows["days"].to_numpy() * base.load(DESIRED)
-    with house_style():
-        figure = new_figure(10.5, 3.6)
-        every = figure.subplots(1, 3, sharey=True)
-        parted = groups(found[BASELINE].rows, lateness).items()
-        for axes, (by, parts) in zip(every, parted, strict=True):
+    parted = groups(base.rows, base.rows["days"].to_numpy() * base.load(DESIRED))
+    reviews = f"{log}, {len(base.rows):,} reviews"
+    title = f"Bias where a scheduler acts: {reviews} (lines are 99 % intervals)"
+    with panels(10.5, 3.6, len(parted), title, sharey=True) as (figure, every):
+        for axes, (by, parts) in zip(every, parted.items(), strict=True):
             enough = {part: chosen for part, chosen in parts.items() if chosen.sum() >= ENOUGH}
             for shift, (name, colour) in enumerate(SHOWN.items()):
                 for place, chosen in enumerate(enough.values()):
@@ -201,161 +201,90 @@ def draw(found: Mapping[str, Scored], log: str) -> Figure:
                     at_x = place + 0.2 * (shift - 1)
                     axes.plot([at_x, at_x], 100 * np.array(estimate.interval()), color=colour)
                     axes.plot(at_x, 100 * estimate.mean, "o", color=colour, markersize=4)
-            labels = [part.replace(", ", ",\n") for part in enough]
-            axes.set_xticks(range(len(enough)), labels, fontsize=8)
+            axes.set_xticks(range(len(enough)), [part.replace(", ", ",\n") for part in enough])
             axes.axhline(0, color=INK, linewidth=0.8)
             axes.set_xlabel(by)
-            style_axes(axes)
         for name, colour in SHOWN.items():
             every[0].plot([], [], "o-", color=colour, markersize=4, label=name)
         every[0].legend(loc="best")
         every[0].set_ylabel("predicted - recalled, points")
-        reviews = f"{log}, {len(base.rows):,} reviews"
-        title = f"Bias where a scheduler acts: {reviews} (lines are 99 % intervals)"
-        figure.suptitle(title, x=0.01, ha="left")
     return figure
 
 
 def run(options: SimpleNamespace) -> Findings:
     """Evaluate every model on every log."""
-    real, left_out = ({}, []) if options.small else real_logs(options)
-    users, reviews = (2, 2000) if options.small else (4, 4000)
-    sources: dict[str, Source] = {
-        **real,
-        "simulated": SyntheticUsers(users=users, max_reviews=reviews),
-    }
+    sources, left_out = logs(options, small=(2, 2000), full=(4, 4000))
     names = [*SHOWN] if options.small else [*MODELS]
-    parts = ("workload", "held", "strata", "thresholds")
-    tables: dict[str, list[pd.DataFrame]] = {part: [] for part in parts}
-    figure, ppv = None, None
+    whole, fractional = SrsBenchmark(), SrsBenchmarkEqualised()
+    loads, of_day, first = [], [], None
     for log, source in sources.items():
         found = {
-            name: evaluated(
-                source,
-                MODELS[name],
-                SrsBenchmarkEqualised() if name == FRACTIONAL else SrsBenchmark(),
-            )
+            name: evaluated(source, MODELS[name], fractional if name == FRACTIONAL else whole)
             for name in names
         }
-        tables["workload"].append(workloads(log, found))
-        settings = tables["workload"][-1].set_index("model")["set to"]
-        tables["held"].append(held(log, found, settings))
-        if figure is None:
-            tables["strata"].append(strata(log, found))
-            tables["thresholds"].append(thresholds(log, found))
-            figure, ppv = draw(found, log), ppv_gap(found)
-    joined = {name: pd.concat(each, ignore_index=True) for name, each in tables.items()}
-    return _findings(joined, figure, ppv, left_out)
-
-
-def _findings(
-    tables: Mapping[str, pd.DataFrame],
-    figure: Figure,
-    ppv: tuple[float, Estimate],
-    left_out: list[str],
-) -> Findings:
-    load, short, log = tables["workload"], tables["held"], tables["workload"]["log"].iloc[0]
-    known = load[(load["model"] != BASELINE) & load[AT_SETTING].notna()]
-    more = known[known["settled"] & (known[AT_SETTING] > 0)]
-    fewer = known[known["settled"] & (known[AT_SETTING] < 0)]
-    equal = more[more["worse"] <= 0]
-    better, alike, worse = (int((more["worse"] == sign).sum()) for sign in (-1, 0, 1))
-    asked = more[more[ALL_SET] < 0]
-    over = known[known["by user"] != ""]
-    unknown = sorted(load[load[AT_SETTING].isna()]["log"].unique())
+        first = first or (log, found)
+        loads.append(workloads(log, found))
+        of_day.append(held(log, found, loads[-1].set_index("model")["set to"]))
+    load, short = (pd.concat(each, ignore_index=True) for each in (loads, of_day))
+    log, found = first or ("", {})
+    of_groups = strata(log, found)
+    tables = {
+        "workload": load.drop(columns=["settled", "settled, users", "worse"]),
+        "held": short,
+        "strata": of_groups,
+        "thresholds": thresholds(log, found),
+    }
     share = dict.fromkeys(["bias near", "bias"], "+.1%") | {"set to": ".1%", "R*": ".2f"}
     share |= dict.fromkeys([ALL_SET, AT_SETTING, REST], "+.0%")
     share |= dict.fromkeys(HELD[2:-1], ".0%")
-    users = (
-        f"Over the simulated users, {int(over['settled, users'].sum())} of {len(over)} differences "
-        "are significant."
-    )
-    learned = [
-        f"With people and fits as they are, {len(more)} of {len(known)} comparisons with FSRS-6 "
-        f"ask for significantly more reviews, {len(fewer)} for fewer. {users}",
-        "The setting realises 90 % only where the interval is above a day. Cards held at a day are "
-        "asked for daily and recalled less often: "
-        + ("; ".join(_held(short, equal)) or "none known")
-        + ".",
-        "Models that look cheaper than FSRS-6 when all are set to 90 %, and are significantly "
-        f"dearer at the setting: {'; '.join(_dearer(asked)) or 'none'}.",
-        *_hidden(load[load["log"] == log], tables["strata"]),
-        "Of the eight confusion statistics four are one minus the others. At R* = "
-        f"{DESIRED}, the greatest difference in the share of recalls among predicted recalls "
-        f"(ppv) between two of {len(SHOWN)} models on {log} is {with_interval(ppv[1])}; "
-        f"{'at least one' if ppv[0] < ALPHA else 'no'} difference is significant.",
-    ]
-    if unknown:
-        learned.append(
-            "The workload at the setting is unknown for some or all models on "
-            f"{', '.join(unknown)}: they, or FSRS-6, have hardly any predictions near what "
-            "would realise 90 %."
-        )
-    hidden = ["settled", "settled, users", "worse"]
-    return Findings(
-        answer="At a setting that realises 90 % among cards with intervals above a day, "
-        f"{len(more)} of {len(known)} comparisons ask for significantly more reviews than FSRS-6: "
-        f"{better} with a significantly better log loss, {alike} with no significant difference, "
-        f"{worse} with a significantly worse one"
-        + (f". Not worse, and dearer: {_listed(equal)}. " if len(equal) else ". ")
-        + f"This holds for these people and fits. {users}",
-        learned=learned,
-        tables={**tables, "workload": load.drop(columns=hidden)},
-        figures={"bias": figure},
-        metrics={"more_reviews": float(len(more)), "fewer_reviews": float(len(fewer))},
+    words = _workload(load, short) | _strata(load[load["log"] == log], of_groups)
+    p_value, greatest = ppv_gap(found)
+    words |= {"log": log, "ppv": {"p_value": p_value, "greatest": Change.of(greatest)}}
+    return findings(
+        "calibration_where_it_matters",
+        tables,
+        {"bias": draw(found, log)},
+        words | {"compared": len(SHOWN), "all_set": ALL_SET},
+        metrics={f"{way}_reviews": float(len(words[way])) for way in ("more", "fewer")},
         left_out=left_out,
         formats=share | dict.fromkeys(STATISTICS, ".3f"),
     )
 
 
-def _listed(rows: pd.DataFrame) -> str:
-    return "; ".join(
-        f"{row['model']} on {row['log']} ({row[AT_SETTING]:+.0%}, {row['cards and days']}"
-        + (f"; by user {row['by user']})" if row["by user"] else ")")
-        for _, row in rows.iterrows()
-    )
-
-
-def _dearer(rows: pd.DataFrame) -> Iterator[str]:
-    for _, row in rows.iterrows():
-        yield f"{row['model']} on {row['log']} ({row[ALL_SET]:+.0%} and {row[AT_SETTING]:+.0%})"
-
-
-def _held(short: pd.DataFrame, equal: pd.DataFrame) -> Iterator[str]:
-    """Describe what is held at a day by FSRS-6, and by the models that are compared with it."""
+def _workload(load: pd.DataFrame, short: pd.DataFrame) -> dict[str, Any]:
+    """Return which comparisons with FSRS-6 ask for more reviews, and what is held at a day."""
+    known = load[(load["model"] != BASELINE) & load[AT_SETTING].notna()]
+    more = known[known["settled"] & (known[AT_SETTING] > 0)]
+    equal = more[more["worse"] <= 0]
+    by_user = equal["by user"]
     places = {*zip(equal["log"], equal["model"], strict=True)}
-    for _, row in short.iterrows():
-        own = (row["log"], row["model"]) in places
-        if own or row["model"] == BASELINE:
-            yield (
-                f"{row['model']} on {row['log']} holds {row['held at 1 day']:.0%}, recalled in "
-                f"{row['recalled']:.0%}, which make {row['of the workload']:.0%} of its workload"
-                + (f" (where both are above a day: {row[REST]:+.0%} reviews)" if own else "")
-            )
+    own = np.array([place in places for place in zip(short["log"], short["model"], strict=True)])
+    rest = [f" (where both are above a day: {share:+.0%} reviews)" for share in short[REST]]
+    shown = own | (short["model"] == BASELINE)
+    return {
+        "known": known,
+        "more": more,
+        "fewer": known[known["settled"] & (known[AT_SETTING] < 0)],
+        "equal": equal.assign(**{"by users": ("; by user " + by_user).where(by_user != "", "")}),
+        "over": known[known["by user"] != ""],
+        "held": short.assign(rest=np.where(own, rest, ""))[shown],
+        "unknown": sorted(load[load[AT_SETTING].isna()]["log"].unique()),
+    }
 
 
-def _hidden(load: pd.DataFrame, strata: pd.DataFrame) -> Iterator[str]:
-    """Describe significant biases in groups: the greatest of a nearly unbiased model, and FSRS-6's.
+def _strata(load: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
+    """Return the significant biases in groups of FSRS-6, and the worst that others hide.
 
-    Nearly unbiased is an overall bias of less than a point.
+    It is of a model that is nearly unbiased: by less than a point over all reviews.
     """
-    columns = strata.columns[4:]
-    cells = strata.melt("group", columns, "model", "bias")
+    cells = table.melt("group", table.columns[4:], "model", "bias")
     starred = cells[cells["bias"].str.contains("*", regex=False)]
-    overall = load.set_index("model")["bias"]
-    small = starred[starred["model"].map(overall).astype(float).abs() < 0.01]
-    if len(small):
-        size = small["bias"].str.rstrip(" *").astype(float).abs()
-        worst = small.loc[size.idxmax()]
-        yield (
-            f"A small overall bias can hide larger ones: that of {worst['model']} is "
-            f"{100 * overall[worst['model']]:+.1f} points over all reviews, and {worst['bias']} "
-            f"points in the group '{worst['group']}'."
-        )
-    own = starred[starred["model"] == BASELINE]
-    listed = ", ".join(f"{row['bias']} ({row['group']})" for _, row in own.iterrows())
-    yield (
-        f"Of {len(strata)} groups, the bias of {BASELINE} is significant in {len(own)}"
-        + (f": {listed}" if listed else "")
-        + f". The table of groups has {len(cells)} tests at 1 % (* alone, ** by Holm's method too)."
-    )
+    overall = starred["model"].map(load.set_index("model")["bias"]).astype(float)
+    hidden = starred.assign(overall=100 * overall)[overall.abs() < 0.01]
+    size = hidden["bias"].str.rstrip(" *").astype(float).abs()
+    return {
+        "worst": hidden.loc[size.idxmax()].to_dict() if len(hidden) else None,
+        "groups": len(table),
+        "tests": len(cells),
+        "starred": starred[starred["model"] == BASELINE],
+    }

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from evaluations import MODELS, Scored, score, with_means
+from findings import findings, panels
 from matplotlib.figure import Figure
-from paired_losses import difference, scored, settled, with_interval
-from real_logs import real_logs
+from review_logs import SIMULATED, logs
 
 import srs_eval as se
 from srs_eval.cards import rows_by_card
-from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import BoolArray, EvaluationProtocol, FloatArray, IntArray, Reviews, Source
-from srs_eval.plots.style import BAND, BLUE, INK, house_style, new_figure, style_axes
+from srs_eval.plots.style import BAND, BLUE, INK
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.pauses import pause_table
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -43,7 +41,6 @@ ROWS = {"later days": LATER_DAYS, "same day too": ALL_ROWS}
 KIND, OFFENDER = "kind of review", "kind of review and clock"
 # In seconds: from the previous answer, to any card, to the end of the interval.
 EDGES = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 300.0, 1800.0)
-PANEL = Panel([LogLoss()])
 
 
 @dataclass(frozen=True)
@@ -118,65 +115,53 @@ def since_answer(reviews: Reviews, *, answer_in_interval: bool) -> IntArray:
     return np.digitize(since, EDGES)
 
 
-MODELS: Mapping[str, Any] = {
-    "FSRS-6": "fsrs6",
-    "FSRS-7": "fsrs7",
-    "logistic regression": "logistic",
-    "boosted trees": "boosted_trees",
-    KIND: ByKind(),
-    OFFENDER: None,  # as the intervals end
-}
-Losses = Mapping[tuple[str, str, str], pd.DataFrame]
-QUICK = ("FSRS-6", "FSRS-7", KIND, OFFENDER)
+NAMES = ("FSRS-6", "FSRS-7", "logistic regression", "boosted trees")
+QUICK = ("FSRS-6", "FSRS-7")
+Evaluated = Mapping[tuple[str, str, str], Scored]  # by rows, model, and how intervals end
 
 
-def evaluated(source: Source, models: Mapping[str, Any]) -> Losses:
-    """Return the scored reviews of each model, by which are scored and how intervals end."""
-    given: dict[str, Any] = {"panel": PANEL, "curves_per_user": 0, "progress": False}
-    given["check_lookahead"] = False  # that is what is measured
-    by_clock = {
-        end: ByKind(reads_clock=True, answer_in_interval=end == PUBLISHED) for end in LATER_DAYS
-    }
+def evaluated(source: Source, names: Sequence[str]) -> Evaluated:
+    """Evaluate models of memory, one that knows the kind of a review, and the offender."""
     return {
-        (which, name, end): scored(
-            se.evaluate(algorithm or by_clock[end], source, protocol=protocol, **given)
-        )
+        (which, name, end): score(source, algorithm, protocol)
         for which, protocols in ROWS.items()
-        for name, algorithm in models.items()
         for end, protocol in protocols.items()
+        for name, algorithm in {
+            **{name: MODELS[name] for name in names},
+            KIND: ByKind(),
+            OFFENDER: ByKind(reads_clock=True, answer_in_interval=end == PUBLISHED),
+        }.items()
     }
 
 
-def losses_table(log: str, found: Losses) -> pd.DataFrame:
+def losses_table(log: str, found: Evaluated, names: Sequence[str]) -> pd.DataFrame:
     """Return the log loss of each model by the scored rows and the end of the intervals."""
     rows = []
-    for which, name in dict.fromkeys((which, name) for which, name, _ in found):
-        if name in (KIND, OFFENDER):
-            continue
-        own = {end: found[which, name, end] for end in ROWS[which]}
-        row: dict[str, Any] = {"log": log, "scored": which, "model": name}
-        row |= {end: own[end]["loss"].mean() if end in own else np.nan for end in LATER_DAYS}
-        for end in (PUBLISHED, ANSWER):
-            change = difference(own[end], own[QUESTION])
-            row[f"{end} - question"] = with_interval(change)
-            row[f"{end}, mean"], row[f"{end}, settled"] = change.mean, settled(change)
-        row[FRACTIONS] = ""
-        if WHOLE in own:
-            row[FRACTIONS] = with_interval(difference(own[QUESTION], own[WHOLE]))
-        rows.append(row)
+    for which, ends in ROWS.items():
+        for name in names:
+            own = {end: found[which, name, end] for end in ends}
+            row: dict[str, Any] = {"log": log, "scored": which, "model": name}
+            row |= {
+                end: own[end].reviews["loss"].mean() if end in own else np.nan for end in LATER_DAYS
+            }
+            for end in (PUBLISHED, ANSWER):
+                row[f"{end} - question"] = own[end].less(own[QUESTION], by_user=False)
+            row[FRACTIONS] = ""
+            if WHOLE in own:
+                row[FRACTIONS] = own[QUESTION].less(own[WHOLE], by_user=False)
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
-def leaks_table(log: str, found: Losses) -> pd.DataFrame:
+def leaks_table(log: str, found: Evaluated) -> pd.DataFrame:
     """Return what the offender gains by reading its own time, by the end of the intervals."""
     rows = []
     for which in ROWS:
         row: dict[str, Any] = {"log": log, "scored": which}
-        row[KIND] = found[which, KIND, QUESTION]["loss"].mean()
+        row[KIND] = found[which, KIND, QUESTION].reviews["loss"].mean()
         for end in ALL_ROWS:
-            change = difference(found[which, OFFENDER, end], found[which, KIND, end])
-            row[f"offender: {end}"] = with_interval(change)
-            row[f"{end}, mean"], row[f"{end}, settled"] = change.mean, settled(change)
+            change = found[which, OFFENDER, end].less(found[which, KIND, end], by_user=False)
+            row[f"offender: {end}"] = change
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -194,9 +179,9 @@ def pauses(log: str, source: Source) -> pd.DataFrame:
 def draw(found: pd.DataFrame) -> Figure:
     """Draw the share of lapses by pause beside what is expected of such reviews."""
     logs = found["log"].unique()
-    with house_style():
-        figure = new_figure(1 + 3.2 * len(logs), 3.6)
-        for axes, log in zip(figure.subplots(1, len(logs), squeeze=False)[0], logs, strict=True):
+    title = "Does the pause before a question tell its outcome?"
+    with panels(1 + 3.2 * len(logs), 3.6, len(logs), title) as (figure, every):
+        for axes, log in zip(every, logs, strict=True):
             own = found[found["log"] == log].reset_index(drop=True)
             axes.bar(own.index, own["expected share"], color=BAND, width=0.7)
             for at, row in own.iterrows():
@@ -204,104 +189,56 @@ def draw(found: pd.DataFrame) -> Figure:
                     low, high = wilson_interval(row["failed"], row["reviews"])
                     axes.plot([at, at], [low, high], color=BLUE)
             axes.plot(own.index, own["share"], "o", color=BLUE, markersize=5)
-            pauses_shown = (
-                own["pause"]
-                .str.replace(" to ", " to\n")
-                .str.replace(" 2", "\n2")
-                .replace("longer", "longer\n")
-            )
-            labels = [
-                f"{pause}\n{row['reviews']:,}"
-                for pause, (_, row) in zip(pauses_shown, own.iterrows(), strict=True)
-            ]
-            axes.set_xticks(own.index, labels)
+            names = own["pause"].str.replace(" to ", " to\n").str.replace(" 2", "\n2")
+            names = names.replace("longer", "longer\n")
+            counts = own["reviews"].map("\n{:,}".format)
+            axes.set_xticks(own.index, names + counts)
             axes.set_ylim(0, None)
             axes.set_title(log)
-            style_axes(axes)
-            axes.tick_params(labelsize=9)
-        figure.axes[0].set_ylabel("share of lapses\n(bars: expected; lines: 99 %)", fontsize=10)
-        title = "Does the pause before a question tell its outcome?"
-        figure.suptitle(title, x=0.01, ha="left")
+        every[0].set_ylabel("share of lapses\n(bars: expected; lines: 99 %)", fontsize=10)
         figure.supxlabel("pause before the question, and number of reviews", fontsize=10, color=INK)
     return figure
 
 
 def run(options: SimpleNamespace) -> Findings:
     """Evaluate every model with every end of the intervals."""
-    real, left_out = ({}, []) if options.small else real_logs(options)
-    users, reviews = (2, 1200) if options.small else (3, 4000)
-    simulated = SyntheticUsers(users=users, max_reviews=reviews)
-    sources: dict[str, Source] = {**real, "simulated": simulated}
-    models = {name: MODELS[name] for name in QUICK} if options.small else MODELS
-    parts: dict[str, list[pd.DataFrame]] = {"pauses": [], "leaks": [], "clocks": []}
-    for log, source in sources.items():
-        found = evaluated(source, models)
-        parts["pauses"].append(pauses(log, source))
-        parts["leaks"].append(leaks_table(log, found))
-        parts["clocks"].append(losses_table(log, found))
-    joined = {name: pd.concat(each, ignore_index=True) for name, each in parts.items()}
-    return _findings(joined, left_out)
-
-
-def _findings(tables: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findings:
-    clocks, leaks, by_pause = tables["clocks"], tables["leaks"], tables["pauses"]
+    sources, left_out = logs(options, small=(2, 1200), full=(3, 4000))
+    names = QUICK if options.small else NAMES
+    found = {log: evaluated(source, names) for log, source in sources.items()}
+    parts = {
+        "pauses": [pauses(log, source) for log, source in sources.items()],
+        "leaks": [leaks_table(log, own) for log, own in found.items()],
+        "clocks": [losses_table(log, own, names) for log, own in found.items()],
+    }
+    tables = {name: pd.concat(every, ignore_index=True) for name, every in parts.items()}
+    every_row = tables["leaks"][tables["leaks"]["scored"] == "same day too"]
+    leaks = {end: every_row.assign(change=every_row[f"offender: {end}"]) for end in ALL_ROWS}
+    clocks = tables["clocks"]
+    answer = with_means(clocks, f"{ANSWER} - question")
     fsrs6 = clocks[(clocks["model"] == "FSRS-6") & (clocks["scored"] == "later days")]
-    outside = [f"{row[FRACTIONS]} ({row['log']})" for _, row in fsrs6.iterrows()]
-    most = clocks.loc[clocks[f"{ANSWER}, mean"].abs().idxmax()]
-    raw = by_pause[by_pause["log"] == "simulated"].set_index("pause")
-    late, soon = raw.loc["30 s to 30 min"], raw.loc["under 2 s"]
-    learned = [
-        "A model that knows only the kind of a review becomes an offender if it also reads how "
-        "much time the review itself adds to a clock. That changes its log loss (all rows, "
-        f"* significant) by {_by_log(leaks, PUBLISHED)} with published intervals, by "
-        f"{_by_log(leaks, QUESTION)} with intervals that end with the question, and by "
-        f"{_by_log(leaks, ANSWER)} with those that end with the previous answer.",
-        "Models of memory gain less from the leak: published intervals change them by "
-        f"{_changes(clocks, PUBLISHED)} against intervals that end with the question.",
-        f"Intervals that end with the previous answer change them by {_changes(clocks, ANSWER)}; "
-        f"the most is that of {most['model']} on {most['log']} ({most['scored']}), whose shortest "
-        "intervals become shorter still.",
-        "The share of lapses after a pause proves nothing by itself: among simulated users, whose "
-        f"pauses tell nothing, {late['share']:.0%} fail after 30 s to 30 min and "
-        f"{soon['share']:.0%} after less than 2 s, because repetitions of the same day are waited "
-        f"for; {late['expected share']:.0%} are expected from reviews of the same kind.",
-        "FSRS-6 is made for whole days. On the same reviews, fractions of days change its log loss "
-        f"by {', '.join(outside)}.",
-    ]
-    hidden = ("mean", "settled")
-    return Findings(
-        answer="Intervals that contain the answer's own time, as published ones do, change the log "
-        "loss of a model that knows nothing of memory and reads the clock by "
-        f"{_by_log(leaks, PUBLISHED)}; those that end with the question by "
-        f"{_by_log(leaks, QUESTION)} (* significant).",
-        learned=learned,
-        tables={
-            name: table[[column for column in table if not column.endswith(hidden)]]
-            for name, table in tables.items()
+    pause = tables["pauses"][tables["pauses"]["log"] == SIMULATED].set_index("pause")
+    words = {
+        "leaks": {
+            "published": leaks[PUBLISHED],
+            "question": leaks[QUESTION],
+            "answer": leaks[ANSWER],
         },
-        figures={"pauses": draw(by_pause)},
+        "published": with_means(clocks, f"{PUBLISHED} - question"),
+        "answer": answer,
+        "most": answer.loc[answer["mean"].abs().idxmax()],
+        "late": pause.loc["30 s to 30 min"],
+        "soon": pause.loc["under 2 s"],
+        "fractions": fsrs6.assign(change=fsrs6[FRACTIONS]),
+    }
+    return findings(
+        "clocks_and_leaks",
+        tables,
+        {"pauses": draw(tables["pauses"])},
+        words,
         metrics={
-            "offender_published": -leaks[f"{PUBLISHED}, mean"].min(),
-            "offender_question": -leaks[f"{QUESTION}, mean"].min(),
+            f"offender_{name}": -with_means(tables["leaks"], f"offender: {end}")["mean"].min()
+            for name, end in (("published", PUBLISHED), ("question", QUESTION))
         },
         left_out=left_out,
         formats={"share": ".1%", "expected share": ".1%", "expected": ".1f"},
-    )
-
-
-def _by_log(leaks: pd.DataFrame, end: str) -> str:
-    every = leaks[leaks["scored"] == "same day too"]
-    return ", ".join(
-        f"{row[f'{end}, mean']:+.4f}{' *' if row[f'{end}, settled'] else ''} ({row['log']})"
-        for _, row in every.iterrows()
-    )
-
-
-def _changes(table: pd.DataFrame, end: str) -> str:
-    means, sure = table[f"{end}, mean"], table[f"{end}, settled"]
-    places = table[sure][["model", "log", "scored"]].itertuples(index=False)
-    found = [f"{model} on {log}, {scored}" for model, log, scored in places]
-    return (
-        f"{means.min():+.4f} to {means.max():+.4f} ({int(sure.sum())} of {len(table)} "
-        "differences significant" + (f": {', '.join(found)})" if found else ")")
     )

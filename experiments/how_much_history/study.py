@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from card_parts import CardParts
+from evaluations import Change, score, with_means
+from findings import findings, panels, ticks_on_log_scale
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from paired_losses import scored
-from real_logs import real_logs
+from review_logs import SIMULATED, CardParts, logs
 
 import srs_eval as se
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Fold, Reviews, Source, Task
-from srs_eval.plots.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    VERMILION,
-    house_style,
-    new_figure,
-    style_axes,
-)
+from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.run.study import Findings
-from srs_eval.stats.estimate import Estimate, mean_of_users
+from srs_eval.stats.estimate import mean_of_users
 
 SIZES = (25, 50, 100, 200, 400, 800)
 PARTS = 4
@@ -90,17 +80,15 @@ def by_size(source: Source, names: Sequence[str]) -> pd.DataFrame:
     published = {f"{algo}, published": (algo, {"fit": "default"}) for algo in versions}
     frames = []
     for name, (algo, fit) in {**models, **published}.items():
-        given: dict[str, Any] = {"protocol": Doubling(), "curves_per_user": 0, "panel": "quick"}
-        result = se.evaluate(algo, source, progress=False, **given, **fit)
-        each = scored(result).groupby(["user", "fold"])
-        lapses = each["recalled"].agg(lambda recalled: int((~recalled.astype(bool)).sum()))
-        frame = pd.DataFrame({"loss": each["loss"].mean(), "lapses": lapses}).reset_index()
+        reviews = score(source, se.algorithm(algo, **fit), Doubling()).reviews
+        each = reviews.assign(lapses=~reviews["recalled"]).groupby(["user", "fold"])
+        frame = each.agg({"loss": "mean", "lapses": "sum"}).reset_index()
         frames.append(frame.assign(model=name, reviews=frame["fold"].map(dict(enumerate(SIZES)))))
     return pd.concat(frames, ignore_index=True)
 
 
 def gains(found: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return for each fit and size the estimate of its difference to published parameters.
+    """Return for each fit and size the difference to published parameters.
 
     A fit is compared with the published parameters of the same algorithm, or those of FSRS-6
     where it has none.
@@ -114,71 +102,55 @@ def gains(found: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
             own = own.dropna()
             row = {"model": name, "reviews": size, "logs": len(own)}
             row["lapses"] = int(lapses[own.index].sum())
-            rows.append(row | {"estimate": mean_of_users(own.to_numpy())})
+            rows.append(row | {"change": Change.of(mean_of_users(own.to_numpy()))})
     return pd.DataFrame(rows)
 
 
-def helps_from(estimates: pd.DataFrame) -> int | None:
+def helps_from(changes: pd.DataFrame) -> str:
     """Return the smallest size from which on every fit is significantly better.
 
-    Only sizes with enough lapses are given.
+    Only sizes with enough lapses count.
     """
-    from_size = None
-    for _, row in estimates.sort_values("reviews", ascending=False).iterrows():
-        if not (row["estimate"].mean < 0 and row["estimate"].p_value < 0.01):
+    own = changes[changes["lapses"] >= FEWEST]
+    if own.empty:
+        return TOO_FEW
+    verdict = NOT_SHOWN
+    for _, row in own.sort_values("reviews", ascending=False).iterrows():
+        if not (row["change"].mean < 0 and row["change"].settled):
             break
-        from_size = int(row["reviews"])
-    return from_size
+        verdict = f"{row['reviews']:,}"
+    return verdict
 
 
-def sizes_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return one row per model and log: the difference by size, and from when a fit is better.
-
-    A star marks differences whose 99 % interval excludes 0, a question mark too few lapses.
-    """
-    rows = []
-    for log, every in changes.items():
-        for name, own in every.groupby("model", sort=False):
-            row = {"log": log, "model": str(name)}
-            at = own.set_index("reviews")
-            for size in SIZES:
-                row[f"{size:,}"] = _cell(at.loc[size]) if size in at.index else ""
-            rows.append(row)
-    return pd.DataFrame(rows)
+def by_columns(changes: Mapping[str, pd.DataFrame], cell: Callable[[Any], str]) -> pd.DataFrame:
+    """Return one row per log and model, and one column per size; sizes that are not there empty."""
+    every = pd.concat([own.assign(log=log) for log, own in changes.items()])
+    every["cell"] = [cell(row) for row in every.itertuples()]
+    order = every[["log", "model"]].drop_duplicates()
+    wide = every.pivot(index=["log", "model"], columns="reviews", values="cell")
+    wide = wide.loc[[*order.itertuples(index=False, name=None)]].reindex(
+        columns=SIZES, fill_value=""
+    )
+    return wide.fillna("").rename(columns="{:,}".format).reset_index()
 
 
-def _cell(row: pd.Series) -> str:
-    estimate: Estimate = row["estimate"]
-    star = " *" if estimate.p_value < 0.01 else ""
-    return f"{estimate.mean:+.4f}" + (" ?" if row["lapses"] < FEWEST else star)
+def difference(row: Any) -> str:
+    """Format a difference: a star where its 99 % interval excludes 0, or ? if lapses are few."""
+    return f"{row.change.mean:+.4f} ?" if row.lapses < FEWEST else row.change.starred
 
 
-def evidence_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the logs, and the lapses among their predicted reviews, by log and size."""
-    rows = []
-    for log, every in changes.items():
-        at = every.drop_duplicates("reviews").set_index("reviews")
-        cells = {
-            f"{size:,}": f"{row.logs} logs, {row.lapses:,} lapse{'s' if row.lapses > 1 else ''}"
-            for size, row in at.iterrows()
-        }
-        rows.append({"log": log} | {f"{size:,}": cells.get(f"{size:,}", "") for size in SIZES})
-    return pd.DataFrame(rows)
+def evidence(row: Any) -> str:
+    """Format how many logs there are, and lapses among their predicted reviews."""
+    return f"{row.logs} logs, {row.lapses:,} lapse{'s' if row.lapses > 1 else ''}"
 
 
 def from_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return for each model and log from how many reviews on it is better."""
-    first = next(iter(changes.values()))
-    rows = []
-    for name in first["model"].unique():
-        row = {"model": name}
-        for log, every in changes.items():
-            own = every[(every["model"] == name) & (every["lapses"] >= FEWEST)]
-            size = helps_from(own)
-            verdict = NOT_SHOWN if size is None else f"{size:,}"
-            row[log] = TOO_FEW if own.empty else verdict
-        rows.append(row)
-    return pd.DataFrame(rows)
+    verdicts = {
+        log: {name: helps_from(own) for name, own in every.groupby("model", sort=False)}
+        for log, every in changes.items()
+    }
+    return pd.DataFrame(verdicts).rename_axis("model").reset_index()
 
 
 def _panel(axes: Axes, log: str, changes: pd.DataFrame) -> None:
@@ -186,13 +158,11 @@ def _panel(axes: Axes, log: str, changes: pd.DataFrame) -> None:
         own = changes[changes["model"] == name]
         if own.empty:
             continue
-        means = np.array([each.mean for each in own["estimate"]])
+        means = np.array([change.mean for change in own["change"]])
         if name == "FSRS-6":
-            low, high = np.array([each.interval() for each in own["estimate"]]).T
-            axes.fill_between(
-                own["reviews"], low, high, color=colour, alpha=0.15, linewidth=0,
-                label="99 % interval, FSRS-6",
-            )  # fmt: skip
+            low, high = np.array([change.interval() for change in own["change"]]).T
+            band = axes.fill_between(own["reviews"], low, high, color=colour, alpha=0.15)
+            band.set(linewidth=0, label="99 % interval, FSRS-6")
         axes.plot(own["reviews"], means, color=colour, marker="o", markersize=3, label=name)
         beyond = np.abs(means) > EDGE
         if beyond.any():  # an empty line that is not clipped would break the layout
@@ -200,15 +170,13 @@ def _panel(axes: Axes, log: str, changes: pd.DataFrame) -> None:
             axes.plot(own["reviews"][beyond], edges, "^", color=colour, markersize=6, clip_on=False)
     axes.plot([], [], "^", color=MUTED, label=f"beyond ±{EDGE}")
     axes.axhline(0, color=INK, linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES], rotation=45)
-    axes.minorticks_off()
+    ticks_on_log_scale(axes, SIZES)
+    axes.tick_params(axis="x", rotation=45)
     axes.set_ylim(-EDGE, EDGE)
     axes.set_title(f"{log}\n{changes['logs'].max()} logs")
     if (changes["lapses"] < FEWEST).all():
         axes.text(0.97, 0.03, TOO_FEW, transform=axes.transAxes, ha="right")
     axes.set_xlabel("training reviews")
-    style_axes(axes)
 
 
 def draw(changes: Mapping[str, pd.DataFrame]) -> Figure:
@@ -216,94 +184,58 @@ def draw(changes: Mapping[str, pd.DataFrame]) -> Figure:
 
     The band is the 99 % interval of FSRS-6 over logs; triangles are means beyond the frame.
     """
-    with house_style():
-        figure = new_figure(1.4 + 2.6 * len(changes), 4.6)
-        every = figure.subplots(1, len(changes), sharey=True, squeeze=False)[0]
+    title = "Models fitted to the first reviews, against published parameters of FSRS-6"
+    size = 1.4 + 2.6 * len(changes), 4.6
+    with panels(*size, len(changes), title, sharey=True) as (figure, every):
         for axes, (log, own) in zip(every, changes.items(), strict=True):
             _panel(axes, log, own)
         every[0].set_ylabel("log loss - published FSRS-6")
-        title = "Models fitted to the first reviews, against published parameters of FSRS-6"
-        figure.suptitle(title, x=0.01, ha="left")
         figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
 def run(options: SimpleNamespace) -> Findings:
     """Fit every model to the beginnings of every log."""
-    sources: dict[str, Source] = {}
-    left_out: list[str] = []
-    if options.small:
-        sources["simulated in 2"] = CardParts(SyntheticUsers(users=3, max_reviews=3000), 2)
-    else:
-        real, left_out = real_logs(options)
-        sources |= {f"{log} in {PARTS}": CardParts(each, PARTS) for log, each in real.items()}
-        sources["simulated"] = SyntheticUsers(users=16, max_reviews=4000)
-    models = {**FITS, **OTHERS}
-    names = QUICK if options.small else tuple(models)
-    changes = {log: gains(by_size(source, names), names) for log, source in sources.items()}
-    return _findings(changes, left_out)
-
-
-def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findings:
-    every = pd.concat([own.assign(log=log) for log, own in changes.items()], ignore_index=True)
-    every = every[every["lapses"] >= FEWEST]
-    mean = every["estimate"].map(lambda each: each.mean)
-    sure = every["estimate"].map(lambda each: each.p_value < 0.01)
-    every = every.assign(mean=mean, worse=sure & (mean > 0), better=sure & (mean < 0))
-    needed = from_table(changes).set_index("model")
-    fewest = every["reviews"].min()
-    usual, small = every[every["model"] == "FSRS-6"], every[every["reviews"] == fewest]
-    verdicts = needed.loc["FSRS-6"]
-    found = [log for log in needed if verdicts[log] not in (NOT_SHOWN, TOO_FEW)]
-    doubtful = [log for log in needed if verdicts[log] == TOO_FEW]
-    most = every.groupby("log")["reviews"].max()
-    ahead = int((usual["mean"] < 0).sum())
-    plain = every[every["model"].isin(OTHERS)]
-    learned = [
-        f"FSRS-6 fitted with a prior predicts better on average at {ahead} of {len(usual)} sizes "
-        f"and logs, significantly at {int(usual['better'].sum())}, and is significantly worse at "
-        f"{int(usual['worse'].sum())}. Here and below, sizes with fewer than {FEWEST} lapses among "
-        "the predicted reviews of a log are not counted.",
-        f"At {fewest} reviews a fit changes log loss, from log to log, by "
-        + "; ".join(
-            f"{_range(own['mean'])} ({name})"
-            for name, own in small.groupby("model", sort=False)
-            if name in FITS
+    found, left_out = logs(options, small=(3, 3000), full=(16, 4000))
+    whole = () if options.small else (SIMULATED,)  # the others are one user each
+    parts = 2 if options.small else PARTS
+    sources: dict[str, Source] = {
+        log if log in whole else f"{log} in {parts}": (
+            source if log in whole else CardParts(source, parts)
         )
-        + ".",
-        f"Models without usable published parameters are significantly better than published "
-        f"FSRS-6 at {int(plain['better'].sum())} of {len(plain)} sizes and logs, and significantly "
-        f"worse at {int(plain['worse'].sum())}; they are worse on average at "
-        f"{int((plain['mean'] > 0).sum())}.",
-    ]
-    answer = (
-        "A fit of FSRS-6 with a prior is significantly better than published parameters "
-        + (_by_log(verdicts[found], most) if found else "on no log")
-        + f"; it is significantly worse at {int(usual['worse'].sum())} of {len(usual)} sizes and "
-        "logs."
-        + (f" There are too few lapses for a verdict on {', '.join(doubtful)}." if doubtful else "")
+        for log, source in found.items()
+    }
+    names = QUICK if options.small else (*FITS, *OTHERS)
+    changes = {log: gains(by_size(source, names), names) for log, source in sources.items()}
+    needed = from_table(changes)
+    every = pd.concat([own.assign(log=log) for log, own in changes.items()], ignore_index=True)
+    every = with_means(every[every["lapses"] >= FEWEST])
+    every["worse"], every["better"] = (
+        every["settled"] & (every["mean"] * sign > 0) for sign in (1, -1)
     )
-    tables = {"better_from": needed.reset_index(), "evidence": evidence_table(changes)}
-    return Findings(
-        answer=answer,
-        learned=learned,
-        tables=tables | {"sizes": sizes_table(changes)},
-        figures={"history": draw(changes)},
+    usual, most = every[every["model"] == "FSRS-6"], every.groupby("log")["reviews"].max()
+    verdicts = needed.set_index("model").loc["FSRS-6"]
+    small = every[(every["reviews"] == every["reviews"].min()) & every["model"].isin(FITS)]
+    words = {
+        "better": [
+            (size, log, size == f"{most[log]:,}")
+            for log, size in verdicts.items()
+            if size not in (NOT_SHOWN, TOO_FEW)
+        ],
+        "doubtful": [*verdicts.index[verdicts == TOO_FEW]],
+        "usual": usual,
+        "fewest": every["reviews"].min(),
+        "fewest_lapses": FEWEST,
+        "small": [*small.groupby("model", sort=False)],
+        "plain": every[every["model"].isin(OTHERS)],
+    }
+    first = {log: own[own["model"] == names[0]] for log, own in changes.items()}
+    tables = {"better_from": needed, "evidence": by_columns(first, evidence).drop(columns="model")}
+    return findings(
+        "how_much_history",
+        tables | {"sizes": by_columns(changes, difference)},
+        {"history": draw(changes)},
+        words,
         metrics={"worse_cells_fsrs6": float(usual["worse"].sum())},
         left_out=left_out,
     )
-
-
-def _by_log(row: pd.Series, most: pd.Series) -> str:
-    """Return the size from which on; a size that is the largest of its log has nothing after it."""
-    is_last = {log: size == f"{most[log]:,}" for log, size in row.items()}
-    return ", ".join(
-        f"at {size} reviews, the most there are ({log})"
-        if is_last[log]
-        else f"from {size} reviews on ({log})"
-        for log, size in row.items()
-    )
-
-
-def _range(values: pd.Series) -> str:
-    return f"{values.min():+.3f} to {values.max():+.3f}"

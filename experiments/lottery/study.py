@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,8 +18,9 @@ from drawn_intervals import (
     truth,
     write_collection,
 )
+from findings import findings
 from matplotlib.figure import Figure
-from real_logs import given_path
+from review_logs import given_path
 
 from srs_eval.api.inputs import algorithm, source
 from srs_eval.comparison.prereg import REGIONS, Prereg, read_prereg
@@ -66,31 +66,26 @@ _FORMATS = {
 def of_critics(simulations: int, n: int, seed: int = 2026) -> tuple[pd.DataFrame, Figure]:
     """Simulate the critics' case; return how each model fares, and the figure of the last."""
     rng = np.random.default_rng(seed)
-    found: dict[str, list[tuple[float, Effect]]] = {name: [] for name in MODELS}
-    slopes, naive = [], []
+    rows, slopes, naive = [], [], []
     for _ in range(simulations):
         train, test = critics_case(rng, n), critics_case(rng, n)
         trials = test.trials
         said = {name: predict(train, test) for name, predict in MODELS.items()}
+        last = {}
         for name, model in said.items():
             loss = log_loss(model.actual, trials.recalled)
-            found[name].append((loss, ratio(trials, model, trials.recalled, trials.card)))
+            one = ratio(trials, model, trials.recalled, trials.card)
+            last[name] = loss, one
+            row = {"model": name, "log loss": loss, "ratio": one.value, "se": one.se}
+            rows.append(row | {"rejected": one.p_value(1) < 1 - _LEVEL})
         slopes.append(slope_of(trials, trials.recalled).value)
         log_days = np.log(trials.elapsed) - np.log(trials.elapsed).mean()
         naive.append(float(log_days @ trials.recalled / (log_days @ log_days)))
-    rows = [
-        {
-            "model": name,
-            "log loss": float(np.mean([loss for loss, _ in every])),
-            "ratio": float(np.median([one.value for _, one in every])),
-            "se": float(np.median([one.se for _, one in every])),
-            "rejected": float(np.mean([one.p_value(1) < 1 - _LEVEL for _, one in every])),
-        }
-        for name, every in found.items()
-    ]
-    table = pd.DataFrame(rows)
+    ways = {"log loss": lambda own: np.mean(own.to_numpy()), "ratio": "median", "se": "median"}
+    ways["rejected"] = "mean"
+    table = pd.DataFrame(rows).groupby("model", sort=False).agg(ways).reset_index()
     table.attrs = {"slope": float(np.mean(slopes)), "naive": float(np.mean(naive))}
-    return table, _figure_of_critics(test, said, {name: every[-1] for name, every in found.items()})
+    return table, _figure_of_critics(test, said, last)
 
 
 def _figure_of_critics(
@@ -113,18 +108,6 @@ def _figure_of_critics(
     return lottery_figure(trials.log_drawn, residual, (slope.value, slope.se), shown, title=title)
 
 
-class _Simulated(NamedTuple):
-    """A simulated collection, studied."""
-
-    covered: bool  # Whether the interval of the ratio contains that of the truth
-    truth: float
-    deviation: float  # Of the ratio from that of the truth, in standard errors
-    se: float
-    attrition: float  # In standard errors
-    imbalance: float  # The largest, in standard errors
-    refused: bool
-
-
 def of_collections(
     simulations: int,
     cards: int,
@@ -132,12 +115,14 @@ def of_collections(
     *,
     rules: Sequence[Rule] = (Rule.V1, Rule.V2, Rule.V3),
     habit: str = "",
-) -> dict[tuple[str, str], list[_Simulated]]:
-    """Simulate collections, each by one of the rules, and study them; by model and rule.
+) -> pd.DataFrame:
+    """Simulate collections, each by one of the rules, and study them; a row for each and a model.
 
-    Those that are refused as a whole are left out.
+    Columns are whether the interval of the ratio contains that of the truth, the latter, how far
+    the ratio is from it, attrition and the largest imbalance in standard errors, and whether the
+    ratio is refused. Collections that are refused as a whole are left out.
     """
-    found: dict[tuple[str, str], list[_Simulated]] = {}
+    rows = []
     built = {name: algorithm(name) for name in algorithms}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(simulations):
@@ -155,52 +140,44 @@ def of_collections(
             balance = [abs(each.value / each.se) for each in lottery.draws.balance.values()]
             for model in lottery.models:
                 said = lottery.collected.predictions(model.name)
-                of_truth = ratio(trials, said, recall, trials.card).value
+                truth = ratio(trials, said, recall, trials.card).value
                 low, high = model.ratio.interval(_LEVEL)
-                away = (model.ratio.value - of_truth) / model.ratio.se
-                doubts = (lottery.draws.attrition_t, max(balance), bool(model.refused))
-                row = _Simulated(low <= of_truth <= high, of_truth, away, model.ratio.se, *doubts)
-                found.setdefault((model.name, str(rule)), []).append(row)
-    return found
-
-
-def coverage_table(found: Mapping[tuple[str, str], Sequence[_Simulated]]) -> pd.DataFrame:
-    """Return how often intervals contain what the truth gives, by model and rule."""
-    groups = {**found}
-    for name in dict.fromkeys(name for name, _ in found):
-        every = [row for (own, _), rows in found.items() if own == name for row in rows]
-        groups[name, _ALL] = every
-    rows = [
-        {
-            "model": name,
-            "drawn by": rule,
-            "collections": len(every),
-            "covered": float(np.mean([row.covered for row in every])),
-            "ratio of the truth": float(np.median([row.truth for row in every])),
-            "median se": float(np.median([row.se for row in every])),
-        }
-        for (name, rule), every in sorted(groups.items())
-    ]
+                row = {"model": model.name, "drawn by": str(rule), "truth": truth}
+                row |= {"covered": low <= truth <= high, "se": model.ratio.se}
+                row |= {"deviation": (model.ratio.value - truth) / model.ratio.se}
+                row |= {"attrition": lottery.draws.attrition_t, "imbalance": max(balance)}
+                rows.append(row | {"refused": bool(model.refused)})
     return pd.DataFrame(rows)
+
+
+def coverage_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Return how often intervals contain what the truth gives, by model and rule."""
+    every = pd.concat([found, found.assign(**{"drawn by": _ALL})])
+    columns = {
+        "collections": ("covered", "size"),
+        "covered": ("covered", "mean"),
+        "ratio of the truth": ("truth", "median"),
+        "median se": ("se", "median"),
+    }
+    return every.groupby(["model", "drawn by"]).agg(**columns).reset_index()
 
 
 def habits_table(simulations: int, cards: int, name: str) -> pd.DataFrame:
     """Return what habits that might deceive the lottery do to the ratio of a model."""
     rows = []
     for habit in ("", *HABITS):
-        found = of_collections(simulations, cards, [name], rules=[Rule.V3], habit=habit)
-        every = found[name, str(Rule.V3)]
-        away = np.array([row.deviation for row in every])
+        every = of_collections(simulations, cards, [name], rules=[Rule.V3], habit=habit)
+        away = every["deviation"].to_numpy()
         rows.append(
             {
                 "somebody who": habit or "has none of these habits",
                 "collections": simulations,
-                "refused": 1 - sum(not row.refused for row in every) / simulations,
-                "covered": float(np.mean([row.covered for row in every])),
-                "mean deviation, se": float(away.mean()),
-                "± (of the mean)": float(away.std() / np.sqrt(len(away))),
-                "attrition, t": float(np.median([row.attrition for row in every])),
-                "imbalance above 4": float(np.mean([row.imbalance > 4 for row in every])),
+                "refused": 1 - (~every["refused"]).sum() / simulations,
+                "covered": every["covered"].mean(),
+                "mean deviation, se": away.mean(),
+                "± (of the mean)": away.std() / np.sqrt(len(away)),
+                "attrition, t": every["attrition"].median(),
+                "imbalance above 4": (every["imbalance"] > 4).mean(),
             }
         )
     return pd.DataFrame(rows)
@@ -277,53 +254,33 @@ def run(options: SimpleNamespace) -> Findings:
     habits = habits_table(*sizes[4:], model)
     tables = {"critics": critics, "coverage": coverage, "habits": habits}
     figures = {"critics": drawing}
-    learned = _of_simulations(critics, coverage)
-    left_out, failed = [], []
+    left_out, failed, of_anki = [], [], []
     folder = None if options.small else given_path(options, "anki_mit")
     if folder is None:
         left_out.append("study.anki_mit (no path given)")
     else:
         own = AnkiCollection(folder / _COLLECTION, user="anki-mit")
-        more, drawn, lottery, words = of_own([own], options)
+        more, drawn, lottery, learned = of_own([own], options)
         more.pop("months", None)  # too long for a page
         tables, figures = {**tables, **more}, {**figures, **drawn}
-        learned.append(f"anki-mit: {answer(lottery)}")
-        learned += words
+        of_anki = [f"anki-mit: {answer(lottery)}", *learned]
         failed += lottery.collected.failed
-    return Findings(
-        answer=_answer(critics),
-        learned=learned,
-        tables=tables,
-        figures=figures,
-        metrics={"size": float(critics["rejected"].iloc[-1])},
+    by_model = critics.set_index("model")
+    words = {
+        **critics.attrs,
+        "associational": by_model.loc[ASSOCIATIONAL],
+        "honest": by_model.loc[HONEST],
+        "truth": by_model.loc[TRUTH],
+        "covered": coverage[coverage["drawn by"] == _ALL],
+        "of_own": of_anki,
+    }
+    return findings(
+        "lottery",
+        tables,
+        figures,
+        words,
+        metrics={"size": float(by_model.loc[TRUTH, "rejected"])},
         left_out=left_out,
         failed=failed,
         formats=_FORMATS,
     )
-
-
-def _answer(critics: pd.DataFrame) -> str:
-    by_model = critics.set_index("model")
-    loss, rejected = by_model["log loss"], by_model["rejected"]
-    return (
-        "A model that learned what goes with long intervals has a better log loss than an "
-        f"honest curve ({loss[ASSOCIATIONAL]:.3f} against {loss[HONEST]:.3f}), and is rejected in "
-        f"{rejected[ASSOCIATIONAL]:.0%} of lotteries; the truth is in {rejected[TRUTH]:.1%}."
-    )
-
-
-def _of_simulations(critics: pd.DataFrame, coverage: pd.DataFrame) -> list[str]:
-    whole = coverage[coverage["drawn by"] == _ALL]
-    covered = ", ".join(
-        f"{row['covered']:.1%} ({row['model']}, {row['collections']} collections)"
-        for _, row in whole.iterrows()
-    )
-    of_associational = critics.set_index("model")["ratio"][ASSOCIATIONAL]
-    return [
-        f"In the critics' case recall changes by {critics.attrs['slope']:+.3f} per unit of ln days "
-        f"by lot, and by {critics.attrs['naive']:+.3f} in a regression on the days that went by.",
-        f"The change that the associational model predicts is {of_associational:.1f} times too "
-        "small.",
-        f"95 % intervals contain the ratio of the truth in {covered} of simulated collections, "
-        "whose draws are reconstructed from the file.",
-    ]

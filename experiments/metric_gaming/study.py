@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from findings import findings, panels
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from real_logs import real_logs
+from review_logs import SIMULATED, real_logs
 
 import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
@@ -21,7 +22,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import Smece
 from srs_eval.nouns import FloatArray, Source
-from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION, house_style, new_figure, style_axes
+from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION
 from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 
@@ -160,25 +161,17 @@ def cheated(users: pd.DataFrame) -> pd.DataFrame:
 def draw(found: Mapping[str, pd.DataFrame], table: pd.DataFrame, log: str) -> Figure:
     """Draw the calibration of honest and of cheating predictions, and what metrics say of them."""
     by_name = table.set_index("predictions")
-    with house_style():
-        figure = new_figure(10.0, 3.9)
-        axes = figure.subplots(1, 3, width_ratios=(1, 1, 1.25))
+    reviews, users = len(found[HONEST]), found[HONEST]["user"].nunique()
+    title = f"Calibration, honest and cheating: {users} {log}, {reviews:,} reviews"
+    with panels(10.0, 3.9, 3, title, width_ratios=(1, 1, 1.25)) as (figure, axes):
         for place, name in zip(axes, (HONEST, TWO), strict=False):
             own = by_name.loc[name]
             _calibration(place, found[name])
             place.set_title("FSRS-6" if name == HONEST else "cheating: two levels per user")
-            place.text(
-                0.97,
-                0.03,
-                f"old RMSE(bins) {own['RMSE(bins) by prediction']:.3f}\n"
-                f"log loss {own['log loss']:.3f}",
-                transform=place.transAxes,
-                ha="right",
-            )
+            scores = f"old RMSE(bins) {own['RMSE(bins) by prediction']:.3f}\n"
+            scores += f"log loss {own['log loss']:.3f}"
+            place.text(0.97, 0.03, scores, transform=place.transAxes, ha="right")
         axes[0].set_ylabel("share recalled")
-        reviews, users = len(found[HONEST]), found[HONEST]["user"].nunique()
-        title = f"Calibration, honest and cheating: {users} {log}, {reviews:,} reviews"
-        figure.suptitle(title, x=0.01, ha="left")
         _gains(axes[2], by_name)
     return figure
 
@@ -191,7 +184,6 @@ def _calibration(axes: Axes, own: pd.DataFrame) -> None:
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8)
     axes.scatter(means["p"], means["recalled"], s=600 * counts / counts.sum() + 4, color=BLUE)
     axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="predicted recall")
-    style_axes(axes)
 
 
 def _gains(axes: Axes, by_name: pd.DataFrame) -> None:
@@ -207,90 +199,43 @@ def _gains(axes: Axes, by_name: pd.DataFrame) -> None:
     axes.set_xlim(-0.05, 1.5)
     axes.set_xlabel("best cheat's score / the truth's")
     axes.set_title("Cheated: left of 1")
-    style_axes(axes)
 
 
 def run(options: SimpleNamespace) -> Findings:
     """Compute the tables and draw the figure."""
-    small = bool(options.small)
-    logs, left_out = real_logs(SimpleNamespace(josh=options.josh, anki_mit=None))
-    source = se.source("synthetic", **_USERS[small])
-    name = f"{len(source.users())} simulated users"
-    logs = {name: source, **logs}
-    found = {log: predictions(one) for log, one in logs.items()}
+    real, left_out = real_logs(options)
+    size = {"users": 2, "size_scale": 0.03} if options.small else {"users": 8, "max_reviews": 5000}
+    found = {
+        log: predictions(source)
+        for log, source in {SIMULATED: se.source("synthetic", **size), **real}.items()
+    }
     users = {log: scores(each) for log, each in found.items()}
     tables = {log: means(each) for log, each in users.items()}
     best = {log: cheated(each) for log, each in users.items()}
-    answer, learned = _learned(tables, best, name)
-    named = {"simulated" if log == name else log: log for log in logs}
-    return Findings(
-        answer=answer,
-        learned=learned,
-        tables={key: tables[log] for key, log in named.items()}
-        | {f"{key}_cheated": best[log] for key, log in named.items()},
-        figures={"metric_gaming": draw(found[name], tables[name], "simulated users")},
-        metrics={"cheated": float((best[name]["gain"] > MATTERS).sum())},
-        left_out=[part for part in left_out if "josh" in part],
+    by_name = tables[SIMULATED].set_index("predictions")
+    gains = best[SIMULATED].set_index("metric")
+    is_cheated = gains["gain"] > MATTERS
+    sure = gains[INTERVAL].str.startswith("+") & is_cheated
+    fair = by_name.loc[[cheat for cheat in CHEATS if cheat not in KNOW_OUTCOMES]].min()
+    by_fair = by_name.loc[TRUTH] - fair
+    shown = {"truth": TRUTH, "honest": HONEST, "constant": HINDSIGHT, "flat": FLAT, "two": TWO}
+    shown |= {"exploit": EXPLOIT, "balanced": BALANCED}
+    words = {
+        **{key: by_name.loc[name] for key, name in shown.items()},
+        "old": METRICS["rmse_bins_by_p"],
+        "simulated": f"{size['users']} simulated users",
+        "cheats": len(CHEATS),
+        "cheated": [*gains.index[is_cheated]],
+        "safe": [*gains.index[~is_cheated]],
+        "only": [name for name in gains.index[is_cheated] if by_fair[name] <= MATTERS],
+        "doubt": [*gains.index[is_cheated & ~sure]],
+        "others": {log: best[log].set_index("metric") for log in real},
+    }
+    return findings(
+        "metric_gaming",
+        tables | {f"{log}_cheated": each for log, each in best.items()},
+        {"metric_gaming": draw(found[SIMULATED], tables[SIMULATED], "simulated users")},
+        words,
+        metrics={"cheated": float(is_cheated.sum())},
+        left_out=left_out,
     )
-
-
-_USERS = {True: {"users": 2, "size_scale": 0.03}, False: {"users": 8, "max_reviews": 5000}}
-
-
-def _learned(
-    tables: Mapping[str, pd.DataFrame], best: Mapping[str, pd.DataFrame], simulated: str
-) -> tuple[str, list[str]]:
-    """Return the answer, and what was learned."""
-    own = tables[simulated].set_index("predictions")
-    cheats = {log: each.set_index("metric") for log, each in best.items()}
-    is_cheated = cheats[simulated]["gain"] > MATTERS
-    names = ", ".join(cheats[simulated].index[is_cheated])
-    safe = ", ".join(cheats[simulated].index[~is_cheated])
-    fair = own.loc[[cheat for cheat in CHEATS if cheat not in KNOW_OUTCOMES]].min()
-    gains = own.loc[TRUTH] - fair
-    only = [name for name in is_cheated.index[is_cheated] if gains[name] <= MATTERS]
-    notes = [f"{', '.join(only)} only by those that know the outcomes"] if only else []
-    old, constant = "RMSE(bins) by prediction", own.loc[HINDSIGHT]
-    truth, honest, flat, two = (own.loc[name] for name in (TRUTH, HONEST, FLAT, TWO))
-    sure = cheats[simulated][INTERVAL].str.startswith("+") & is_cheated
-    doubt = ", ".join(cheats[simulated].index[is_cheated & ~sure])
-    notes += [f"{doubt} not significantly"] if doubt else []
-    learned = [
-        f"On simulated users no predictions should beat the true probabilities. Of "
-        f"{len(CHEATS)} cheats, some do in {names}, and none in {safe}. The interval of the gain, "
-        f"over {simulated}, "
-        + (f"includes 0 in {doubt}." if doubt else "excludes 0 in each of the former."),
-        f"A constant, the user's own share of recalls, scores {constant[old]:.4f} in the old "
-        f"RMSE(bins), {constant['SmoothECE']:.4f} in SmoothECE and "
-        f"{constant['CORP miscalibration']:.4f} in CORP's miscalibration, where the truth scores "
-        f"{truth[old]:.4f}, {truth['SmoothECE']:.4f} and {truth['CORP miscalibration']:.4f}, "
-        "because of chance. Calibration is not quality: read it beside a proper score.",
-        f"The subtle form is a model that knows little and is calibrated: two levels score "
-        f"{two[old]:.4f} in the old RMSE(bins) at a log loss of {two['log loss']:.4f}, against "
-        f"{honest[old]:.4f} and {honest['log loss']:.4f} of FSRS-6. Shrinking the predictions of a "
-        f"model can pay too: in SmoothECE, FSRS-6 goes from {honest['SmoothECE']:.4f} to "
-        f"{flat['SmoothECE']:.4f} if shrunk by {0.9:.0%}, at a log loss of {flat['log loss']:.4f}, "
-        f"but in the old RMSE(bins) from {honest[old]:.4f} to {flat[old]:.4f}.",
-        f"Bins by the facts of a review end that, and can be balanced instead: predictions that "
-        f"make up for what a bin has missed score {own.loc[EXPLOIT, 'RMSE(bins)']:.4f} in today's "
-        f"RMSE(bins) (the truth {truth['RMSE(bins)']:.4f}) at a log loss of "
-        f"{own.loc[EXPLOIT, 'log loss']:.2f}. So it is with the bins of a referee: "
-        f"{own.loc[BALANCED, UNIVERSAL]:.4f} in the Universal Metric (the truth "
-        f"{truth[UNIVERSAL]:.4f}) at a log loss of {own.loc[BALANCED, 'log loss']:.2f}.",
-        f"AUC is not cheated, but does not see calibration at all: {flat['AUC']:.4f} for FSRS-6, "
-        f"shrunk by {0.9:.0%} or not.",
-        *(
-            f"On {log}, where only the honest model is known to compare with: today's RMSE(bins) "
-            f"{each.loc['RMSE(bins)', HONEST]:.4f} honestly, {each.loc['RMSE(bins)', 'score']:.4f} "
-            f"balanced, at {each.loc['RMSE(bins)', 'cost in log loss']:.2f} more log loss; "
-            f"the best cheat in log loss is worse by {-each.loc['log loss', 'gain']:.4f}."
-            for log, each in cheats.items()
-            if log != simulated
-        ),
-    ]
-    by_note = f" ({'; '.join(notes)})" if notes else ""
-    answer = (
-        f"Every measure of calibration tried is cheated, by a constant or by predictions that "
-        f"balance its bins{by_note}; {safe} are not, by any of {len(CHEATS)} cheats."
-    )
-    return answer, learned

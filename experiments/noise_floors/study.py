@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from findings import findings, panels, ticks_on_log_scale
 from matplotlib.figure import Figure
 
 import srs_eval as se
@@ -19,16 +20,7 @@ from srs_eval.metrics.ici import Ici
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.smece import Smece
-from srs_eval.plots.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    VERMILION,
-    house_style,
-    new_figure,
-    style_axes,
-)
+from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.run.study import Findings
 from srs_eval.stats.significance import wilson_interval
 
@@ -60,25 +52,26 @@ def population(users: int, size: float) -> pd.DataFrame:
     return result.predictions
 
 
-def _panel() -> Panel:
+def scores(p: np.ndarray, recalled: np.ndarray, reviews: pd.DataFrame) -> dict[str, float]:
+    """Score predictions of reviews, which may not be those that were made of them."""
     metrics = [RmseBins(), RmseBinsByP(), RmseBinsDebiased(), Smece(), Ece(bins=10), Ici()]
-    return Panel([*metrics, CorpPart("miscalibration", "log"), LogLoss(), Auc()])
+    panel = Panel([*metrics, CorpPart("miscalibration", "log"), LogLoss(), Auc()])
+    facts = {fact: reviews[fact].to_numpy() for fact in FACTS}
+    return dict(se.score(p, recalled, panel=panel, resamples=0, **facts))
 
 
 def simulated(reviews: pd.DataFrame, draws: Mapping[int, int]) -> pd.DataFrame:
     """Return scores of true probabilities, and of the same with a bias, for many draws."""
     rng = np.random.default_rng(SEED)
-    panel = _panel()
     rows = []
     for n, count in draws.items():
         for draw in range(count):
             own = reviews.iloc[rng.integers(len(reviews), size=n)]
             truth = own["p"].to_numpy()
             recalled = rng.random(n) < truth
-            facts = {fact: own[fact].to_numpy() for fact in FACTS}
             biased = np.clip(truth - 0.02, 0.001, 0.999)
             for model, p in (("true", truth), (BIASED, biased)):
-                found = se.score(p, recalled, panel=panel, resamples=0, **facts)
+                found = scores(p, recalled, own)
                 rows.append({"model": model, "reviews": n, "draw": draw, **found})
     return pd.DataFrame(rows)
 
@@ -86,19 +79,13 @@ def simulated(reviews: pd.DataFrame, draws: Mapping[int, int]) -> pd.DataFrame:
 def by_user(reviews: pd.DataFrame, n: int, draws: int) -> pd.DataFrame:
     """Return mean scores of true probabilities on each user's first `n` reviews."""
     rng = np.random.default_rng(SEED)
-    panel = _panel()
     rows = []
     for user, every in reviews.sort_values("row").groupby("user"):
-        if len(every) < n:
-            continue
-        own = every.head(n)
-        facts = {fact: own[fact].to_numpy() for fact in FACTS}
-        p = own["p"].to_numpy()
-        found = [
-            dict(se.score(p, rng.random(n) < p, panel=panel, resamples=0, **facts))
-            for _ in range(draws)
-        ]
-        rows.append({"user": user, **pd.DataFrame(found).mean()})
+        if len(every) >= n:
+            own = every.head(n)
+            p = own["p"].to_numpy()
+            found = [scores(p, rng.random(n) < p, own) for _ in range(draws)]
+            rows.append({"user": user, **pd.DataFrame(found).mean()})
     return pd.DataFrame(rows)
 
 
@@ -156,21 +143,14 @@ def _share(first: np.ndarray, second: np.ndarray) -> str:
 def draw(found: pd.DataFrame, users: int) -> Figure:
     """Draw the scores of true probabilities, and what a bias adds."""
     means = found.groupby(["model", "reviews"])[list(ERRORS)].mean()
-    with house_style():
-        figure = new_figure(9.0, 4.0)
-        axes = figure.subplots(1, 2, sharey=True)
+    with panels(9.0, 4.0, 2, sharey=True) as (figure, axes):
         for place, model in zip(axes, ("true", BIASED), strict=True):
             for metric, label in ERRORS.items():
-                if metric in IN_NATS:
-                    continue
-                own = means.loc[model][metric]
-                place.plot(own.index, own, "o-", ms=3, color=COLOURS[metric], label=label)
-            place.set_xscale("log")
-            sizes = means.loc[model].index
-            place.set_xticks(sizes, [f"{size:,}" for size in sizes])
-            place.minorticks_off()
+                if metric not in IN_NATS:
+                    own = means.loc[model][metric]
+                    place.plot(own.index, own, "o-", ms=3, color=COLOURS[metric], label=label)
+            ticks_on_log_scale(place, means.loc[model].index)
             place.set_xlabel("reviews")
-            style_axes(place)
         draws = found[found.model == "true"].groupby("reviews").size()
         count = f"{draws.min():,} to {draws.max():,} draws"
         axes[0].set_title(f"A perfect model\n{users} simulated users, {count}")
@@ -185,55 +165,30 @@ def run(options: SimpleNamespace) -> Findings:
     small = bool(options.small)
     reviews = population(*((4, 0.03) if small else (30, 0.2)))
     draws = {100: 10, 1_000: 10} if small else DRAWS
-    sizes, first = tuple(draws), 100 if small else 1_000
+    first, user_draws = (100, 2) if small else (1_000, USER_DRAWS)
     found = simulated(reviews, draws)
-    user_draws = 2 if small else USER_DRAWS
     users = by_user(reviews, first, user_draws)
     table, shares = floors(found, users, first, user_draws), digits(found)
     by_size = table[table["reviews of"] == "all users"].set_index("reviews")
-    few, middle, many = sizes[0], sizes[1], sizes[-1]
-    at = shares.set_index(["reviews", "metric"])
-    bins, loss = ERRORS["rmse_bins"], SCORES["log_loss"]
-    debiased = ERRORS["rmse_bins_debiased"]
-    learned = [
-        f"A perfect model shows an RMSE(bins) of {by_size.loc[few, bins]:.3f} with {few:,} "
-        f"reviews, {by_size.loc[middle, bins]:.3f} with {middle:,} and "
-        f"{by_size.loc[many, bins]:.3f} with {many:,}. The floor depends on the number of "
-        "reviews, so that scores of users with different numbers of reviews cannot be compared; "
-        "`rmse_bins_floor` and `smece_floor` in every run say what it is.",
-        f"The floor depends on the user as well: on the first {first:,} reviews of one user it is "
-        f"{users['rmse_bins'].mean():.3f} on average over {len(users)} users, "
-        f"{users['rmse_bins'].min():.3f} to {users['rmse_bins'].max():.3f}, and on {first:,} "
-        f"reviews of all users, which fill more bins, {by_size.loc[first, bins]:.3f}.",
-        f"Debiasing takes most of it off ({by_size.loc[middle, debiased]:.3f} with {middle:,} "
-        "reviews), and not all, because the root of a noisy square cannot be negative.",
-        f"Log loss is noisy too: from {middle:,} reviews to the next {middle:,} of the same "
-        f"population and the same model, its standard deviation is {at.sd[middle, loss]:.4f}, with "
-        f"{many:,} {at.sd[many, loss]:.4f}. After the first {at.decimals[middle, loss]} and "
-        f"{at.decimals[many, loss]} decimals, a step of the next is less than twice that, unless "
-        "models are compared on the same reviews.",
-        f"A model that is too low by 2 points of probability looks better than the truth, on the "
-        f"same {middle:,} reviews, in {at.loc[(middle, loss), 'biased looks better']} of draws "
-        f"by log loss and {at.loc[(middle, bins), 'biased looks better']} by RMSE(bins); on "
-        f"other reviews in {at.loc[(middle, loss), 'on other reviews']} and "
-        f"{at.loc[(middle, bins), 'on other reviews']}.",
-        "Not every correction corrects: by debiased RMSE(bins), the biased model looks better on "
-        f"the same {few:,} reviews in {at.loc[(few, debiased), 'biased looks better']} of "
-        f"draws, with {middle:,} in {at.loc[(middle, debiased), 'biased looks better']} and "
-        f"with {many:,} in {at.loc[(many, debiased), 'biased looks better']}, "
-        "because what is taken off is computed from the predictions, here too far from 1.",
-    ]
-    answer = (
-        f"With {middle:,} reviews of many users a perfect model shows "
-        f"{by_size.loc[middle, bins]:.3f} in RMSE(bins), with the first {first:,} of one user "
-        f"{users['rmse_bins'].mean():.3f} on average; SmoothECE shows "
-        f"{by_size.loc[middle, ERRORS['smece']]:.3f}, and log loss varies by "
-        f"± {at.sd[middle, loss]:.3f}, a standard deviation, from one such sample to the next."
-    )
-    return Findings(
-        answer=answer,
-        learned=learned,
-        tables={"floors": table, "digits": shares},
-        figures={"noise_floors": draw(found, reviews["user"].nunique())},
-        metrics={"rmse_bins_floor": float(by_size.loc[middle, bins])},
+    (few, middle), many = [*draws][:2], [*draws][-1]
+    names = {"rmse": ERRORS["rmse_bins"], "debiased": ERRORS["rmse_bins_debiased"]}
+    words = {
+        **names,
+        "loss": SCORES["log_loss"],
+        "few": few,
+        "middle": middle,
+        "many": many,
+        "first": first,
+        "floors": by_size[names["rmse"]],
+        "smece": by_size.loc[middle, ERRORS["smece"]],
+        "debiased_floor": by_size.loc[middle, names["debiased"]],
+        "bins": users["rmse_bins"],
+        "at": shares.set_index(["reviews", "metric"]),
+    }
+    return findings(
+        "noise_floors",
+        {"floors": table, "digits": shares},
+        {"noise_floors": draw(found, reviews["user"].nunique())},
+        words,
+        metrics={"rmse_bins_floor": float(words["floors"][middle])},
     )

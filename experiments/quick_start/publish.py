@@ -29,7 +29,7 @@ def published(page: Path) -> str:
 
 def main(folder: Path) -> None:
     """Rewrite the leaderboard of each page, and the figures beside them."""
-    jobs = read_outcomes(folder, is_sweep=True)
+    jobs = read_outcomes(folder)
     (board,) = sweep_texts([place for place, _ in jobs])
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

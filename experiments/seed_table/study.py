@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from evaluations import Change, Scored, scored
+from findings import findings, panels, ticks_on_log_scale
 from matplotlib.figure import Figure
-from paired_losses import difference, scored, with_interval
-from real_logs import real_logs
+from review_logs import real_logs
 from scipy.stats import kendalltau
 
 import srs_eval as se
@@ -19,7 +20,7 @@ from srs_eval.metrics.bins import RmseBins, RmseBinsByP
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Source
-from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION, house_style, new_figure, style_axes
+from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
@@ -52,22 +53,20 @@ POST = "post of 2024"
 NOT_APART = "not significantly different"
 COLOURS = (INK, BLUE, VERMILION, GREEN)
 _FEWEST = 100  # scored reviews of a user
+Users = dict[str, pd.DataFrame]  # Scores of users, by algorithm
 
 
-def scores(
-    source: Source, names: list[str]
-) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
+def scores(source: Source, names: list[str]) -> tuple[Users, dict[str, Scored]]:
     """Return the scores of each user by algorithm, and the losses of the reviews of one user."""
     panel = Panel([LogLoss(), RmseBinsByP(), RmseBins()])
     found, reviews = {}, {}
     for name in names:
         option, arguments = ALGORITHMS[name]
         result = se.evaluate(option, source, panel=panel, curves_per_user=0, **arguments)
-        table = result.scores
-        found[name] = table[table["reviews"] >= _FEWEST]
+        found[name] = result.scores[result.scores["reviews"] >= _FEWEST]
         if len(found[name]) == 1:
-            own = scored(result)
-            reviews[name] = own[own["user"] == found[name].index[0]].reset_index(drop=True)
+            (user,) = found[name].index
+            reviews[name] = Scored({user: scored(result).predictions[user]}, {})
     return found, reviews
 
 
@@ -79,9 +78,7 @@ def weighted(users: pd.DataFrame, metric: str) -> tuple[float, float]:
     return found.mean, (high - low) / 2
 
 
-def steps(
-    log: str, users: dict[str, pd.DataFrame], reviews: dict[str, pd.DataFrame]
-) -> pd.DataFrame:
+def steps(log: str, users: Users, reviews: dict[str, Scored]) -> pd.DataFrame:
     """Return the paired difference of each algorithm to the next in the order of one log.
 
     Intervals are over users or, for one user, over cards and days.
@@ -90,20 +87,18 @@ def steps(
     rows = []
     for name, after in pairwise(order):
         if reviews:
-            estimate = difference(reviews[after], reviews[name])
+            change = reviews[after].less(reviews[name])
         else:
             gap = users[after]["log_loss"] - users[name]["log_loss"]
             sizes = users[name]["reviews"].loc[gap.index].to_numpy()
-            estimate = mean_of_users(gap.to_numpy(), user_weights(sizes, "log_reviews"))
-        row = {"log": log, "algorithm": name, "next": after}
-        row["difference, 99 % interval"] = with_interval(estimate)
-        rows.append(row | {"verdict": "significant" if estimate.p_value < 0.01 else NOT_APART})
+            weights = user_weights(sizes, "log_reviews")
+            change = Change.of(mean_of_users(gap.to_numpy(), weights))
+        row = {"log": log, "algorithm": name, "next": after, "difference, 99 % interval": change}
+        rows.append(row | {"verdict": "significant" if change.settled else NOT_APART})
     return pd.DataFrame(rows)
 
 
-def tables(
-    found: dict[str, dict[str, pd.DataFrame]], names: list[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tables(found: dict[str, Users], names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the table in words, and the numbers in log loss by log."""
     rows, numbers = [], []
     for name in names:
@@ -124,7 +119,7 @@ def tables(
     return pd.DataFrame(rows), pd.DataFrame(numbers)
 
 
-def agreement(found: dict[str, dict[str, pd.DataFrame]], numbers: pd.DataFrame) -> pd.DataFrame:
+def agreement(found: dict[str, Users], numbers: pd.DataFrame) -> pd.DataFrame:
     """Return how the order of each log agrees with that of the post."""
     rows = []
     for log, each in found.items():
@@ -157,22 +152,16 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """Draw log loss relative to that of FSRS-4.5, by log."""
     logs = [name for name in numbers if name != "algorithm"]
     best = numbers.set_index("algorithm").loc[BEST]
-    with house_style():
-        figure = new_figure(7.6, 4.2)
-        axes = figure.add_subplot()
+    with panels(7.6, 4.2) as (figure, (axes,)):
         heights = np.arange(len(numbers))[::-1]
         for log, colour, marker in zip(logs, COLOURS, "os^D", strict=False):
             axes.plot(numbers[log] / best[log], heights, marker, color=colour, ms=6, label=log)
         axes.axvline(1, color=INK, linewidth=0.6)
         axes.set_yticks(heights, numbers["algorithm"])
-        axes.set_xscale("log")
-        ticks = [1, 1.5, 2, 3, 5, 10, 20]
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.minorticks_off()
+        ticks_on_log_scale(axes, [1, 1.5, 2, 3, 5, 10, 20], "{:g}")
         axes.set_xlabel("log loss / log loss of FSRS-4.5")
         axes.set_title("The table of 2024 (19,990 users) on other reviews")
         axes.legend()
-        style_axes(axes)
     return figure
 
 
@@ -181,66 +170,39 @@ def run(options: SimpleNamespace) -> Findings:
     small = bool(options.small)
     has_torch = find_spec("torch") is not None and not small
     names = [name for name in ALGORITHMS if name != "LSTM" or has_torch]
-    logs, left_out = real_logs(options)
+    real, left_out = real_logs(options)
+    if not has_torch:
+        left_out.append("LSTM (only the full version, and where PyTorch is installed)")
     users = 3 if small else options.users
     size = {"size_scale": 0.02} if small else {"max_reviews": options.max_reviews}
-    logs = {f"{users} simulated users": se.source("synthetic", users=users, **size), **logs}
-    scores_of = {log: scores(source, names) for log, source in logs.items()}
+    sources = {f"{users} simulated users": se.source("synthetic", users=users, **size), **real}
+    scores_of = {log: scores(source, names) for log, source in sources.items()}
     found = {log: users for log, (users, _) in scores_of.items()}
     gaps = pd.concat([steps(log, *both) for log, both in scores_of.items()], ignore_index=True)
     table, numbers = tables(found, names)
     agreed = agreement(found, numbers)
-    simulated = next(iter(found))
-    tau = agreed.set_index("log")["Kendall's tau to the post"]
-    without = agreed.set_index("log")["without HLR"]
-    by_name = numbers.set_index("algorithm")
-    fitted, default = by_name.loc[BEST], by_name.loc["FSRS-4.5 (default parameters)"]
-    old, new = (
-        agreed.set_index("log")[f"{way} to log loss"] for way in ("old RMSE(bins)", "RMSE(bins)")
-    )
-    gains = [f"{default[log] - fitted[log]:.3f} on {log}" for log in found]
-    learned = [
-        "Kendall's tau to the order of the post in log loss is "
-        + ", ".join(f"{tau[log]:.2f} on {log}" for log in found)
-        + f", over {len(names)} algorithms; without HLR "
-        + ", ".join(f"{without[log]:.2f}" for log in found)
-        + ".",
-        "Fitting gains over default parameters "
-        + ", ".join([f"{default[POST] - fitted[POST]:.3f} in the post", *gains])
-        + "; one log is one person, and no evidence of the mean.",
-        f"HLR has {by_name.loc['HLR', POST]:.2f} in the post and "
-        + ", ".join(f"{by_name.loc['HLR', log]:.2f} on {log}" for log in found)
-        + ". Its counts then included the grade to be predicted, which was mended later; whether "
-        "that explains the row was not tested.",
-        "Kendall's tau of RMSE(bins) to the order of log loss is "
-        + ", ".join(f"{old[log]:.2f} (old) and {new[log]:.2f} (today's) on {log}" for log in found)
-        + f", where one swapped pair is {4 / len(names) / (len(names) - 1):.2f}.",
-        "Neighbours in the order of a log that are not significantly different: "
-        + "; ".join(
-            f"{int((own['verdict'] == NOT_APART).sum())} of {len(own)} on {log}"
+    loss = numbers.set_index("algorithm")
+    gains = loss.loc["FSRS-4.5 (default parameters)"] - loss.loc[BEST]
+    words = {
+        "algorithms": len(names),
+        "not_apart": NOT_APART,
+        "first": gaps.drop_duplicates("log").to_dict("records"),
+        "agreed": agreed,
+        "in_post": gains[POST],
+        "gains": [{"log": log, "gain": gains[log]} for log in found],
+        "hlr_in_post": loss.loc["HLR", POST],
+        "hlr": [{"log": log, "loss": loss.loc["HLR", log]} for log in found],
+        "equal": [
+            {"log": log, "equal": (own["verdict"] == NOT_APART).sum(), "pairs": len(own)}
             for log, own in gaps.groupby("log", sort=False)
-        )
-        + ".",
-    ]
-    if not has_torch:
-        left_out = [*left_out, "LSTM (only the full version, and where PyTorch is installed)"]
-    first = gaps.drop_duplicates("log")
-    best = [
-        f"{name} on {log} ("
-        + (f"{NOT_APART} from {after}" if verdict == NOT_APART else f"significantly, by {gap}")
-        + ")"
-        for log, name, after, gap, verdict in first.itertuples(index=False)
-    ]
-    answer = (
-        "The post's order in log loss nearly comes out again but for HLR (Kendall's tau "
-        f"{without.min():.2f} to {without.max():.2f} without it); first is {', '.join(best)}."
-    )
-    return Findings(
-        answer=answer,
-        learned=learned,
-        tables={"scores": table, "neighbours": gaps, "agreement": agreed},
-        figures={"seed_table": draw(numbers)},
-        metrics={"tau_simulated": float(tau[simulated])},
+        ],
+    }
+    return findings(
+        "seed_table",
+        {"scores": table, "neighbours": gaps, "agreement": agreed},
+        {"seed_table": draw(numbers)},
+        words,
+        metrics={"tau_simulated": float(agreed["Kendall's tau to the post"][0])},
         left_out=left_out,
         formats=dict.fromkeys(agreed.columns[4:], ".2f"),
     )

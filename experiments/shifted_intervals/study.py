@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from evaluations import MODELS, PUBLISHED, Scored, score, with_means
+from findings import findings, panels
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from paired_losses import Scored, score, settled, with_interval
-from real_logs import real_logs
+from review_logs import logs
 from scipy.stats import kendalltau
-from usual_models import MODELS, PUBLISHED
 
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Source
-from srs_eval.plots.style import BLUE, INK, VERMILION, house_style, new_figure, style_axes
+from srs_eval.plots.style import BLUE, INK, VERMILION
 from srs_eval.protocol.shifted import Shifted
 from srs_eval.run.study import Findings
 
@@ -51,15 +51,11 @@ def changes(log: str, found: Found) -> pd.DataFrame:
     rows = []
     for name, test in dict.fromkeys((name, test) for name, test, _ in found):
         both, other = found[name, test, "both"], found[name, test, OTHER[test]]
-        if not other.losses:  # nobody has enough reviews on this side
-            continue
-        change = other.less(both)
-        row = {"log": log, "scored": test, "model": name}
-        row |= {"of both sides": both.log_loss, "of the other side": other.log_loss}
-        row |= {"change": with_interval(change), "bias, both": bias(both)}
-        row |= {"bias, other": bias(other), "mean": change.mean, "settled": settled(change)}
-        low, high = (0.0, 0.0) if change.is_zero else change.interval()
-        rows.append(row | {"low": low, "high": high})
+        if other.losses:  # somebody has enough reviews on this side
+            row = {"log": log, "scored": test, "model": name}
+            row |= {"of both sides": both.log_loss, "of the other side": other.log_loss}
+            row |= {"change": other.less(both), "bias, both": bias(both)}
+            rows.append(row | {"bias, other": bias(other)})
     return pd.DataFrame(rows)
 
 
@@ -95,32 +91,30 @@ def evidence(log: str, found: Found) -> pd.DataFrame:
 
 def _panel(axes: Axes, own: pd.DataFrame) -> None:
     names = [*dict.fromkeys(own["model"])][::-1]
-    for shift, (test, colour) in zip(
-        (0.15, -0.15), (("long", BLUE), ("short", VERMILION)), strict=True
-    ):
-        at = own[own["scored"] == test].set_index("model").loc[names]
+    for shift, test, colour in ((0.15, "long", BLUE), (-0.15, "short", VERMILION)):
+        changes = own[own["scored"] == test].set_index("model")["change"].loc[names]
         y = np.arange(len(names)) + shift
-        low, high = (at[end].clip(-EDGE / 3, EDGE) for end in ("low", "high"))
+        ends = [(0, 0) if change.is_zero else change.interval() for change in changes]
+        low, high = np.clip(ends, -EDGE / 3, EDGE).T
         axes.hlines(y, low, high, color=colour, linewidth=1.2)
+        means = np.clip([change.mean for change in changes], -EDGE / 3, EDGE)
         label = f"{OTHER[test]} → {test}"
-        axes.plot(at["mean"].clip(-EDGE / 3, EDGE), y, "o", color=colour, markersize=4, label=label)
+        axes.plot(means, y, "o", color=colour, markersize=4, label=label)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set_yticks(range(len(names)), names)
     axes.set_xlim(-EDGE / 3, EDGE)
-    style_axes(axes)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the change of log loss by model, direction and log, with 99 % intervals."""
     logs = table["log"].unique()
-    with house_style():
-        figure = new_figure(2.2 + 2.9 * len(logs), 1.4 + 0.28 * table["model"].nunique())
-        every = figure.subplots(1, len(logs), sharey=True, squeeze=False)[0]
+    size = 2.2 + 2.9 * len(logs), 1.4 + 0.28 * table["model"].nunique()
+    title = "What learning from the other side alone changes"
+    with panels(*size, len(logs), title, sharey=True) as (figure, every):
         for axes, log in zip(every, logs, strict=True):
             _panel(axes, table[table["log"] == log])
             axes.set_title(str(log))
             axes.set_xlabel(f"change of log loss\n(to {EDGE} at most)")
-        figure.suptitle("What learning from the other side alone changes", x=0.01, ha="left")
         handles = every[0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside lower center", ncols=2)
     return figure
@@ -128,9 +122,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def run(options: SimpleNamespace) -> Findings:
     """Evaluate every model in both directions on every log."""
-    real, left_out = ({}, []) if options.small else real_logs(options)
-    users, reviews = (3, 2500) if options.small else (20, 4000)
-    sources = {**real, "simulated": SyntheticUsers(users=users, max_reviews=reviews)}
+    sources, left_out = logs(options, small=(3, 2500), full=(20, 4000))
     names = QUICK if options.small else tuple(MODELS)
     by_user = {log: evaluated(source, names, "user") for log, source in sources.items()}
     by_card = {log: evaluated(source, FEW[: len(names)], "card") for log, source in sources.items()}
@@ -139,86 +131,43 @@ def run(options: SimpleNamespace) -> Findings:
         for each in (by_user, by_card)
     )
     counts = pd.concat([evidence(log, found) for log, found in by_user.items()], ignore_index=True)
-    return _findings(table, of_cards, counts, left_out)
-
-
-def _findings(
-    table: pd.DataFrame, of_cards: pd.DataFrame, counts: pd.DataFrame, left_out: list[str]
-) -> Findings:
-    order = ranks(table)
-    differ = int((order["best, both sides"] != order["best, other side"]).sum())
-    taus = ", ".join(f"{row.tau:.2f} ({row.scored}, {row.log})" for row in order.itertuples())
-    learned = [
-        *(_direction(table, test) for test in OTHER),
-        f"FSRS-6 changes by {_of(table, 'FSRS-6')}. {_against_published(table)}",
-        f"HLR changes by {_of(table, 'HLR')}.",
-        f"The order of the models agrees with that after a fit to both sides by a Kendall's tau of "
-        f"{taus}; the best model is another in {differ} of {len(order)} cases.",
-        "With the median of each card instead of that of the user, FSRS-6 changes by "
-        f"{_of(of_cards, 'FSRS-6')}.",
-    ]
-    shown = ["log", "scored", "model", "of both sides", "of the other side", "change"]
-    return Findings(
-        answer=" ".join(_worse(table, test) for test in OTHER),
-        learned=learned,
-        tables={
-            "evidence": counts,
-            "changes": table[[*shown, "bias, both", "bias, other"]],
-            "ranks": order,
-            "by_card": of_cards[shown],
-        },
-        figures={"shifted": draw(table)},
-        metrics={"mean_change_fsrs6": float(table[table["model"] == "FSRS-6"]["mean"].mean())},
+    known = with_means(table).assign(other=table["scored"].map(OTHER))
+    at = table.pivot_table(index=["log", "scored"], columns="model", values="of the other side")
+    words = {
+        "sides": {test: _side(known, test) for test in OTHER},
+        "fsrs6": known[known["model"] == "FSRS-6"],
+        "hlr": known[known["model"] == "HLR"],
+        "worse_than_published": at["FSRS-6"] > at[PUBLISHED],
+        "ranks": ranks(table),
+        "fsrs6_by_card": of_cards[of_cards["model"] == "FSRS-6"].assign(
+            other=lambda own: own["scored"].map(OTHER)
+        ),
+    }
+    tables = {"evidence": counts, "changes": table, "ranks": words["ranks"]}
+    tables["by_card"] = of_cards.drop(columns=["bias, both", "bias, other"])
+    return findings(
+        "shifted_intervals",
+        tables,
+        {"shifted": draw(table)},
+        words,
+        metrics={"mean_change_fsrs6": float(words["fsrs6"]["mean"].mean())},
         left_out=left_out,
         formats={"bias, both": "+.1f", "bias, other": "+.1f", "tau": ".2f", "median days": ".0f"},
     )
 
 
-def _worse(table: pd.DataFrame, test: str) -> str:
-    """Count the fits to the other side that are significantly worse, and name the models."""
-    own = table[(table["model"] != PUBLISHED) & (table["scored"] == test)]
-    worse = own["settled"] & (own["mean"] > 0)
-    by_model = worse.groupby(own["model"], sort=False)
+def _side(table: pd.DataFrame, test: str) -> dict[str, Any]:
+    """Return how fits to the other side do on one, without published parameters."""
+    rows = table[(table["model"] != PUBLISHED) & (table["scored"] == test)]
+    worse = rows["settled"] & (rows["mean"] > 0)
+    by_model = worse.groupby(rows["model"], sort=False)
     always, never = by_model.all(), ~by_model.any()
-    named = {"all": always[always].index, "none": never[never].index}
-    found = "; ".join(
-        f"on {logs} of the logs: {', '.join(of) or '-'}" for logs, of in named.items()
-    )
-    return (
-        f"Scored on {test} intervals, {int(worse.sum())} of {len(own)} fits to {OTHER[test]} ones "
-        f"are significantly worse than fits to as many reviews of both sides ({found})."
-    )
-
-
-def _direction(table: pd.DataFrame, test: str) -> str:
-    own = table[(table["model"] != PUBLISHED) & (table["scored"] == test)]
-    least, most = (own.groupby("model")["mean"].mean().agg(end) for end in ("idxmin", "idxmax"))
-    means = own.groupby("model")["mean"].mean()
-    better = int((own["settled"] & (own["mean"] < 0)).sum())
-    return (
-        f"From {OTHER[test]} to {test} intervals, log loss changes on average over the logs by "
-        f"{means[least]:+.4f} ({least}) to {means[most]:+.4f} ({most}); {better} of {len(own)} "
-        f"changes are significant gains. Predictions are off by {own['bias, other'].min():+.0f} to "
-        f"{own['bias, other'].max():+.0f} percentage points, after a fit to both sides by "
-        f"{own['bias, both'].min():+.0f} to {own['bias, both'].max():+.0f}."
-    )
-
-
-def _of(table: pd.DataFrame, model: str) -> str:
-    """List the changes of a model."""
-    own = table[table["model"] == model]
-    return ", ".join(
-        f"{row.mean:+.4f}{' *' if row.settled else ''} ({OTHER[row.scored]} to {row.scored}, "
-        f"{row.log})"
-        for row in own[["mean", "settled", "scored", "log"]].itertuples(name="Row", index=False)
-    )
-
-
-def _against_published(table: pd.DataFrame) -> str:
-    """Count where published parameters predict better than a fit to the other side."""
-    at = table.pivot_table(index=["log", "scored"], columns="model", values="of the other side")
-    worse = at["FSRS-6"] > at[PUBLISHED]
-    return (
-        "Fitted to the other side, it predicts worse than with published parameters in "
-        f"{int(worse.sum())} of {len(at)} cases."
-    )
+    return {
+        "other": OTHER[test],
+        "rows": rows,
+        "worse": worse,
+        "better": rows["settled"] & (rows["mean"] < 0),
+        "always": [*always[always].index],
+        "never": [*never[never].index],
+        "by_model": rows.groupby("model")["mean"].mean(),
+    }

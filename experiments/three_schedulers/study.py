@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from evaluations import MODELS, PUBLISHED, Change, Scored, score, with_means
+from findings import findings, panels
 from matplotlib.figure import Figure
-from paired_losses import Scored, score, settled, with_interval
 from scipy.special import rel_entr
 from scipy.stats import kendalltau
-from usual_models import MODELS, PUBLISHED
 
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.metrics.proper import CLIP
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Task, User
-from srs_eval.plots.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    VERMILION,
-    house_style,
-    new_figure,
-    style_axes,
-)
+from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.run.study import Findings
@@ -36,6 +27,7 @@ from srs_eval.stats.estimate import mean_of_users
 SCHEDULERS = ("own", "fsrs_90", "fsrs_80", "fsrs_70", "sm2", "fixed")
 BASELINE = "FSRS-6"
 HIGH, LOW = "fsrs_90", "fsrs_70"
+MOVES = ((LOW, HIGH), (HIGH, LOW))  # scored under, and fitted under instead
 QUICK, QUICK_SCHEDULERS = (BASELINE, "HLR", "share of recalls"), (HIGH, LOW, "fixed")
 Found = Mapping[str, Mapping[str, Scored]]  # by scheduler and model
 
@@ -62,34 +54,16 @@ def described(found: Found) -> pd.DataFrame:
     for name, evaluated in found.items():
         own = list(evaluated[BASELINE].predictions.values())
         days = np.concatenate([np.asarray(each.elapsed_days) for each in own])
-        recalls = [float(np.mean(each.recalled)) for each in own]
-        rows.append(
-            {
-                "scheduler": name,
-                "users": len(own),
-                "scored reviews": sum(map(len, own)),
-                "recalled": float(np.mean(recalls)),
-                "median days": float(np.median(days)),
-            }
-        )
+        row = {"scheduler": name, "users": len(own), "scored reviews": len(days)}
+        row["recalled"] = float(np.mean([np.mean(each.recalled) for each in own]))
+        rows.append(row | {"median days": float(np.median(days))})
     return pd.DataFrame(rows)
 
 
-def by_scheduler(values: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """Return one row a model, and one column a scheduler."""
-    return pd.DataFrame(values).rename_axis("model").reset_index()
-
-
-def differences(found: Found) -> pd.DataFrame:
-    """Return the difference of log loss to the baseline, * where it is significant."""
-    columns: dict[str, dict[str, str]] = {}
-    for scheduler, own in found.items():
-        changes = {name: each.less(own[BASELINE]) for name, each in own.items()}
-        columns[scheduler] = {
-            name: "" if name == BASELINE else f"{each.mean:+.4f}" + " *" * settled(each)
-            for name, each in changes.items()
-        }
-    return pd.DataFrame(columns).rename_axis("model").reset_index()
+def by_scheduler(found: Found, of: Callable[[str, str], object]) -> pd.DataFrame:
+    """Return a value of every scheduler and model: one row a model, one column a scheduler."""
+    cells = {name: {model: of(name, model) for model in own} for name, own in found.items()}
+    return pd.DataFrame(cells).rename_axis("model").reset_index()
 
 
 def agreement(losses: pd.DataFrame) -> pd.DataFrame:
@@ -108,14 +82,14 @@ def reversals(found: Found) -> tuple[list[str], int]:
 
     The second value is the number of pairs.
     """
-    names = list(next(iter(found.values())))
+    pairs = list(combinations(next(iter(found.values())), 2))
     turned = []
-    for one, other in combinations(names, 2):
-        changes = {name: own[one].less(own[other]) for name, own in found.items()}
-        sure = {name: each.mean for name, each in changes.items() if settled(each)}
-        if sure and min(sure.values()) < 0 < max(sure.values()):
+    for one, other in pairs:
+        changes = [own[one].less(own[other]) for own in found.values()]
+        sure = [each.mean for each in changes if each.settled]
+        if sure and min(sure) < 0 < max(sure):
             turned.append(f"{one} and {other}")
-    return turned, len(names) * (len(names) - 1) // 2
+    return turned, len(pairs)
 
 
 @dataclass(frozen=True)
@@ -166,13 +140,11 @@ def moved(found: Mapping[str, Mapping[tuple[str, str], FloatArray]]) -> pd.DataF
     rows = []
     for name, own in found.items():
         row: dict[str, object] = {"model": name}
-        for scored, other in ((LOW, HIGH), (HIGH, LOW)):
+        for scored, other in MOVES:
             stayed, came = own[scored, scored], own[other, scored]
-            change = mean_of_users(came - stayed)
             row[f"{scored}, fitted there"] = float(stayed.mean())
             row[f"{scored}, fitted at {other}"] = float(came.mean())
-            row[f"{scored}, change"] = with_interval(change)
-            row[f"{scored}, mean"], row[f"{scored}, settled"] = change.mean, settled(change)
+            row[f"{scored}, change"] = Change.of(mean_of_users(came - stayed))
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -180,30 +152,20 @@ def moved(found: Mapping[str, Mapping[tuple[str, str], FloatArray]]) -> pd.DataF
 def draw(losses: pd.DataFrame) -> Figure:
     """Draw the rank of each model under each scheduler."""
     ranks = losses.set_index("model").rank().astype(int)
-    with house_style():
-        figure = new_figure(7.5, 1.2 + 0.3 * len(ranks))
-        axes = figure.subplots()
+    title = "The same people under several schedulers"
+    with panels(7.5, 1.2 + 0.3 * len(ranks), title=title) as (figure, (axes,)):
         palette = iter((BLUE, VERMILION, GREEN))
         for name, own in ranks.iterrows():
             shown = own.max() - own.min() >= 3
             colour = next(palette, INK) if shown else MUTED
             axes.plot(range(len(own)), own, marker="o", markersize=4, color=colour)
-            axes.annotate(
-                str(name),
-                (len(own) - 1, own.iloc[-1]),
-                (8, 0),
-                textcoords="offset points",
-                va="center",
-                color=colour,
-                fontsize=10,
-                annotation_clip=False,
-            )
+            place, beside = (len(own) - 1, own.iloc[-1]), {"textcoords": "offset points"}
+            name_of_line = axes.annotate(str(name), place, (8, 0), va="center", **beside)
+            name_of_line.set(color=colour, fontsize=10, annotation_clip=False)
         axes.set_xticks(range(ranks.shape[1]), list(ranks))
         axes.set_yticks(range(1, len(ranks) + 1))
         axes.invert_yaxis()
         axes.set_ylabel("rank by log loss")
-        style_axes(axes)
-        figure.suptitle("The same people under several schedulers", x=0.01, ha="left")
     return figure
 
 
@@ -217,89 +179,59 @@ def run(options: SimpleNamespace) -> Findings:
         for name in schedulers
     }
     found = {
-        scheduler: {name: score(source, MODELS[name], SrsBenchmark(), fewest=1) for name in names}
+        scheduler: {name: score(source, MODELS[name], SrsBenchmark()) for name in names}
         for scheduler, source in sources.items()
     }
     across = moved({name: moved_excess(MODELS[name], sources) for name in names})
-    return _findings(sources, found, across)
-
-
-def _findings(
-    sources: Mapping[str, SyntheticUsers],
-    found: Found,
-    across: pd.DataFrame,
-) -> Findings:
-    losses = by_scheduler(
-        {name: {model: each.log_loss for model, each in own.items()} for name, own in found.items()}
-    )
+    losses = by_scheduler(found, lambda name, model: found[name][model].log_loss)
     over_truth = by_scheduler(
-        {
-            name: {model: excesses(sources[name], each).mean() for model, each in own.items()}
-            for name, own in found.items()
-        }
+        found, lambda name, model: excesses(sources[name], found[name][model]).mean()
+    )
+    differences = by_scheduler(
+        found,
+        lambda name, model: (
+            "" if model == BASELINE else found[name][model].less(found[name][BASELINE]).starred
+        ),
     )
     agree = agreement(losses)
     taus = agree.set_index("scheduler").to_numpy(float)
     turned, pairs = reversals(found)
-    at, above = losses.set_index("model"), over_truth.set_index("model")
-    leaders = {name: str(at[name].idxmin()) for name in at}
-    usual = at.loc[BASELINE]
-    answer = (
-        f"The orders of {len(at)} models under two schedulers agree by a Kendall's tau of "
-        f"{np.nanmin(taus):.2f} to {np.nanmax(taus):.2f} (mean {np.nanmean(taus):.2f}). The lowest "
-        f"log loss has {_by_value(leaders)}. {len(turned)} of {pairs} pairs of models turn round, "
-        "so that each is significantly better under some scheduler"
-        + (f": {'; '.join(turned)}." if turned else ".")
-    )
-    learned = [
-        f"The log loss of {BASELINE} is {usual.min():.4f} ({usual.idxmin()}) to {usual.max():.4f} "
-        f"({usual.idxmax()}) for the same people: log losses under different schedulers cannot be "
-        "compared at all. What it loses against the truth moves from "
-        f"{above.loc[BASELINE].min():.4f} to {above.loc[BASELINE].max():.4f}.",
-        f"The difference between the best and the worst model is {_spreads(at)}.",
-        *(_after_a_move(across, scored) for scored in (LOW, HIGH)),
-    ]
-    hidden = (", mean", ", settled")
-    return Findings(
-        answer=answer,
-        learned=learned,
-        tables={
-            "schedulers": described(found),
-            "losses": losses,
-            "differences": differences(found),
-            "over_truth": over_truth,
-            "agreement": agree,
-            "moved": across[[name for name in across if not name.endswith(hidden)]],
-        },
-        figures={"ranks": draw(losses)},
+    at = losses.set_index("model")
+    best = at.idxmin()
+    words = {
+        "baseline": BASELINE,
+        "losses": losses,
+        "taus": {"min": np.nanmin(taus), "max": np.nanmax(taus), "mean": np.nanmean(taus)},
+        "leaders": [
+            {"model": model, "schedulers": ", ".join(best.index[best == model])}
+            for model in best.unique()
+        ],
+        "turned": turned,
+        "pairs": pairs,
+        "usual": at.loc[BASELINE],
+        "above": over_truth.set_index("model").loc[BASELINE],
+        "spreads": [{"scheduler": name, "spread": at[name].max() - at[name].min()} for name in at],
+        "moves": [_move(across.set_index("model"), *move) for move in MOVES],
+    }
+    tables = {"schedulers": described(found), "losses": losses, "differences": differences}
+    return findings(
+        "three_schedulers",
+        tables | {"over_truth": over_truth, "agreement": agree, "moved": across},
+        {"ranks": draw(losses)},
+        words,
         metrics={"mean_tau": float(np.nanmean(taus)), "turned_round": float(len(turned))},
         formats={"recalled": ".1%", "median days": ".0f"},
     )
 
 
-def _by_value(leaders: Mapping[str, str]) -> str:
-    """List the leaders with the schedulers that each leads under."""
-    return ", ".join(
-        f"{model} ({', '.join(name for name, own in leaders.items() if own == model)})"
-        for model in dict.fromkeys(leaders.values())
-    )
-
-
-def _spreads(at: pd.DataFrame) -> str:
-    return ", ".join(f"{at[name].max() - at[name].min():.4f} ({name})" for name in at)
-
-
-def _after_a_move(across: pd.DataFrame, scored: str) -> str:
-    """Say what a fit under the other retention changes."""
-    other = HIGH if scored == LOW else LOW
-    own = across.set_index("model")
-    change = own[f"{scored}, mean"].drop(PUBLISHED, errors="ignore")
-    sure = own[f"{scored}, settled"].drop(PUBLISHED, errors="ignore")
-    tau = kendalltau(own[f"{scored}, fitted there"], own[f"{scored}, fitted at {other}"]).statistic
-    return (
-        f"Scored on later reviews under {scored}, a fit to earlier reviews of the same person "
-        f"under {other} instead of {scored} changes the excess log loss by {change.min():+.4f} "
-        f"({change.idxmin()}) to {change.max():+.4f} ({change.idxmax()}), of {BASELINE} by "
-        f"{own.loc[BASELINE, f'{scored}, change']}; {int(sure.sum())} of {len(sure)} changes are "
-        f"significant. The two orders agree by a tau of {tau:.2f}."
-    )
+def _move(across: pd.DataFrame, scored: str, other: str) -> dict[str, object]:
+    """Return what a fit under the other retention changes."""
+    own = with_means(across, f"{scored}, change")
+    there, elsewhere = own[f"{scored}, fitted there"], own[f"{scored}, fitted at {other}"]
+    return {
+        "scored": scored,
+        "other": other,
+        "fitted": own.drop(PUBLISHED, errors="ignore"),
+        "baseline": own.loc[BASELINE, f"{scored}, change"],
+        "tau": kendalltau(there, elsewhere).statistic,
+    }

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from findings import findings, panels
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import binom
@@ -22,16 +23,7 @@ from srs_eval import score
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import FloatArray
-from srs_eval.plots.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    VERMILION,
-    house_style,
-    new_figure,
-    style_axes,
-)
+from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.run.study import Findings
 
 EASY, HARD = 0.9, 0.5
@@ -238,34 +230,29 @@ def by_share() -> pd.DataFrame:
 
 def draw() -> Figure:
     """Draw scores above, and signal to noise below, against the number of reviews."""
-    with house_style():
-        figure = new_figure(8.0, 6.2)
-        axes = figure.subplots(2, 2, sharex=True)
-        for column, name in enumerate(SCORES):
+    title = "Base rate (M0), and models that know 20 %, 50 % or 100 % of hard reviews (M1-M3)"
+    with panels(8.0, 6.2, len(SCORES), title, 2, sharex=True) as (figure, every):
+        for above, below, name in zip(every[:2], every[2:], SCORES, strict=True):
             found = [closed_form(name, int(n)) for n in SIZES]
-            _draw_scores(axes[0, column], name, found)
-            _draw_ratios(axes[1, column], found)
-        title = "Base rate (M0), and models that know 20 %, 50 % or 100 % of hard reviews (M1-M3)"
-        figure.suptitle(title, x=0.01, ha="left")
-        axes[0, 0].set_ylabel("score, ± 1 sd over datasets")
-        axes[1, 0].set_ylabel("signal to noise, against M0")
-        axes[1, 0].legend(loc="upper left", handlelength=1.6)
-        axes[0, 1].legend(loc="upper right", ncols=4, columnspacing=1, handlelength=1)
+            above.set_title(TITLES[name])
+            _draw_scores(above, found)
+            _draw_ratios(below, found)
+        every[0].set_ylabel("score, ± 1 sd over datasets")
+        every[2].set_ylabel("signal to noise, against M0")
+        every[2].legend(loc="upper left", handlelength=1.6)
+        every[1].legend(loc="upper right", ncols=4, columnspacing=1, handlelength=1)
     return figure
 
 
-def _draw_scores(axes: Axes, name: str, found: list[dict[str, Expected]]) -> None:
+def _draw_scores(axes: Axes, found: list[dict[str, Expected]]) -> None:
     """Draw the mean of each model, within a band of one standard deviation."""
     for model, colour in COLOURS.items():
-        mean = np.array([each[model].mean for each in found])
-        sd = np.array([each[model].sd for each in found])
+        mean, sd = np.array([each[model][:2] for each in found]).T
         axes.fill_between(SIZES, mean - sd, mean + sd, color=colour, alpha=0.12, linewidth=0)
         axes.plot(SIZES, mean, color=colour, label=model)
-    axes.set_title(TITLES[name])
     axes.set_xscale("log")
     axes.set_xticks([1e3, 1e4, 1e5, 1e6], ["1,000", "10,000", "100,000", "1 million"])
     axes.minorticks_off()
-    style_axes(axes)
 
 
 def _draw_ratios(axes: Axes, found: list[dict[str, Expected]]) -> None:
@@ -280,53 +267,31 @@ def _draw_ratios(axes: Axes, found: list[dict[str, Expected]]) -> None:
     axes.set_yticks([0.1, 1, 2, 10, 100], ["0.1", "1", "2", "10", "100"])
     axes.minorticks_off()
     axes.set_xlabel("reviews")
-    style_axes(axes)
 
 
 def run(options: SimpleNamespace) -> Findings:
-    """Compute the tables, draw the figure, and write what was learned."""
+    """Compute the tables and draw the figure."""
     trials = 20 if options.small else TRIALS
     scores, shares = table(trials), by_share()
-    by_model = scores.set_index(["score", "model"])
-    m1 = by_model.loc["log loss", "M1"]
-    means = by_model.loc["log loss", "mean"]
-    away = ((scores["mean, sim."] - scores["mean"]) * math.sqrt(trials) / scores["sd"]).abs().max()
-    gained = (means["M0"] - means["M1"]) / (means["M0"] - means["M3"])
+    by_model = scores.set_index(["score", "model"]).loc["log loss"]
+    m1, means = by_model.loc["M1"], by_model["mean"]
+    away = (scores["mean, sim."] - scores["mean"]) * math.sqrt(trials) / scores["sd"]
     one = shares.set_index(["score", "hard reviews"]).loc["log loss", 0.01]
-    worse = [
-        shares[(shares.score == score) & (shares["M1's S/N unpaired"] < 0)]["hard reviews"].min()
-        for score in TITLES.values()
-    ]
-    learned = [
-        f"The formulas and the metrics agree: the largest deviation of a simulated mean is "
-        f"{away:.1f} standard errors.",
-        f"Unpaired, even {REVIEWS:,} reviews hardly distinguish M1 from the base rate (S/N "
-        f"{m1['S/N unpaired']:.1f} in log loss), where the published text calls the ratio "
-        "sufficient.",
-        f"Paired, the same comparison takes {m1['reviews paired']:,.0f} reviews rather than "
-        f"{m1['reviews unpaired']:,.0f}: which reviews were recalled by chance is the same for "
-        "both models, and mostly cancels. This is why srs_eval compares models on the same reviews "
-        "only, and gives intervals of differences rather than of scores.",
-        f"A model that knows a fifth of the hard reviews gains {gained:.0%} of what the oracle "
-        "gains in log loss. Small differences between good models are to be expected, and not a "
-        "sign that the scores are insensitive.",
-        f"The {HARD_SHARE:.0%} are our choice: the published text does not state its share. With "
-        f"{0.01:.0%} of hard reviews an unpaired S/N of 1 takes "
-        f"{one['reviews for S/N 1'] / 1e6:.1f} million reviews, and at {worse[0]:.0%} (log loss) "
-        f"or {worse[1]:.0%} (Brier score) the base rate is the better model, because M1 is too "
-        "sure of the hard reviews it does not know.",
-    ]
-    return Findings(
-        answer="M1, unlike the base rate, knows a fifth of the hard reviews: its gain is twice the "
-        f"noise with {m1['reviews paired']:,.0f} reviews if both models see the same ones, and "
-        f"with {m1['reviews unpaired']:,.0f} if they do not.",
-        learned=learned,
-        tables={"scores": scores, "shares": shares},
-        figures={"toy_experiment": draw()},
-        metrics={
-            "reviews_paired": m1["reviews paired"],
-            "reviews_unpaired": m1["reviews unpaired"],
-        },
+    below = shares[shares["M1's S/N unpaired"] < 0].groupby("score", sort=False)["hard reviews"]
+    words = {
+        "m1": m1,
+        "away": away.abs().max(),
+        "reviews": REVIEWS,
+        "gained": (means["M0"] - means["M1"]) / (means["M0"] - means["M3"]),
+        "millions": one["reviews for S/N 1"] / 1e6,
+        "worse": below.min()[[*TITLES.values()]].tolist(),
+    }
+    return findings(
+        "toy_experiment",
+        {"scores": scores, "shares": shares},
+        {"toy_experiment": draw()},
+        words,
+        metrics={f"reviews_{way}": m1[f"reviews {way}"] for way in WAYS},
         formats={
             **dict.fromkeys(["mean", "mean, sim.", "sd", "sd, sim."], ".6f"),
             **dict.fromkeys(["S/N unpaired", "unpaired, sim.", "S/N paired"], ".2f"),

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from card_parts import FirstReviews
+from evaluations import Change, Scored, score
+from findings import findings, panels
 from matplotlib.figure import Figure
-from paired_losses import Scored, score, settled, with_interval
-from real_logs import real_logs
+from review_logs import SIMULATED, FirstReviews, logs
 
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.early import Fsrs1, Fsrs2, Fsrs3
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import EvaluationProtocol, Source
-from srs_eval.plots.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    VERMILION,
-    house_style,
-    new_figure,
-    style_axes,
-)
+from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmarkRefit
 from srs_eval.run.study import Findings
-from srs_eval.stats.estimate import Estimate
 
 SIZES = (250, 1_000, 4_000, 12_000)
 FEWEST = 30  # scored reviews of a user
@@ -113,15 +102,19 @@ class Log:
 
     def change(
         self, version: str, way: str, against: str = PUBLIC, *, size: int | None = None
-    ) -> Estimate | None:
+    ) -> Change | None:
         """Estimate how one way to fit differs from another; None where there is no such way."""
         if (size or self.sizes[-1], version, (way, FITS)) not in self.scored:
             return None
         return self.one(version, way, size=size).less(self.one(version, against, size=size))
 
-    def refit(self, version: str, way: str) -> Estimate:
+    def refit(self, version: str, way: str) -> Change:
         """Estimate how 50 fits differ from 5."""
         return self.one(version, way, OFTEN).less(self.one(version, way))
+
+    def step(self, newer: str, older: str, way: str) -> Change:
+        """Estimate how a version differs from another."""
+        return self.one(newer, way).less(self.one(older, way))
 
 
 def evaluated_log(source: Source, versions: Sequence[str]) -> Log | None:
@@ -143,11 +136,6 @@ def evaluated_log(source: Source, versions: Sequence[str]) -> Log | None:
     return Log(scored) if scored else None
 
 
-def starred(change: Estimate) -> str:
-    """Format a difference, with a star where it is significant."""
-    return f"{change.mean:+.4f}" + (" *" if settled(change) else "")
-
-
 def titles(found: Mapping[str, Log]) -> dict[str, str]:
     """Return what the columns of logs are called: with the size and the number of users."""
     made = {}
@@ -164,26 +152,20 @@ def newton_table(found: Mapping[str, Log]) -> pd.DataFrame:
     for version in next(iter(found.values())).versions:
         row: dict[str, object] = {"version": version}
         for name, title in titles(found).items():
-            change = found[name].change(version, NEWTON)
-            assert change is not None
             row[f"{title}: {PUBLIC}"] = found[name].one(version, PUBLIC).log_loss
-            row[f"{name}: newton - {PUBLIC}"] = with_interval(change)
+            row[f"{name}: newton - {PUBLIC}"] = found[name].change(version, NEWTON)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def ways_table(found: Mapping[str, Log]) -> pd.DataFrame:
     """Return how each way to fit differs from the public trainer."""
-    rows = []
-    for name, title in titles(found).items():
-        for version in found[name].versions:
-            row = {"log": title, "version": version}
-            for way in WAYS:
-                if way != PUBLIC:
-                    change = found[name].change(version, way)
-                    row[way] = "" if change is None else with_interval(change)
-            rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"log": title, "version": version}
+        | {way: found[name].change(version, way) or "" for way in WAYS if way != PUBLIC}
+        for name, title in titles(found).items()
+        for version in found[name].versions
+    )
 
 
 def sizes_table(found: Mapping[str, Log]) -> pd.DataFrame:
@@ -194,7 +176,7 @@ def sizes_table(found: Mapping[str, Log]) -> pd.DataFrame:
             row = {"log": name, "version": version}
             for size in SIZES:
                 change = log.change(version, NEWTON, size=size)
-                row[f"{size:,}"] = "" if change is None else starred(change)
+                row[f"{size:,}"] = "" if change is None else change.starred
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -207,9 +189,9 @@ def evidence_table(found: Mapping[str, Log]) -> pd.DataFrame:
         for size in SIZES:
             row[f"{size:,}"] = ""
             if size in log.sizes:
-                losses = log.one(log.versions[0], PUBLIC, size=size).losses.values()
+                losses = log.one(log.versions[0], PUBLIC, size=size).losses
                 people = f"{len(losses)} user{'s' * (len(losses) > 1)}"
-                row[f"{size:,}"] = f"{people}, {sum(len(loss) for loss in losses):,} scored"
+                row[f"{size:,}"] = f"{people}, {sum(map(len, losses)):,} scored"
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -220,27 +202,23 @@ def refits_table(found: Mapping[str, Log]) -> pd.DataFrame:
     for name, title in titles(found).items():
         log = found[name]
         for version in log.versions:
-            row = {"log": title, "version": version}
+            row: dict[str, object] = {"log": title, "version": version}
             for way in (PUBLIC, NEWTON):
-                row[f"{way}: {OFTEN} - {FITS} fits"] = with_interval(log.refit(version, way))
-            both = log.one(version, NEWTON, OFTEN).less(log.one(version, PUBLIC, OFTEN))
-            row[f"{OFTEN} fits: newton - {PUBLIC}"] = with_interval(both)
-            rows.append(row)
+                row[f"{way}: {OFTEN} - {FITS} fits"] = log.refit(version, way)
+            newton, public = (log.one(version, way, OFTEN) for way in (NEWTON, PUBLIC))
+            rows.append(row | {f"{OFTEN} fits: newton - {PUBLIC}": newton.less(public)})
     return pd.DataFrame(rows)
 
 
 def steps_table(found: Mapping[str, Log]) -> pd.DataFrame:
     """Return how each version differs from the one before, by either trainer."""
-    rows = []
-    for name, title in titles(found).items():
-        log = found[name]
-        for newer, older in STEPS:
-            if {newer, older} <= set(log.versions):
-                row = {"log": title, "difference": f"{newer} - {older}"}
-                for way in (PUBLIC, NEWTON):
-                    row[way] = with_interval(log.one(newer, way).less(log.one(older, way)))
-                rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"log": title, "difference": f"{newer} - {older}"}
+        | {way: found[name].step(newer, older, way) for way in (PUBLIC, NEWTON)}
+        for name, title in titles(found).items()
+        for newer, older in STEPS
+        if {newer, older} <= set(found[name].versions)
+    )
 
 
 def seconds_table(log: Log) -> pd.DataFrame:
@@ -262,19 +240,18 @@ def draw(found: Mapping[str, Log]) -> Figure:
     """Draw what other fits differ from the public trainer with 5, for each log and version."""
     versions = next(iter(found.values())).later
     names = titles(found)
-    with house_style():
-        figure = new_figure(2.4 + 2.8 * len(found), 1.8 + 0.5 * len(versions))
-        every = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    title = "What trainers and refits change in FSRS v4 to 7 (99 % intervals, left is better)"
+    size = 2.4 + 2.8 * len(found), 1.8 + 0.5 * len(versions)
+    with panels(*size, len(found), title, sharey=True) as (figure, every):
         for axes, (name, log) in zip(every, found.items(), strict=True):
             for place, version in enumerate(versions):
-                public = log.one(version, PUBLIC)
-                shown = {
-                    "newton, 5 fits": (log.one(version, NEWTON), BLUE, "o"),
-                    "newton, 50 fits": (log.one(version, NEWTON, OFTEN), GREEN, "s"),
-                    "public trainer, 50 fits": (log.one(version, PUBLIC, OFTEN), VERMILION, "^"),
-                }
-                for nth, (label, (scored, colour, marker)) in enumerate(shown.items()):
-                    change = scored.less(public)
+                shown = (
+                    ("newton, 5 fits", log.one(version, NEWTON), BLUE, "o"),
+                    ("newton, 50 fits", log.one(version, NEWTON, OFTEN), GREEN, "s"),
+                    ("public trainer, 50 fits", log.one(version, PUBLIC, OFTEN), VERMILION, "^"),
+                )
+                for nth, (label, scored, colour, marker) in enumerate(shown):
+                    change = scored.less(log.one(version, PUBLIC))
                     at = place + 0.24 * (nth - 1)
                     axes.hlines(at, *change.interval(), color=colour, linewidth=1.4)
                     own = None if place else label
@@ -284,21 +261,17 @@ def draw(found: Mapping[str, Log]) -> Figure:
                 axes.axhline(edge - 0.5, color=MUTED, linewidth=0.3)
             axes.set_title(names[name].replace(", ", "\n", 1), fontsize=10)
             axes.set_xlabel("log loss - public trainer, 5 fits")
-            style_axes(axes)
         every[0].set_yticks(range(len(versions)), versions)
         every[0].invert_yaxis()
-        title = "What trainers and refits change in FSRS v4 to 7 (99 % intervals, left is better)"
-        figure.suptitle(title, x=0.01, ha="left")
         figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
 def run(options: SimpleNamespace) -> Findings:
     """Fit every version in every way to the beginnings of every log."""
-    real, left_out = ({}, []) if options.small else real_logs(options)
-    users, reviews = (3, 1_500) if options.small else (options.simulated, 6_000)
-    sources: dict[str, Source] = dict(real)
-    sources["simulated"] = SyntheticUsers(users=users, size_scale=1, max_reviews=reviews)
+    sources, left_out = logs(
+        options, small=(3, 1_500), full=(options.simulated, 6_000), size_scale=1
+    )
     versions = QUICK if options.small else tuple(VERSIONS)
     evaluations = {name: evaluated_log(source, versions) for name, source in sources.items()}
     found = {name: log for name, log in evaluations.items() if log is not None}
@@ -311,88 +284,68 @@ def run(options: SimpleNamespace) -> Findings:
         "steps": steps_table(found),
     }
     if not options.small:  # times differ from computer to computer
-        tables["seconds"] = seconds_table(found["simulated"])
+        tables["seconds"] = seconds_table(found[SIMULATED])
     every = [log.change(version, NEWTON) for log in found.values() for version in log.later]
-    return Findings(
-        answer=f"Among FSRS v4 to 7, newton differs from the {PUBLIC} in log loss by "
-        f"{_by_log(found, NEWTON)}; {OFTEN} fits of newton differ from {FITS} by "
-        f"{_refits(found, NEWTON)}.",
-        learned=_learned(found),
-        tables=tables,
-        figures={"trainers": draw(found)},
+    return findings(
+        "trainers_and_refits",
+        tables,
+        {"trainers": draw(found)},
+        _words(found),
         metrics={"newton_better": float(np.mean([one.mean < 0 for one in every if one]))},
         left_out=left_out,
         formats=dict.fromkeys(tables.get("seconds", {}), ".1f"),
     )
 
 
-def counted(changes: Sequence[Estimate | None], where: str = "") -> str:
+def counted(changes: Sequence[Change | None], where: str = "") -> str:
     """Return the range of differences, and how many are significantly better and worse."""
     found = [change for change in changes if change is not None]
     means = [change.mean for change in found]
-    better = sum(settled(change) and change.mean < 0 for change in found)
-    worse = sum(settled(change) and change.mean > 0 for change in found)
+    better = sum(change.settled and change.mean < 0 for change in found)
+    worse = sum(change.settled and change.mean > 0 for change in found)
     span = f"{min(means):+.4f}" + (f" to {max(means):+.4f}" if len(means) > 1 else "")
     on = f" on {where}" if where else ""
     return f"{span}{on} (of {len(found)}, {better} significantly better, {worse} worse)"
 
 
-def _by_log(
-    found: Mapping[str, Log], way: str, against: str = PUBLIC, *, early: bool = False
-) -> str:
-    return ", ".join(
-        counted(
-            [log.change(version, way, against) for version in (EARLY if early else log.later)], name
+def _words(found: Mapping[str, Log]) -> dict[str, object]:
+    """Return what the template says."""
+
+    def over_logs(change: Callable[[Log, str], Change | None], versions: Sequence[str] = ()) -> str:
+        return ", ".join(
+            counted([change(log, each) for each in versions or log.later], name)
+            for name, log in found.items()
         )
-        for name, log in found.items()
-    )
 
+    def by_log(way: str, against: str = PUBLIC) -> str:
+        return over_logs(lambda log, version: log.change(version, way, against))
 
-def _refits(found: Mapping[str, Log], way: str) -> str:
-    return ", ".join(
-        counted([log.refit(version, way) for version in log.later], name)
-        for name, log in found.items()
-    )
-
-
-def _sizes(found: Mapping[str, Log]) -> str:
-    parts = []
-    for size in SIZES:
-        changes = [
+    by_size = {
+        size: [
             log.change(version, NEWTON, size=size)
             for log in found.values()
             for version in log.later
             if size in log.sizes
         ]
-        parts += [counted(changes, f"the first {size:,} reviews")] if changes else []
-    return ", ".join(parts)
-
-
-def _steps(found: Mapping[str, Log], newer: str, older: str) -> str:
-    logs = [log for log in found.values() if {newer, older} <= set(log.versions)]
-    return " and ".join(
-        f"{counted([log.one(newer, way).less(log.one(older, way)) for log in logs])} with {way}"
-        for way in (PUBLIC, NEWTON)
-    )
-
-
-def _learned(found: Mapping[str, Log]) -> list[str]:
+        for size in SIZES
+    }
     versions = set.union(*(set(log.versions) for log in found.values()))
-    learned = [
-        f"FSRS v4 to 7, over logs: newton differs from the {PUBLIC} by {_sizes(found)}.",
-        f"{OFTEN} fits instead of {FITS} change the {PUBLIC} by {_refits(found, PUBLIC)}; and "
-        f"newton by {_refits(found, NEWTON)}.",
-        f"With the objective of newton, lbfgs differs from it by {_by_log(found, LBFGS, NEWTON)}.",
-        "Equal weights instead of mild recency change newton by "
-        f"{_by_log(found, UNWEIGHTED, NEWTON)}.",
-        f"Fits of the first stabilities alone differ from the {PUBLIC} by "
-        f"{_by_log(found, FIRST)}, published parameters by {_by_log(found, PUBLISHED)}.",
-    ]
-    if set(EARLY) <= versions:
-        by_log = _by_log(found, NEWTON, early=True)
-        learned.append(f"FSRS v1 to v3: newton differs from the {PUBLIC} by {by_log}.")
-    return learned + [
-        f"{newer} differs from {older}, over logs, by {_steps(found, newer, older)}."
-        for newer, older in STEPS
-        if {newer, older} <= versions
-    ]
+    steps = []
+    for newer, older in STEPS:
+        logs = [log for log in found.values() if {newer, older} <= set(log.versions)]
+        if logs:
+            step = {"newer": newer, "older": older}
+            for name, way in (("public", PUBLIC), ("newton", NEWTON)):
+                step[name] = counted([log.step(newer, older, way) for log in logs])
+            steps.append(step)
+    return {
+        "by_log": by_log,
+        "refits": lambda way: over_logs(lambda log, version: log.refit(version, way)),
+        "sizes": ", ".join(
+            counted(own, f"the first {size:,} reviews") for size, own in by_size.items() if own
+        ),
+        "early": over_logs(lambda log, version: log.change(version, NEWTON), EARLY)
+        if set(EARLY) <= versions
+        else "",
+        "steps": steps,
+    }

@@ -9,26 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from findings import findings, panels, ticks_on_log_scale
 from matplotlib.figure import Figure
-from real_logs import given_path
+from review_logs import given_path
 from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
 import srs_eval as se
 from srs_eval.nouns import FloatArray
-from srs_eval.plots.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    VERMILION,
-    house_style,
-    new_figure,
-    style_axes,
-)
+from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.power import users_needed
@@ -45,6 +38,7 @@ METRICS = {
 COLOURS = dict(zip(METRICS, (INK, BLUE, VERMILION, GREEN, "#CC79A7"), strict=True))
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 500
+WAYS = ("paired", "unpaired")
 POWER = 0.8
 STRATA = 5  # of size, and again of log loss of the base rate
 MINI = 100
@@ -202,7 +196,7 @@ def agreement(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
             if (order[0, a] - order[0, b]) * (order[1, a] - order[1, b]) < 0
         ]
         both = [all(cohort.are_told_apart(each, *pair) for each in (0, m)) for pair in swapped]
-        medians = {f"users {way}": own[way].median() for way in ("paired", "unpaired")}
+        medians = {f"users {way}": own[way].median() for way in WAYS}
         row = {"metric": METRICS[metric], "best": cohort.models[cohort.ranked(m)[0]]}
         row["Kendall's tau to log loss"] = float(kendalltau(order[0], order[1]).statistic)
         row |= {SWAPPED: len(swapped), BOTH: sum(both)}
@@ -280,17 +274,14 @@ def _agreement(cohort: Cohort, metric: int, drawn: list[np.ndarray]) -> dict[str
 
 
 def draw(order: pd.DataFrame, pairs: pd.DataFrame, cohort: Cohort) -> Figure:
-    """Draw the share of right orders by users, and the users needed by difference."""
-    with house_style():
-        figure = new_figure(9.0, 4.2)
-        left, right_axes = figure.subplots(1, 2)
+    """Draw the share of right orders by users, and the users that each pair needs."""
+    with panels(9.0, 4.2, 2) as (figure, (left, right_axes)):
         for name, label in METRICS.items():
             own = order[order.metric == label]
             left.plot(own.users, own.paired, color=COLOURS[name], label=label)
             left.plot(own.users, own.unpaired, ":", color=COLOURS[name])
-        left.set_xscale("log")
+        ticks_on_log_scale(left, order.users.unique()[::2])
         left.set_ylim(0.35, 1.01)
-        left.set_xticks(order.users.unique()[::2], [f"{n:,}" for n in order.users.unique()[::2]])
         left.set_xlabel("users, drawn from " + cohort.name)
         left.set_ylabel("share in the right order")
         left.set_title("Neighbours in the order of each metric")
@@ -298,20 +289,18 @@ def draw(order: pd.DataFrame, pairs: pd.DataFrame, cohort: Cohort) -> Figure:
         left.plot([], [], ":", color=MUTED, label="other users for each model")
         left.legend(loc="lower right", ncols=2)
         own = pairs[pairs.metric == METRICS["log_loss"]]
-        right_axes.plot(own.difference, own.paired, "o", color=INK, ms=4, label="the same users")
-        right_axes.plot(
-            own.difference, own.unpaired, "o", color=VERMILION, mfc="none", ms=4,
-            label="other users for each model",
-        )  # fmt: skip
-        right_axes.set(xscale="log", yscale="log", xlabel="difference of two models in log loss")
+        for way, label, look in (
+            ("paired", "the same users", {"color": INK}),
+            ("unpaired", "other users for each model", {"color": VERMILION, "mfc": "none"}),
+        ):
+            right_axes.plot(own.difference, own[way], "o", ms=4, label=label, **look)
+        right_axes.set(yscale="log", xlabel="difference of two models in log loss")
         right_axes.set_ylabel("users")
-        right_axes.set_xticks([0.001, 0.01, 0.1], ["0.001", "0.01", "0.1"])
+        ticks_on_log_scale(right_axes, [0.001, 0.01, 0.1], "{}")
         right_axes.set_yticks([10, 100, 1e3, 1e4, 1e5], ["10", "100", "1,000", "10,000", "100,000"])
         right_axes.set_title(f"Users for 80 % power at 1 %, {len(own)} pairs")
         right_axes.legend()
-        for axes in (left, right_axes):
-            axes.minorticks_off()
-            style_axes(axes)
+        right_axes.minorticks_off()
     return figure
 
 
@@ -330,19 +319,21 @@ def run(options: SimpleNamespace) -> Findings:
     by_metric = agreement(cohort, pairs)
     neighbours = _close(cohort, pairs)
     tables = {"order": _wide(order), "metrics": by_metric, NEIGHBOURS: neighbours}
+    cohorts = None
     if len(cohort.users) > MINI:
         tables["cohort"], tables["mini"] = mini(cohort, draws)
-    answer, learned = _learned(cohort, order, by_metric, pairs, neighbours, tables.get("mini"))
-    return Findings(
-        answer=answer,
-        learned=learned,
-        tables=tables,
-        figures={"which_metric_decides": draw(order, pairs, cohort)},
+        own = tables["mini"].set_index(["metric", "100 users"]).loc[METRICS["log_loss"]]
+        cohorts = [row for _, row in own.iterrows()]
+    return findings(
+        "which_metric_decides",
+        tables,
+        {"which_metric_decides": draw(order, pairs, cohort)},
+        _words(order, by_metric, pairs, neighbours) | {"cohorts": cohorts},
         metrics={"users_log_loss": float(by_metric["users paired"][0])},
         left_out=left_out,
         formats={
-            **dict.fromkeys([f"users {way}" for way in ("paired", "unpaired")], ",.0f"),
-            **dict.fromkeys(["paired", "unpaired"], ",.0f"),
+            **dict.fromkeys([f"users {way}" for way in WAYS], ",.0f"),
+            **dict.fromkeys(WAYS, ",.0f"),
             **dict.fromkeys([*METRICS.values(), "pairs in order"], ".1%"),
             **{f"{label}, unpaired": ".1%" for label in METRICS.values()},
             FOUND: ".0%",
@@ -354,13 +345,10 @@ def run(options: SimpleNamespace) -> Findings:
 
 def _wide(order: pd.DataFrame) -> pd.DataFrame:
     """Return one row per number of users."""
-    rows = []
-    for users, own in order.groupby("users"):
-        row: dict[str, object] = {"users": users}
-        for label, paired, unpaired in zip(own.metric, own.paired, own.unpaired, strict=True):
-            row |= {label: paired, f"{label}, unpaired": unpaired}
-        rows.append(row)
-    return pd.DataFrame(rows)
+    own, other = (order.pivot(index="users", columns="metric", values=way) for way in WAYS)
+    wide = own.join(other.add_suffix(", unpaired"))
+    pairs = [(label, f"{label}, unpaired") for label in METRICS.values()]
+    return wide[[name for pair in pairs for name in pair]].reset_index()
 
 
 def _close(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -371,84 +359,34 @@ def _close(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
     return own.loc[names].drop(columns="metric").reset_index()
 
 
-def _times(typical: pd.DataFrame, metric: str) -> str:
-    return f"{typical.loc[metric, 'users unpaired'] / typical.loc[metric, 'users paired']:.1f}"
-
-
-def _learned(
-    cohort: Cohort,
-    order: pd.DataFrame,
-    by_metric: pd.DataFrame,
-    pairs: pd.DataFrame,
-    neighbours: pd.DataFrame,
-    cohorts: pd.DataFrame | None,
-) -> tuple[str, list[str]]:
-    """Return the answer, and what was learned."""
-    at = order.set_index(["metric", "users"])
+def _words(
+    order: pd.DataFrame, by_metric: pd.DataFrame, pairs: pd.DataFrame, neighbours: pd.DataFrame
+) -> dict[str, Any]:
+    """Return what the template says."""
     loss, brier, bins = (METRICS[name] for name in ("log_loss", "rmse", "rmse_bins"))
+    at = order.set_index(["metric", "users"])
     hundred = max(n for n in order.users.unique() if n <= 100)
-    most = order.users.max()
     typical = by_metric.set_index("metric")
-    paired, unpaired = (typical.loc[loss, f"users {way}"] for way in ("paired", "unpaired"))
-    others = typical.drop(loss)["users paired"]
-    closest = neighbours.loc[neighbours.difference.idxmin()]
-    hardest = neighbours.loc[neighbours.paired.idxmax()]
-    answer = (
-        f"{hundred} users put neighbours in the order of log loss right in "
-        f"{at.paired[loss, hundred]:.0%} of draws if both models see the same users, and in "
-        f"{at.unpaired[loss, hundred]:.0%} if they do not. The median pair needs {paired:,.0f} "
-        f"users by log loss, and {others.min():,.0f} to {others.max():,.0f} by other metrics."
-    )
-    swapped, both = typical[SWAPPED], typical[BOTH]
-    median_pairs = _like_median(pairs[pairs.metric == loss])[FOUND]
-    learned = [
-        "Pairing matters most for log loss and Brier score, whose levels differ more between users "
-        f"than between models: by log loss, the median pair of models needs {paired:,.0f} users "
-        f"for {POWER:.0%} power if both are evaluated on the same users, and {unpaired:,.0f} for "
-        f"each model if not, {unpaired / paired:.1f} times as many; {_times(typical, brier)} times "
-        f"by {brier}, {_times(typical, bins)} by {bins}, {_times(typical, 'AUC')} by AUC. With "
-        f"{most:,} users, other users for each model put neighbours in the order of log loss right "
-        f"in {at.unpaired[loss, most]:.1%}, the same users in {at.paired[loss, most]:.1%}.",
-        f"The metrics do not ask the same question. {bins} puts {swapped[bins]} of "
-        f"{len(cohort.models) * (len(cohort.models) - 1) // 2} pairs in another order than log "
-        f"loss, AUC {swapped['AUC']} and ICI {swapped['ICI']}, of which {both[bins]}, "
-        f"{both['AUC']} and {both['ICI']} are significant by both metrics. More users do not "
-        "settle which order is right; [what a metric rewards](../metric_gaming/README.md) does.",
-        f"With {hundred} users, the same for both models, neighbours in the order of a metric are "
-        f"right in {at.paired.xs(hundred, level=1).min():.0%} to "
-        f"{at.paired.xs(hundred, level=1).max():.0%} of draws. Metrics have different neighbours, "
-        "so that these shares do not rank them.",
-        f"The closest neighbours, {closest.better} and {closest.worse}, differ by "
-        f"{closest.difference:.4f} with a standard deviation of {closest['sd, paired']:.4f} among "
-        f"users, and need {closest.paired:,.0f} users; the hardest pair, {hardest.better} and "
-        f"{hardest.worse}, needs {hardest.paired:,.0f}, because their difference varies more "
-        f"among users (standard deviation {hardest['sd, paired']:.4f}).",
-        f"The computed number of users holds for normal differences. With it, the t test finds "
-        f"{median_pairs.median():.0%} of differences instead of {POWER:.0%} in pairs that need "
-        f"half to twice as many users as the median pair ({median_pairs.min():.0%} to "
-        f"{median_pairs.max():.0%}), by log loss: differences have long tails.",
-        "Neighbours that do not differ significantly in the whole cohort have no right order, and "
-        "are left out: "
-        + ", ".join(
-            f"{typical.loc[metric, LEFT_OUT]} of {len(cohort.models) - 1} by {metric}"
-            for metric in typical.index
-            if typical.loc[metric, LEFT_OUT]
-        )
-        + ("." if typical[LEFT_OUT].any() else "none."),
-    ]
-    if cohorts is not None:
-        own = cohorts.set_index(["100 users", "metric"])
-        mine, strata_, random = (
-            own.loc[(way, loss)]
-            for way in ("the mini cohort", "drawn by strata", "drawn at random")
-        )
-        learned.append(
-            f"The mini cohort orders {mine['pairs in order']:.0%} of all pairs as the whole cohort "
-            f"does in log loss; cohorts drawn by strata {strata_['pairs in order']:.0%} on average,"
-            f" at random {random['pairs in order']:.0%}. Strata make the level more exact (error "
-            f"{strata_['error of the mean level']:.4f} instead of "
-            f"{random['error of the mean level']:.4f}; {mine['error of the mean level']:.4f} for "
-            "the mini cohort itself), and hardly change the order: pairing has removed what they "
-            "could remove."
-        )
-    return answer, learned
+    of_loss = pairs[pairs.metric == loss]
+    return {
+        "loss": loss,
+        "brier": brier,
+        "bins": bins,
+        "swapped": SWAPPED,
+        "at": at,
+        "hundred": hundred,
+        "most": order.users.max(),
+        "typical": typical,
+        "own": typical.loc[loss],
+        "others": typical.drop(loss)["users paired"],
+        "pairs": len(of_loss),
+        "by_metric": at.paired.xs(hundred, level=1),
+        "closest": neighbours.loc[neighbours.difference.idxmin()],
+        "hardest": neighbours.loc[neighbours.paired.idxmax()],
+        "power": _like_median(of_loss)[FOUND],
+        "left_out": [
+            {"count": count, "of": len(neighbours), "metric": metric}
+            for metric, count in typical[LEFT_OUT].items()
+            if count
+        ],
+    }

@@ -19,8 +19,8 @@ from srs_eval.evaluation.limits import FitLimits
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.results import folder as folders
-from srs_eval.run import evaluate as experiments
-from srs_eval.run.outside import refuse_lookahead
+from srs_eval.run.evaluate import evaluate as evaluated
+from srs_eval.run.experiment import refuse_lookahead
 
 
 def evaluate(
@@ -114,20 +114,19 @@ def evaluate(
     settings |= {"fail_fast": fail_fast, "fit_timeout": fit_timeout}
     settings |= {"check_lookahead": check_lookahead}
     inputs = gathered(given, options, settings)
-    about = inputs.description()
     limits = FitLimits(
         inputs.settings["fit_timeout"], report=progress, fail_fast=inputs.settings["fail_fast"]
     )
     if inputs.settings["check_lookahead"]:
         algo = inputs.groups["algo"]
         refuse_lookahead(inputs.experiment.algorithm, algo.content, limits.timeout)
-    result = experiments.evaluate(
+    result = evaluated(
         inputs.experiment,
         compute=compute_with(workers, apart=limits.timeout is not None),
         progress=bar("fits", "fit", on=progress),
         limits=limits,
+        about=inputs.description(),
     )
-    result = result.described(about.algo, about.label, about.data, about.tags)
     shown = RunResult.of(result, inputs.content)
     return shown if folder is None else shown.save(folder)
 

@@ -60,15 +60,12 @@ class Inputs:
     @property
     def experiment(self) -> Experiment:
         """The experiment they make."""
-        built = {group: each.built for group, each in self.groups.items()}
-        return Experiment(
-            built["algo"],
-            built["data"],
-            built["protocol"],
-            built["panel"],
-            seed=self.settings["seed"],
-            curves_per_user=self.settings["curves_per_user"],
-        )
+        return Experiment.of(self.built, self.settings)
+
+    @property
+    def built(self) -> dict[str, Any]:
+        """The object of each group."""
+        return {group: each.built for group, each in self.groups.items()}
 
     @property
     def content(self) -> dict[str, Any]:
@@ -79,7 +76,7 @@ class Inputs:
         """Return what describes a run, with the digests of configuration and code."""
         algo = self.groups["algo"]
         about = described(
-            {group: each.built for group, each in self.groups.items()},
+            self.built,
             self.content,
             {group: each.name for group, each in self.groups.items()},
             usual=values("algo", algo.name),

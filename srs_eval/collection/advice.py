@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from scipy.special import ndtr, ndtri
 
-from srs_eval.collection.study import Study, difference
+from srs_eval.collection.study import Study, difference, difference_on, predictions_of
 from srs_eval.collection.words import Change, log_loss
-from srs_eval.stats.significance import LEVEL
+from srs_eval.results.saved_predictions import losses
+from srs_eval.stats.significance import ALPHA, LEVEL
 
 # From which chance of being better on parameters are recommended, and up to which they are not.
 _LIKELY, _UNLIKELY = 0.6, 0.4
+# Of the reviews on later days, the share that speaks for all of them.
+HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +69,45 @@ class Belief:
     others: People | None  # None where nothing is known of others in this position
     mean: float  # NaN without any evidence
     sd: float
+    seen: float = 1.0  # Share of one's reviews on later days that can be judged
 
     @classmethod
-    def of(cls, own: Change | None, others: People | None, spread: float = math.inf) -> Belief:
+    def of(
+        cls,
+        own: Change | None,
+        others: People | None,
+        spread: float = math.inf,
+        seen: float = 1.0,
+    ) -> Belief:
         """Weight both by their precision, as a normal prior and a normal likelihood.
 
         The prior is another person of the kind: it has their mean, and their spread with the
         error of that mean; without others it is no change, with a spread. One's own standard
         error is that of the wider side of the 99 % interval, which allows for skewness and for
-        few cards and days.
+        few cards and days. Reviews that cannot be judged may differ from those that can by as
+        much as people do.
         """
+        spread = others.sd if others is not None else spread
         means, variances = [], []
-        if others is not None:
-            means.append(others.mean)
-            variances.append(others.sd**2 * (1 + 1 / others.people))
-        elif math.isfinite(spread):
-            means.append(0.0)
-            variances.append(spread**2)
+        if math.isfinite(spread):
+            means.append(others.mean if others is not None else 0.0)
+            variances.append(spread**2 * (1 + 1 / others.people if others is not None else 1))
         if own is not None and math.isfinite(own.error):
+            unseen = (1 - seen) * spread if math.isfinite(spread) else 0.0
             means.append(own.share)
-            variances.append(max(own.error, 1e-9) ** 2)
+            variances.append(max(own.error, 1e-9) ** 2 + unseen**2)
         if not means:
-            return cls(own, others, math.nan, math.nan)
+            return cls(own, others, math.nan, math.nan, seen)
         precision = sum(1 / each for each in variances)
         mean = sum(m / v for m, v in zip(means, variances, strict=True)) / precision
-        return cls(own, others, mean, precision**-0.5)
+        return cls(own, others, mean, precision**-0.5, seen)
 
     @property
     def is_clear(self) -> bool:
         """Whether one's own reviews alone decide."""
-        return self.own is not None and self.own.kind not in ("open", "unknown")
+        if self.own is None or self.seen < HALF:
+            return False
+        return self.own.kind not in ("open", "unknown")
 
     @property
     def chance(self) -> float:
@@ -117,6 +129,22 @@ class Advice:
     # FSRS against SM-2; None where FSRS is on, or it is not known which scheduler there is
     fsrs: Belief | None
     learnable: int  # Reviews that a fit to the whole log learns from
+    # What to do with each of several presets, "paste", "keep" or "open", and why
+    presets: Mapping[int, tuple[Action, Belief]] = field(default_factory=dict)
+
+    @property
+    def differs(self) -> bool:
+        """Whether one answer would be wrong for some preset."""
+        return any(action != self.action for action, _ in self.presets.values())
+
+    @property
+    def pastes(self) -> bool:
+        """Whether a new list is recommended for any preset."""
+        return "paste" in ([each for each, _ in self.presets.values()] or [self.action])
+
+    def keeps(self, preset: int) -> bool:
+        """Whether a preset keeps the parameters that it has."""
+        return self.presets.get(preset, (self.action,))[0] != "paste"
 
     @property
     def turn_on(self) -> bool:
@@ -149,13 +177,36 @@ def advise(study: Study) -> Advice:
     if not study.fitted.complete or not study.now.complete:
         return Advice("early", Belief.of(None, None), fsrs, learnable)
     own = Change.of(difference(study.fitted, study.now), log_loss(study.now))
-    others = nearest(FITTED, learnable)
-    new = Belief.of(own, others)
-    if study.is_in_sample:
+    new = _belief(own, learnable, study.seen(), refit=study.is_in_sample)
+    action = decide(new)
+    return Advice(action, new, fsrs, learnable, dict(_of_presets(study, action)))
+
+
+def _belief(own: Change, reviews: int, seen: float, *, refit: bool) -> Belief:
+    others = nearest(FITTED, reviews)
+    if refit:
         # Others had the published parameters before. What a second fit changes is not known of
         # them: no more than the first, and for better or worse.
-        new = Belief.of(own, None, others.sd if others else math.inf)
-    return Advice(decide(new), new, fsrs, learnable)
+        return Belief.of(own, None, others.sd if others else math.inf, seen)
+    return Belief.of(own, others, seen=seen)
+
+
+def _of_presets(study: Study, action: Action) -> Iterator[tuple[int, tuple[Action, Belief]]]:
+    """Decide on each of several presets as on all, and like all where its reviews do not tell."""
+    count = len(study.presets)
+    now, new = predictions_of(study.now), predictions_of(study.fitted)
+    if count < 2 or now is None or new is None:
+        return
+    for preset, reviews in study.presets.items():
+        rows = study.group("preset") == preset
+        own = Change.within(math.nan, math.nan, math.nan)
+        if rows.any():
+            base = float(losses(now, "log_loss")[rows].mean())
+            own = Change.of(difference_on(new, now, rows), base, 1 - ALPHA / count)
+        found = _belief(own, reviews, study.seen(preset), refit=preset in study.stored)
+        decided = decide(found)
+        undecided = decided == "open" and not found.chance <= _UNLIKELY
+        yield preset, (action if undecided else decided, found)
 
 
 def nearest(table: Sequence[People], reviews: int) -> People | None:
@@ -174,7 +225,7 @@ def decide(new: Belief) -> Action:
 
 def _against_sm2(study: Study) -> Belief | None:
     """Return what FSRS is worth where Anki schedules by SM-2; None where it does not."""
-    if study.settings is None or study.has_fsrs:
+    if not study.is_off:
         return None
     own, old = None, study.others["anki_sm2"]
     if study.fitted.complete and old.complete:

@@ -74,14 +74,19 @@ def report(options: Collection) -> int:
 
 
 def lines(name: str, found: Sequence[Any]) -> Iterator[str]:
-    """Format the first answer and the first sentence of every other for a terminal."""
+    """Format the first sentence of every answer, and its lines, for a terminal."""
     yield from textwrap.wrap(name, _WIDTH)
-    for place, section in enumerate(found):
-        first, end, _ = section.answer.partition(". ") if place else (section.answer, "", "")
-        # Numbers stay on the line of their percent signs.
-        answer = (first + end.rstrip()).replace(" %", "\N{NO-BREAK SPACE}%")
-        label = f"{section.label:<{_LABEL}}"
-        yield textwrap.fill(answer, _WIDTH, initial_indent=label, subsequent_indent=" " * _LABEL)
+    for section in found:
+        first, end, _ = section.answer.partition(". ")
+        yield _indented(first + end.rstrip(), f"{section.label:<{_LABEL}}")
+        for line in section.lines:
+            yield _indented(line, f"{'':<{_LABEL}}- ")
+
+
+def _indented(text: str, label: str) -> str:
+    # Numbers stay on the line of their percent signs.
+    text, after = text.replace(" %", "\N{NO-BREAK SPACE}%"), " " * len(label)
+    return textwrap.fill(text, _WIDTH, initial_indent=label, subsequent_indent=after)
 
 
 command = Command("python -m srs_eval.collection", __doc__, Collection, report)

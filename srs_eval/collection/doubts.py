@@ -48,11 +48,16 @@ def funnel(study: Study) -> Iterator[tuple[str, int, int]]:
     left -= first
     yield "on the day of the card's last review", same_day, left - same_day
     left -= same_day
-    usable = len(study.learnable)
-    why = "cards with a rare first interval, or after the 128th review of a card"
-    yield why if study.task is not None else "too few are left to score any", left - usable, usable
+    usable = study.can_learn
+    why = "cards that first came back after an unusual time, or after the 128th review of a card"
+    yield why, left - usable, usable
     scored = study.now.facts.reviews
-    yield "the first sixth, learned from and never scored", usable - scored, scored
+    why = "learned from and never scored, the first sixth"
+    yield (
+        why if study.task is not None else "too few are left to score any",
+        usable - scored,
+        scored,
+    )
 
 
 def _doubts(study: Study) -> Iterator[str]:
@@ -72,7 +77,7 @@ def _doubts(study: Study) -> Iterator[str]:
             "Cards belong to the deck and preset they are in now: Anki does not record where they "
             "were when they were reviewed."
         )
-    if study.settings is not None and not study.has_fsrs:
+    if study.is_off:
         yield "FSRS is off in this collection: intervals were not chosen by what is judged here."
     elif study.settings is not None:
         yield (
@@ -85,8 +90,7 @@ def _doubts(study: Study) -> Iterator[str]:
             if len(getattr(study.settings.presets.get(number), "parameters", ())) not in _PARAMETERS
         ]
         if odd:
-            titles = log.titles.get("preset", {})
-            names = ", ".join(titles.get(number, f"preset {number}") for number in odd)
+            names = ", ".join(map(study.title, odd))
             yield f"Parameters of no known version were taken for the default ones: {names}."
     results = {result.facts.label: result for result in (study.default, study.now, study.fitted)}
     for name, result in results.items() if study.task is not None else ():

@@ -38,50 +38,61 @@ def history(study: Study) -> Section | None:
         notes.append(moved[1])
     known = [(count, each) for count, each in changes if each.kind != "unknown"]
     marks = [
-        Mark(counted(n, "review"), c.share, c.lo, c.hi, 0.0, c.kind == "worse") for n, c in known
+        Mark(counted(n, "review"), c.share, c.lo, c.hi, 0.0, c.kind == "worse", words=c.of_error)
+        for n, c in known
     ]
     title = "Error after fitting to so many reviews, against default parameters"
-    pictures = [Picture(title, "below 0, fitting helps", "no difference", marks)] if marks else []
-    answer = _needed(changes, scored, _overall(study)) + (f" {moved[0]}" if moved else "")
-    return Section(QUESTION, answer, notes, pictures)
+    value = "error; left of the stroke it is smaller, and fitting helps"
+    pictures = [Picture(title, value, "no difference", marks)] if marks else []
+    overall = Change.of(difference(study.one, study.default), log_loss(study.default))
+    who = "New parameters" if study.fitted is study.one else "One list for all presets"
+    answer = _needed(changes, scored, overall, study.one.facts.reviews, who)
+    answer += f" {moved[0]}" if moved else ""
+    return Section(QUESTION, answer, notes=notes, pictures=pictures)
 
 
-def _overall(study: Study) -> str:
-    """Return what the fits of all folds were worth on all scored reviews; "" if it is not known."""
-    change = Change.of(difference(study.one, study.default), log_loss(study.default))
-    if change.kind in ("unknown", "same"):
-        return ""
-    rows = counted(study.one.facts.reviews, "scored review")
-    return f"; on all {rows}, with fits to earlier ones, {change.of_error}"
+def _needed(
+    changes: Sequence[tuple[int, Change]], scored: int, overall: Change, reviews: int, who: str
+) -> str:
+    """Return from how many reviews on fits are better than default parameters.
 
-
-def _needed(changes: Sequence[tuple[int, Change]], scored: int, overall: str) -> str:
-    """Return from how many reviews on fits are better than default parameters."""
-    rows = f"the last {counted(scored, 'review')}"
+    `changes` are those of fits to the first reviews on the last `scored` ones, and `overall` that
+    of fits to earlier reviews, which are called `who`, on all `reviews`.
+    """
+    rows = f"last {counted(scored, 'review')}"
     needed = None
     for count, each in reversed(changes):
         if each.kind != "better":
             break
         needed = count
-    harmful = [count for count, each in changes if each.kind == "worse"]
-    warning = ""
-    if harmful:
-        warning = (
-            f" Parameters fitted to {' or '.join(f'{count:,}' for count in harmful)} reviews "
-            "predicted these worse than the default ones."
-        )
-    most, last = changes[-1]
-    if last.kind == "unknown":
-        return f"On {rows} alone it cannot be told what a fit is worth{overall}.{warning}"
-    if needed is None:
-        return (
-            f"On {rows} alone, parameters fitted to the {most:,} before them predicted no better "
-            f"than the default ones by more than chance: {last.of_error}{overall}.{warning}"
-        )
-    return (
-        f"On {rows}, parameters fitted to the first {needed:,} or more predicted better than the "
-        f"default ones; after {most:,} the error was {last.size}{overall}.{warning}"
+    harmful = [f"{count:,}" for count, each in changes if each.kind == "worse"]
+    _, last = changes[-1]
+    said = (
+        f"How many reviews a fit needs cannot be seen on your {rows} alone."
+        if needed is None
+        else f"From the first {needed:,} reviews on, fitted parameters predicted your {rows} "
+        "better than the default ones."
     )
+    if overall.kind not in ("unknown", "same"):
+        said += (
+            f" {who}, fitted to earlier reviews only, against the default ones: on all "
+            f"{counted(reviews, 'scored review')}, {overall.of_error}"
+        )
+        if last.kind not in ("unknown", "same"):
+            said += f"; on the {rows} of them, {last.size}"
+            if last.kind != overall.kind:
+                said += (
+                    ", which so few cannot tell from that"
+                    if last.lo <= overall.share <= last.hi
+                    else ", so those differ from the reviews before"
+                )
+        said += "."
+    if harmful:
+        said += (
+            f" Parameters fitted to the first {' or '.join(harmful)} reviews alone predicted the "
+            f"{rows} worse than the default ones."
+        )
+    return said
 
 
 def _moved(study: Study) -> tuple[str, str] | None:

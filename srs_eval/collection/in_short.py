@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from srs_eval.api.intervals import LEVEL
-from srs_eval.collection.advice import FITTED, Advice, Belief
-from srs_eval.collection.intervals import Load
-from srs_eval.collection.parameters import doubtful_lists, fitted_lists, those_of_now, worth
+from srs_eval.collection.advice import FITTED, HALF, Advice, Belief, decide
+from srs_eval.collection.intervals import SHOWN, Load, Models, Next, in_days, intervals, load, span
+from srs_eval.collection.parameters import (
+    doubtful,
+    fitted_lists,
+    numbers_of,
+    those_of_now,
+    worth,
+)
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, predictions_of, reason_of
 from srs_eval.collection.truth import average
-from srs_eval.collection.words import between, explained
-from srs_eval.text.console import counted, percent
+from srs_eval.collection.words import changed
+from srs_eval.errors import FitSkipped
+from srs_eval.text.console import counted, listed, percent
 
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'
-_FIELD = (
-    'deck options > FSRS > "FSRS parameters" (newer versions unlock the field after three clicks)'
-)
+_FIELD = 'deck options > FSRS > "FSRS parameters"'
+_UNLOCK = " (newer versions unlock the field after three clicks)"
+_MOST_PRESETS = 8
+_RANGE = f"{100 * LEVEL:g} % range"
 
 
-def in_short(study: Study, advice: Advice, load: Load | None = None) -> Section:
-    """Return the section; `load` is what new parameters make of reviews a day, if they are new."""
-    sentences = [
-        _what_to_do(study, advice),
+def in_short(study: Study, advice: Advice, models: Models | None = None) -> Section:
+    """Return the section; `models` make the intervals, if anything could be fitted."""
+    found = [
         *_evidence(study, advice),
-        *_load(study, load),
+        *_presets(study, advice),
+        *(_consequences(study, advice, models) if models is not None else ()),
         *_doubts(study, advice),
         *_how(study, advice),
     ]
-    answer = " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
-    return Section("What should I do?", answer, list(_notes(advice)))
+    answer = f"{_sentence(_what_to_do(study, advice))}"
+    notes = list(_notes(advice))
+    return Section("What should I do?", answer, notes, lines=[_sentence(each) for each in found])
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _what_to_do(study: Study, advice: Advice) -> str:
@@ -44,6 +58,16 @@ def _what_to_do(study: Study, advice: Advice) -> str:
     if advice.leave_off and advice.fsrs is not None:
         return f"leave FSRS off: {_likely(advice.fsrs)} it predicts worse than SM-2, which you have"
     on = "turn FSRS on and " if advice.turn_on else ""
+    if advice.differs:
+        of = {"paste": "paste new parameters into", "keep": "keep those that you have in"}
+        of["open"] = "for now, keep those that you have in"
+        named = {
+            action: [
+                study.title(each) for each, (what, _) in advice.presets.items() if what == action
+            ]
+            for action in of
+        }
+        return on + "; ".join(f"{of[each]} {listed(who)}" for each, who in named.items() if who)
     if advice.action == "paste" and new.is_clear:
         return f"{on}paste the new parameters"
     if advice.action == "paste":
@@ -53,16 +77,29 @@ def _what_to_do(study: Study, advice: Advice) -> str:
         return f"{on}keep {yours}{why}"
     if advice.action == "open":
         return (
-            f"{on}keep {yours} for now: whether new ones predict better cannot be told, the chance "
-            f"is {100 * new.chance:.0f} %"
+            f"{on}for now, keep {yours}: whether new ones predict better cannot be told (chance "
+            f"{100 * new.chance:.0f} %)"
         )
-    if advice.learnable < FITTED[0].reviews:
+    return f"{on}{_early(study, yours)}"
+
+
+def _early(study: Study, yours: str) -> str:
+    """Return what to do where nothing can be fitted."""
+    if study.can_learn >= study.fewest:
+        return f"keep {yours}: new ones cannot be fitted ({reason_of(study.fitted)})"
+    have = (
+        f"new ones can be fitted from {study.fewest} reviews on that can be learned from, are "
+        f"better for most people from {FITTED[0].reviews} on, and you have {study.can_learn}"
+    )
+    odd = [study.title(each) for each, w in study.stored.items() if list(doubtful({"": w}))]
+    if odd:
         return (
-            f"{on}keep {yours} for now: new ones predict better for most people from "
-            f"{FITTED[0].reviews} reviews on that can be learned from, and you have "
-            f"{advice.learnable}"
+            f"go back to the default parameters (empty the field {_FIELD}): the list of "
+            f"{listed(odd)} is odd, and {have}"
         )
-    return f"{on}keep {yours}: new ones cannot be fitted ({reason_of(study.fitted)})"
+    if study.stored:
+        yours = "the parameters that you have"
+    return f"keep {yours}: {have}"
 
 
 def _likely(belief: Belief) -> str:
@@ -74,21 +111,41 @@ def _likely(belief: Belief) -> str:
 
 def _evidence(study: Study, advice: Advice) -> Iterator[str]:
     """Say what the answer rests on, and what would settle it."""
-    new, is_off = advice.new, advice.leave_off
-    if new.own is not None and not is_off:
-        said = worth(study, new.own)
-        if new.others is not None and not new.is_clear:
-            who = new.others
-            said += (
-                f"; new ones were better for {who.better} of {who.people} other people with "
-                f"{who.reviews:,} reviews or more, with an error {percent(-who.mean)} smaller on "
-                "average"
-            )
-        yield said if advice.action == "paste" else said.replace("they", "new ones", 1)
-    if advice.action == "paste" and not is_off:
+    new = advice.new
+    if study.skipped is not None:
+        yield f"why: {_left_out(study.skipped, len(study.log))}"
+    if new.own is None or advice.leave_off:
+        return
+    reviews = f"{counted(study.now.facts.reviews, 'scored review')} (of {len(study.log):,})"
+    which = "for all presets together, new" if advice.differs else "new"
+    said = f"why: {which} parameters {worth(new.own, those_of_now(study), reviews)}"
+    if new.others is not None and not new.is_clear:
+        who = new.others
+        said += (
+            f"; they were better for {who.better} of {who.people} other people with "
+            f"{who.reviews:,} reviews or more: error {percent(-who.mean)} smaller on average"
+        )
+    yield said
+    if new.seen < HALF:
+        later = round(advice.learnable / new.seen)
+        yield (
+            f"how sure: only {advice.learnable:,} of your {counted(later, 'review')} on later days "
+            "can be judged, because the other cards first came back after an unusual time, so the "
+            "chance is put nearer to even"
+        )
+    if advice.pastes:
         yield from _recall(study)
-    if advice.action == "open" and not is_off:
+    if advice.action == "open" and not advice.differs:
         yield f"what would settle it: {_settles(study, advice)}"
+
+
+def _left_out(skipped: FitSkipped, reviews: int) -> str:
+    """Say why reviews cannot be learned from."""
+    rare = "of cards whose first interval is rare in the user's log"
+    usual = "of cards that first came back after a time after which few of your cards did"
+    reasons = {**skipped.unscored, **skipped.dropped}
+    told = [f"{count:,} {reason.replace(rare, usual)}" for reason, count in reasons.items()]
+    return f"of your {counted(reviews, 'review')}, these cannot be learned from: {listed(told)}"
 
 
 def _settles(study: Study, advice: Advice) -> str:
@@ -99,6 +156,29 @@ def _settles(study: Study, advice: Advice) -> str:
     return "many times as many reviews as you have, so run this again when you have twice as many"
 
 
+def _presets(study: Study, advice: Advice) -> Iterator[str]:
+    """Say what to do with each of several presets, and why."""
+    for preset, (action, found) in list(advice.presets.items())[:_MOST_PRESETS]:
+        assert found.own is not None
+        which = "the list you have" if preset in study.stored else "the default list"
+        what = {"paste": "paste its new list", "keep": f"keep {which}"}
+        what["open"] = f"keep {which} for now"
+        if decide(found) != action:
+            why = "as for all together, because its own reviews do not tell"
+        elif found.is_clear or math.isnan(found.chance):
+            why = "its own reviews say so" if found.is_clear else "it has no reviews that tell"
+        else:
+            better = "better" if found.chance >= 0.5 else "worse"
+            why = f"{_likely(found)} the new one predicts {better}"
+        scored = counted((study.group("preset") == preset).sum(), "scored review")
+        size = f"on its {scored}, {found.own.of_error}"
+        if found.own.kind not in ("unknown", "same"):
+            size += f" than with {which}{study.caution if preset in study.stored else ''}"
+        yield f"preset {study.title(preset)}: {what[action]}, {why}; {size}"
+    if (more := len(advice.presets) - _MOST_PRESETS) > 0:
+        yield f"{counted(more, 'smaller preset')}: paste or keep as for all together"
+
+
 def _recall(study: Study) -> Iterator[str]:
     """Say what was recalled and what FSRS says of it, now and then, where that is nearer."""
     now, new = study.scored, predictions_of(study.fitted)
@@ -107,49 +187,88 @@ def _recall(study: Study) -> Iterator[str]:
     old, fitted = average(now), average(new)
     if abs(fitted.predicted - fitted.observed) < abs(old.predicted - old.observed):
         yield (
-            f"of your {counted(old.reviews, 'scored review')}, {study.whose} said that you would "
-            f"recall {percent(old.predicted)}, and you recalled {percent(old.observed)}; the new "
-            f"ones say {percent(fitted.predicted)}"
+            f"recall: of your {counted(old.reviews, 'scored review')}, {study.whose} said that you "
+            f"would recall {percent(old.predicted)}, and you recalled {percent(old.observed)}; the "
+            f"new ones say {percent(fitted.predicted)}"
         )
 
 
-def _load(study: Study, load: Load | None) -> Iterator[str]:
-    """Say how many reviews a day the intervals of all cards ask for, then and now."""
-    if load is None:
+def _consequences(study: Study, advice: Advice, models: Models) -> Iterator[str]:
+    """Say what intervals and reviews a day become."""
+    if advice.leave_off or not (advice.pastes or study.is_off):
         return
-    more = "more" if load.change > 0 else "fewer"
-    share = f"{percent(abs(load.change))} {more}"
-    known = not math.isnan(load.lo)
-    span = f" ({100 * LEVEL:g} % range {between(load.lo, load.hi, sign=True)})" if known else ""
-    yield (
-        f"reviews: at the recall that you ask for, the next intervals of your "
-        f"{counted(load.cards, 'card')} come to {load.new:.1f} reviews a day instead of "
-        f"{load.now:.1f} {'now' if study.current else 'with the default ones'}, {share}{span}"
+    if advice.pastes:
+        told = [each for each in intervals(study, models)[1] if not advice.keeps(each.preset)]
+        yield from _intervals(study, told)
+    else:
+        models = replace(models, new=models.now, draws=[])
+    found = load(study, models, {each for each in study.presets if advice.keeps(each)})
+    if found is not None:
+        yield f"reviews a day: {_load(study, found)}"
+    elif study.is_off:
+        yield "reviews a day: not known, because this file lacks the intervals that cards have now"
+
+
+def _intervals(study: Study, told: Sequence[Next]) -> Iterator[str]:
+    """Say what one interval becomes, and which maximum to set if it is absurd."""
+    for first in told[:1]:
+        now = "yours" if first.preset in study.stored else "the default ones"
+        where = f" of {study.title(first.preset)}" if len(study.presets) > 1 else ""
+        ends = "" if math.isnan(first.lo) else f" ({_RANGE} {span(first.lo, first.hi)})"
+        yield (
+            f"intervals: with the new ones, a card{where} answered {SHOWN} on time comes next "
+            f"after {in_days(first.new)}{ends}; with {now} after {in_days(first.now)}"
+        )
+    longest = int(study.log.elapsed_days.max(initial=0))
+    if most := [days for each in told if (days := each.too_long(longest)) is not None]:
+        yield (
+            "too long: some new intervals are far beyond what your reviews can tell, as none came "
+            f"more than {counted(longest, 'day')} after the one before: set deck options > "
+            f'Advanced > "Maximum interval" to {min(most):,} days'
+        )
+
+
+def _load(study: Study, found: Load) -> str:
+    """Say how many reviews a day the intervals of all cards ask for, then and now."""
+    change = changed(found.change, found.lo, found.hi, ("fewer", "more"))
+    change, cards = change.replace(" (", f" ({_RANGE} ", 1), counted(found.cards, "card")
+    if math.isnan(found.recall):
+        now = "now" if study.current else "with the default ones"
+        return (
+            f"at the recall that you ask for, the next intervals of your {cards} come to "
+            f"{found.new:.1f} instead of {found.now:.1f} {now}, {change}"
+        )
+    return (
+        f"the intervals that SM-2 has given your {cards} come to {found.now:.1f}, at which FSRS "
+        f"expects you to recall {percent(found.recall)}; at the desired retention of your presets, "
+        f"those of FSRS come to {found.new:.1f}, {change}"
     )
 
 
 def _doubts(study: Study, advice: Advice) -> Iterator[str]:
-    """Say how fitted parameters compare with a constant, and what is odd about the list."""
-    if advice.action == "early" or advice.leave_off:
+    """Say what is odd about the lists that one ends up with."""
+    if advice.leave_off:
         return
-    _, lo, hi = explained(study.fitted)
-    if lo <= 0 <= hi or hi < 0:  # no range where all answers are alike
-        how = "predicts worse" if hi < 0 else "does not clearly predict better"
-        yield (
-            f"even fitted to your reviews, FSRS {how} than your average alone, which cannot "
-            "choose intervals, though"
-        )
-    if advice.action == "paste":
-        yield from doubtful_lists(study)
+    lists = {
+        f"the list that {study.title(each)} has now": w
+        for each, w in study.stored.items()
+        if advice.keeps(each)
+    }
+    yield from (f"look at: {odd}" for odd in doubtful(lists))
+    if advice.pastes:
+        yield from (f"look at: {odd}" for odd in doubtful(numbers_of(fitted_lists(study))))
 
 
 def _how(study: Study, advice: Advice) -> Iterator[str]:
     """Say where to click."""
     clicks = [_TURN_ON] * advice.turn_on
-    if advice.action == "paste":
-        one = study.several is None or len(fitted_lists(study)) == 1
+    if advice.pastes:
+        one = len(fitted_lists(study)) == 1 and not advice.presets
         which = "the list of the page into" if one else "each list of the page into its preset:"
-        clicks.append(f"paste {which} {_FIELD}")
+        if advice.differs:
+            pasted = [study.title(each) for each in advice.presets if not advice.keeps(each)]
+            which = f"the new lists of {listed(pasted)} into their presets:"
+        clicks.append(f"paste {which} {_FIELD}{_UNLOCK}")
     if clicks and not advice.leave_off:
         yield f"how: {', then '.join(clicks)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,17 @@ import numpy as np
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.api.answers import answered_on_time
-from srs_eval.api.intervals import LEVEL, Ranges, next_intervals, sampled, with_next_reviews
+from srs_eval.api.intervals import (
+    LEVEL,
+    Ranges,
+    answered_on_time,
+    next_intervals,
+    sampled,
+    with_next_reviews,
+)
 from srs_eval.collection.study import Study
-from srs_eval.nouns import IntArray, MemoryModel, Vector
+from srs_eval.data.anki.presets import IntervalOptions
+from srs_eval.nouns import IntArray, MemoryModel, Vector, has_curve
 from srs_eval.text.table import Table
 
 # First answers of a card, and what they are called.
@@ -25,12 +33,14 @@ HISTORIES = {
     "Good four times": (3, 3, 3, 3),
     "Good three times, then Again": (3, 3, 3, 1),
 }
-_SHOWN = "Good three times"
+SHOWN = "Good three times"
 _USUAL = 0.9
 _DRAWS, _SEED = 100, 0
 _MOST_PRESETS = 3
 _HOURS, _MINUTES, _YEAR = 24, 1440, 365.25
 _LONG = 730  # Days that are told as years
+# An interval is too long if it is so many times the longest that was reviewed, and as many days.
+_TOO_LONG, _LONG_ENOUGH = 3, 730
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,58 +73,84 @@ class Load:
     change: float
     lo: float
     hi: float
+    recall: float = np.nan  # At the intervals of now, where SM-2 chose them, by the new ones
 
 
-def load(study: Study, models: Models) -> Load | None:
-    """Return the reviews a day of the cards that still exist; None if there are none."""
+def load(study: Study, models: Models, kept: Collection[int]) -> Load | None:
+    """Return the reviews a day of the cards that still exist; None if there are none.
+
+    The presets in `kept` keep their parameters. Without FSRS, those of now are what Anki scheduled,
+    of the cards of which that is known.
+    """
     reviews, rows = with_next_reviews(study.log)
     if reviews.preset is not None:
         rows = rows[reviews.preset[rows] >= 0]
+    days = np.array([study.scheduled.get(card, -1) for card in reviews.card[rows].tolist()])
+    if study.is_off:
+        rows, days = rows[days >= 0], np.maximum(days[days >= 0], 1).astype(np.float64)
     if not len(rows):
         return None
-    preset = _none() if reviews.preset is None else reviews.preset[rows]
-    wanted = _wanted(study, preset, len(rows))
+    preset = np.full(len(rows), -1) if reviews.preset is None else reviews.preset[rows]
+    wanted, most = _asked(study, preset)
 
-    def per_day(model: MemoryModel) -> float:
-        days = next_intervals(model, reviews, rows, wanted)
-        return float((1 / np.maximum(days, 1)).sum())
+    def rates(model: MemoryModel) -> Vector:
+        return 1 / np.clip(next_intervals(model, reviews, rows, wanted), 1, most)
 
-    now, new = per_day(models.now), per_day(models.new)
-    draws = [np.array([per_day(model) / now - 1]) for model in models.draws]
-    found = Ranges.of(np.array([new / now - 1]), draws, LEVEL)
-    return Load(len(rows), now, new, *(float(each[0]) for each in found))
+    before, keeps = rates(models.now), np.isin(preset, list(kept))
+    now = float((1 / days if study.is_off else before).sum())
+    new, *draws = (
+        np.array([np.where(keeps, before, rates(model)).sum()])
+        for model in (models.new, *models.draws)
+    )
+    found = Ranges.of(new / now - 1, [draw / now - 1 for draw in draws], LEVEL)
+    recall = np.nan
+    if study.is_off and has_curve(models.new):
+        recall = float(np.mean(models.new.predict_at(reviews, rows, days[:, None])))
+    change, lo, hi = (float(each[0]) for each in found)
+    return Load(len(rows), now, float(new[0]), change, lo, hi, recall)
 
 
-def intervals(study: Study, models: Models) -> tuple[Table, str]:
-    """Return the table of intervals after some answers, and a sentence on one of them."""
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The interval of a card after usual answers, in a preset."""
+
+    preset: int  # -1 where there are none
+    now: float
+    new: float
+    lo: float
+    hi: float
+    most: float  # Days that the preset allows
+
+    def too_long(self, longest: int) -> int | None:
+        """Return a maximum to set, in days, if the new interval is far beyond the longest seen."""
+        usual = max(round(_YEAR), longest)
+        absurd = self.new > max(_LONG_ENOUGH, _TOO_LONG * longest) and self.most > usual
+        return usual if absurd else None
+
+
+def intervals(study: Study, models: Models) -> tuple[Table, list[Next]]:
+    """Return the table of intervals after some answers, and one of them for each preset in it."""
     presets = list(study.presets)[:_MOST_PRESETS] or [-1]
     of_card = np.repeat(presets, len(HISTORIES))
-    wanted = _wanted(study, of_card, len(of_card))
+    wanted, most = _asked(study, of_card)
     histories = [*HISTORIES.values()] * len(presets)
     reviews, rows = answered_on_time(models.new, histories, wanted, of_card.tolist())
     now, new, *draws = (
-        next_intervals(model, reviews, rows, wanted)
+        np.minimum(next_intervals(model, reviews, rows, wanted), most)
         for model in (models.now, models.new, *models.draws)
     )
     found = Ranges.of(new, draws, LEVEL)
-    titles = study.log.titles.get("preset", {})
-    lines, said = [], ""
+    lines, told = [], []
     for card, (days, lo, hi) in enumerate(zip(*found, strict=True)):
-        preset, answers = of_card[card], list(HISTORIES)[card % len(HISTORIES)]
-        named = [titles.get(preset, f"preset {preset}")] if len(presets) > 1 else []
+        preset, answers = int(of_card[card]), list(HISTORIES)[card % len(HISTORIES)]
+        named = [study.title(preset)] if len(presets) > 1 else []
         lines.append([*named, answers, in_days(now[card]), in_days(days), span(lo, hi)])
-        if answers == _SHOWN and not said:
-            whose = "".join(f" of {name}" for name in named)
-            known = "" if np.isnan(lo) else f" ({100 * LEVEL:g} % range {span(lo, hi)})"
-            said = (
-                f"With the new ones, a card{whose} answered {answers} on time comes next after "
-                f"{in_days(days)}{known}; with {'yours' if study.current else 'the default ones'} "
-                f"after {in_days(now[card])}."
-            )
+        if answers == SHOWN:
+            told.append(Next(preset, now[card], days, lo, hi, most[card]))
     shares = sorted({f"{100 * each:g} %" for each in wanted})
     columns = ["answers", "now" if study.current else "default", "new", f"{100 * LEVEL:g} % range"]
     title = f"Next interval of a card answered on time, at {' and '.join(shares)} recall"
-    return Table([*["preset"] * (len(presets) > 1), *columns], lines, title=title), said
+    return Table([*["preset"] * (len(presets) > 1), *columns], lines, title=title), told
 
 
 def in_days(days: float) -> str:
@@ -150,12 +186,14 @@ def _in_unit(days: float) -> tuple[str, str]:
     return str(number), unit if number == 1 else f"{unit}s"
 
 
-def _wanted(study: Study, preset: IntArray, count: int) -> Vector:
-    """Return the recall that is asked for, by preset; 90 % where it is not known."""
-    wanted = np.full(count, _USUAL)
+def _asked(study: Study, preset: IntArray) -> tuple[Vector, Vector]:
+    """Return the recall that presets ask for and their longest interval, or else Anki's usual."""
+    wanted = np.full(len(preset), _USUAL)
+    most = np.full(len(preset), float(IntervalOptions().maximum))
     for number, settings in study.settings.presets.items() if study.settings else ():
         wanted[preset == number] = settings.desired_retention
-    return wanted
+        most[preset == number] = settings.intervals.maximum
+    return wanted, most
 
 
 def _none() -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,11 +11,10 @@ from srs_eval.api.intervals import LEVEL
 from srs_eval.collection.advice import Advice
 from srs_eval.collection.intervals import Models, intervals
 from srs_eval.collection.section import Paste, Section
-from srs_eval.collection.study import Study, difference, difference_on, reason_of
-from srs_eval.collection.words import Change, between_or_not, explained, log_loss
+from srs_eval.collection.study import MAY, Study, difference, reason_of
+from srs_eval.collection.words import Change, against_average, log_loss
 from srs_eval.errors import SrsEvalError
-from srs_eval.results.saved_predictions import losses
-from srs_eval.text.console import counted, percent
+from srs_eval.text.console import counted, listed, shell
 from srs_eval.text.table import Table
 
 _DECIMALS = 4
@@ -31,41 +30,47 @@ _MINUTES = 60.0  # A stability below this is worth a word
 
 def which_parameters(study: Study, advice: Advice, models: Models | None) -> Section:
     """Return the section on the parameters to use."""
-    question = "Which parameters should I use?"
+    question, now = "Which parameters should I use?", _current_lists(study)
+    parts: list[Table | Paste] = []
     if not study.one.complete:
-        reason = study.skipped.reason if study.skipped else reason_of(study.one)
-        return Section(question, f"None can be fitted: {reason}.", list(_in_seconds(study)))
+        reason = reason_of(study.one)
+        if study.skipped is not None:
+            reason = (
+                f"{study.fewest} reviews that can be learned from are needed, and you have "
+                f"{study.can_learn} (the last table says what is left out)"
+            )
+        parts += [Paste(*each) for each in now.values()]
+        answer = f"None can be fitted yet: {reason}."
+        return Section(question, answer, _in_seconds(study), parts=parts)
     try:
         lists = fitted_lists(study)
     except SrsEvalError as error:
         return Section(question, f"The fit to all reviews failed: {error}")
-    answer = f"{_which(study, advice)} {_one_or_several(study)}".strip()
-    parts: list[Table | Paste] = []
-    notes = list(_notes(study))
+    notes = list(_notes(study, lists))
     if models is not None:
-        table, said = intervals(study, models)
-        parts.append(table)
-        answer += f" {said}"
+        parts.append(intervals(study, models)[0])
         notes.append(_OF_RANGES)
-    if len(study.presets) > 1:
-        parts.append(_by_preset(study))
-    now = _current_lists(study)
     for preset in sorted(lists, key=lambda number: number is None):  # all others come last
         title, numbers = lists[preset]
         parts.append(Paste(f"New: {title}", numbers))
         parts += [Paste(*now.pop(preset))] if preset in now else []
     parts += [Paste(title, numbers) for title, numbers in now.values()]
+    answer = f"{_which(study, advice)} {_one_or_several(study)}".strip()
     return Section(question, answer, notes, parts=parts)
 
 
-def _in_seconds(study: Study) -> Iterator[str]:
+def _in_seconds(study: Study) -> list[str]:
     """Name the run that can score a log that is too small for whole days."""
-    data = "data.path=…" if study.settings is None else "data=anki data.path=…"
-    for protocol, count in study.skipped.could_score.items() if study.skipped else ():
-        yield (
-            f"{counted(count, 'review')} can be scored if those on the same day count: python -m "
-            f"srs_eval algo=fsrs7 protocol={protocol} {data}"
-        )
+    could = study.skipped.could_score if study.skipped else {}
+    return [
+        f"{counted(count, 'review')} can be scored if those on the same day count: "
+        + _run(study, "algo=fsrs7", f"protocol={protocol}")
+        for protocol, count in could.items()
+    ]
+
+
+def _run(study: Study, *words: str) -> str:
+    return shell(["python", "-m", "srs_eval", *words, *study.reading])
 
 
 def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
@@ -89,100 +94,64 @@ def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
 
 
 def where_do_i_stand(study: Study) -> Section | None:
-    """Return the section on the parameters of now; None if there are none."""
-    if not study.current or not study.one.complete or not study.now.complete:
+    """Return the section on the parameters of now; None if they are the default ones."""
+    if not study.is_in_sample or not study.one.complete or not study.now.complete:
         return None
     results = {
         "default parameters": study.default,
-        f"your parameters now{study.caution}": study.now,
+        f"your parameters now ({MAY})": study.now,
         "new parameters, as evaluated": study.fitted,
     }
     base = log_loss(study.now)
     rows = []
     for name, result in results.items():
-        share, lo, hi = explained(result)
         change = Change.of(difference(result, study.now), base)
-        is_now = result is study.now
-        rows.append(
-            [
-                name,
-                log_loss(result),
-                percent(share),
-                between_or_not(lo, hi),
-                "" if is_now else change.size,
-                "" if is_now else change.verdict,
-            ]
-        )
-    headers = ["", "log loss", "explained", "99 % range", "error against yours", ""]
+        told = ["", ""] if result is study.now else [change.size, change.verdict]
+        rows.append([name, log_loss(result), against_average(result).size, *told])
+    headers = ["", "log loss", "error against your average", "error against yours", ""]
     caption = (
         "On the same reviews. New parameters were fitted to earlier reviews only; "
         "log loss is the error of predictions, smaller is better"
     )
     default = log_loss(study.default)
-    answer = _standing(study, Change.of(difference(study.now, study.default), default))
+    yours = Change.of(difference(study.now, study.default), default)
     fair = Change.of(difference(study.fitted, study.default), default)
-    if study.is_in_sample and fair.kind != "same":
-        answer += (
-            f" New ones, fitted to earlier reviews only, against the default ones: {fair.of_error}."
-        )
-    return Section(
-        "Where do I stand?",
-        answer,
-        [
-            "Explained is the part of what your average alone leaves open that predictions settle: "
-            "0 % is always answering your average, 100 % is knowing every answer."
-        ],
-        parts=[Table(headers, rows, title=caption)],
-    )
-
-
-def _standing(study: Study, change: Change) -> str:
-    yours = f"Your parameters{study.caution}"
-    return {
-        "better": f"{yours} predict better than the default ones: {change.of_error}.",
-        "worse": f"{yours} predict worse than the default ones: {change.of_error}.",
-        "noise": (f"{yours} and the default ones: no difference worth having, {change.of_error}."),
-        "no_gain": f"{yours} predict no better than the default ones: {change.of_error}.",
-        "open": (
-            f"{yours} and the default ones: there are too few reviews to tell which predict "
-            f"better, {change.of_error}."
-        ),
-        "same": "FSRS predicts the same with your parameters as with the default ones.",
-        "unknown": "There are too few reviews to compare your parameters with the default ones.",
-    }[change.kind]
+    scored = counted(study.now.facts.reviews, "scored review")
+    answer = f"Your parameters{study.caution} {worth(yours, 'the default ones', scored)}."
+    new = worth(fair, "the default ones", scored)
+    answer += f" New parameters, fitted to earlier reviews only, {new}."
+    return Section("Where do I stand?", answer, parts=[Table(headers, rows, title=caption)])
 
 
 def those_of_now(study: Study) -> str:
     """Return whose parameters new ones are held against, in words."""
-    return ("those you have now" if study.is_in_sample else "the default ones") + study.caution
+    return ("those you have" if study.is_in_sample else "the default ones") + study.caution
 
 
-def worth(study: Study, change: Change) -> str:
-    """Return what new parameters are worth on the person's own reviews, in words."""
-    yours, rows = those_of_now(study), counted(study.now.facts.reviews, "scored review")
-    return (
-        f"on your {rows} they "
-        + {
-            "better": f"predict better than {yours}, {change.of_error}",
-            "worse": f"predict worse than {yours}, {change.of_error}",
-            "noise": f"make no difference worth having against {yours}, {change.of_error}",
-            "no_gain": f"predict no better than {yours}, {change.of_error}",
-            "same": f"predict the same as {yours}",
-            "open": f"change the error within chance against {yours}, by {change.size}",
-            "unknown": f"cannot be told from {yours}, because the range is wider than 100 points",
-        }[change.kind]
-    )
+def worth(change: Change, than: str, scored: str) -> str:
+    """Return what parameters are worth on scored reviews of one's own, as the end of a sentence."""
+    said = {
+        "better": f"predict better than {than}",
+        "worse": f"predict worse than {than}",
+        "noise": f"make no difference worth having against {than}",
+        "no_gain": f"predict no better than {than}",
+        "same": f"predict the same as {than}",
+        "open": f"are not clearly better or worse than {than}",
+        "unknown": f"cannot be told from {than}",
+    }[change.kind]
+    size = "" if change.kind in ("same", "unknown") else f": {change.of_error}"
+    return f"{said} on your {scored}{size}"
 
 
 def _which(study: Study, advice: Advice) -> str:
     """Return which parameters to take, as is advised."""
+    if advice.differs:
+        return "New ones for some presets and not for others, as said above."
     before = "Yours" if study.is_in_sample else "The default ones"
     which = {"paste": "The new ones", "open": f"{before} for now", "keep": before}[advice.action]
-    if advice.leave_off:
-        which = f"If you turn FSRS on, {which[0].lower()}{which[1:]}"
-    assert advice.new.own is not None
-    said = worth(study, advice.new.own)
-    return f"{which}: {said if advice.action == 'paste' else said.replace('they', 'new ones', 1)}."
+    return (
+        f"If you turn FSRS on, {which[0].lower()}{which[1:]}." if advice.leave_off else f"{which}."
+    )
 
 
 def at_limits(parameters: Sequence[float]) -> int:
@@ -193,29 +162,34 @@ def at_limits(parameters: Sequence[float]) -> int:
     return int(sum(((found == limit) & (usual != limit)).sum() for limit in limits))
 
 
-def doubtful_lists(study: Study) -> Iterator[str]:
-    """Say what is odd about the fitted lists, with why it matters."""
-    try:
-        lists = fitted_lists(study)
-    except SrsEvalError:
-        return
-    values = [[float(each) for each in numbers.split(",")] for _, numbers in lists.values()]
-    which = "" if len(lists) == 1 else " of one list"
-    limits = [at_limits(each) for each in values]
-    if most := max(limits):
-        several = "" if len(lists) == 1 else f" in {np.count_nonzero(limits)} of {len(lists)} lists"
+def doubtful(lists: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """Say what is odd about lists, by what they are called, with why it matters."""
+    limits = {name: count for name, w in lists.items() if (count := at_limits(w))}
+    if limits:
+        count = len(Fsrs6Equations.parameters.defaults)
+        told = listed([f"{number} of {count} in {name}" for name, number in limits.items()], 3)
         yield (
-            f"{most} of {len(values[0])} parameters {'is' if most == 1 else 'are'} at a limit"
-            f"{several}, so intervals can become far too long or too short: compare them with "
-            "those you have, and set a maximum interval"
+            f"parameters at a limit of what FSRS allows ({told}): your reviews say little about "
+            "them, and intervals can become far too long or too short"
         )
-    first = min(values, key=lambda each: min(each[:4]))[:4]
-    minutes = [(name, 1440 * days) for name, days in zip(_RATINGS, first, strict=True)]
-    if short := [f"{name} ({value:.0f} minutes)" for name, value in minutes if value < _MINUTES]:
-        yield (
-            f"the first intervals{which} after {' and '.join(short)} are far below a day: FSRS "
-            "expects you to forget such new cards the same day, so look whether that is true"
-        )
+    for name, w in lists.items():
+        minutes = [(each, 1440 * days) for each, days in zip(_RATINGS, w[:4], strict=True)]
+        short = [f"{each} ({value:.0f} minutes)" for each, value in minutes if value < _MINUTES]
+        if short:
+            yield (
+                f"first intervals after {' and '.join(short)} in {name}: FSRS expects you to "
+                "forget such new cards the same day, so look whether that is true"
+            )
+
+
+def numbers_of(lists: Mapping[int | None, tuple[str, str]]) -> dict[str, list[float]]:
+    """Return the parameters of lists as they are pasted, by what sentences call them."""
+    return {
+        "the new list" if len(lists) == 1 else f"the new list of {title.partition(', from')[0]}": [
+            float(each) for each in numbers.split(",")
+        ]
+        for title, numbers in lists.values()
+    }
 
 
 def _one_or_several(study: Study) -> str:
@@ -246,48 +220,19 @@ def _one_or_several(study: Study) -> str:
     )
 
 
-def _by_preset(study: Study) -> Table:
-    scored = study.scored
-    assert scored is not None
-    numbers, titles = study.group("preset"), study.log.titles.get("preset", {})
-    rows = []
-    for preset, reviews in study.presets.items():
-        chosen = numbers == preset
-        change = Change.of(
-            difference_on(study.fitted, study.now, chosen), _mean_loss(study, preset)
-        )
-        name = titles.get(preset, f"preset {preset}")
-        rows.append([name, reviews, int(chosen.sum()), change.size, change.verdict])
-    against = "your parameters now" if study.current else "the default parameters"
-    against += study.caution
-    return Table(
-        ["preset", "reviews", "scored", "error", ""],
-        rows,
-        title=f"Error of new parameters on reviews that they had not seen, against {against}",
-    )
-
-
-def _mean_loss(study: Study, preset: int) -> float:
-    scored = study.scored
-    assert scored is not None
-    chosen = study.group("preset") == preset
-    return float(losses(scored, "log_loss")[chosen].mean()) if chosen.any() else float("nan")
-
-
 def _current_lists(study: Study) -> dict[int | None, tuple[str, str]]:
     """Return title and numbers of the parameters of now, as they are stored."""
     found: dict[int | None, tuple[str, str]] = {}
-    titles = study.log.titles.get("preset", {})
     for preset in study.current:
         settings = study.settings.presets.get(preset) if study.settings else None
         stored = settings.parameters if settings else ()
         numbers = ", ".join(f"{value:.{_DECIMALS}f}" for value in stored)
-        title = f"Now: {titles.get(preset, f'preset {preset}')}"
+        title = f"Now: {study.title(preset)}"
         found[preset] = (title, numbers or "none, so that Anki uses the default parameters")
     return found
 
 
-def _notes(study: Study) -> Iterator[str]:
+def _notes(study: Study, lists: Mapping[int | None, tuple[str, str]]) -> Iterator[str]:
     (user,) = study.final.users
     fit = study.final.by_user[user].fit
     yield (
@@ -295,10 +240,8 @@ def _notes(study: Study) -> Iterator[str]:
         "How well they predict is measured on fits to earlier reviews only, each on reviews that "
         "it had not seen."
     )
-    for odd in doubtful_lists(study):
-        yield f"{odd[0].upper()}{odd[1:]}: compare the list with the one that you have now."
+    for odd in doubtful(numbers_of(lists)):
+        yield f"{odd[0].upper()}{odd[1:]}. Compare the list with the one that you have now."
     if study.log.deck is not None and len(np.unique(study.log.deck)) > 1:
-        yield (
-            "Whether decks need lists of their own is the note of this run: python -m srs_eval "
-            "algo=per_group algo.group=deck data=anki data.path=…"
-        )
+        run = _run(study, "algo=per_group", "algo.group=deck")
+        yield f"Whether decks need lists of their own is the note of this run: {run}"

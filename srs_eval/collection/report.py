@@ -15,17 +15,18 @@ from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.doubts import doubts
 from srs_eval.collection.history import history
 from srs_eval.collection.in_short import in_short
-from srs_eval.collection.intervals import Models, load
-from srs_eval.collection.lateness import lateness
+from srs_eval.collection.intervals import Models
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import where_do_i_stand, which_parameters
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
-from srs_eval.collection.truth import truth, truth_of_new
+from srs_eval.collection.truth import lateness, truth, truth_of_new
+from srs_eval.commands.overrides import override
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
+from srs_eval.data.anki.rules import scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError
-from srs_eval.text.console import counted
+from srs_eval.text.console import counted, shell
 
 
 def study_of(path: Path, options: Mapping[str, Any]) -> Study:
@@ -33,15 +34,19 @@ def study_of(path: Path, options: Mapping[str, Any]) -> Study:
     logs = source(path, **options)
     users = logs.users()
     if len(users) != 1:
-        raise ConfigError(
-            f"{path}: has {len(users)} users; name one, as in data.users=[{users[0]}]"
-        )
+        named = shell([override("data.users", [users[0]])])
+        raise ConfigError(f"{path}: has {len(users)} users; name one, as in {named}")
+    is_anki = isinstance(logs, AnkiCollection)
+    given = {"path": str(path), **options}
+    reading = ["data=anki"] * is_anki + [override(f"data.{key}", given[key]) for key in given]
     if isinstance(logs, AnkiCollection):
-        log, due = logs.read_with_schedule(users[0])
-        return Study(OneLog(logs.name, logs.location, log), read_fsrs_settings(path), due)
+        found = logs.read_with_table(users[0])
+        due, scheduled = scheduled_days(found.revlog)[found.rows], scheduled_now(found.revlog)
+        read = OneLog(logs.name, logs.location, found.reviews)
+        return Study(read, read_fsrs_settings(path), due, scheduled, reading)
     log = logs.read(users[0])
     log = replace(log, notes=(*log.notes, *getattr(logs, "remarks", tuple)()))
-    return Study(OneLog(logs.name, logs.location, log))
+    return Study(OneLog(logs.name, logs.location, log), reading=reading)
 
 
 def sections(study: Study, published: Path | None = None) -> list[Section]:
@@ -51,10 +56,8 @@ def sections(study: Study, published: Path | None = None) -> list[Section]:
     """
     advice = advise(study)
     models = None if advice.action == "early" else Models.of(study)
-    # Of those who do not have FSRS it is not known how many reviews they have now.
-    changes = advice.action == "paste" and advice.fsrs is None
     found = {
-        "in short": in_short(study, advice, load(study, models) if models and changes else None),
+        "in short": in_short(study, advice, models),
         "recall": truth(study),
         "parameters": which_parameters(study, advice, models),
         "new ones": truth_of_new(study),
@@ -75,5 +78,6 @@ def facts(study: Study) -> str:
     scored = study.now.facts.reviews
     return (
         f"{counted(rows, 'row')} of answers, {counted(len(log), 'review')} of "
-        f"{counted(len(np.unique(log.card)), 'card')}, {counted(scored, 'review')} scored."
+        f"{counted(len(np.unique(log.card)), 'card')}; {counted(scored, 'review')} scored "
+        "(predicted from earlier ones, and compared with your answer)."
     )

@@ -26,8 +26,11 @@ class Mark:
     expected: float
     stands_out: bool  # Whether the interval excludes what is expected
     reviews: int = 0  # Shown behind the name, unless it is 0
+    words: str = ""  # What it says, where it is no share
 
     def __str__(self) -> str:
+        if self.words:
+            return f"{self.name}: {self.words}"
         span = f" ({between(self.lo, self.hi)})" if self.has_range else ""
         return f"{self.name}: {percent(self.value)}{span} against {percent(self.expected)}"
 
@@ -95,4 +98,5 @@ class Section:
     notes: Sequence[str] = ()  # Sentences that explain it
     pictures: Sequence[Picture] = ()
     parts: Sequence[Table | Paste] = ()
+    lines: Sequence[str] = ()  # The rest of the answer, a line each, on the terminal as well
     label: str = ""  # The question in a word, for the terminal

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.collection.words import between
 from srs_eval.nouns import BoolArray, Predictions
 from srs_eval.stats.estimate import clustered_mean
 from srs_eval.stats.significance import ALPHA, wilson_interval
+from srs_eval.text.console import percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,16 @@ class Share:
     def too_low(self) -> bool:
         """Whether predictions are below the interval."""
         return self.predicted < self.lo
+
+    @property
+    def is_off(self) -> bool:
+        """Whether predictions are outside the interval."""
+        return self.too_high or self.too_low
+
+    @property
+    def recalled(self) -> str:
+        """The observed share in words, with its interval."""
+        return f"{percent(self.observed)} ({between(self.lo, self.hi)})"
 
 
 def shares(predictions: Predictions, groups: Sequence[tuple[str, BoolArray]]) -> list[Share]:

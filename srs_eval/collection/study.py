@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.api.comparing import compare
 from srs_eval.api.fitting import FittedModels, fit
-from srs_eval.collection.first_reviews import FirstReviews
 from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped
@@ -32,6 +31,7 @@ from srs_eval.nouns import (
     BoolArray,
     EvaluationProtocol,
     FloatArray,
+    Fold,
     IntArray,
     Predictions,
     Reviews,
@@ -42,6 +42,7 @@ from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Result
 from srs_eval.results.saved_predictions import losses
+from srs_eval.run.description import RunDescription
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
 from srs_eval.stats.estimate import Estimate, clustered_mean
@@ -61,7 +62,7 @@ OTHERS: Mapping[str, tuple[Callable[[], Any], str]] = {
 _FRACTIONAL = ("forecast", "session_filter")
 _FIRST = 100
 # Of parameters that a collection has.
-MAY = "which may have been optimised on these very reviews"
+MAY = "perhaps fitted to these same reviews"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,26 @@ class OneLog:
         return self.log
 
 
+@dataclass(frozen=True, slots=True)
+class FirstReviews:
+    """The last fold of `srs_benchmark`, learned from its first training reviews only."""
+
+    count: int  # Number of training reviews
+    version: ClassVar[str] = SrsBenchmark.version
+    folds: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        """The name, with the number of training reviews."""
+        return f"{SrsBenchmark.name}_first_{self.count}"
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log; raise `FitSkipped` if nothing can be scored."""
+        task = SrsBenchmark()(reviews, same_day=same_day)
+        last = task.folds[-1]
+        return replace(task, folds=(Fold(0, last.train[: self.count], last.test),))
+
+
 @dataclass(frozen=True)
 class Study:
     """A collection, and what is computed of it when it is first used."""
@@ -89,6 +110,10 @@ class Study:
     # [n]: Days after its last answer at which each review of the log was due; -1 if that is not
     # known
     due: IntArray | None = None
+    # Days after its last answer at which each card is due, by its number
+    scheduled: Mapping[int, int] = field(default_factory=dict)
+    # Options of python -m srs_eval with which it reads the same log
+    reading: Sequence[str] = ()
 
     @property
     def log(self) -> Reviews:
@@ -121,16 +146,50 @@ class Study:
         return np.concatenate([last.train, last.test])
 
     @property
+    def fewest(self) -> int:
+        """How many reviews that can be learned from are needed to score any."""
+        return SrsBenchmark.folds + 1
+
+    @property
+    def can_learn(self) -> int:
+        """How many reviews could be learned from, also where they are too few to score any."""
+        if self.skipped is None:
+            return len(self.learnable)
+        out = (self.skipped.dropped, self.skipped.unscored)
+        return len(self.log) - sum(sum(each.values()) for each in out)
+
+    def seen(self, preset: int | None = None) -> float:
+        """Return the share of reviews on later days that are scored or learned from."""
+        later, used = self.log.elapsed_days > 0, len(self.learnable)
+        if preset is not None:
+            later, used = later & (self.log.preset == preset), self.presets[preset]
+        return used / max(1, int(later.sum()))
+
+    def title(self, preset: int) -> str:
+        """Return the name of a preset."""
+        return self.log.titles.get("preset", {}).get(preset, f"preset {preset}")
+
+    @property
     def has_fsrs(self) -> bool:
         """Whether Anki schedules this collection by FSRS."""
         return self.settings is not None and self.settings.enabled
 
+    @property
+    def is_off(self) -> bool:
+        """Whether Anki schedules this collection by SM-2."""
+        return self.settings is not None and not self.settings.enabled
+
     @cached_property
     def presets(self) -> dict[int, int]:
-        """Number of reviews that are scored or learned from of each preset, largest first."""
-        if self.task is None or self.task.reviews.preset is None:
+        """Number of reviews that are scored or learned from of each preset, largest first.
+
+        All reviews count where none can be scored.
+        """
+        if self.log.preset is None:
             return {}
-        numbers = self.task.reviews.preset[self.learnable]
+        numbers = self.log.preset
+        if self.task is not None and self.task.reviews.preset is not None:
+            numbers = self.task.reviews.preset[self.learnable]
         names, counts = np.unique(numbers[numbers >= 0], return_counts=True)
         order = np.argsort(-counts, kind="stable")
         return dict(zip(names[order].tolist(), counts[order].tolist(), strict=True))
@@ -150,6 +209,12 @@ class Study:
         return CurrentParameters(self.current).in_sample
 
     @property
+    def stored(self) -> dict[int, tuple[float, ...]]:
+        """The parameters of now that are not the default ones, by preset."""
+        own = {preset: CurrentParameters({preset: w}) for preset, w in self.current.items()}
+        return {preset: self.current[preset] for preset, each in own.items() if each.in_sample}
+
+    @property
     def caution(self) -> str:
         """What sentences about the parameters of now say behind them; "" where it is not so."""
         return f" ({MAY})" if self.is_in_sample else ""
@@ -159,7 +224,7 @@ class Study:
         """FSRS as it is judged, in words: whose parameters it has."""
         if self.is_in_sample:
             return f"FSRS with your parameters{self.caution}"
-        if self.settings is not None and not self.has_fsrs:
+        if self.is_off:
             return "FSRS with its default parameters (it is off in this collection)"
         return "FSRS with its default parameters"
 
@@ -283,7 +348,7 @@ class Study:
         # Not by the names of options, whose files take longer to read than a small log to evaluate.
         rules = protocol or SrsBenchmark()
         experiment = Experiment(algorithm, self.source, rules, _PANEL, curves_per_user=0)
-        return evaluate(experiment).described(name, name, self.source.name, {})
+        return evaluate(experiment, about=RunDescription(name, self.source.name, name))
 
 
 def left_out(results: Mapping[str, Result]) -> list[str]:
@@ -318,12 +383,10 @@ def difference(ours: Result, theirs: Result) -> Estimate:
     return verdict.leaderboard.pairs[0][1]
 
 
-def difference_on(ours: Result, theirs: Result, rows: BoolArray) -> Estimate:
+def difference_on(ours: Predictions, theirs: Predictions, rows: BoolArray) -> Estimate:
     """Estimate the difference of log loss on some of the scored reviews."""
-    a, b = predictions_of(ours), predictions_of(theirs)
-    if a is None or b is None or not rows.any():
-        return Estimate(math.nan)
-    values: FloatArray = losses(a, "log_loss") - losses(b, "log_loss")
-    assert a.day is not None
-    largest = float(max(losses(a, "log_loss").max(), losses(b, "log_loss").max()))
-    return clustered_mean(values[rows], a.card[rows], a.day[rows], size=largest)
+    a, b = (losses(each, "log_loss") for each in (ours, theirs))
+    assert ours.day is not None
+    values: FloatArray = (a - b)[rows]
+    largest = float(max(a.max(), b.max()))
+    return clustered_mean(values, ours.card[rows], ours.day[rows], size=largest)

@@ -1,4 +1,4 @@
-"""Whether predicted recall is true: the calibration of the collection, for lay readers."""
+"""Whether predicted recall is true, of late reviews as well: calibration for lay readers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study, predictions_of
-from srs_eval.collection.words import with_interval
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.text.console import counted, percent
 
@@ -23,6 +22,9 @@ _ENOUGH = 30
 _WIDE = 0.1
 _MOST_GROUPS = 12
 _MONTH = 30
+# First and last day late of each group.
+_LATE = ((1, 1), (2, 3), (4, 7), (8, 14), (15, 30), (31, None))
+
 _SAID = "what FSRS said"
 _RECALLED = "what you recalled"
 
@@ -60,13 +62,13 @@ def truth_of_new(study: Study) -> Section | None:
 def _answer(study: Study, scored: Predictions, who: str) -> str:
     """Compare what was said with what was recalled, over all reviews and about the usual level."""
     judged = _judged(average(scored), shares(scored, list(_by_level(scored))), who)
-    judged = f"{judged[:1].upper()}{judged[1:]} ({counted(len(scored), 'review')})."
+    judged = f"{judged[:1].upper()}{judged[1:]} ({counted(len(scored), 'scored review')})."
     level = usual_level(study, scored)
     if level is None:
         return judged
     return (
         f"{judged} Where it says about {percent(level.predicted)} "
-        f"({counted(level.reviews, 'review')}), you recall {with_interval(level)}."
+        f"({counted(level.reviews, 'review')}), you recall {level.recalled}."
     )
 
 
@@ -83,31 +85,62 @@ def usual_level(study: Study, scored: Predictions) -> Share | None:
     return level if level.reviews >= _ENOUGH else None
 
 
-def _judged(everything: Share, by_level: Sequence[Share], who: str) -> str:
+def _judged(
+    everything: Share, groups: Sequence[Share], who: str, where: str = "where it says"
+) -> str:
     """Decide by intervals alone."""
-    on_average = (
-        f"it said {percent(everything.predicted)}, and you recalled {with_interval(everything)}"
-    )
-    off = [s for s in by_level if s.too_high or s.too_low]
-    listed = ", ".join(f"{s.name} (too {'high' if s.too_high else 'low'})" for s in off)
-    if everything.too_high:
-        return f"on average {who} promises too much: {on_average}"
-    if everything.too_low:
-        return f"on average {who} promises too little: {on_average}"
-    if everything.hi - everything.lo > _WIDE:
-        few = "there are too few reviews to say whether"
-        if off:
-            return (
-                f"{who} is wrong by more than chance where it says {listed}, and {few} it is right "
-                f"on average: {on_average}"
-            )
-        return f"{few} {who} is right on average: {on_average}"
-    if off:
+    said = f"it said {percent(everything.predicted)}, and you recalled {everything.recalled}"
+    off = ", ".join(f"{s.name} (too {'high' if s.too_high else 'low'})" for s in groups if s.is_off)
+    if everything.is_off:
         return (
-            f"{who} is wrong by more than chance where it says {listed}, and on average there is "
-            f"no sign of error: {on_average}"
+            f"on average {who} promises too {'much' if everything.too_high else 'little'}: {said}"
         )
-    return f"there is no sign that {who} is wrong: on average {on_average}"
+    is_wide = everything.hi - everything.lo > _WIDE
+    if off:
+        whole = "it cannot be said whether it is right" if is_wide else "there is no sign of error"
+        return f"{who} is wrong by more than chance {where} {off}, and on average {whole}: {said}"
+    if is_wide:
+        return f"whether {who} is right on average cannot be said: {said}"
+    return f"there is no sign that {who} is wrong: on average {said}"
+
+
+def lateness(study: Study) -> Section | None:
+    """Return the section on late reviews; None if it is not known when reviews were due."""
+    scored = study.scored
+    if scored is None or scored.elapsed_days is None:
+        return None
+    due = study.group("due")
+    known = due > 0
+    if not known.any():
+        return None
+    late = scored.elapsed_days - due
+    rows = shares(scored, [(name, known & chosen) for name, chosen in _by_days_late(late)])
+    notes = [
+        "Late is the number of days after the day on which Anki had scheduled the card at its "
+        "last answer."
+    ]
+    if unknown := int((~known).sum()):
+        notes.append(
+            f"Not shown: {counted(unknown, 'review')} that were due on the day of the answer "
+            "before, or it is not known when."
+        )
+    answer = "None of the scored reviews was late."
+    if came_late := shares(scored, [("late", known & (late > 0))]):
+        late_rows = [row for row in rows if "late" in row.name]
+        judged = _judged(came_late[0], late_rows, study.whose, "about reviews that were")
+        of = f"{came_late[0].reviews:,} of {counted(len(scored), 'scored review')}"
+        answer = f"Of the late reviews ({of}): {judged}."
+    picture = picture_of("By days late", rows)
+    return Section("And when I am late?", answer, notes, [picture] if picture else [])
+
+
+def _by_days_late(late: FloatArray) -> Iterator[tuple[str, BoolArray]]:
+    yield "early", late < 0
+    yield "on the day", late == 0
+    for first, last in _LATE:
+        name = f"{first} to {last} days late" if last else f"over {first - 1} days late"
+        name = "1 day late" if last == 1 else name
+        yield name, (late >= first) & (late <= (last or np.inf))
 
 
 def _notes(study: Study) -> Iterator[str]:
@@ -154,7 +187,7 @@ def picture_of(title: str, rows: Sequence[Share]) -> Picture | None:
             share.lo,
             share.hi,
             share.predicted,
-            stands_out=share.too_high or share.too_low,
+            stands_out=share.is_off,
             reviews=share.reviews,
         )
         for share in rows

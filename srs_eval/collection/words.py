@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from scipy.special import ndtri
 
-from srs_eval.collection.shares import Share
 from srs_eval.results import Result
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
@@ -18,30 +17,32 @@ Kind = Literal["better", "worse", "noise", "same", "no_gain", "open", "unknown"]
 # A gain that would be worth the trouble of new parameters.
 _WORTH = 0.05
 # An interval that is wider says nothing, and no end of one that is further away is a number.
-WIDEST = 1.0
+_WIDEST = 1.0
+_SMALLER = ("smaller", "larger")
 _UNKNOWN = "too few reviews to tell"
 
 
-def between(lo: float, hi: float, *, sign: bool = False) -> str:
+def between(lo: float, hi: float) -> str:
     """Format an interval in percent; "" where there is none."""
     if math.isnan(lo) or math.isnan(hi):
         return ""
-    low, high = (percent(bound, sign=sign).removesuffix(" %") for bound in (lo, hi))
-    return f"{low} to {high} %"
+    return f"{percent(lo).removesuffix(' %')} to {percent(hi)}"
 
 
-def between_or_not(lo: float, hi: float) -> str:
-    """Format an interval in percent for a table; in words where it is too wide to say anything.
+def changed(share: float, lo: float, hi: float, words: tuple[str, str] = _SMALLER) -> str:
+    """Format a change and its interval, all in words of one direction.
 
-    >>> between_or_not(0.05, 0.1), between_or_not(-1.09, 0.52), between_or_not(math.nan, 0.1)
-    ('5.0 to 10.0 %', 'too few reviews to tell', '-')
+    >>> changed(-0.04, -0.14, 0.05), changed(-0.04, -0.14, -0.01)
+    ('4.0 % smaller (from 14.0 % smaller to 5.0 % larger)', '4.0 % smaller (1.0 to 14.0 %)')
+    >>> changed(0.3, math.nan, math.nan, ("fewer", "more"))
+    '30.0 % more'
     """
-    return _UNKNOWN if hi - lo > WIDEST else between(lo, hi) or "-"
-
-
-def with_interval(share: Share) -> str:
-    """Format an observed share with its interval."""
-    return f"{percent(share.observed)} ({between(share.lo, share.hi)})"
+    value, low, high = (f"{percent(abs(each))} {words[each > 0]}" for each in (share, lo, hi))
+    if math.isnan(lo) or math.isnan(hi):
+        return value
+    if lo < 0 < hi:
+        return f"{value} (from {low} to {high})"
+    return f"{value} ({between(*sorted((abs(lo), abs(hi))))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +62,23 @@ class Change:
     @classmethod
     def of(cls, estimate: Estimate, against: float, level: float = LEVEL) -> Change:
         """Return a difference as a share of the log loss `against`."""
-        lo, hi = estimate.interval(level)
-        share, lo, hi = (value / against for value in (estimate.mean, lo, hi))
+        share, lo, hi = (each / against for each in (estimate.mean, *estimate.interval(level)))
+        found = cls.within(share, lo, hi, level)
+        return replace(found, kind="same") if estimate.is_zero else found
+
+    @classmethod
+    def within(cls, share: float, lo: float, hi: float, level: float = LEVEL) -> Change:
+        """Return a change with its interval."""
         error = max(hi - share, share - lo) / float(ndtri((1 + level) / 2))
         lo = max(lo, -1.0)  # no error is below 0
         kind: Kind = "open" if lo < -_WORTH else "noise" if hi <= _WORTH else "no_gain"
         if math.isnan(lo) or math.isnan(hi) or math.isnan(share):
             kind = "unknown"
-        elif estimate.is_zero:
-            kind = "same"
         elif hi < 0:
             kind = "better"
         elif lo > 0:
             kind = "worse"
-        elif hi - lo > WIDEST:
+        elif hi - lo > _WIDEST:
             kind = "unknown"
         return cls(kind, share, lo, hi, error)
 
@@ -85,13 +89,10 @@ class Change:
             return _UNKNOWN
         if self.kind == "same":
             return "the same predictions"
-        if self.kind in ("noise", "no_gain", "open"):
-            return f"{percent(self.share, sign=True)} ({between(self.lo, self.hi, sign=True)})"
-        near, far = sorted((abs(self.lo), abs(self.hi)))
-        direction = "smaller" if self.kind == "better" else "larger"
-        if far >= WIDEST:
-            return f"{direction} by {percent(near)} or more"
-        return f"{percent(abs(self.share))} {direction} ({between(near, far)})"
+        if max(abs(self.lo), abs(self.hi)) >= _WIDEST and self.kind in ("better", "worse"):
+            near = percent(min(abs(self.lo), abs(self.hi)))
+            return f"{_SMALLER[self.kind == 'worse']} by {near} or more"
+        return changed(self.share, self.lo, self.hi)
 
     @property
     def of_error(self) -> str:
@@ -117,7 +118,7 @@ def log_loss(result: Result) -> float:
     return result.facts.metrics["log_loss"].mean_users
 
 
-def explained(result: Result) -> tuple[float, float, float]:
-    """Return what a result explains of the uncertainty of a constant, and its interval."""
+def against_average(result: Result) -> Change:
+    """Return the error of a result, against that of always saying the average of its reviews."""
     entropy = result.facts.metrics["normalized_entropy"]
-    return 1 - entropy.mean_users, 1 - entropy.hi, 1 - entropy.lo
+    return Change.within(entropy.mean_users - 1, entropy.lo - 1, entropy.hi - 1)

@@ -25,17 +25,12 @@ from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.addresses import has_secret, secret_problem
 from srs_eval.text.console import complain, facts, say
+from srs_eval.text.expected import expected
 from srs_eval.text.local_paths import uri_problem
 from srs_eval.text.suggestion import suggestion
 
 _FLAGS = ("--help", "--version")
 _WIDTH = 76
-# What is expected where pydantic says it in more words.
-_EXPECTED = {
-    "bool_parsing": "true or false",
-    "float_parsing": "a number",
-    "int_parsing": "a whole number",
-}
 _END = """Flags: --help, --version. Exit status: 0, 1 if something failed, 2 if the command was not
 understood or what it names cannot be used."""
 
@@ -281,11 +276,9 @@ class _Field:
             return TypeAdapter(self.hint, config={"allow_inf_nan": False}).validate_python(given)
         except ValidationError as error:
             (first, *_) = error.errors()
-            expected = _EXPECTED.get(first["type"], first["msg"].removeprefix("Input should be "))
-            expected = re.sub("^(greater|less)", r"a number \1", expected)
-            meant = suggestion(str(text), re.findall("'([^']*)'", expected), form=form)
-            expected = expected.replace("'", "")
-            raise ConfigError(f"{form.format(text)}: expected {expected}{meant}") from error
+            meant = suggestion(str(text), re.findall("'([^']*)'", first["msg"]), form=form)
+            told = f"{form.format(text)}: expected {expected(first)}{meant}"
+            raise ConfigError(told) from error
 
 
 def _fields(options: type[Options]) -> list[_Field]:

@@ -178,7 +178,7 @@ def _predicting(when: str, *groups: Sequence[Run]) -> list[list[Run]]:
 
 def _alike_by_name_alone(runs: Sequence[Run]) -> list[str]:
     """Warn of runs that have the name of a published model and are another."""
-    ours = {str(run.summary["algo"]) for run in runs if run.summary.get("algo")}
+    ours = {run.facts.algo for run in runs if run.facts.algo}
     theirs = [run.name for run in runs if not run.has_digests]
     found = [is_another_model(option, name) for option in ours for name in theirs]
     return [text for text in dict.fromkeys(found) if text]
@@ -217,13 +217,13 @@ def _parent(run: Run, *, is_stored: bool) -> Parent:
     from srs_eval.tracking.comparison_run import Parent
 
     outcome = None if is_stored else read_outcome(run.place)
-    tags = run.summary.get("tags", {})
+    tags = run.facts.tags
     return Parent(
         name=run.name,
         tags={
             "config_hash": str(tags.get("config_hash", "")),
             "code_hash": str(tags.get("code_hash", "")),
-            "rows_fingerprint": str(run.summary.get("rows_fingerprint", "")),
+            "rows_fingerprint": run.facts.rows_fingerprint,
         },
         sweep_id=str(tags.get("sweep_id", "")),
         run_id=run.place.name if is_stored else outcome.run_id if outcome else "",

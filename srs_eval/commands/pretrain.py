@@ -29,7 +29,7 @@ from srs_eval.config.building import build, resolved
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import IntArray, Reviews, User
 from srs_eval.protocol.user_folds import UserFolds
-from srs_eval.run.user_folds import lessons
+from srs_eval.run.experiment import lessons
 from srs_eval.text.console import say
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
@@ -27,15 +27,14 @@ from srs_eval.commands.cli import refused
 from srs_eval.compute import stopping
 from srs_eval.compute.shard import ALL, SHARDS, Shard
 from srs_eval.config import option_files, settings
-from srs_eval.config.hydra_section import Loader, composed, section_problems
+from srs_eval.config.hydra_section import Loader, composed
 from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.text.console import complain, facts, say
 from srs_eval.text.suggestion import suggestion
 from srs_eval.tuning.progress import running_trial
 
 if TYPE_CHECKING:
-    from srs_eval.run.attempt import Work
-
+    from srs_eval.run.jobs import Planned
 
 # Hydra's own sweeper.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
@@ -94,7 +93,7 @@ def _give_shard_a_folder(config: DictConfig) -> None:
 
 def _claim(config: DictConfig, claims: ExitStack) -> None:
     """Claim the folder of the command, or one beside it if it has the time in its name."""
-    from srs_eval.results.claim import claim  # not for --help and completion
+    from srs_eval.results.files import claim  # not for --help and completion
 
     kind = "sweep" if _command.is_sweep else "run"
     place = config.hydra[kind]
@@ -119,9 +118,9 @@ def _claim(config: DictConfig, claims: ExitStack) -> None:
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about."""
     from srs_eval.config.building import build, resolved
-    from srs_eval.run.attempt import Work, attempt  # heavy: not for --help and completion
-    from srs_eval.run.job import run_job
-    from srs_eval.run.plan import make_plan
+    from srs_eval.run.job import run_job  # heavy: not for --help and completion
+    from srs_eval.run.jobs import attempt
+    from srs_eval.run.plan import make_job
 
     hydra_config = HydraConfig.get()
     choices = {group: str(name) for group, name in hydra_config.runtime.choices.items()}
@@ -136,10 +135,7 @@ def job(cfg: DictConfig) -> float:
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
     _print_once(option_files.shadowed_options(choices, folders))
 
-    def plan() -> Work:
-        # options that were swept over may differ from those the command began with
-        if problems := section_problems(cast(DictConfig, HydraConfig.instance().cfg)):
-            raise ConfigError("\n".join(problems))
+    def plan() -> Planned:
         if cfg.study is not None:
             return _study(cfg, folder, choices, is_single=not in_sweep)
         content = resolved(cfg, choices)
@@ -147,7 +143,7 @@ def job(cfg: DictConfig) -> float:
         content["resume"] |= trial is not None and trial.repeated
         built = build(content, choices)
         usual = option_files.values("algo", choices["algo"], folders)
-        planned = make_plan(
+        made = make_job(
             built,
             content,
             choices,
@@ -158,10 +154,10 @@ def job(cfg: DictConfig) -> float:
             words=[*(f"--config-dir={folder}" for folder in folders), *_typed()],
             folders=folders,
         )
-        return Work(planned.about.label, partial(run_job, planned))
+        return made.about.label, partial(run_job, made)
 
     _command.reports_its_end = True
-    done = attempt(
+    value, status = attempt(
         plan,
         label=choices.get("algo", ""),
         folder=folder,
@@ -169,14 +165,15 @@ def job(cfg: DictConfig) -> float:
         metric="log_loss" if trial is None else trial.metric,
     )
     _command.reports_its_end = False
-    _command.status = max(_command.status, done.exit_status)
-    return done.value
+    _command.status = max(_command.status, status)
+    return value
 
 
-def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_single: bool) -> Work:
+def _study(
+    cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_single: bool
+) -> Planned:
     """Plan a study of the folder experiments."""
     from srs_eval.config.building import build_option
-    from srs_eval.run.attempt import Work
     from srs_eval.run.study import load_study, run_study
 
     options: Any = OmegaConf.to_container(cfg.study, resolve=True)
@@ -197,7 +194,7 @@ def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_sing
     study = load_study(name, option_files.conf_folder().parent / "experiments")
     tracker = build_option("tracking", choices["tracking"], tracking)
     run = partial(run_study, study, name, options, folder, tracker, is_single=is_single)
-    return Work(name, run)
+    return name, run
 
 
 def _typed() -> list[str]:
@@ -273,7 +270,7 @@ def _run(given: Namespace, parser: ArgumentParser, folders: list[Path], claims: 
     """Run what a command line asks for, tell errors, and return the exit status."""
     try:
         with option_files.also_in(folders):
-            _start(given, parser, folders, claims)
+            _start(given, parser, claims)
     except ConfigError as error:
         return refused(PROGRAM, error.args)
     except SystemExit as end:  # of completion, and of a run that was asked to stop
@@ -319,15 +316,14 @@ def _ended(status: int) -> int:
         if status == 0:
             complain(f"{folder} was removed or renamed during the run")
         return max(status, 1)
+    if not _command.is_sweep:  # it has printed its own table
+        return status
     from srs_eval.run.jobs import report_jobs  # heavy: not for --help and completion
 
-    of_jobs = report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
-    return max(status, of_jobs)
+    return max(status, report_jobs(folder, report=_command.report))
 
 
-def _start(
-    given: Namespace, parser: ArgumentParser, folders: list[Path], claims: ExitStack
-) -> None:
+def _start(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> None:
     """Compose the configuration, once, and have Hydra show or run it."""
     loader, words = Loader(), [*given.overrides, *["hydra.mode=MULTIRUN"] * given.multirun]
     hydra = Hydra("srs_eval", loader)
@@ -340,7 +336,7 @@ def _start(
         elif given.info:
             hydra.show_info(given.info, "config", words)
         else:
-            config = composed(loader, words, folders)
+            config = composed(loader, words)
             if given.hydra_help:
                 hydra.hydra_help("config", parser, given)
                 return

@@ -69,8 +69,8 @@ def _find_run(runs: Sequence[Run], wanted: str) -> int:
     places = [run.place.resolve() for run in runs]
     ways: tuple[tuple[object, Sequence[object]], ...] = (
         (wanted, names),
-        (wanted, [str(run.summary.get("label", "")) for run in runs]),
-        (wanted, [str(run.summary.get("algo", "")) for run in runs]),
+        (wanted, [run.facts.label for run in runs]),
+        (wanted, [run.facts.algo for run in runs]),
         (wanted, [place.name for place in places]),
         (Path(wanted).expanduser().resolve(), places),
     )

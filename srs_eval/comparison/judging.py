@@ -155,7 +155,7 @@ def _other_data(prereg: Prereg, users: int, model: Run) -> Iterator[str]:
     """Yield why the users, the data or the file are not those that were registered."""
     if users < prereg.users:
         yield f"only {users:,} of {prereg.users:,} users: the stopping rule is not met"
-    fingerprint = str(model.summary.get("data_fingerprint", ""))
+    fingerprint = model.facts.data_fingerprint
     if prereg.fingerprint and not fingerprint.startswith(prereg.fingerprint):
         yield f"data with fingerprint {fingerprint or 'unknown'}, not {prereg.fingerprint}"
     digest = _digest(model)
@@ -166,7 +166,7 @@ def _other_data(prereg: Prereg, users: int, model: Run) -> Iterator[str]:
 def _other_options(prereg: Prereg, run: Run) -> Iterator[str]:
     """Yield options of a run that are not those that were registered."""
     for key in ("data", "protocol"):
-        is_, registered = getattr(run, key), getattr(prereg, key)
+        is_, registered = getattr(run.facts, key), getattr(prereg, key)
         if is_ != registered:
             yield f"{run.name} has {key} {is_ or 'unknown'}, not {registered}"
     if prereg.options:
@@ -195,7 +195,7 @@ def _labelled(prereg: Prereg, runs: Sequence[Run], key: str) -> Run:
     labels = [_label(run) for run in runs]
     found = [run for run, label in zip(runs, labels, strict=True) if label == wanted]
     where = (prereg.data, prereg.protocol)
-    fitting = [run for run in found if (run.data, run.protocol) == where] or found
+    fitting = [run for run in found if (run.facts.data, run.protocol) == where] or found
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -205,16 +205,16 @@ def _labelled(prereg: Prereg, runs: Sequence[Run], key: str) -> Run:
 
 
 def _label(run: Run) -> str:
-    return str(run.summary.get("label", run.name))
+    return run.facts.label or run.name
 
 
 def _options(run: Run) -> Mapping[str, Any]:
     """Return the configuration of a run; an empty one if it is not known."""
-    given = run.summary.get("options")
+    given = run.options
     if given is None and (run.place / CONFIG).is_file():
         given = read_config(run.place)
     return given if isinstance(given, Mapping) else {}
 
 
 def _digest(run: Run) -> str:
-    return str(run.summary.get("tags", {}).get(TAG, ""))
+    return str(run.facts.tags.get(TAG, ""))

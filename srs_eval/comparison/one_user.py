@@ -95,13 +95,9 @@ def _bounds(
     """Return the interval of a run's score, of its summary if that is of the same reviews."""
     run, (user,) = paired.runs[number], paired.users
     if len(run.rows) == 1 and user not in paired.restricted:
-        of_metric = run.summary.get("metrics", {}).get(metric, {})
-        return _or_nan(of_metric.get("lo")), _or_nan(of_metric.get("hi"))
-    known = [one for one in default_panel() if one.name == metric]
-    if reviews is None or not known:
+        known = run.facts.metrics.get(metric)
+        return (math.nan, math.nan) if known is None else (known.lo, known.hi)
+    panel = [one for one in default_panel() if one.name == metric]
+    if reviews is None or not panel:
         return math.nan, math.nan
-    return single_user_intervals(Panel(known), reviews)[metric]
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else float(value)
+    return single_user_intervals(Panel(panel), reviews)[metric]

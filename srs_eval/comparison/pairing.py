@@ -106,7 +106,7 @@ def _restriction_notes(
     """Describe in numbers what part of the runs is compared, unless it is everything."""
     anew, runs = len(found.users), match.runs
     asked = [user for user in match.users if user not in match.unscored]
-    if match.unscored and all(run.coverage is None for run in runs):
+    if match.unscored and all(run.facts.coverage is None for run in runs):
         yield (
             f"{counted(len(match.unscored), 'user')} of {len(match.users):,} left out, whom no run "
             "could score: a fit failed or was skipped"

@@ -9,17 +9,26 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, field, fields
 from datetime import date
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+)
+from pydantic.dataclasses import dataclass
 
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import reading
 from srs_eval.stats.significance import LEVEL
+from srs_eval.text.expected import expected
 from srs_eval.text.plain import one_line
 from srs_eval.text.suggestion import suggestion
 from srs_eval.text.yaml_files import YamlError, parsed
@@ -42,30 +51,64 @@ REGIONS = {
 _CLAIMS = {"better": "at least {}", "not_worse": "at least -{}", "equivalent": "within ±{}"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _day(value: object) -> str:
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError as error:
+        raise ValueError("a day such as 2026-01-31") from error
+
+
+def _options(value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(
+        (key == "seed" or _OPTION.fullmatch(str(key))) and isinstance(of, str | int | float | None)
+        for key, of in value.items()
+    ):
+        raise ValueError("names of options with values, such as {data.seed: 2026, seed: 1}")
+    return dict(value)
+
+
+def _names(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number")  # noqa: TRY004 - as pydantic asks for
+    return value
+
+
+Text = Annotated[str, Field(min_length=1), AfterValidator(one_line)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(str_strip_whitespace=True))
 class Prereg:
     """The content of a pre-registration, as its file has it."""
 
-    hypothesis: str  # free text
-    model: str  # label of a run, such as fsrs6(fit=default)
-    baseline: str  # label of the run it is compared with
-    metric: str  # by which the hypothesis is judged
-    smallest_difference: float  # of the means that matters, above 0
-    users: int  # with scored reviews, at which the stopping rule ends the study
-    data: str  # name of the option
-    protocol: str  # name of the option
-    stopping_rule: str  # free text
+    hypothesis: Text  # free text
+    model: Text  # label of a run, such as fsrs6(fit=default)
+    baseline: Text  # label of the run it is compared with
+    metric: Text  # by which the hypothesis is judged
+    # of the means that matters
+    smallest_difference: Annotated[
+        float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)
+    ]
+    # with scored reviews, at which the stopping rule ends the study
+    users: Annotated[int, Field(ge=1, strict=True)]
+    data: Text  # name of the option
+    protocol: Text  # name of the option
+    stopping_rule: Text  # free text
     # better: the advantage is at least the smallest difference d; not_worse: it is at least -d;
     # equivalent: it is within ±d
-    direction: str = "better"
-    level: float = LEVEL  # of the interval, at least 0.9
+    direction: Literal["better", "not_worse", "equivalent"] = "better"
+    # of the interval
+    level: Annotated[float, BeforeValidator(_number), Field(ge=0.9, lt=1)] = LEVEL
     # Options of the runs, such as data.seed: of the data and the protocol, and seed; each a text,
     # a number or None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Annotated[Mapping[str, Any], PlainValidator(_options)] = field(default_factory=dict)
     # Beginning of the data_fingerprint of the runs, if known beforehand; 8 digits or more
     fingerprint: str = ""
-    date: str = ""  # of the registration, as in 2026-01-31
-    authors: tuple[str, ...] = ()
+    date: Annotated[str, PlainValidator(_day)] = ""  # of the registration, as in 2026-01-31
+    authors: Annotated[tuple[Text, ...], BeforeValidator(_names)] = ()
     raw: bytes = field(default=b"", repr=False)  # the file
 
     @property
@@ -138,98 +181,35 @@ def read_prereg(file: Path) -> Prereg:
 
 def prereg_of(content: Mapping[str, Any], raw: bytes = b"", where: str = "") -> Prereg:
     """Build a pre-registration from its content; `where` begins each error message."""
+    given = {key: value for key, value in content.items() if key in _KEYS and value is not None}
     problems = [
         f"{key}: there is no such key{suggestion(str(key), _KEYS)}"
         for key in map(_shown, content)
         if key not in _KEYS
     ]
-    problems += [f"{key}: is missing" for key in _REQUIRED if content.get(key) is None]
-    found = {}
-    for key, value in content.items():
-        if key in _KEYS and value is not None:
-            try:
-                found[key] = _KEYS[key](value)
-            except ValueError as error:
-                problems.append(f"{key}: expected {error}, not {_shown(value)}")
-    if found.get("model") is not None and found.get("model") == found.get("baseline"):
-        problems.append(f"baseline: is the model itself, {_shown(found['model'])}")
+    try:
+        found = Prereg(**given, raw=raw)
+    except ValidationError as errors:
+        for error in errors.errors():
+            key = str(error["loc"][0])
+            wrong = f"expected {expected(error)}, not {_shown(error['input'])}"
+            problems.append(f"{key}: {'is missing' if error['type'] == 'missing' else wrong}")
+    if given.get("model") == given.get("baseline", ...):
+        problems.append(f"baseline: is the model itself, {_shown(given['model'])}")
     if problems:
-        raise ConfigError(*(f"{where}{problem}" for problem in problems))
-    return Prereg(**found, raw=raw)
+        raise ConfigError(*(f"{where}{problem}" for problem in dict.fromkeys(problems)))
+    return found
 
 
 def _shown(value: object) -> str:
     """Return a value in a message: short, and nothing of what is nested."""
-    if isinstance(value, str | int | float | date):
+    if isinstance(value, str | int | float):
         return one_line(str(value))[:60] or "an empty text"
     kind = type(value).__name__
     return {"dict": "keys", "list": "a list"}.get(kind, kind)
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("text")
-    return one_line(value.strip())
-
-
-def _number(value: object, low: float, high: float, expected: str) -> float:
-    try:
-        found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # YAML reads 1e-3 as text
-        found = math.nan
-    if not low <= found < high:
-        raise ValueError(expected)
-    return found
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError("a whole number above 0")
-    return value
-
-
-def _direction(value: object) -> str:
-    if value not in REGIONS:
-        raise ValueError(f"one of {', '.join(REGIONS)}")
-    return str(value)
-
-
-def _day(value: object) -> str:
-    try:
-        return date.fromisoformat(str(value)).isoformat()
-    except ValueError as error:
-        raise ValueError("a day such as 2026-01-31") from error
-
-
-def _options(value: object) -> dict[str, Any]:
-    expected = "names of options with values, such as {data.seed: 2026, seed: 1}"
-    if not isinstance(value, Mapping) or not all(
-        (key == "seed" or _OPTION.fullmatch(str(key))) and isinstance(of, str | int | float | None)
-        for key, of in value.items()
-    ):
-        raise ValueError(expected)
-    return dict(value)
-
-
-def _names(value: object) -> tuple[str, ...]:
-    try:
-        return tuple(_text(name) for name in (value if isinstance(value, list) else [value]))
-    except ValueError as error:
-        raise ValueError("a list of names") from error
-
-
-_KEYS: Mapping[str, Callable[[Any], Any]] = {
-    **{each.name: _text for each in fields(Prereg) if each.name != "raw"},
-    "smallest_difference": partial(
-        _number, low=sys.float_info.min, high=math.inf, expected="a finite number above 0"
-    ),
-    "users": _count,
-    "direction": _direction,
-    "level": partial(_number, low=0.9, high=1, expected="a number from 0.9 to below 1"),
-    "options": _options,
-    "date": _day,
-    "authors": _names,
-}
+_KEYS = [each.name for each in fields(Prereg) if each.name != "raw"]
 _REQUIRED = [
     each.name
     for each in fields(Prereg)

@@ -37,11 +37,11 @@ def chosen_on_test_rows(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        if run.summary.get("algo") and not run.summary.get("is_validation") and run.is_eligible:
-            groups.setdefault((str(run.summary["algo"]), run.protocol), []).append(run)
+        if run.facts.algo and not run.facts.is_validation and run.is_eligible:
+            groups.setdefault((run.facts.algo, run.protocol), []).append(run)
     found: dict[str, list[Run]] = {}
     for (algo, _), group in groups.items():
-        settings = {str(run.summary.get("tags", {}).get("config_hash", "")) for run in group}
+        settings = {run.facts.config_hash for run in group}
         if len(settings - {""}) > 1:
             found.setdefault(algo, []).extend(group)
     return found

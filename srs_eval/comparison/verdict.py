@@ -180,7 +180,7 @@ class Verdict:
 
         Where runs differ, it is that of the run that has read and scored most.
         """
-        known = {run.name: run.coverage for run in self.paired.every_run}
+        known = {run.name: run.facts.coverage for run in self.paired.every_run}
         told = {name: coverage for name, coverage in known.items() if coverage is not None}
         if not told:
             return None

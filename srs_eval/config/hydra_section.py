@@ -69,58 +69,39 @@ class Loader(ConfigLoaderImpl):
     def load_sweep_config(
         self, master_config: DictConfig, sweep_overrides: list[str]
     ) -> DictConfig:
-        """Compose the configuration of a job: once, though Hydra asks before a sweep and in it."""
+        """Compose and check the configuration of a job.
+
+        Once, though Hydra asks before a sweep and in it.
+        """
         words = tuple(sweep_overrides)
         checked = self._jobs.pop(words, None)
         # Hydra locks its section once a job has begun: another may have the same words
         if checked is not None and not OmegaConf.is_readonly(checked.hydra):
             return checked
         config = super().load_sweep_config(master_config, sweep_overrides)
+        _refuse(config)
         if len(self._jobs) < JOBS_KEPT:
             self._jobs[words] = config
         return config
 
 
-def composed(loader: Loader, overrides: Sequence[str], folders: Sequence[Path]) -> DictConfig:
+def composed(loader: Loader, overrides: Sequence[str]) -> DictConfig:
     """Compose the configuration of a command, as for a sweep: without the keys that are swept over.
 
-    Raise `ConfigError` for what is refused in Hydra's section. Options that a sweep chooses are
-    composed too, because their logging settings take effect before their job begins.
+    Raise `ConfigError` for what is refused in Hydra's section.
     """
-
-    def composed_of(words: Sequence[str]) -> DictConfig:
-        return loader.load_configuration("config", list(words), RunMode.MULTIRUN)
-
     try:
-        config = composed_of(overrides)
+        config = loader.load_configuration("config", list(overrides), RunMode.MULTIRUN)
     except KeyError as error:  # Hydra copies variables while it composes
         raise ConfigError(f"hydra.job.env_copy: there is no variable {error}") from error
-    found = [*saved_secrets(config), *section_problems(config), *_launcher(config, overrides)]
-    params = OmegaConf.select(config, "hydra.sweeper.params")
-    swept: Any = params.items() if isinstance(params, DictConfig) and not found else ()
-    words = [*overrides, *(f"{key}={value}" for key, value in swept)]
-    for word in _chosen_by_sweep(words, folders):
-        chosen = composed_of([*overrides, word])
-        found += saved_secrets(chosen)
-        found += [*section_problems(chosen), *_launcher(chosen, overrides)]
-    if found:
-        raise ConfigError(*dict.fromkeys(found))
+    _refuse(config)
     return config
 
 
-def _chosen_by_sweep(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Return the options in the user's folders that a sweep may choose."""
-    chosen = []
-    for word in words:
-        group, _, names = word.lstrip("+").partition("=")
-        own = {file.stem for folder in folders for file in (folder / group).glob("*.yaml")}
-        is_sweep = "," in names or "(" in names
-        chosen += [
-            f"{group}={name}"
-            for name in sorted(own)
-            if is_sweep and ("glob(" in names or re.search(rf"\b{re.escape(name)}\b", names))
-        ]
-    return chosen
+def _refuse(config: DictConfig) -> None:
+    problems = [*saved_secrets(config), *section_problems(config)]
+    if problems:
+        raise ConfigError(*dict.fromkeys(problems))
 
 
 def saved_secrets(config: DictConfig) -> list[str]:
@@ -147,6 +128,7 @@ def section_problems(config: DictConfig) -> list[str]:
         *_job(section),
         *_callbacks(config),
         *_plug_ins(config),
+        *_launcher(section),
         *_logging(section),
         *_folders(config),
     ]
@@ -197,16 +179,15 @@ def _plug_ins(config: DictConfig) -> Iterator[str]:
                 yield f"{path}.{key}: only {_CALLED[key]} or null"
 
 
-def _launcher(config: DictConfig, typed: Sequence[str]) -> Iterator[str]:
+def _launcher(section: Mapping[str, Any]) -> Iterator[str]:
     """Find options of a launcher that run programs or name files, and were not typed.
 
     Launchers write some of them into scripts.
     """
-    section: Any = OmegaConf.to_container(config.hydra, resolve=False)
     options = section["launcher"]
     if not isinstance(options, Mapping):
         return
-    keys = {word.lstrip("+").partition("=")[0] for word in typed}
+    keys = {word.lstrip("+").partition("=")[0] for word in section["overrides"]["hydra"]}
     usual = _usual_options(str(options.get(TARGET)))
     for name, value in options.items():
         key = f"hydra.launcher.{name}"

@@ -93,7 +93,7 @@ def _columns(run: Run) -> dict[str, list[float | None]]:
     scores = dict(run.scores)
     if "rmse" not in scores and "brier" in scores:
         scores["rmse"] = np.sqrt(scores["brier"])
-    digits = None if run.data == PUBLISHED else _DIGITS
+    digits = None if run.facts.data == PUBLISHED else _DIGITS
     return {
         name: [_value(name, value, digits) for value in scores[ours].tolist()]
         for name, ours in METRICS.items()
@@ -133,7 +133,7 @@ def _name(run: Run) -> str:
         return run.name
     options = read_config(run.place).get("algo") if (run.place / CONFIG).is_file() else {}
     options = options if isinstance(options, Mapping) else {}
-    algo, label = str(run.summary.get("algo", "")), str(run.summary["label"])
+    algo, label = run.facts.algo, run.facts.label
     return result_name(algo, label, options, run.protocol, weighted=_weighted(options))
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import pyarrow as pa
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Fit
 from srs_eval.place import put_on_disk
 from srs_eval.results import files, tables
 from srs_eval.results.files import CONFIG, CURVES, FITS, PREDICTIONS, SCORES, SUMMARY, reading
 from srs_eval.results.kept import forget_parts, kept_for_good
-from srs_eval.results.predicted import SavedPredictions
+from srs_eval.results.predicted import SavedFits, SavedPredictions, fits_in_file
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.text.plain import cleaned
@@ -67,11 +66,11 @@ def load(folder: Path) -> Result:
     with reading(folder / SCORES):
         scores = tables.read_scores(files.read_table(folder / SCORES))
     as_text = isinstance(next(iter(scores.users), None), str)  # the column has one type
-    in_parts = kept_for_good(folder, as_text=as_text)
-    if in_parts is not None:
-        predicted, fitted = in_parts
-        return Result(facts, scores, fitted, predicted, folder)
-    return Result(facts, scores, SavedFits(folder / FITS), SavedPredictions(folder), folder)
+    predicted, fitted = kept_for_good(folder, as_text=as_text) or (
+        SavedPredictions(folder),
+        SavedFits(partial(fits_in_file, folder / FITS)),
+    )
+    return Result(facts, scores, fitted, predicted, folder)
 
 
 def is_run(folder: Path) -> bool:
@@ -89,30 +88,6 @@ def read_config(folder: Path) -> dict[str, Any]:
         )
     with reading(file):
         return dict(read_yaml(file))
-
-
-class SavedFits(Sequence[Fit]):
-    """The fits of a run, read from their file when first asked for."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    @cached_property
-    def _fits(self) -> tuple[Fit, ...]:
-        with reading(self._file):
-            return tables.read_fits(files.read_table(self._file))
-
-    def __len__(self) -> int:
-        """Count the fits."""
-        return len(self._fits)
-
-    @overload
-    def __getitem__(self, number: int) -> Fit: ...
-    @overload
-    def __getitem__(self, number: slice) -> tuple[Fit, ...]: ...
-    def __getitem__(self, number: int | slice) -> Fit | tuple[Fit, ...]:
-        """Return one fit, or some."""
-        return self._fits[number]
 
 
 def _schemas(result: Result) -> dict[str, pa.Schema]:

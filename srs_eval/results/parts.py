@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -114,7 +117,30 @@ def pooled_sums(parts: Parts, names: Iterable[str], panel: Panel) -> PooledSums:
 
 
 class Parts(ABC):
-    """The parts of a run, wherever they are."""
+    """The parts of a run, wherever they are: kept as soon as there are any, and read."""
+
+    def users_if_whole(self, chunk: Chunk) -> pa.Table | None:
+        """Read the users of a part in a worker; None if it is to be made."""
+        return None
+
+    @abstractmethod
+    def keep(self, chunk: Chunk, part: Part) -> Part | None:
+        """Keep a part in a worker; return it if it is to be sent to the parent."""
+
+    @abstractmethod
+    def receive(self, chunk: Chunk, part: Part | None) -> None:
+        """Keep in the parent what `keep` returned in a worker."""
+
+    def join(self, chunk: Chunk) -> None:
+        """Make one part of the parts of its users, where each was evaluated alone."""
+        single = [each.name for each in chunk.taken_apart()]
+        self.receive(chunk, self.keep(chunk, joined([self.whole(name) for name in single])))
+        for name in single:
+            self.drop(name)
+
+    @abstractmethod
+    def drop(self, name: str) -> None:
+        """Delete a part."""
 
     @abstractmethod
     def whole(self, name: str) -> Part:
@@ -122,7 +148,7 @@ class Parts(ABC):
 
     @abstractmethod
     def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
-        """Read one of the tables of a part."""
+        """Read one of the tables of a part; fits and users are one table."""
 
     @abstractmethod
     def schema(self, name: str, kind: str) -> pa.Schema:
@@ -134,10 +160,24 @@ class Parts(ABC):
 
 
 class PartsInMemory(Parts):
-    """Parts of a run that is not saved."""
+    """Parts that workers send back to the parent, of a run that is not saved."""
 
-    def __init__(self, parts: Mapping[str, Part]) -> None:
-        self._parts = parts
+    def __init__(self) -> None:
+        self._parts: dict[str, Part] = {}
+
+    def __reduce__(self) -> tuple[type[PartsInMemory], tuple[()]]:
+        """Send workers none of the parts."""
+        return PartsInMemory, ()
+
+    def keep(self, chunk: Chunk, part: Part) -> Part:
+        return part
+
+    def receive(self, chunk: Chunk, part: Part | None) -> None:
+        if part is not None:
+            self._parts[chunk.name] = part
+
+    def drop(self, name: str) -> None:
+        del self._parts[name]
 
     def whole(self, name: str) -> Part:
         return self._parts[name]
@@ -149,67 +189,39 @@ class PartsInMemory(Parts):
         return tables.common_schema([table.schema for table in self._parts[name][kind]])
 
 
-class KeptInMemory:
-    """Keeps the parts that workers send back to the parent, for runs that are not saved."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, Part] = {}
-
-    def __reduce__(self) -> tuple[type[KeptInMemory], tuple[()]]:
-        """Send workers none of the parts."""
-        return KeptInMemory, ()
-
-    def users_if_whole(self, chunk: Chunk) -> None:
-        """Return None: no part was made before."""
-
-    def keep(self, chunk: Chunk, part: Part) -> Part:
-        """Return a part, which is sent to the parent."""
-        return part
-
-    def receive(self, chunk: Chunk, part: Part | None) -> None:
-        if part is not None:
-            self._parts[chunk.name] = part
-
-    def join(self, chunk: Chunk) -> None:
-        single = [self._parts.pop(each.name) for each in chunk.taken_apart()]
-        self._parts[chunk.name] = joined(single)
-
-    def parts(self) -> PartsInMemory:
-        return PartsInMemory(self._parts)
-
-
 class PartsInFolder(Parts):
     """Parts in a folder: ``KIND/part-NAME.parquet``, with a row group for each table.
 
-    `error` is raised where a part cannot be read.
+    `stamp` is the digest of settings and code, which marks each file as one of this run; `error` is
+    raised where a part cannot be read.
     """
 
-    def __init__(self, folder: Place, error: type[SrsEvalError] = SrsEvalError) -> None:
-        self._folder = folder
+    def __init__(
+        self, place: Place, stamp: str = "", error: type[SrsEvalError] = SrsEvalError
+    ) -> None:
+        self.place = place
+        self.stamp = stamp
         self._error = error
         # the last file of each kind: users are read in order
         self._open: dict[str, tuple[str, pq.ParquetFile]] = {}
 
-    def __reduce__(self) -> tuple[type[PartsInFolder], tuple[Place, type[SrsEvalError]]]:
-        """Pickle none of the open files."""
-        return PartsInFolder, (self._folder, self._error)
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle, and copy, none of the open files."""
+        return {**vars(self), "_open": {}}
 
     def reopened(self) -> PartsInFolder:
-        return PartsInFolder(self._folder, self._error)
+        return copy(self)
 
     def file(self, name: str, kind: str) -> Place:
         """Return the file of a part."""
-        return self._folder / PurePath(kind).stem / f"part-{name}.parquet"
+        return self.place / PurePath(kind).stem / f"part-{name}.parquet"
 
-    def write(self, name: str, part: Part, stamp: str) -> None:
-        """Write a part whole or not at all, unless power is cut: see `put_on_disk`.
-
-        `stamp` is the digest of settings and code, which marks each file as one of this run.
-        """
-        self.file(name, USERS).remove()
-        of_part = {_STAMP: _of_part(stamp, name)}
+    def keep(self, chunk: Chunk, part: Part) -> None:
+        """Write a part whole or not at all, unless power is cut: see `put_on_disk`."""
+        self.file(chunk.name, USERS).remove()
+        of_part = {_STAMP: self._of_part(chunk.name)}
         for kind in KINDS:
-            file, found = self.file(name, kind), part[kind]
+            file, found = self.file(chunk.name, kind), part[kind]
             if not found:
                 file.remove()
                 continue
@@ -222,21 +234,24 @@ class PartsInFolder(Parts):
             else:
                 (table,) = found
                 if kind == USERS:
-                    mark = {_STAMP: stamp.encode(), _SUMS: str(sum(map(len, part[SUMS]))).encode()}
-                    of_part = mark
+                    sums = str(sum(map(len, part[SUMS]))).encode()
+                    of_part = {_STAMP: self.stamp.encode(), _SUMS: sums}
                 files.write_table(file, table.replace_schema_metadata(of_part), durable=False)
+
+    def receive(self, chunk: Chunk, part: Part | None) -> None:
+        """Do nothing: parts do not pass through the parent."""
 
     def put_on_disk(self, names: Iterable[str]) -> None:
         """Wait until parts would survive a power cut, as objects of a store do at once."""
-        if self._folder.is_remote:
+        if self.place.is_remote:
             return
-        folders = [self._folder / PurePath(kind).stem for kind in KINDS]
+        folders = [self.place / PurePath(kind).stem for kind in KINDS]
         parts = [self.file(name, kind) for name in names for kind in KINDS]
         for place in [*parts, *folders]:
             if place.local.exists():
                 put_on_disk(place.local)
 
-    def users_if_whole(self, chunk: Chunk, stamp: str) -> pa.Table | None:
+    def users_if_whole(self, chunk: Chunk) -> pa.Table | None:
         """Read the users of a part; None unless all of it is there, and was made by this run."""
         file = self.file(chunk.name, USERS)
         if not file.exists():
@@ -244,7 +259,7 @@ class PartsInFolder(Parts):
         try:
             with files.reading(file):
                 found = files.read_table(file)
-                if found.schema.metadata[_STAMP] != stamp.encode():
+                if found.schema.metadata[_STAMP] != self.stamp.encode():
                     return None
                 if tuple(users_of(found)) != chunk.users:
                     return None
@@ -258,7 +273,7 @@ class PartsInFolder(Parts):
                         continue
                     rows_there, made_by = self._facts(chunk.name, kind)
                     # files of earlier versions have no stamp
-                    if count != rows_there or made_by not in (b"", _of_part(stamp, chunk.name)):
+                    if count != rows_there or made_by not in (b"", self._of_part(chunk.name)):
                         return None
         except ConfigError:
             return None
@@ -271,36 +286,37 @@ class PartsInFolder(Parts):
         sums = [self.read(name, SUMS)] if int(users.schema.metadata[_SUMS]) else []
         return {**by_user, FITS: [self.read(name, FITS)], SUMS: sums, USERS: [users]}
 
-    def remove(self, name: str) -> None:
-        """Delete a part."""
+    def drop(self, name: str) -> None:
         for kind in reversed(KINDS):
             self.file(name, kind).remove()
 
     def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
-        """Read one of the tables of a part; fits and users are one table."""
-        try:
-            with files.reading(self.file(name, kind)):
-                opened = self._opened(name, kind)
-                if kind in _BY_USER:
-                    table = opened.read_row_group(number, use_threads=False)
-                    return table.replace_schema_metadata(_without_stamp(table.schema).metadata)
-                return opened.read(use_threads=False)
-        except ConfigError as error:
-            raise self._lost(name, kind, error) from error
+        with self._opened(name, kind) as opened:
+            if kind in _BY_USER:
+                table = opened.read_row_group(number, use_threads=False)
+                return table.replace_schema_metadata(_without_stamp(table.schema).metadata)
+            return opened.read(use_threads=False)
 
     def schema(self, name: str, kind: str) -> pa.Schema:
-        try:
-            with files.reading(self.file(name, kind)):
-                return _without_stamp(self._opened(name, kind).schema_arrow)
-        except ConfigError as error:
-            raise self._lost(name, kind, error) from error
+        with self._opened(name, kind) as opened:
+            return _without_stamp(opened.schema_arrow)
 
-    def _opened(self, name: str, kind: str) -> pq.ParquetFile:
-        if kind not in self._open or self._open[kind][0] != name:
-            content = files.opened(self.file(name, kind))
-            file = pq.ParquetFile(content, page_checksum_verification=True)
-            self._open[kind] = name, file
-        return self._open[kind][1]
+    @contextmanager
+    def _opened(self, name: str, kind: str) -> Iterator[pq.ParquetFile]:
+        """Open the file of a part, if it is not open, to be read."""
+        place = self.file(name, kind)
+        try:
+            with files.reading(place):
+                if kind not in self._open or self._open[kind][0] != name:
+                    content = files.opened(place)
+                    file = pq.ParquetFile(content, page_checksum_verification=True)
+                    self._open[kind] = name, file
+                yield self._open[kind][1]
+        except ConfigError as error:
+            raise self._error(
+                f"{error}\n{place} is not what this run has written there: another program has "
+                "changed the folder"
+            ) from error
 
     def _facts(self, name: str, kind: str) -> tuple[int, bytes]:
         """Count the rows of a file, -1 if there is none, and return what marks its part."""
@@ -313,19 +329,12 @@ class PartsInFolder(Parts):
 
         return patiently(found) if file.exists() else (-1, b"")
 
-    def _lost(self, name: str, kind: str, error: ConfigError) -> SrsEvalError:
-        return self._error(
-            f"{error}\n{self.file(name, kind)} is not what this run has written there: another "
-            "program has changed the folder"
-        )
+    def _of_part(self, name: str) -> bytes:
+        """Return what marks the files of a part, besides that of its users."""
+        return f"{self.stamp} {name}".encode()
 
 
 def _without_stamp(schema: pa.Schema) -> pa.Schema:
     """Return the schema that tables of a part had when they were written."""
     rest = {key: value for key, value in (schema.metadata or {}).items() if key != _STAMP}
     return schema.with_metadata(rest) if rest else schema.remove_metadata()
-
-
-def _of_part(stamp: str, name: str) -> bytes:
-    """Return what marks the files of a part, besides that of its users."""
-    return f"{stamp} {name}".encode()

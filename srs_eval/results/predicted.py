@@ -1,26 +1,31 @@
-"""The predictions of a run, one user at a time, wherever they are."""
+"""The predictions of a run, one user at a time, and its fits, wherever they are."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.nouns import PREDICTION_COLUMNS, Predictions, User
+from srs_eval.nouns import PREDICTION_COLUMNS, Fit, Predictions, User
 from srs_eval.nouns.predictions import select
-from srs_eval.results.files import CURVES, PREDICTIONS, reading
+from srs_eval.results.files import CURVES, FITS, PREDICTIONS, read_table, reading
+from srs_eval.results.parts import USERS, Parts
 from srs_eval.results.tables import (
     CURVE_COLUMNS,
     NEEDED,
     curves_table,
     predictions_table,
+    read_fits,
     read_predictions,
 )
+from srs_eval.results.user_rows import users_of
 
 
 class Predicted(ABC):
@@ -159,3 +164,116 @@ class _RowsOfUsers:
             with reading(self._path):
                 self._held = (number, self._file.read_row_group(number, columns=self._columns))
         return self._held[1]
+
+
+class PartPredictions(Predicted):
+    """The predictions in the parts of a run.
+
+    `names` are those of the parts, in the order of the source. `folder` is that of the run, where
+    the parts stay; None where they are gathered into files. With `as_text`, users go by text
+    although they are numbers.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        names: Sequence[str],
+        folder: Path | None = None,
+        *,
+        as_text: bool = False,
+    ) -> None:
+        self._parts = parts
+        self._names = names
+        self.folder = folder
+        self._as_text = as_text
+
+    def reopened(self) -> PartPredictions:
+        parts = self._parts.reopened()
+        return PartPredictions(parts, self._names, self.folder, as_text=self._as_text)
+
+    def stay_in(self, folder: Path) -> bool:
+        return self.folder is not None and self.folder.resolve() == folder.resolve()
+
+    @property
+    def users(self) -> Sequence[User]:
+        return tuple(self._places)
+
+    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
+        if user not in self._places:
+            return None
+        name, number, curve = self._places[user]
+        sampled = self._parts.read(name, CURVES, curve) if curves and curve >= 0 else None
+        return read_predictions(user, self._parts.read(name, PREDICTIONS, number), sampled)
+
+    def tables(self, file: str) -> Iterator[pa.Table]:
+        for name, count in self._counts(file):
+            for number in range(count):
+                yield self._parts.read(name, file, number)
+
+    def schemas(self, file: str) -> Iterator[pa.Schema]:
+        return (self._parts.schema(name, file) for name, count in self._counts(file) if count)
+
+    def _counts(self, file: str) -> Iterator[tuple[str, int]]:
+        """Count the tables of each part."""
+        column = Path(file).stem
+        for name in self._names:
+            counted = self._parts.read(name, USERS)[column]
+            yield name, len(counted) - counted.null_count
+
+    @cached_property
+    def _places(self) -> dict[User, tuple[str, int, int]]:
+        """Part of each user, and the numbers of its tables there; -1 without curves."""
+        places: dict[User, tuple[str, int, int]] = {}
+        for name in self._names:
+            table = self._parts.read(name, USERS)
+            number = curve = 0
+            kinds = (table["predictions"].is_valid(), table["curves"].is_valid())
+            has = zip(users_of(table), *(kind.to_pylist() for kind in kinds), strict=True)
+            for user, has_predictions, has_curves in has:
+                if has_predictions:
+                    known = str(user) if self._as_text else user
+                    places[known] = name, number, curve if has_curves else -1
+                number, curve = number + has_predictions, curve + has_curves
+        return places
+
+
+class SavedFits(Sequence[Fit]):
+    """The fits of a run, which `read` goes through whenever they are asked for."""
+
+    def __init__(self, read: Callable[[], Iterator[Fit]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[Fit]:
+        """Go through all fits."""
+        return self._read()
+
+    def __len__(self) -> int:
+        """Count the fits."""
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, number: int) -> Fit: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Fit, ...]: ...
+    def __getitem__(self, number: int | slice) -> Fit | tuple[Fit, ...]:
+        """Return one fit, or some."""
+        return tuple(self)[number]
+
+
+def fits_in_file(file: Path) -> Iterator[Fit]:
+    """Go through the fits in the file of a run."""
+    with reading(file):
+        fits = read_fits(read_table(file))
+    yield from fits
+
+
+def fits_in_parts(parts: Parts, names: Sequence[str], *, as_text: bool = False) -> Iterator[Fit]:
+    """Go through the fits in the parts of a run; arguments as for `PartPredictions`."""
+    for name in names:
+        table = parts.read(name, FITS)
+        users: dict[str, User] = {}
+        if not as_text and table.schema.field("user").type == pa.string():  # some user has a name
+            users = {str(user): user for user in users_of(parts.read(name, USERS))}
+        for fit in read_fits(table):
+            user = str(fit.user) if as_text else users.get(str(fit.user), fit.user)
+            yield fit if user == fit.user else replace(fit, user=user)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from srs_eval.nouns import User
 from srs_eval.nouns.when import ALIASES, UNKNOWN, WHEN, when_named
 from srs_eval.results.files import reading
 from srs_eval.results.run import TRAITS, Run
+from srs_eval.results.summary import Summary
 from srs_eval.text.console import listed
 from srs_eval.text.plain import one_line
 from srs_eval.text.upstream import bare, is_plainly
@@ -169,20 +171,20 @@ def _run(
         raise ConfigError(f"{file}: {name} has more than one score of the same user")
     name = one_line(name)
     stated = [value for value in when if value is not None]
+    declared: dict[str, Any] = {trait: True for trait in TRAITS if trait in traits}
     return Run(
         name=name,
         place=file,
         rows=dict.fromkeys(users, ""),
         reviews=dict(zip(users, sizes, strict=True)),
         scores=scores,
-        summary={
-            "label": name,
-            "data": PUBLISHED,
-            "protocol": "",
-            "users": len(users),
-            "when": _stated(file, name, stated) if stated else known_when(name),
-            **{trait: True for trait in TRAITS if trait in traits},
-        },
+        facts=Summary(
+            label=name,
+            data=PUBLISHED,
+            users=len(users),
+            when=_stated(file, name, stated) if stated else known_when(name),
+            **declared,
+        ),
     )
 
 

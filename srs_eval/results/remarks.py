@@ -124,9 +124,9 @@ def mean_of(run: Run, metric: str, users: Sequence[User]) -> MetricSummary:
     """
     column = run.values(metric, users)
     found = summarise([metric], column[:, None], np.ones(len(users), np.int64), {})[metric]
-    known = run.summary.get("metrics", {}).get(metric, {})
-    if len(users) == 1 and known.get("mean_users") == found.mean_users:
-        return replace(found, lo=known.get("lo", math.nan), hi=known.get("hi", math.nan))
+    known = run.facts.metrics.get(metric)
+    if len(users) == 1 and known is not None and known.mean_users == found.mean_users:
+        return replace(found, lo=known.lo, hi=known.hi)
     return found
 
 
@@ -202,7 +202,7 @@ def _too_good(run: Run, users: Sequence[User]) -> Iterator[str]:
     if not found or "sees_truth" in run.traits:
         return
     reviews = sum(run.reviews[user] for user in users)
-    forgotten = run.summary.get("forgotten") or ENOUGH_OF_A_KIND  # where it is not known
+    forgotten = run.facts.forgotten or ENOUGH_OF_A_KIND  # where it is not known
     if reviews >= ENOUGH_REVIEWS and forgotten >= ENOUGH_OF_A_KIND:
         yield (
             f"{run.name}: {' and '.join(found)}, too good for a model of memory. Does it read the "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,11 +37,6 @@ class Result:
     folder: Path | None = None  # Folder the result is saved in
     # Reviews in the logs, scored or not; None where that is not known
     reviews_read: int | None = None
-
-    def described(self, algo: str, label: str, data: str, tags: Mapping[str, str]) -> Result:
-        """Return the result under other names, and with tags that find it again."""
-        facts = replace(self.facts, algo=algo, label=label, data=data, tags=dict(tags))
-        return replace(self, facts=facts)
 
     @property
     def complete(self) -> tuple[User, ...]:

@@ -13,12 +13,12 @@ import numpy as np
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, User
 from srs_eval.nouns.when import UNKNOWN, WHEN
-from srs_eval.results.coverage import Coverage
 from srs_eval.results.files import SUMMARY
-from srs_eval.results.fit_counts import MARK, FitCounts
+from srs_eval.results.fit_counts import MARK
 from srs_eval.results.folder import is_run, load
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.result import Result
+from srs_eval.results.summary import Summary
 from srs_eval.text.plain import one_line
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then
@@ -46,29 +46,27 @@ class Run:
     # By metric, [len(rows)]: of the same users in the same order; NaN where not defined
     scores: Mapping[str, FloatArray]
     incomplete: tuple[User, ...] = ()  # Users with a missing fold; they have no scores
-    summary: Mapping[str, Any] = field(default_factory=dict)  # The run's ``summary.json``
+    facts: Summary = field(
+        default_factory=Summary
+    )  # The run's ``summary.json``, as far as it is known
+    options: Mapping[str, Any] | None = None  # Configuration that is not in the run's folder
     # Predictions that the scores were computed from
     predicted: Predicted | None = field(default=None, compare=False)
 
     @property
-    def data(self) -> str:
-        """Name of the review logs."""
-        return str(self.summary.get("data", ""))
-
-    @property
     def protocol(self) -> str:
         """Name of the evaluation protocol."""
-        return str(self.summary.get("protocol", ""))
+        return self.facts.protocol
 
     @property
     def when(self) -> str:
         """When predictions were made: one of `WHEN`, or ``unknown``."""
-        return str(self.summary.get("when", UNKNOWN))
+        return self.facts.when
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """Traits of the model, as far as the run has them: keys of `TRAITS`."""
-        return tuple(trait for trait in TRAITS if self.summary.get(trait))
+        """Traits of the model: keys of `TRAITS`."""
+        return tuple(trait for trait in TRAITS if getattr(self.facts, trait))
 
     @property
     def is_eligible(self) -> bool:
@@ -76,21 +74,10 @@ class Run:
         return not set(self.traits) & set(INELIGIBLE)
 
     @property
-    def fits(self) -> FitCounts:
-        """Counts of fits by how they ended, as far as the run says."""
-        return FitCounts.of_summary(self.summary)
-
-    @property
-    def coverage(self) -> Coverage | None:
-        """What the scores rest on; None if the run does not say."""
-        found = self.summary.get("coverage")
-        return None if found is None else Coverage.from_json(found)
-
-    @property
     def marked(self) -> str:
         """The name, with marks for traits of the model and for irregular fits."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
-        marks += MARK if self.fits.has_exceptions else ""
+        marks += MARK if self.facts.fit_counts.has_exceptions else ""
         return f"{self.name} {marks}" if marks else self.name
 
     @property
@@ -135,7 +122,7 @@ def run_of(result: Result) -> Run:
         reviews=dict(zip(kept, scores.reviews[whole].tolist(), strict=True)),
         scores=dict(zip(scores.names, scores.values[whole].T, strict=True)),
         incomplete=tuple(user for user in scores.users if user not in kept),
-        summary=result.facts.as_json(),
+        facts=result.facts,
         predicted=result.predicted,
     )
 

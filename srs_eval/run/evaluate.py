@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from tqdm import tqdm
@@ -16,53 +16,37 @@ from srs_eval.compute.interface import Compute, Tick
 from srs_eval.compute.serial import Serial
 from srs_eval.errors import SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
-from srs_eval.evaluation.evaluate import Watch as OnStep
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, process_is_spoiled
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
-from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.parts import (
     USERS,
     Chunk,
-    KeptInMemory,
     Part,
     Parts,
+    PartsInMemory,
     chunk_size,
     cut,
     part_of,
     pooled_sums,
 )
-from srs_eval.results.predicted import Predicted
+from srs_eval.results.predicted import PartPredictions, Predicted, SavedFits, fits_in_parts
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.results.user_rows import AllUsers, a_fit_worked
-from srs_eval.run.experiment import Experiment, checked_users
-from srs_eval.run.failures import FailingAlike
-from srs_eval.run.user_folds import learns_from_other_users, with_user_folds
-from srs_eval.run.watching import RunningMeans, Watch, step_callback
+from srs_eval.run.description import RunDescription
+from srs_eval.run.experiment import (
+    Experiment,
+    checked_users,
+    learns_from_other_users,
+    with_user_folds,
+)
+from srs_eval.run.watching import FailingAlike, RunningMeans, step_callback
+from srs_eval.tuning.progress import RunningTrial
 
 _NO_BAR = partial(tqdm, disable=True)
-
-
-class Store(Protocol):
-    """Keeps the part of each chunk as soon as there is one."""
-
-    def users_if_whole(self, chunk: Chunk) -> pa.Table | None:
-        """Read the users of a part in a worker; None if it is to be made."""
-
-    def keep(self, chunk: Chunk, part: Part) -> Part | None:
-        """Keep a part in a worker; return it if it is to be sent to the parent."""
-
-    def receive(self, chunk: Chunk, part: Part | None) -> None:
-        """Keep in the parent what `keep` returned in a worker."""
-
-    def join(self, chunk: Chunk) -> None:
-        """Make one part of the parts of its users, where each was evaluated alone."""
-
-    def parts(self) -> Parts:
-        """Return the parts, to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +71,7 @@ class EvaluateChunk:
     """
 
     evaluate: EvaluateAndScore
-    store: Store
+    store: Parts
     watched: str | None = None  # The metric that a search watches
 
     def __call__(self, chunk: Chunk, tick: Tick = lambda *_: None) -> ChunkDone:
@@ -140,52 +124,132 @@ class EvaluateChunk:
         return ChunkDone(chunk, part, tuple(row[column] for row in users["values"].to_pylist()))
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An experiment on users in chunks, whose parts go into a store.
+
+    `progress` makes the progress bar over fits, such as `tqdm.auto.tqdm`; `watch` is called with
+    the metric of a search while the evaluation goes on.
+    """
+
+    experiment: Experiment
+    chunks: Sequence[Chunk]
+    store: Parts
+    compute: Compute = field(default_factory=Serial)
+    progress: Callable[..., tqdm[Any]] = _NO_BAR
+    watch: RunningTrial | None = None
+    limits: FitLimits = NO_LIMITS
+
+    def run(self) -> int:
+        """Evaluate all users, and return how many were done before.
+
+        A chunk whose worker died is evaluated user by user, so that it costs one user only. Where
+        the protocol divides users into folds, an algorithm that learns from other users does so
+        first.
+        """
+        experiment = with_user_folds(self.experiment)
+        users, folds = sum(len(chunk.users) for chunk in self.chunks), experiment.protocol.folds
+        on_step = step_callback(self.watch, experiment, users)
+        means = None if on_step else RunningMeans.of(self.watch, self.chunks)
+        failing = FailingAlike(users)
+        if not self.limits.fail_fast:
+            failing.end()
+        finished = before = 0
+        with self.progress(total=folds * users, initial=0) as bar:
+
+            def tick(*step: Any) -> None:
+                stopping.check()
+                if step and on_step is not None:
+                    on_step(*step)
+                else:
+                    bar.update()
+
+            work = self._work(experiment, means, watched=on_step is not None)
+            for each in self._done(work, tick):
+                self.store.receive(each.chunk, each.part)
+                if each.fits_worked:
+                    failing.end()
+                failing.add(each.failed)
+                finished += folds * len(each.chunk.users)
+                before += len(each.chunk.users) if each.was_done else 0
+                bar.update(max(finished - bar.n, 0))
+                if means is not None:
+                    means.add(each.chunk.users, each.watched)
+        return before
+
+    def _work(
+        self, experiment: Experiment, means: RunningMeans | None, *, watched: bool
+    ) -> EvaluateChunk:
+        """Return what evaluates a chunk; each step of its fits is `watched`, or its users are."""
+        one = EvaluateUser(
+            experiment.source,
+            experiment.algorithm,
+            experiment.protocol,
+            seed=experiment.seed,
+            curves=experiment.curves_per_user,
+            limits=self.limits,
+        )
+        scored = EvaluateAndScore(one, experiment.panel, watched=watched)
+        return EvaluateChunk(scored, self.store, None if means is None else means.metric)
+
+    def _done(self, work: EvaluateChunk, tick: Tick) -> Iterator[ChunkDone]:
+        """Go through the chunks as they are done; those whose worker died, user by user."""
+        apart: list[Chunk] = []
+        for each in self.compute.map(work, self.chunks, on_crash=work.crashed, tick=tick):
+            stopping.check()
+            if each.has_died:
+                apart.append(each.chunk)
+            else:
+                yield each
+        single = [alone for chunk in apart for alone in chunk.taken_apart()]
+        for each in self.compute.map(work, single, on_crash=work.crashed, tick=tick):
+            stopping.check()
+            yield each
+        for chunk in apart:
+            self.store.join(chunk)
+
+    def result(self, about: RunDescription | None = None, stay: Path | None = None) -> Result:
+        """Return the result of users who have been evaluated.
+
+        `about` names it, by default after the class of the algorithm; `stay` is the folder of the
+        run, if its parts stay there.
+        """
+        names, panel, store = [c.name for c in self.chunks], self.experiment.panel, self.store
+        fitted = SavedFits(partial(fits_in_parts, store, names))
+        return result_of(
+            self.experiment,
+            AllUsers.of((store.read(name, USERS) for name in names), panel.names),
+            fitted if stay else tuple(fitted),
+            PartPredictions(store, names, stay),
+            partial(pooled_sums, store, names, panel),
+            about,
+        )
+
+
 def evaluate(
     experiment: Experiment,
     users: Sequence[User] | None = None,
     *,
     compute: Compute | None = None,
-    store: Store | None = None,
-    chunks: Sequence[Chunk] | None = None,
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
-    watch: Watch | None = None,
-    stay: Path | None = None,
     limits: FitLimits = NO_LIMITS,
+    about: RunDescription | None = None,
 ) -> Result:
-    """Evaluate an algorithm on users and return the result; nothing is printed or logged.
+    """Evaluate an algorithm on users and return the result; nothing is printed, logged or saved.
 
-    By default, all users of the source are evaluated, one after the other in this process, and what
-    was predicted is kept in memory. `chunks` are the same users, as they are evaluated and kept
-    together. `progress` makes the progress bar over fits, such as `tqdm.auto.tqdm`; `watch` is
-    called with the metric of a search while the evaluation goes on. `stay` is the folder of the
-    run, if its parts stay there.
+    By default, all users of the source are evaluated, one after the other in this process.
+    `progress` is as for `Evaluation`, and `about` as for its result.
 
     Raise `ReviewLogError` if the source has no users, or names that cannot be used;
     `FailedAlikeError` if all fits of the first users fail alike, and `limits` stops the evaluation
-    there; and `Pruned` if `watch` raises it.
+    there.
     """
-    if chunks is None:
-        users = checked_users(experiment.source) if users is None else users
-        chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
-    store = KeptInMemory() if store is None else store
-    evaluate_chunks(experiment, chunks, compute or Serial(), store, progress, watch, limits)
-    return gathered(experiment, chunks, store, stay)
-
-
-def gathered(
-    experiment: Experiment, chunks: Sequence[Chunk], store: Store, stay: Path | None = None
-) -> Result:
-    """Return the result of chunks of users who have been evaluated; `stay` is as for `evaluate`."""
-    names, panel = [chunk.name for chunk in chunks], experiment.panel
-    parts = store.parts()
-    fitted = PartFits(parts, names)
-    return result_of(
-        experiment,
-        AllUsers.of((parts.read(name, USERS) for name in names), panel.names),
-        fitted if stay else tuple(fitted),
-        PartPredictions(parts, names, stay),
-        partial(pooled_sums, parts, names, panel),
-    )
+    users = checked_users(experiment.source) if users is None else users
+    compute = compute or Serial()
+    chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
+    evaluation = Evaluation(experiment, chunks, PartsInMemory(), compute, progress, limits=limits)
+    evaluation.run()
+    return evaluation.result(about)
 
 
 def result_of(
@@ -194,19 +258,22 @@ def result_of(
     fitted: Sequence[Fit],
     predicted: Predicted,
     sums: Callable[[], PooledSums] | None = None,
+    about: RunDescription | None = None,
 ) -> Result:
-    """Summarise over users.
+    """Summarise over users; `about` is as for `Evaluation.result`.
 
     `sums` returns the sums of the users without a missing fold, for pooled scores; by default they
     are computed from the predictions.
     """
     of_users = partial(predicted.of, users.complete)
     over = summarise_users(users.scores, experiment.panel, of_users, sums)
-    algorithm, protocol, counts = experiment.algorithm, experiment.protocol, users.counts
+    algorithm, protocol, source = experiment.algorithm, experiment.protocol, experiment.source
+    named, counts = type(algorithm).__name__, users.counts
+    about = RunDescription(named, source.name, named) if about is None else about
     facts = Summary(
-        algo=type(algorithm).__name__,
-        label=type(algorithm).__name__,
-        data=experiment.source.name,
+        algo=about.algo,
+        label=about.label,
+        data=about.data,
         protocol=protocol.name,
         is_validation=bool(getattr(protocol, "is_validation", False)),
         users=len(users.complete),
@@ -227,98 +294,14 @@ def result_of(
         in_sample=bool(getattr(algorithm, "in_sample", False)),
         seed=experiment.seed,
         left_out=users.left_out,
-        notes=(*getattr(experiment.source, "remarks", tuple)(), *users.notes),
+        notes=(*getattr(source, "remarks", tuple)(), *users.notes),
         fit_notes=users.fit_notes,
         data_fingerprint=users.fingerprint,
         rows_fingerprint=over.scores.fingerprint,
         coverage=users.coverage,
+        tags=dict(about.tags),
     )
     return Result(facts, over.scores, fitted, predicted, reviews_read=counts["reviews_read"])
-
-
-def evaluate_chunks(
-    experiment: Experiment,
-    chunks: Sequence[Chunk],
-    compute: Compute,
-    store: Store,
-    progress: Callable[..., tqdm[Any]] = _NO_BAR,
-    watch: Watch | None = None,
-    limits: FitLimits = NO_LIMITS,
-) -> int:
-    """Evaluate the users of chunks into the store, and return how many were done before.
-
-    A chunk whose worker died is evaluated user by user, so that it costs one user only. Where the
-    protocol divides users into folds, an algorithm that learns from other users does so first.
-    """
-    experiment = with_user_folds(experiment)
-    on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
-    means = None if on_step else RunningMeans.of(watch, chunks)
-    work = EvaluateChunk(
-        EvaluateAndScore(
-            EvaluateUser(
-                experiment.source,
-                experiment.algorithm,
-                experiment.protocol,
-                seed=experiment.seed,
-                curves=experiment.curves_per_user,
-                limits=limits,
-            ),
-            experiment.panel,
-            watched=on_step is not None,
-        ),
-        store,
-        watched=None if means is None else means.metric,
-    )
-    return evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
-
-
-def evaluate_with(
-    work: EvaluateChunk,
-    chunks: Sequence[Chunk],
-    compute: Compute,
-    folds: int,
-    progress: Callable[..., tqdm[Any]] = _NO_BAR,
-    on_step: OnStep | None = None,
-    means: RunningMeans | None = None,
-) -> int:
-    """Have chunks evaluated; those whose worker died again, user by user."""
-    users, finished, before = sum(len(chunk.users) for chunk in chunks), 0, 0
-    failing = FailingAlike(users)
-    if not work.evaluate.evaluate.limits.fail_fast:
-        failing.end()
-    with progress(total=folds * users, initial=0) as bar:
-
-        def tick(*step: Any) -> None:
-            stopping.check()
-            if step and on_step is not None:
-                on_step(*step)
-            else:
-                bar.update()
-
-        def died(todo: Sequence[Chunk]) -> list[Chunk]:
-            nonlocal finished, before
-            apart = []
-            for each in compute.map(work, todo, on_crash=work.crashed, tick=tick):
-                stopping.check()
-                if each.has_died:
-                    apart.append(each.chunk)
-                    continue
-                work.store.receive(each.chunk, each.part)
-                if each.fits_worked:
-                    failing.end()
-                failing.add(each.failed)
-                finished += folds * len(each.chunk.users)
-                before += len(each.chunk.users) if each.was_done else 0
-                bar.update(max(finished - bar.n, 0))
-                if means is not None:
-                    means.add(each.chunk.users, each.watched)
-            return apart
-
-        apart = died(chunks)
-        died([single for chunk in apart for single in chunk.taken_apart()])
-        for chunk in apart:
-            work.store.join(chunk)
-    return before
 
 
 def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:

@@ -1,17 +1,31 @@
-"""Outcomes of the jobs of a command, and the leaderboard of those that were scored."""
+"""The jobs of a command: run and recorded, with the leaderboard of those that were scored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
+from srs_eval.compute import stopping
+from srs_eval.errors import (
+    ConfigError,
+    FolderInUseError,
+    Pruned,
+    ShardsMissingError,
+    SrsEvalError,
+)
+from srs_eval.results.files import OUTCOME, SUMMARY, claim, read_json, write_json
+from srs_eval.results.kept import has_parts
+from srs_eval.results.result import Result
 from srs_eval.results.run import job_number
 from srs_eval.run.report import places
-from srs_eval.text.console import say
+from srs_eval.text.addresses import without_secrets
+from srs_eval.text.console import complain, say, shell
 from srs_eval.text.table import Table
 
 if TYPE_CHECKING:
@@ -23,6 +37,8 @@ _JOBS_NAMED = 5
 # What the jobs of a sweep have remarked in this process, by its folder
 _remarks: dict[Path, set[str]] = {}
 
+# The label of a job, and what runs it and returns how it ended and its result.
+Planned = tuple[str, Callable[[], tuple["JobOutcome", Result | None]]]
 JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
 
 
@@ -42,6 +58,103 @@ class JobOutcome:
     # How to open the tracker's pages, and the one that compares all runs
     ui_command: str | None = None
     view_url: str | None = None
+
+
+def attempt(
+    plan: Callable[[], Planned],
+    *,
+    label: str,
+    folder: Path,
+    sweep_folder: Path | None = None,
+    metric: str = "log_loss",
+) -> tuple[float, int]:
+    """Plan and run one job, and record its outcome as ``job.json`` in its folder.
+
+    Return the mean of a metric over users, NaN where there is none, and the exit status.
+
+    Every error is printed and recorded, so that the next job of a sweep runs: in a line if the user
+    can mend it, else with its traceback. `label` is that of the job until it is planned,
+    `sweep_folder` the folder of all jobs, if this is one of several.
+    """
+    try:
+        claimed = claim(folder)
+    except FolderInUseError as error:
+        complain(str(error))
+        return math.nan, 1
+    began = time.perf_counter()
+    outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
+    with claimed:
+        write_outcome(folder, outcome)
+        shown, done = "", None
+        try:
+            done, outcome, shown = _carry_out(plan, label, folder, sweep_folder)
+        except (KeyboardInterrupt, SystemExit):
+            shown = "interrupted" + _what_is_kept(folder, sweep_folder)
+            raise
+        finally:
+            is_recorded = _record(folder, replace(outcome, seconds=time.perf_counter() - began))
+            if shown:
+                complain(shown)
+        if outcome.exit_status == 0 and is_recorded:
+            return _mean(done, metric), 0
+        return math.nan, max(outcome.exit_status, 1)
+
+
+def _carry_out(
+    plan: Callable[[], Planned], label: str, folder: Path, sweep_folder: Path | None
+) -> tuple[Result | None, JobOutcome, str]:
+    """Plan and run; return the result, how the job ended, and the message of an error."""
+    status, kept = 1, True
+    try:
+        label, run = plan()
+        outcome, result = run()
+    except Pruned as pruned:
+        return None, JobOutcome(label, "pruned", str(pruned)), ""
+    except ConfigError as error:
+        status, message = 2, str(error)
+        shown = message
+    except SrsEvalError as error:
+        stopping.check()  # an import that was interrupted fails in ways of its own
+        shown = message = str(error)
+        kept = not isinstance(error, ShardsMissingError)  # which says how to go on
+    except OSError as error:
+        shown = message = f"{error.strerror or error}: {error.filename or folder}"
+    except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
+        stopping.check()  # an import that was interrupted fails in ways of its own
+        message = f"{type(error).__name__}: {error}"
+        shown = f"unexpected error\n{traceback.format_exc().rstrip()}"
+    else:
+        return result, outcome, ""
+    shown += _what_is_kept(folder, sweep_folder) if kept else ""
+    return None, JobOutcome(label, "failed", without_secrets(message), status), shown
+
+
+def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
+    """Return how to resume the run, if any user is finished."""
+    if not has_parts(folder):
+        return ""
+    where = f"hydra.run.dir={folder}" if sweep_folder is None else f"hydra.sweep.dir={sweep_folder}"
+    results = f"The results are in {folder}.\n" if (folder / SUMMARY).is_file() else ""
+    return (
+        f"\n{results}Finished users are kept; to go on, repeat the command with "
+        f"{shell(['resume=true', where])}"
+    )
+
+
+def _record(folder: Path, outcome: JobOutcome) -> bool:
+    """Write the outcome; where that cannot be, print why."""
+    try:
+        write_outcome(folder, outcome)
+    except OSError as error:
+        reason = error.strerror if folder.is_dir() else "it was removed or renamed during the run"
+        complain(f"cannot write {folder}: {reason}; {outcome.status}: {outcome.message}")
+        return False
+    return True
+
+
+def _mean(result: Result | None, metric: str) -> float:
+    summary = None if result is None else result.facts.metrics.get(metric)
+    return math.nan if summary is None else summary.mean_users
 
 
 def write_outcome(folder: Path, outcome: JobOutcome) -> None:
@@ -66,12 +179,10 @@ def read_outcome(folder: Path) -> JobOutcome | None:
     return None
 
 
-def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcome]]:
-    """Read the outcomes of a command, in the order its jobs were numbered."""
-    folders = [folder]
-    if is_sweep:
-        folders = sorted((p for p in folder.iterdir() if p.is_dir()), key=job_number)
-    read = [(place, read_outcome(place)) for place in folders]
+def read_outcomes(folder: Path) -> list[tuple[Path, JobOutcome]]:
+    """Read the outcomes of a sweep's jobs, in the order of their numbers."""
+    jobs = sorted((place for place in folder.iterdir() if place.is_dir()), key=job_number)
+    read = [(place, read_outcome(place)) for place in jobs]
     return [(place, outcome) for place, outcome in read if outcome is not None]
 
 
@@ -80,29 +191,28 @@ def remarks_of(sweep_folder: Path) -> set[str]:
     return _remarks.setdefault(sweep_folder, set())
 
 
-def report_jobs(folder: Path, *, is_sweep: bool, report: bool = False) -> int:
+def report_jobs(folder: Path, *, report: bool = False) -> int:
     """Print the outcomes and the leaderboard of a sweep's jobs; return the exit status.
 
-    A single job has printed its own table already. With `report`, the comparisons are written into
-    the folder.
+    With `report`, the comparisons are written into the folder.
     """
-    _remarks.pop(folder, None)
-    outcomes = read_outcomes(folder, is_sweep=is_sweep)
-    if is_sweep and outcomes:
-        from srs_eval.comparison.report.files import terminal_text  # not for a single run
-        from srs_eval.comparison.report.sweep import sweep_verdicts
+    from srs_eval.comparison.report.files import terminal_text  # not for a single run
+    from srs_eval.comparison.report.sweep import sweep_verdicts
 
-        say(_jobs_table([outcome for _, outcome in outcomes]))
-        scored = [place for place, _ in outcomes if (place / SUMMARY).is_file()]
-        verdicts = sweep_verdicts(scored)
-        for verdict in verdicts:
-            say()
-            say(terminal_text(verdict, of_sweep=True))
-        pages = _written(verdicts, folder / COMPARISON) if report else []
+    _remarks.pop(folder, None)
+    outcomes = read_outcomes(folder)
+    if not outcomes:
+        return 0
+    say(_jobs_table([outcome for _, outcome in outcomes]))
+    verdicts = sweep_verdicts([place for place, _ in outcomes if (place / SUMMARY).is_file()])
+    for verdict in verdicts:
         say()
-        found = _places(folder, [outcome for _, outcome in outcomes])
-        say(places({**found, "report": ", ".join(map(str, pages)) or None}))
-    return max((outcome.exit_status for _, outcome in outcomes), default=0)
+        say(terminal_text(verdict, of_sweep=True))
+    pages = _written(verdicts, folder / COMPARISON) if report else []
+    say()
+    found = _places(folder, [outcome for _, outcome in outcomes])
+    say(places({**found, "report": ", ".join(map(str, pages)) or None}))
+    return max(outcome.exit_status for _, outcome in outcomes)
 
 
 def _written(verdicts: Sequence[Verdict], folder: Path) -> list[Path]:

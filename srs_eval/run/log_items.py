@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from srs_eval.config.rebuild import rebuilt_model
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.headline import HEADLINE
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Fit, Part
+from srs_eval.nouns import Fit, Part, Predictions, has_curve
+from srs_eval.nouns.predictions import select
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import PREREG, RESULTS
 from srs_eval.results.fit_counts import fits_in_words
@@ -24,8 +27,7 @@ from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS, run_of
 from srs_eval.results.summary import Summary
 from srs_eval.run.description import RunDescription
-from srs_eval.run.learned_model import learned_model
-from srs_eval.run.plan import Plan
+from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
 from srs_eval.tracking.items import (
@@ -34,6 +36,7 @@ from srs_eval.tracking.items import (
     Description,
     FigureFiles,
     Item,
+    LearnedModel,
     Param,
     ScoredModel,
     TableRows,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
 _USERS_SHOWN = 200
 _PARAMETERS_SHOWN = 50
+_CLOSE = 1e-6  # predictions of a model that is built again
 
 
 def facts_before(about: RunDescription) -> Iterator[Item]:
@@ -56,13 +60,13 @@ def facts_before(about: RunDescription) -> Iterator[Item]:
 
 
 def facts_after(
-    plan: Plan,
+    job: Job,
     result: Result,
     figures: Mapping[str, Sequence[Path]],
     against: AgainstBaseline | None = None,
 ) -> Iterator[Item]:
     """Yield the results of a run: numbers, tables, figures by their files, and files."""
-    facts, source, panel = result.facts, plan.experiment.source, plan.experiment.panel
+    facts, source, panel = result.facts, job.experiment.source, job.experiment.panel
     yield Tag("data_fingerprint", facts.data_fingerprint)
     yield Tag("rows_fingerprint", facts.rows_fingerprint)
     for metric in panel:
@@ -83,7 +87,7 @@ def facts_after(
         location=_from_anywhere(source.location),
         users=facts.users,
         reviews=facts.reviews,
-        options=_reader(plan.about.options.get("data", {})),
+        options=_reader(job.about.options.get("data", {})),
     )
     yield TableRows("metrics", _metrics_table(panel.names, facts.metrics))
     if facts.thresholds:
@@ -95,37 +99,37 @@ def facts_after(
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
         yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
-    for name in (*RESULTS, *((PREREG,) if plan.options.prereg else ())):
-        if (plan.options.folder / name).is_file():
-            yield ArtifactFile(plan.options.folder / name, "results")
-    if result.predicted.stay_in(plan.options.folder):  # too large to be sent
-        here = (plan.options.folder / PARTS).absolute()
-        yield Tag("parts", str(plan.options.parts or here))
-    model = getattr(plan.options.tracker, "model", False)
+    for name in (*RESULTS, *((PREREG,) if job.prereg else ())):
+        if (job.folder / name).is_file():
+            yield ArtifactFile(job.folder / name, "results")
+    if result.predicted.stay_in(job.folder):  # too large to be sent
+        here = (job.folder / PARTS).absolute()
+        yield Tag("parts", str(job.parts or here))
+    model = getattr(job.tracker, "model", False)
     if model == "scores":
-        yield _scored_model(plan, result)
+        yield _scored_model(job, result)
     elif model:
-        yield from learned_model(plan, result)
-    yield Description(describe(plan, result))
+        yield from learned_model(job, result)
+    yield Description(describe(job, result))
 
 
-def _scored_model(plan: Plan, result: Result) -> ScoredModel:
+def _scored_model(job: Job, result: Result) -> ScoredModel:
     """Return the algorithm with its scores, under the digest of the scored reviews."""
-    facts, source = result.facts, plan.experiment.source
+    facts, source = result.facts, job.experiment.source
     means = {name: facts.metrics[name].mean_users for name in HEADLINE if name in facts.metrics}
     return ScoredModel(
-        name=plan.about.label,
-        options=plan.about.options["algo"],
+        name=job.about.label,
+        options=job.about.options["algo"],
         learned_from=f"{source.name}, protocol {facts.protocol}",
         scores=means,
         dataset=(source.name, facts.rows_fingerprint),
-        description=describe(plan, result),
+        description=describe(job, result),
     )
 
 
-def describe(plan: Plan, result: Result) -> str:
+def describe(job: Job, result: Result) -> str:
     """Return a description of the run and its headline numbers in Markdown."""
-    experiment, about, facts = plan.experiment, plan.about, result.facts
+    experiment, about, facts = job.experiment, job.about, result.facts
     rows = [
         (
             *(name, _cell(s.mean_users), f"{_cell(s.lo)} … {_cell(s.hi)}"),
@@ -196,7 +200,7 @@ def _counts(result: Result) -> Iterator[Item]:
 
 def _against(against: AgainstBaseline) -> Iterator[Item]:
     """Yield the comparison in a section per baseline, so that no chart mixes two of them."""
-    about = f"vs_{against.baseline.summary['algo']}"
+    about = f"vs_{against.baseline.facts.algo}"
     for percent in against.percents:
         yield Value(f"{about}/{percent.metric}_percent", percent.difference)
         if percent.metric == DECIDING:
@@ -204,7 +208,7 @@ def _against(against: AgainstBaseline) -> Iterator[Item]:
             yield Value(f"{about}/{percent.metric}_percent_high", percent.hi)
     yield Value(f"{about}/users", float(against.n_users))
     yield Tag("baseline", against.baseline.name)
-    yield Tag("baseline_config_hash", against.baseline.summary["tags"]["config_hash"])
+    yield Tag("baseline_config_hash", against.baseline.facts.config_hash)
 
 
 def _metrics_table(
@@ -260,3 +264,63 @@ def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
 
 def _cell(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4f}"
+
+
+def learned_model(job: Job, result: Result) -> Iterator[Item]:
+    """Yield the model of the first user's last fold, or a tag that says why there is none.
+
+    The model is built from its parameters and must predict what the run has predicted.
+    """
+    fits = [fit for fit in result.fitted if fit.predicts and fit.fold >= 0]
+    last = max((f for f in fits if f.user == fits[0].user), key=lambda f: f.fold, default=None)
+    try:
+        if last is None:
+            raise ConfigError("no fit worked")
+        whole_days, predictions = _check(job, result, last)
+    except SrsEvalError as error:
+        yield Tag("model", f"not kept: {error}")
+        return
+    about, source = job.about, job.experiment.source
+    scores = job.experiment.panel.score(predictions)
+    yield LearnedModel(
+        name=about.label,
+        options=about.options["algo"],
+        parameters=last.parameters,
+        parts=last.parts,
+        whole_days=whole_days,
+        learned_from=f"{source.name}, user {last.user}, fold {last.fold}",
+        scores={name: scores[name] for name in HEADLINE if name in scores},
+        dataset=(source.name, result.facts.rows_fingerprint),
+        description=(
+            f"**{about.label}**, learned from the first {last.n_train:,} scored reviews of user "
+            f"{last.user}. Its scores are those of the {last.n_test:,} reviews after them. "
+            f"Source: {source.location}."
+        ),
+    )
+    yield Tag("model", f"kept: user {last.user}, fold {last.fold}")
+
+
+def _check(job: Job, result: Result, fit: Fit) -> tuple[bool, Predictions]:
+    """Compare the model built again with the one that predicted.
+
+    Return whether its clock counts whole days, and what it has predicted of the reviews after those
+    it has learned from.
+    """
+    experiment, label = job.experiment, job.about.label
+    log = experiment.source.read(fit.user)
+    task = experiment.protocol(log, same_day=experiment.algorithm.same_day)
+    options, whole_days = job.about.options["algo"], task.reviews.whole_days
+    model = rebuilt_model(options, fit.parameters, fit.parts, whole_days=whole_days)
+    if not has_curve(model):
+        raise ConfigError(f"{label} has no forgetting curve")
+    (fold,) = [fold for fold in task.folds if fold.number == fit.fold]
+    saved = result.predicted.read(fit.user, curves=False)
+    before = None if saved is None else select(saved, saved.fold == fit.fold)
+    again = model.predict(task.reviews, fold.test)
+    if (
+        before is None
+        or before.p.shape != again.shape
+        or np.abs(before.p - again).max(initial=0.0) > _CLOSE
+    ):
+        raise ConfigError(f"{label} predicts otherwise when built from its parameters")
+    return whole_days, before

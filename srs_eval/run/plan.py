@@ -40,9 +40,12 @@ _NOT_NEGATIVE = ("seed", "curves_per_user", "parts_above")
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a run is carried out: nothing here changes a number."""
+class Job:
+    """One job of a command: what is evaluated, what describes it, and how it is carried out."""
 
+    experiment: Experiment
+    about: RunDescription
+    # Nothing from here on changes a number
     folder: Path  # Folder of the results
     compute: Compute  # Where users are evaluated
     tracker: Tracker  # Where the run is logged
@@ -82,16 +85,7 @@ class RunOptions:
         return self.sweep_folder is None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """One job of a command: what is evaluated, what describes it, and how it is carried out."""
-
-    experiment: Experiment
-    about: RunDescription
-    options: RunOptions
-
-
-def make_plan(
+def make_job(
     built: Mapping[str, Any],
     content: Mapping[str, Any],
     choices: Mapping[str, str],
@@ -102,8 +96,8 @@ def make_plan(
     trial: RunningTrial | None = None,
     words: Sequence[str] = (),
     folders: Sequence[Path] = (),
-) -> Plan:
-    """Plan a job by its configuration, `content`, of which the objects of each group are `built`.
+) -> Job:
+    """Make a job of its configuration, `content`, of which the objects of each group are `built`.
 
     `choices` are the options chosen in each group, `usual` the arguments of the algorithm as its
     option has them, `words` those of the command, and `folders` the user's folders of options.
@@ -115,14 +109,7 @@ def make_plan(
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
         _require_validation(built, choices, trial)
-    experiment = Experiment(
-        algorithm=built["algo"],
-        source=built["data"],
-        protocol=built["protocol"],
-        panel=built["panel"],
-        seed=content["seed"],
-        curves_per_user=content["curves_per_user"],
-    )
+    experiment = Experiment.of(built, content)
     compute = built["compute"]
     own_process = sweep_folder is not None or limits.timeout is not None
     if limits.timeout is not None and not isinstance(compute, Serial | Processes | Ray):
@@ -131,7 +118,9 @@ def make_plan(
     prereg = _registered(content, experiment.panel, folders)
     if prereg is not None:
         tags[PREREG_TAG] = prereg.digest
-    options = RunOptions(
+    return Job(
+        experiment,
+        described(built, content, choices, usual=usual, further_tags=tags),
         folder=folder,
         compute=_in_own_process(compute) if own_process else compute,
         tracker=built["tracking"],
@@ -148,9 +137,6 @@ def make_plan(
         limits=limits,
         check_lookahead=content["check_lookahead"],
         words=[word for word in words if not word.lstrip("+~").startswith(_OF_ONE_RUN)],
-    )
-    return Plan(
-        experiment, described(built, content, choices, usual=usual, further_tags=tags), options
     )
 
 

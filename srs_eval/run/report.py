@@ -14,9 +14,9 @@ from srs_eval.results.remarks import few_users, sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
 from srs_eval.results.summary import panel_table
-from srs_eval.run.failures import frame_lines
-from srs_eval.run.plan import Plan
-from srs_eval.run.user_folds import learns_from_other_users
+from srs_eval.run.experiment import learns_from_other_users
+from srs_eval.run.plan import Job
+from srs_eval.run.watching import frame_lines
 from srs_eval.text.console import counted, facts, interval
 from srs_eval.text.table import Table
 
@@ -28,20 +28,20 @@ _WORST_FIRST = ("failed", "fallback", "ok")
 _TITLES = {"ok": "note"}
 
 
-def announcement(plan: Plan, n_users: int) -> str:
+def announcement(job: Job, n_users: int) -> str:
     """Return what will be evaluated, and where the results will be."""
-    experiment = plan.experiment
+    experiment = job.experiment
     protocol = experiment.protocol
     is_taught = learns_from_other_users(experiment)
     taught = ", after learning from the users of the other folds" if is_taught else ""
     return facts(
         {
-            "algorithm": plan.about.label,
+            "algorithm": job.about.label,
             "predicts": IN_WORDS[when_of(experiment.algorithm)],
             "data": f"{experiment.source.location}: {counted(n_users, 'user')}",
             "protocol": f"{protocol.name}, version {protocol.version}: "
             f"{counted(protocol.folds, 'fit')} per user{taught}",
-            "output": str(plan.options.folder),
+            "output": str(job.folder),
         }
     )
 

@@ -12,16 +12,15 @@ from srs_eval.compute.shard import COMMAND, COMMAND_FILES, SHARDS, Shard, record
 from srs_eval.errors import ConfigError, FailedAlikeError, ShardsMissingError, SrsEvalError
 from srs_eval.nouns import User
 from srs_eval.place import Place
-from srs_eval.results.claim import claim
-from srs_eval.results.files import SUMMARY
+from srs_eval.results.files import SUMMARY, claim
 from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS, USERS, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.user_rows import AllUsers
-from srs_eval.run.evaluate import evaluate_chunks
+from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.experiment import checked_users
 from srs_eval.run.jobs import JobOutcome
-from srs_eval.run.plan import Plan
+from srs_eval.run.plan import Job
 from srs_eval.run.report import announcement
 from srs_eval.text.console import say
 
@@ -30,56 +29,55 @@ _SECONDS_TO_BEGIN = 60.0
 _USERS_NAMED = 5
 
 
-def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]]) -> JobOutcome:
+def evaluate_shard(job: Job, shard: Shard, progress: Callable[..., tqdm[Any]]) -> JobOutcome:
     """Evaluate the share of a shard; nothing is summarised, drawn or logged.
 
     A shard that is started again goes on where it stopped. Fits that fail are counted, and make the
     merge fail. Where all fits of the first users fail alike, the parts of these users are removed,
     so that the shard can be started again.
     """
-    about, options = plan.about, plan.options
-    folder, experiment = options.run_folder, plan.experiment
-    if finished_before(plan) is not None:
+    about = job.about
+    folder, experiment = job.run_folder, job.experiment
+    if finished_before(job) is not None:
         say(f"{about.label} was finished before, and no log is read again: {folder}")
         return JobOutcome(about.label, "ok", "finished before")
     users = checked_users(experiment.source)
-    say(announcement(plan, len(users)))
-    kept = KeptParts(folder / PARTS, about.stamp, at=options.parts)
+    say(announcement(job, len(users)))
+    kept = KeptParts(folder / PARTS, about.stamp, at=job.parts)
     with claim(folder, wait=_SECONDS_TO_BEGIN):
-        size = chunk_size(len(users), getattr(options.compute, "chunk", None))
+        size = chunk_size(len(users), getattr(job.compute, "chunk", None))
         (folder / SUMMARY).unlink(missing_ok=True)
         kept.open(resume=True, chunk=size)
-    if shared_at(plan).is_remote:  # so that any machine can merge
-        own = shared_at(plan) / SHARDS / shard.folder / COMMAND
+    if shared_at(job).is_remote:  # so that any machine can merge
+        own = shared_at(job) / SHARDS / shard.folder / COMMAND
         for name in COMMAND_FILES:
-            (own / name).write((options.folder / COMMAND / name).read_bytes())
+            (own / name).write((job.folder / COMMAND / name).read_bytes())
     chunks = shard.take(cut(users, kept.chunk))
     try:
-        before = evaluate_chunks(
-            experiment, chunks, options.compute, kept, progress, limits=options.limits
-        )
+        before = Evaluation(
+            experiment, chunks, kept, job.compute, progress, limits=job.limits
+        ).run()
     except FailedAlikeError:
         kept.remove_failed(chunks)
         raise
     if before:
         say(f"{before} users of the shard were done before")
-    read = kept.parts()
-    found = AllUsers.of((read.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)
+    found = AllUsers.of((kept.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)
     count = sum(len(chunk.users) for chunk in chunks)
     message = (
         f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.counts['failed']:,}"
     )
-    say(f"{message}; when all shards are done: python -m srs_eval.merge {shared_at(plan)}")
+    say(f"{message}; when all shards are done: python -m srs_eval.merge {shared_at(job)}")
     return JobOutcome(about.label, "ok", message)
 
 
-def finished_before(plan: Plan) -> Result | None:
+def finished_before(job: Job) -> Result | None:
     """Return the result of this very job in its folder, if no fit of it has failed."""
-    folder = plan.options.run_folder
+    folder = job.run_folder
     if not (folder / SUMMARY).is_file():
         return None
     result = results.load(folder)
-    if not plan.about.is_of(result.facts.tags):
+    if not job.about.is_of(result.facts.tags):
         raise ConfigError(
             f"resume=true: {folder} holds the results of other settings or other code; "
             "give the same, or another hydra.run.dir"
@@ -87,10 +85,10 @@ def finished_before(plan: Plan) -> Result | None:
     return result if result.facts.failed == 0 else None
 
 
-def shared_at(plan: Plan) -> Place:
+def shared_at(job: Job) -> Place:
     """Return where all shards of a run record their commands."""
-    at = plan.options.parts
-    return at if at is not None and at.is_remote else Place.of(plan.options.run_folder)
+    at = job.parts
+    return at if at is not None and at.is_remote else Place.of(job.run_folder)
 
 
 def require_all(users: Sequence[User], kept: KeptParts, place: Place) -> None:

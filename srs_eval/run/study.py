@@ -18,7 +18,6 @@ import pandas as pd
 from srs_eval.errors import ConfigError
 from srs_eval.plots.style import save_figure
 from srs_eval.results.files import FIGURES
-from srs_eval.run.job import Done
 from srs_eval.run.jobs import JobOutcome
 from srs_eval.run.report import places
 from srs_eval.text.console import say
@@ -104,7 +103,7 @@ def run_study(
     tracker: Tracker,
     *,
     is_single: bool,
-) -> Done:
+) -> tuple[JobOutcome, None]:
     """Run a study; print, write and log what it has found."""
     info = RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder)
     with tracked(tracker, info) as run:
@@ -124,7 +123,7 @@ def run_study(
     if found.failed:
         message = f"failed: {', '.join(found.failed)}"
         outcome = replace(outcome, status="failed", message=message, exit_status=1)
-    return Done(outcome)
+    return outcome, None
 
 
 def show(found: Findings) -> None:

@@ -1,31 +1,25 @@
-"""Report a metric to a search while an evaluation goes on."""
+"""Follow an evaluation: report a metric to a search, and stop where all fits fail alike."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Protocol
+import re
+from collections.abc import Callable, Iterable, Sequence
 
+from srs_eval.errors import FailedAlikeError
 from srs_eval.evaluation.evaluate import Watch as OnStep
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import FittingInSteps, Predictions, User
+from srs_eval.nouns import Fit, FittingInSteps, Predictions, User
+from srs_eval.results.fit_counts import bare_reason, reason_of
 from srs_eval.results.parts import Chunk
 from srs_eval.run.experiment import Experiment
+from srs_eval.text.frames import own_frames
+from srs_eval.tuning.progress import RunningTrial
+
+_FAILING_USERS = 3
 
 
-class Watch(Protocol):
-    """Follows one metric of an evaluation."""
-
-    @property
-    def metric(self) -> str:
-        """Name of the metric."""
-
-    @property
-    def report(self) -> Callable[[int, float], None] | None:
-        """Takes a step and a value, and raises `Pruned` to end the evaluation."""
-
-
-def step_callback(watch: Watch | None, experiment: Experiment, users: int) -> OnStep | None:
+def step_callback(watch: RunningTrial | None, experiment: Experiment, users: int) -> OnStep | None:
     """Return a callback that scores each step of the only fit; None if there is no such fit."""
     if watch is None or watch.report is None:
         return None
@@ -61,7 +55,7 @@ class RunningMeans:
         self._sum = 0.0
 
     @classmethod
-    def of(cls, watch: Watch | None, chunks: Iterable[Chunk]) -> RunningMeans | None:
+    def of(cls, watch: RunningTrial | None, chunks: Iterable[Chunk]) -> RunningMeans | None:
         """Return the means that a search wants to have reported, if it does."""
         if watch is None or watch.report is None:
             return None
@@ -79,3 +73,47 @@ class RunningMeans:
                 self._defined += 1
             if self._defined:
                 self._report(self._step, self._sum / self._defined)
+
+
+def frame_lines(fit: Fit) -> list[str]:
+    """Return the last frames in code of the plug-in, one line each."""
+    return [f"  {frame}" for frame in own_frames(fit.traceback)]
+
+
+class FailingAlike:
+    """Stops an evaluation whose first users, of so many, all fail alike."""
+
+    def __init__(self, users: int) -> None:
+        self._of_users = users
+        self._failed: list[Fit] = []
+        self._is_over = False
+
+    def end(self) -> None:
+        """Stop no more: a fit worked, or was made before."""
+        self._is_over = True
+
+    def add(self, failed: Sequence[Fit]) -> None:
+        """Add the failed fits of users without a fit that worked.
+
+        Raise `FailedAlikeError` if these are enough users, others are left, and all their fits
+        failed alike.
+        """
+        if self._is_over:
+            return
+        self._failed += [fit for fit in failed if fit.fold >= 0]
+        users = len({fit.user for fit in self._failed})
+        if len({_kind(fit) for fit in self._failed}) > 1 or users == self._of_users:
+            self.end()
+        elif users >= _FAILING_USERS:
+            first = self._failed[0]
+            said = f"stopped after {users} of {self._of_users:,} users: all {len(self._failed)}"
+            said += f" fits failed alike, the first {reason_of(first)}"
+            lines = [said, *frame_lines(first), *filter(None, [first.traceback.rstrip()])]
+            raise FailedAlikeError("\n".join([*lines, "fail_fast=false evaluates all users."]))
+
+
+def _kind(fit: Fit) -> tuple[str, str]:
+    """Return what is alike in failures of one cause: reasons without numbers, and the line."""
+    frames = own_frames(fit.traceback)
+    at = f"{frames[-1].file}:{frames[-1].line}" if frames else ""
+    return re.sub(r"\d+", "#", bare_reason(fit)), at

@@ -151,7 +151,7 @@ def _stated(model: Model, shown: View) -> dict[str, Any]:
         "pretrained on": pretrained.get("description")
         if isinstance(pretrained, Mapping)
         else pretrained,
-        "fits": run.fits.in_words or "as planned",
+        "fits": run.facts.fit_counts.in_words or "as planned",
         "protocol": f"{board.protocol} {board.protocol_version}",
         "data": f"{board.data} {board.data_version}",
         "seed": about.get("seed"),

@@ -64,8 +64,8 @@ class Model:
         """What is worth a badge beside the mark in a word or two, each with its meaning."""
         found = self.traits
         found += [(f"hypothesis {one.in_short}", one.sentence) for one in self.judgements]
-        if self.run.fits.has_exceptions:
-            found.append(("irregular fits", self.run.fits.in_words))
+        if self.run.facts.fit_counts.has_exceptions:
+            found.append(("irregular fits", self.run.facts.fit_counts.in_words))
         if self.run.incomplete:
             count = f"{len(self.run.incomplete):,} users failed"
             found.append((count, "a fold of these users has failed"))

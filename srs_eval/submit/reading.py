@@ -14,6 +14,7 @@ from srs_eval.nouns import User
 from srs_eval.results.coverage import Coverage
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
+from srs_eval.results.summary import Summary
 from srs_eval.submit.about import GAPS, about_problems, read_about
 from srs_eval.submit.problems import ERRORS, Problem, SubmissionError, caught, shown
 from srs_eval.submit.record import Record, read_record
@@ -188,6 +189,7 @@ def _submission(
     is_alike = like is not None and (rows, reviews) == (like.rows, like.reviews)
     if like is not None and is_alike and [*rows] == [*like.rows]:
         rows, reviews = like.rows, like.reviews
+    fits: dict[str, Any] = {name: int(n.sum()) for name, n in results.fits.items()}
     run = Run(
         name=about["model"],
         place=folder,
@@ -195,31 +197,30 @@ def _submission(
         reviews=reviews,
         scores=dict(zip(scores.names, scores.values[kept].T, strict=True)),
         incomplete=tuple(user for user in scores.users if user not in rows),
-        summary={
-            "label": about["model"],
-            "data": data["name"],
-            "protocol": about["protocol"]["name"],
-            "when": about["when"],
-            "sees_truth": about["sees_truth"],
-            "pretrained": about["pretrained_on"] is not None,
-            "users": len(rows),
-            "reviews": sum(reviews.values()),
-            "data_fingerprint": data["fingerprint"],
-            "coverage": _coverage(data),
-            **{name: int(counts.sum()) for name, counts in results.fits.items()},
-        },
+        facts=Summary(
+            label=about["model"],
+            data=data["name"],
+            protocol=about["protocol"]["name"],
+            when=about["when"],
+            sees_truth=about["sees_truth"],
+            pretrained=about["pretrained_on"] is not None,
+            users=len(rows),
+            reviews=sum(reviews.values()),
+            data_fingerprint=data["fingerprint"],
+            coverage=_coverage(data),
+            **fits,
+        ),
         predicted=SavedPredictions(folder) if (folder / PREDICTIONS).is_file() else None,
     )
     return Submission(folder.resolve().name, folder, about, run, history)
 
 
-def _coverage(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return what scores rest on, as runs write it; None if the submission does not say."""
+def _coverage(data: Mapping[str, Any]) -> Coverage | None:
+    """Return what scores rest on; None if the submission does not say."""
     if not data.get("read"):
         return None
     read = data["read"]
-    covered = Coverage(read["users"], read["reviews"], data["users"], data["reviews"])
-    return covered.as_json()
+    return Coverage(read["users"], read["reviews"], data["users"], data["reviews"])
 
 
 def _board(name: str, submissions: list[Submission]) -> Board:

@@ -30,6 +30,7 @@ from srs_eval.submit.submission import (
     Accepted,
     Digest,
 )
+from srs_eval.text.expected import expected
 from srs_eval.text.yaml_files import block_of, parsed
 
 # Fields of the record, and the files whose digests they are.
@@ -132,9 +133,9 @@ def _record_of(content: Any) -> Record:
     try:
         record = _RECORD.validate_python(content)
     except ValidationError as errors:
-        first = errors.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from errors
+        first = errors.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise ValueError(f"{where}: {expected(first)}") from errors
     for entry in (entry for entries in record.submissions.values() for entry in entries):
         if entry.board not in record.boards:
             raise ValueError(f"no board {shown(entry.board)}")

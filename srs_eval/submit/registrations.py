@@ -119,9 +119,5 @@ def _with_options(submission: Submission, others: Collection[str]) -> Run:
     about = submission.about
     stated = (about.get("prereg") or {}).get("digest", "")
     options = {group: about[group]["options"] for group in ("data", "protocol")}
-    summary = {
-        **submission.run.summary,
-        "options": {**options, "seed": about["seed"]},
-        "tags": {TAG: "" if stated in others else stated},
-    }
-    return replace(submission.run, summary=summary)
+    facts = replace(submission.run.facts, tags={TAG: "" if stated in others else stated})
+    return replace(submission.run, facts=facts, options={**options, "seed": about["seed"]})

@@ -183,10 +183,10 @@ def _claims(
     about, run = submission.about, submission.run
     learned = about["pretrained_on"]
     facts: list[tuple[str, object, object]] = [
-        (key, about[key], again.summary[key]) for key in ("when", "sees_truth")
+        (key, about[key], getattr(again.facts, key)) for key in ("when", "sees_truth")
     ]
     facts += [
-        ("pretrained_on", run.summary["pretrained"], again.summary["pretrained"]),
+        ("pretrained_on", run.facts.pretrained, again.facts.pretrained),
         ("parameters", about["parameters"], parameters_of(result.fitted)),
     ]
     if about["data"].get("read"):
@@ -202,7 +202,7 @@ def _claims(
             yield Problem("scores", file, where, shown(stated), advice)
     ended = FitCounts.of([fit for fits in fits_by_user(result) for fit in fits])
     for name in COMPARED_FITS:
-        given, number = run.summary.get(name), getattr(ended, name)
+        given, number = getattr(run.facts, name), getattr(ended, name)
         if given != number:
             place, advice = submission.folder / RESULTS, f"run again, they are {number:,}"
             yield Problem("scores", place, f"column {FIT}{name}", shown(given), advice)

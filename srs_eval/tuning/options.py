@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 from pydantic.dataclasses import dataclass
 
+from srs_eval.text.expected import expected
 from srs_eval.tuning.space import SweepError
 
 Direction = Literal["minimize", "maximize"]
@@ -46,8 +47,7 @@ def read_options(given: Mapping[str, Any]) -> SearchOptions:
         return SearchOptions(**given)
     except ValidationError as errors:
         problems = [
-            f"hydra.sweeper.{error['loc'][0]}={error['input']}: "
-            f"{error['msg'].replace('Input should be', 'expected')}"
+            f"hydra.sweeper.{error['loc'][0]}={error['input']}: expected {expected(error)}"
             for error in errors.errors()
         ]
         raise SweepError("\n".join(problems)) from None

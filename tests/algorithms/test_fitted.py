@@ -19,7 +19,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
-from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
+from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
@@ -45,6 +45,14 @@ def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     np.testing.assert_allclose(binary.parameters, expected.parameters, rtol=1e-3, atol=1e-3)
     p = expected.predict(good, FOLD.test)
     np.testing.assert_allclose(binary.predict(REVIEWS, FOLD.test), p, rtol=1e-3)
+
+
+@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")])
+def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
+    before, expected = fitted(algorithm, rows=FOLD.train[::2]), fitted(algorithm)
+    after = algorithm.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
+    p, q = (model.predict(REVIEWS, FOLD.test) for model in (after, expected))
+    np.testing.assert_allclose(p, q, atol=0.01)
 
 
 @pytest.mark.parametrize("method", ["reference", "s0", "one_step"])
@@ -102,25 +110,7 @@ def test_in_whole_days_the_prior_of_fsrs7_has_a_centre_of_its_own_unless_paramet
     assert fitted(Fsrs7(fit="default"), ONCE, np.arange(5, 10)).parameters == published
 
 
-def test_without_data_the_standard_error_is_that_of_the_prior():
-    model = fitted(Fsrs6(recency="none"), ONCE, np.arange(5, 10))
-    relative = np.array(model.learned.standard_errors) / model.parameters
-    assert relative[0] == pytest.approx(np.hypot(1.5, 0.75), rel=0.2)
-    assert relative[2] < relative[0]  # Good was observed
-
-
 DEFAULTS = (0.4, 1.2, 3.2, 15.7)
-
-
-def found(rows, **options):
-    columns = (np.array(column) for column in zip(*rows, strict=True))
-    return initial_stabilities(*columns, shortest=0.01, **options)
-
-
-def test_a_second_review_in_no_time_is_refused():
-    options = {"smoothed": True, "decay": 0.5, "mean_recall": 0.85, "defaults": DEFAULTS}
-    with pytest.raises(ValueError, match=r"after 0\.0 days"):
-        found([(3, 0.0, True), (3, 1.0, True)], **options)
 
 
 @pytest.mark.parametrize(

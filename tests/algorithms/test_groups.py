@@ -169,16 +169,6 @@ def test_the_gain_and_its_error_are_those_of_held_out_cards(monkeypatch):
     assert choose_pooling(Hlr(), REVIEWS, few, REVIEWS.preset[few], [0, 1], rng()) is None
 
 
-def test_parts_have_whole_cards_and_an_equal_share_of_each_group():
-    groups, card = REVIEWS.deck[ROWS], REVIEWS.card[ROWS]
-    part = pooling._parts(card, groups, rng())
-    pairs = np.unique(np.stack([groups, part, card]), axis=1)
-    assert pairs.shape[1] == len(np.unique(card))  # each card is in one part
-    for deck in np.unique(groups):
-        shares = np.bincount(pairs[1, pairs[0] == deck], minlength=4)
-        assert shares.max() - shares.min() <= 1
-
-
 @pytest.mark.parametrize(
     ("column", "note"),
     [
@@ -246,15 +236,6 @@ def test_a_tree_is_that_of_scikit_learn(reviews):
     ).fit(inputs, (recalled - p) / (p * (1 - p)), sample_weight=weight * p * (1 - p))
     assert len(np.unique(values(nodes, inputs))) == recipe.leaves
     np.testing.assert_allclose(values(nodes, inputs), other.predict(inputs), atol=1e-6)
-
-
-def test_a_tree_that_cannot_split_takes_one_step_of_newton(reviews):
-    inputs, start, _, recalled, weight = reviews
-    whole = Recipe(1, smallest_leaf=20_001, learning_rate=1.0, share_of_reviews=1.0)
-    (only,) = np.unique(values(grown(inputs, start, recalled, weight, whole, rng()), inputs))
-    p = expit(1.0)
-    total, information = weight @ (recalled - p), weight.sum() * p * (1 - p)
-    assert only == pytest.approx(total / (information + whole.l2), abs=1e-7)
 
 
 HOSTILE = {
@@ -349,12 +330,6 @@ def test_trees_move_later_day_reviews_alone_by_what_they_read(base, tmp_path):
     known, rows = next(lessons())
     with pytest.raises(FitSkipped):
         read.fit(known, rows, rng())
-
-
-def test_without_users_there_is_nothing_to_learn():
-    nothing = [(REVIEWS, FOLD.train[:0])]
-    with pytest.raises(ConfigError):
-        Population(base=FILTER).pretrain(nothing, rng())
 
 
 def test_what_was_learned_from_simulated_users_keeps_its_promises():

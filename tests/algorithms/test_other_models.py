@@ -1,4 +1,4 @@
-"""Models without recurrent equations: definitions in loops, derivatives by PyTorch, fits."""
+"""Models without recurrent equations: definitions in loops, derivatives, and fits."""
 
 import math
 from dataclasses import replace
@@ -11,7 +11,7 @@ from trial import FOLD, REVIEWS, TASK, fitted
 from srs_eval.algorithms import history
 from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.features import act_r
-from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
+from srs_eval.algorithms.features.act_r import ActR
 from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel
 from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTraces
 from srs_eval.algorithms.features.logistic import Logistic
@@ -24,71 +24,27 @@ from srs_eval.engine.objective import standard_errors
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
-torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
-
 SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
 
 
-@pytest.fixture(params=["days", "seconds"])
-def reviews(request, monkeypatch):
-    """A log in either clock; that in seconds is read a few pairs of reviews at a time."""
-    if request.param == "seconds":
-        monkeypatch.setattr(history, "HELD", 25)
-        monkeypatch.setattr(act_r, "HELD", 25)
-        return SECONDS
-    return REVIEWS
+KINDS = (ActR, Logistic, Dash, DashMcm, DashActR)
 
 
-def earlier_ages(reviews, row):
-    """Ages of the card's earlier reviews at a row, and whether each was a pass."""
-    rows = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
-    ages = [reviews.elapsed[rows[nth + 1 :]].sum() for nth in range(len(rows) - 1)]
-    return np.array(ages), reviews.recalled[rows[:-1]]
-
-
-def fading_traces(reviews, row, w):
-    """Log-odds of DASH[ACT-R] at one review."""
-    left = torch.zeros((), dtype=torch.float64)
-    for age, recalled in zip(*earlier_ages(reviews, row), strict=True):
-        if age > 0.1:
-            left = left + age ** -w[1] * (w[3] if recalled else w[2])
-    return w[0] * torch.log1p(torch.relu(left)) + w[4]
-
-
-def activation(reviews, row, w):
-    """Log-odds of ACT-R at one review, as the paper has it."""
-    a, c, noise, threshold, h = w
-    rows = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
-    when = np.cumsum(np.where(np.arange(len(rows)) == 0, 0.0, reviews.elapsed[rows]))
-    activations = [torch.tensor(-torch.inf, dtype=torch.float64)]
-    for k in range(1, len(rows)):
-        total = torch.zeros((), dtype=torch.float64)
-        for j in range(k):
-            decay = (c * torch.exp(activations[j]) if j else 0.0) + a
-            seconds = 86400 * h * (when[k] - when[j])
-            total = total + torch.clamp(seconds, min=1.0) ** -decay
-        activations.append(torch.log(total))
-    return (activations[-1] - threshold) / noise
-
-
-@pytest.mark.parametrize(
-    ("log_odds", "by_pytorch", "w"),
-    [
-        (FadingTraces(), fading_traces, (0.7, 1.3, -1.5, 0.8, -0.4)),
-        (FadingTraces(), fading_traces, (2.0, 0.01, 0.5, 0.1, 1.0)),
-        (ActivationEquations(), activation, (0.5, 0.9, 0.4, -1.3, 0.7)),
-        (ActivationEquations(), activation, ActivationEquations.parameters.defaults),
-    ],
-)
-def test_log_odds_and_their_derivatives_are_those_of_pytorch(log_odds, by_pytorch, w, reviews):
-    rows = np.flatnonzero(reviews.elapsed_days >= 0)[::-13]
-    found, slopes = log_odds.at(history_of(reviews), rows, reviews.elapsed[rows])(np.array(w))
-    for number, row in enumerate(rows):
-        parameters = torch.tensor(w, dtype=torch.float64, requires_grad=True)
-        expected = by_pytorch(reviews, row, parameters)
-        (gradient,) = torch.autograd.grad(expected, parameters)
-        assert found[number] == pytest.approx(expected.item(), rel=1e-10)
-        np.testing.assert_allclose(slopes[number], gradient, rtol=1e-8, atol=1e-10)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reviews", [REVIEWS, SECONDS], ids=["days", "seconds"])
+def test_log_odds_have_the_derivatives_they_say_however_many_are_held(monkeypatch, reviews, kind):
+    log_odds = fitted(kind(fit="default")).log_odds
+    w = np.array(log_odds.parameters.defaults)
+    rows = np.flatnonzero(reviews.elapsed_days > 0)[::-13]
+    at = log_odds.at(history_of(reviews), rows, reviews.elapsed[rows])
+    p, slopes = at(w)
+    for number, step in enumerate(1e-6 * np.eye(len(w))):
+        expected = (at(w + step)[0] - at(w - step)[0]) / 2e-6
+        np.testing.assert_allclose(slopes[:, number], expected, rtol=1e-5, atol=1e-5)
+    for module in (history, act_r):
+        monkeypatch.setattr(module, "HELD", 25)
+    few = log_odds.at(history_of(reviews), rows, reviews.elapsed[rows])(w)
+    np.testing.assert_allclose(few[0], p, rtol=1e-12)
 
 
 def loss_of(algorithm):
@@ -97,7 +53,7 @@ def loss_of(algorithm):
     return algorithm.objective(problem, FOLD.train, centre), centre
 
 
-@pytest.mark.parametrize("kind", [ActR, Logistic, Dash, DashMcm, DashActR])
+@pytest.mark.parametrize("kind", KINDS)
 def test_both_ways_to_fit_end_where_the_loss_is_least_and_know_how_uncertain_that_is(kind):
     newton, lbfgs = (fitted(kind(fit=method)) for method in kind.methods[:2])
     loss, centre = loss_of(kind())

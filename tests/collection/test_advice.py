@@ -1,5 +1,6 @@
 """What the report on a collection advises, and that no sentence contradicts another."""
 
+import math
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -7,11 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from advised import KINDS, change_of, contradictions
+from advised import KINDS, change_of, contradictions, said
 
 from srs_eval.algorithms.fsrs.current import DEFAULTS
-from srs_eval.collection import in_short, parameters
+from srs_eval.collection import advice, in_short, parameters
 from srs_eval.collection.advice import FITTED, SM2, Advice, Belief, People, decide, nearest
+from srs_eval.collection.intervals import Next
 from srs_eval.collection.study import MAY, Study
 from srs_eval.collection.words import Change
 
@@ -102,23 +104,28 @@ def test_what_new_parameters_say_is_told_where_it_is_nearer(monkeypatch, now, ne
     assert bool([*in_short._recall(study)]) is told
 
 
-def study_of(*, off=False, in_sample=False, current=False):
+LIST = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
+
+
+def study_of(*, off=False, in_sample=False, presets=(), can_learn=3666):
     """Return what sentences ask of a study with 3,055 scored reviews."""
     now = SimpleNamespace(complete=(1,), facts=SimpleNamespace(reviews=3055), fitted=())
-    caution = f" ({MAY})" * in_sample
     return SimpleNamespace(
-        several=None,
-        settings=object(), has_fsrs=not off, current={1: ()} if current or in_sample else {},
-        is_in_sample=in_sample, caution=caution, fitted=now, now=now, scored=None,
-        whose=Study.whose,
+        log=range(5000), current={}, stored={1: LIST} if in_sample else {},
+        is_off=off, is_in_sample=in_sample, caution=f" ({MAY})" * in_sample, fitted=now, now=now,
+        scored=None, whose=Study.whose, presets=dict.fromkeys(presets, 1500), title=NAMES.get,
+        skipped=None, group=lambda _: np.repeat([1, 2, 3], 1000), can_learn=can_learn, fewest=6,
     )  # fmt: skip
+
+
+NAMES = {1: "Verbs", 2: "Nouns", 3: "Kanji"}
 
 
 def advised(monkeypatch):
     """Yield a name, the study and the advice of every kind of evidence."""
     monkeypatch.setattr(in_short, "predictions_of", lambda _: None)
-    monkeypatch.setattr(in_short, "explained", lambda _: (0.1, 0.05, 0.2))
-    monkeypatch.setattr(in_short, "doubtful_lists", lambda _: ["3 parameters are at a limit"])
+    monkeypatch.setattr(in_short, "fitted_lists", lambda _: {None: ("all", "1.0, " * 20 + "1.0")})
+    monkeypatch.setattr(in_short, "doubtful", lambda lists: ["the list is odd"] * bool(lists))
     beliefs = {
         "on": None,
         "off": Belief.of(change_of("unknown"), SM2[0]),
@@ -131,26 +138,74 @@ def advised(monkeypatch):
     for kind in KINDS:
         new = Belief.of(change_of(kind), None, 0.1)
         yield f"{kind}, own parameters", study_of(in_sample=True), Advice(decide(new), new, None, 9)
+        few = Belief.of(change_of(kind), FITTED[2], seen=0.02)
+        yield f"{kind}, few can be judged", study_of(), Advice(decide(few), few, None, 100)
+        last = Belief.of(change_of(kind), FITTED[2])
+        worse, better = (Belief.of(change_of(each), None) for each in ("worse", "better"))
+        of = {1: ("keep", worse), 2: ("paste", better), 3: ("paste", last)}
+        study = study_of(in_sample=True, presets=(1, 2, 3))
+        yield f"{kind}, presets", study, Advice("paste", better, None, 3666, of)
     early = Belief.of(None, None)
-    for learnable in (3, 300):
-        yield f"early, {learnable}", study_of(), Advice("early", early, None, learnable)
+    for can_learn, own in product((3, 300), (False, True)):
+        study = study_of(can_learn=can_learn, in_sample=own)
+        yield f"early, {can_learn}, {own}", study, Advice("early", early, None, can_learn)
 
 
 def test_one_record_makes_all_sentences_on_what_to_do(monkeypatch, golden_text):
     lines = []
-    for name, study, advice in advised(monkeypatch):
-        section = in_short.in_short(study, advice)
-        which = "" if advice.new.own is None else parameters._which(study, advice)
-        said = " ".join([section.answer, *section.notes, which])
-        assert not contradictions([section.answer, which]), name
-        for sentence in said.split(". "):
+    for name, study, found in advised(monkeypatch):
+        section = in_short.in_short(study, found)
+        which = "" if found.new.own is None else parameters._which(study, found)
+        assert not contradictions([*said(section), which]), name
+        for sentence in " ".join([*said(section), which]).split(". "):
             if study.is_in_sample and "those you have" in sentence:
                 assert MAY in sentence
-        lines.append(f"== {name}\n{section.answer}\n{which}")
+        told = [f"* {line}" for line in section.lines]
+        lines.append("\n".join([f"== {name}", section.answer, *told, which]))
     golden_text("collection_advice", "\n".join(lines))
 
 
-def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_named(monkeypatch):
+def test_reviews_that_cannot_be_judged_leave_the_answer_open():
+    own, others = percent(-20.0, -40.0, -1.0), nearest(FITTED, 45)
+    whole, part = (Belief.of(own, others, seen=seen) for seen in (1.0, 0.05))
+    assert whole.is_clear
+    assert not part.is_clear
+    assert 0.5 < part.chance < whole.chance
+    assert Belief.of(own, None, seen=0.05).chance == Belief.of(own, None).chance  # nothing known
+
+
+def test_each_preset_is_decided_by_its_own_reviews(monkeypatch):
+    study, (yes, no) = study_of(), (change_of("better"), change_of("worse"))
+    monkeypatch.setattr(advice, "predictions_of", lambda _: SimpleNamespace())
+    monkeypatch.setattr(advice, "losses", lambda *_: np.full(3000, 0.4))
+    estimates = {1: yes, 2: no, 3: Change.within(0.0, -0.6, 0.6)}
+    monkeypatch.setattr(advice, "difference_on", lambda *args: int(np.argmax(args[2])) // 1000 + 1)
+    monkeypatch.setattr(Change, "of", lambda estimate, *_: estimates[estimate])
+    study.presets, study.seen = {1: 1200, 2: 1200, 3: 10}, lambda _: 1.0
+    found = dict(advice._of_presets(study, "keep"))
+    assert {preset: action for preset, (action, _) in found.items()} == {
+        1: "paste", 2: "keep", 3: "keep"
+    }  # fmt: skip
+    both = Advice("keep", Belief.of(no, None), None, 9, found)
+    assert both.differs
+    assert both.pastes
+    assert [both.keeps(preset) for preset in (1, 2, 3)] == [False, True, True]
+    study.presets = {1: 1200}
+    assert not dict(advice._of_presets(study, "keep"))
+
+
+def test_a_maximum_is_suggested_for_intervals_far_beyond_what_was_reviewed():
+    def next_of(new, most=36500.0):
+        return Next(1, 40.0, new, math.nan, math.nan, most)
+
+    assert next_of(9000.0).too_long(200) == 365
+    assert next_of(9000.0).too_long(1000) == 1000
+    assert next_of(2900.0).too_long(1000) is None
+    assert next_of(500.0).too_long(20) is None
+    assert next_of(9000.0, 365.0).too_long(200) is None  # has one already
+
+
+def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_named():
     low = (0.0010004, *DEFAULTS[1:])
     minutes = (0.0098, 0.0613, 0.0685, 3.83, *DEFAULTS[4:])
     lists = {
@@ -161,12 +216,13 @@ def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_named(mon
     }
     found = {}
     for name, each in lists.items():
-        titled = {key: ("all", ", ".join(map(str, w))) for key, w in each.items()}
-        monkeypatch.setattr(parameters, "fitted_lists", lambda _, titled=titled: titled)
-        found[name] = list(parameters.doubtful_lists(None))
+        titled = {
+            key: (f"{key}, from 9 reviews", ", ".join(map(str, w))) for key, w in each.items()
+        }
+        found[name] = list(parameters.doubtful(parameters.numbers_of(titled)))
     assert [len(each) for each in found.values()] == [0, 1, 1, 2]
-    assert "1 of 21 parameters is at a limit in 1 of 2 lists" in found["limit"][0]
-    assert "Again (14 minutes)" in found["minutes"][0]
+    assert "1 of 21 in the new list of None" in found["limit"][0]
+    assert "Again (14 minutes) in the new list" in found["minutes"][0]
 
 
 def test_what_published_users_show_is_computed_again():

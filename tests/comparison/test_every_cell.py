@@ -23,6 +23,7 @@ from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, termina
 from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
 from srs_eval.results.run import Run
+from srs_eval.results.summary import Summary
 from srs_eval.stats.estimate import Estimate
 
 RUNS = ("ann", "bob", "cleo", "dan", "eve")
@@ -63,11 +64,11 @@ class Comparison:
                 rows=dict.fromkeys(users, "digest"),
                 reviews=dict(zip(users, sizes.tolist(), strict=True)),
                 scores={known: columns[:, number] for known, columns in self.scores.items()},
-                summary={
-                    "data": f"of {name}",
-                    "when": str(rng.choice(TIMES[: 1 + seed % 3])),
-                    "sees_truth": bool(rng.random() < 0.2),
-                },
+                facts=Summary(
+                    data=f"of {name}",
+                    when=str(rng.choice(TIMES[: 1 + seed % 3])),
+                    sees_truth=bool(rng.random() < 0.2),
+                ),
             )
             for number, name in enumerate(RUNS)
         ]

@@ -18,6 +18,7 @@ from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import SUMMARY, read_json, write_json
 from srs_eval.results.run import Run, load_run, with_own_names
+from srs_eval.results.summary import Summary
 from srs_eval.run.jobs import JobOutcome, forget_outcomes, write_outcome
 from srs_eval.run.report import percent_text
 from srs_eval.stats.estimate import (
@@ -33,7 +34,7 @@ def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_
     plain = load_run(make_run("a", folder="first"))
     refit = load_run(make_run("b", protocol="srs_benchmark_refit50"))
     again = load_run(make_run("a", folder="second"))
-    published = replace(plain, name="c", summary={})
+    published = replace(plain, name="c", facts=Summary())
     for runs, names in (
         ([plain, refit, published], ["a", "b (srs_benchmark_refit50)", "c"]),
         ([plain, published], ["a", "c"]),
@@ -62,7 +63,7 @@ def test_equal_scores_of_other_predictions_are_not_identical(make_run):
     assert [one.twin.name for one in find_duplicates([first, second], users)] == ["aa"]
     forged = replace(moved, scores={name: first.scores[name] for name in moved.scores})
     assert find_duplicates([first, forged], users) == []
-    later = replace(second, summary={**second.summary, "when": "at_review"})
+    later = replace(second, facts=replace(second.facts, when="at_review"))
     assert find_duplicates([first, later], users) == []
 
 

@@ -213,7 +213,7 @@ def test_runs_have_the_digest_and_are_judged_compared_submitted_and_resumed_by_i
     said = "Pre-registered hypothesis: kept, 1 deviation. Knowing more helps."
     assert said in here(*words).out
     run = load_run(avg)
-    assert run.summary["tags"]["prereg"] == read_prereg(file).digest
+    assert run.facts.tags["prereg"] == read_prereg(file).digest
     assert (avg / "prereg.yaml").read_bytes() == file.read_bytes()
     for asked in ([f"prereg={file}"], []):
         assert command(["runs", "tracking=none", "out=found", *asked]) == 0

@@ -35,13 +35,13 @@ class Student:
     def pass_time(self, milliseconds):
         self.col.db.execute("update revlog set id = id - ?", milliseconds)
 
-    def study(self, at_most=25, weights=(2, 2, 8, 2)):
+    def study(self, at_most=25):
         for _ in range(at_most):
             card = self.col.sched.getCard()
             if card is None:
                 return
             card.start_timer()
-            self.col.sched.answerCard(card, self.random.choices((1, 2, 3, 4), weights)[0])
+            self.col.sched.answerCard(card, self.random.choices((1, 2, 3, 4), (2, 2, 8, 2))[0])
             self.pass_time(self.random.randrange(2_000, 700_000))
 
     def sleep(self, days=1):
@@ -68,10 +68,10 @@ class Student:
         self.col.decks.remove([deck_id])
         self.col.decks.select(1)
 
-    def export(self, path, *, legacy, scheduling=True):
+    def export(self, path, *, legacy):
         """Write a package of all decks."""
         options = self.library.ExportAnkiPackageOptions(
-            with_scheduling=scheduling, with_deck_configs=True, with_media=False, legacy=legacy
+            with_scheduling=True, with_deck_configs=True, with_media=False, legacy=legacy
         )
         self.col.export_anki_package(out_path=str(path), options=options, limit=None)
 

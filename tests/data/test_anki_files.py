@@ -269,3 +269,20 @@ def test_answers_of_reviews_stay_and_those_before_2015_are_of_either_version(tmp
         rows = [(begin, 5, 4, 0, 10, 0, 1)]
         path = collection(tmp_path / f"{begin}.anki2", rows, settings={"schedVer": 1})
         assert f"version {version}" in read(path, scheduler=scheduler).notes[0]
+
+
+def test_a_log_says_when_days_begin(tmp_path):
+    # With version 1 at the creation stamp, with version 2 at 4:00 in the recorded time zone.
+    two = {"schedVer": 2, "creationOffset": 0}
+    east = {**two, "rollover": -2, "localOffset": -330}
+    for settings, options, said in (
+        (two, {}, "04:00 UTC"),
+        (two, {"scheduler": 1}, "02:00 UTC"),
+        (east, {}, "16:30 UTC"),
+        (east, {}, "22:00"),
+        (east, {}, "UTC+05:30, setting localOffset"),
+        (east, {"rollover_hour": 5, "utc_offset_minutes": 0}, "data.rollover_hour=5"),
+    ):
+        path = collection(tmp_path / "a.anki2", settings=settings)
+        assert said in read(path, **options).notes[1]
+        path.unlink()

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import uuid
 
 import numpy as np
 import pandas as pd
@@ -199,15 +198,6 @@ def test_every_form_of_a_log_is_the_same_log_as_in_files(tmp_path, assert_same_l
     one = LOG[LOG["user"] == "ann"].drop(columns="user")
     one.to_csv(path, index=False)
     assert_same_logs(ReviewFrame(one), ReviewTable(path))
-
-
-def test_names_that_are_no_numbers_of_64_bits_are_read_as_text(assert_same_logs):
-    for kind in (lambda n: uuid.UUID(int=n), lambda n: np.uint64(2**63 + n)):
-        odd = LOG.assign(card=pd.Series([kind(n) for n in LOG["card"]]))
-        assert_same_logs(ReviewFrame(odd, USER), ReviewFrame(odd.astype({"card": "str"}), USER))
-        users = {"ann": kind(1), "ben": kind(2)}
-        by_user = ReviewFrame(LOG.assign(user=LOG["user"].map(users)), USER)
-        assert [str(user) for user in by_user.users()] == [str(kind(2)), str(kind(1))]
 
 
 def test_what_is_no_table_or_has_not_its_columns_is_told_at_once():

@@ -82,6 +82,19 @@ def test_columns_that_become_text_late_are_prepared(tmp_path, assert_same_logs, 
     assert_same_logs(PartitionedLogs(tmp_path / "logs"), table)
 
 
+def test_chosen_users_of_a_folder_are_prepared(tmp_path, small):
+    data = reviews()
+    (tmp_path / "files").mkdir()
+    for user in ("ana", "7", "Ána"):
+        written(data[data["who"] == user], tmp_path / "files" / f"{user}.csv")
+    table = ReviewTable(tmp_path / "files", users=["7", "ana"], duplicates="drop")
+    prepare(table, Place.of(tmp_path / "chosen"))
+    logs = PartitionedLogs(tmp_path / "chosen")
+    assert list(map(str, logs.users())) == ["7", "ana"]
+    one, other = table.read("ana"), logs.read("ana")
+    np.testing.assert_array_equal(one.elapsed_seconds, other.elapsed_seconds)
+
+
 def test_names_are_replaced_by_digests(tmp_path, small, monkeypatch):
     path = written(reviews(), tmp_path / "log.csv")
     words = [f"data.path={path}", "data=csv", "data.columns.user=who", "data.duplicates=drop"]

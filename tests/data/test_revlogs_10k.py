@@ -81,33 +81,21 @@ def test_rows_that_are_no_answers_are_counted_and_their_intervals_joined(
     assert got.left_out == {"rating outside 1 to 4": left_out}
 
 
-# Changes of a log, and kind, column and rows of the error.
-BAD = [
-    ({"rating": [1, 2, None, 3, 4]}, ("missing", "rating", (3,))),
-    ({"rating": 0}, ("empty", "rating", ())),
-    ({"elapsed_days": [-1, 0, -1, 3, -4]}, ("out_of_range", "elapsed_days", (5,))),
-    ({"day_offset": [0, 0, 1, 3, 2]}, ("order", "day_offset", (5,))),
-    ({"duration": [900, 800, 700, -600, 500]}, ("out_of_range", "duration", (4,))),
-    ({"card_id": [5, 5, "NaN", 5, 5]}, ("wrong_type", "card_id", (3,))),
-]
-
-
 def test_a_file_of_several_users_is_read_and_bad_rows_are_told_by_file_row_and_column(tmp_path):
-    for changes, (kind, column, rows) in BAD:
-        table = pd.concat([LOG.assign(user_id=8), LOG.assign(user_id=3, **changes)])
-        table.to_csv(tmp_path / "log.csv", index=False)
-        write(tmp_path / "log.parquet", table.astype({"card_id": str}))
-        for file in (tmp_path / "log.csv", tmp_path / "log.parquet"):
-            source = RevlogsFolder(file)
-            assert source.users() == (8, 3)
-            assert len(source.read(8)) == 5
-            with pytest.raises(ReviewLogError) as caught:
-                source.read(3)
-            assert str(file) in caught.value.source
-            (found,) = caught.value.violations
-            assert (found.kind, found.column) == (kind, column)
-            assert found.rows == tuple(f"row {row + len(LOG)}" for row in rows)
-            assert RevlogsFolder(file, 3).users() == (3,)
+    bad = LOG.assign(duration=[900, 800, 700, -600, 500], user_id=3)
+    table = pd.concat([LOG.assign(user_id=8), bad])
+    table.to_csv(tmp_path / "log.csv", index=False)
+    write(tmp_path / "log.parquet", table.astype({"card_id": str}))
+    for file in (tmp_path / "log.csv", tmp_path / "log.parquet"):
+        source = RevlogsFolder(file)
+        assert source.users() == (8, 3)
+        assert len(source.read(8)) == 5
+        with pytest.raises(ReviewLogError) as caught:
+            source.read(3)
+        assert str(file) in caught.value.source
+        (found,) = caught.value.violations
+        assert (found.kind, found.column, found.rows) == ("out_of_range", "duration", ("row 9",))
+        assert RevlogsFolder(file, 3).users() == (3,)
 
 
 def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):

@@ -65,18 +65,6 @@ def test_every_review_lands_once_with_its_facts_and_weight_in_blocks_that_waste_
     assert begins.tolist() == sorted(np.unique(reviews.card, return_index=True)[1])
 
 
-@pytest.mark.parametrize(("card", "until"), [([], None), ([], []), ([1], [])])
-def test_of_nothing_nothing_is_packed(card, until):
-    log = log_of(card, [3] * len(card), [0] * len(card))
-    packed = pack(log, until if until is None else np.array(until, np.int64))
-    for outside in ([-1], [len(card)], [0, 9]):
-        with pytest.raises(IndexError):
-            pack(log, np.array(outside))
-    assert packed.reviews.shape == (0, FACTS, LANES)
-    assert len(packed.starts) == len(packed.lengths) == packed.longest == 0
-    assert (packed.where == -1).all()
-
-
 DTYPES = [np.float32, np.float64]
 
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import rest_nightly
-from hypothesis import given
 from metric_functions import METRIC, rmse_bins, smece_exact
-from pairs import columns, counted, quick, reviews
-from scipy.special import expit, logit
+from pairs import counted
 
 from srs_eval.metrics.bins import WIKI_2024
 from srs_eval.metrics.corp import corp, corp_consistency_band
@@ -29,25 +27,6 @@ def test_the_smooth_calibration_error_is_its_own_bandwidth(weyl):
     assert field.absolute_integrals(np.array([value])) == pytest.approx(value, abs=1e-9)
     p, recalled = [0.0, 0.0, 1.0, 5e-324], [0, 0, 0, 1]  # the smallest bandwidth there is
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
-
-
-@quick
-@given(reviews)
-def test_any_line_makes_the_likelihood_level(pairs):
-    p, recalled = columns(pairs)
-    line, large = line_of(counted(p, recalled)), in_the_large(p, recalled)
-    x = logit(np.clip(p, 2.0**-52, 1 - 2.0**-52))
-    if 0 < recalled.mean() < 1:
-        assert float((recalled - expit(large + x)).sum()) == pytest.approx(0, abs=1e-6)
-    else:
-        assert math.isnan(large)
-    assert math.isnan(line.slope) == math.isnan(line.intercept)
-    if not math.isnan(line.slope):
-        missed = recalled - expit(line.intercept + line.slope * x)
-        # As far as rounding of a steep line's intercept lets one see.
-        blur = 1e-6 + 1e-14 * (abs(line.intercept) + abs(line.slope)) * len(p)
-        assert abs(missed.sum()) < blur
-        assert abs(missed @ x) < 40 * blur
 
 
 @pytest.mark.parametrize("p", [[0.2, 0.4, 0.6, 0.8], [0.2, 0.5, 0.5, 0.8]])

@@ -30,7 +30,7 @@ from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.temporal import Temporal
-from srs_eval.metrics.threshold import Confusion, ConfusionCounts, confusion_statistics
+from srs_eval.metrics.threshold import Confusion, confusion_statistics
 from srs_eval.nouns.predictions import select
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
@@ -78,24 +78,6 @@ def test_every_container_gives_the_same_numbers_and_may_miss_some(container):
         score(torch.tensor(P, requires_grad=True), RECALLED)
 
 
-LABELS = (
-    *(np.ma.array, lambda user: user.astype("M8[D]"), lambda user: user.astype(str)),
-    lambda user: [code // 2 if code % 2 else str(code // 2) for code in user],
-    lambda user: pd.Series(user.astype(str)).astype("category"),
-    lambda user: polars.Series(user.astype(str)),
-)
-
-
-def test_users_may_be_called_anything(of_users):
-    p, recalled, user = of_users
-    options = {"panel": BRIER, "resamples": 20}
-    expected = score(p, recalled, user=user, **options)
-    for names in LABELS:
-        got = score(p, recalled, user=names(user), card=np.arange(400) // 2, **options)
-        interval = pytest.approx(expected.intervals["brier"])
-        assert (got.intervals["brier"], got.interval_over) == (interval, "users")
-
-
 def masked(values):
     return np.ma.array(values, mask=[False, True, False, False])
 
@@ -133,14 +115,6 @@ def test_cards_and_days_are_resampled_where_there_is_one_user(of_users):
     assert np.ptp(by_both.intervals["brier"]) == pytest.approx(np.hypot(*widths))
     nothing = score(p, recalled, user=[1] * 400, panel=BRIER)
     assert (nothing.intervals, nothing.interval_over) == ({}, "")
-
-
-def test_thresholds_are_told_with_intervals_of_the_level_asked_for(of_users):
-    p, recalled, _ = of_users
-    (row,) = score(p, recalled, thresholds=np.array([0.8]), level=0.9).thresholds
-    counts = ConfusionCounts(*(row[name] for name in ("tp", "fp", "fn", "tn")))
-    assert (row["ppv_low"], row["ppv_high"]) == counts.interval("ppv", level=0.9)
-    assert score(P, RECALLED, thresholds=()).thresholds == ()
 
 
 @pytest.fixture(scope="module")

@@ -158,6 +158,8 @@ def test_an_interval_ends_with_the_previous_answer_or_a_new_session():
     )
     expected = [1, 21, 101, 121, 86_501, 86_521, 86_561, 86_581]
     np.testing.assert_allclose(answer_times(log), expected)
+    at_once = [0, 0, 100, 100, 86_500, 86_500, 86_560, 86_560]
+    assert answer_times(replace(log, duration_ms=None)).tolist() == at_once
     elapsed = SrsBenchmarkSecs(previous_answer=True)(log, same_day=True).reviews.elapsed
     np.testing.assert_allclose(elapsed * 86_400, [0, 0, 20, 80, 86_390, 86_380, 20, 40])
 

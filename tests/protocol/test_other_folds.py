@@ -61,16 +61,6 @@ class Remembers(Level):
         return Told(self.everyone.get(reviews.user, 0.5))
 
 
-class Refers(Level):
-    """Learns from everyone, by way of a list that its copies share."""
-
-    shared: list = []
-
-    def pretrain(self, users, rng):
-        self.shared += [log.recalled[rows].mean() for log, rows in users]
-        return replace(self, weights=SimpleNamespace(parameters=(np.mean(self.shared),)))
-
-
 def scored(logs_of, algorithm, protocol, users=range(1, 6)):
     panel = Panel([LogLoss()])
     return evaluate(Experiment(algorithm, logs_of(*users), protocol, panel))
@@ -137,9 +127,8 @@ def test_it_is_an_option_of_every_protocol(name):
 
 def test_what_is_learned_of_a_scored_user_in_another_fold_is_found():
     check_user_folds(Level())
-    for leak in (Remembers(), Refers()):
-        with pytest.raises(CheckFailed):
-            check_user_folds(leak)
+    with pytest.raises(CheckFailed):
+        check_user_folds(Remembers())
 
 
 WAYS = [("short", "long"), ("long", "short"), ("both", "long"), ("both", "short")]

@@ -33,7 +33,7 @@ from srs_eval.results.parts import PARTS
 from srs_eval.run.description import RunDescription
 from srs_eval.run.experiment import Experiment
 from srs_eval.run.job import run_job
-from srs_eval.run.plan import Plan, RunOptions
+from srs_eval.run.plan import Job
 from srs_eval.tracking.nothing import NoTracker
 
 LOGS = {user: invented_log(user=user) for user in ("ann", "ben", "cat")}
@@ -43,20 +43,18 @@ ALGORITHMS = {"Average": Average(), "Constant": Constant(0.8), "Fsrs6": Fsrs6(fi
 def plan(folder, name="Fsrs6", *, users=2, stays=False, shard=None, at=None, **options):
     """Plan a run with a part for each user; `at` is where its parts are, beside its folder."""
     logs = Logs({user: LOGS[user] for user in [*LOGS][:users]})
-    return Plan(
+    return Job(
         Experiment(ALGORITHMS[name], logs, SrsBenchmark(), Panel([LogLoss()])),
         RunDescription(name, "logs", name, tags={"config_hash": name, "code_hash": "code"}),
-        RunOptions(
-            folder / "shards" / shard.folder if shard else folder,
-            Serial(chunk=1),
-            NoTracker(),
-            figures=False,
-            check_lookahead=False,
-            parts=Place.of(folder.parent / at) if at else None,
-            parts_above=0 if stays else 1000,
-            shard=shard,
-            **options,
-        ),
+        folder / "shards" / shard.folder if shard else folder,
+        Serial(chunk=1),
+        NoTracker(),
+        figures=False,
+        check_lookahead=False,
+        parts=Place.of(folder.parent / at) if at else None,
+        parts_above=0 if stays else 1000,
+        shard=shard,
+        **options,
     )
 
 
@@ -136,7 +134,7 @@ def test_what_is_a_result_is_on_the_disk_before_it_is_called_one(tmp_path, monke
             parts.add(inode)
         elif target:
             assert inode in on_disk, target
-            assert target[0].name != "parts.json" or parts <= on_disk
+            assert not stays or target[0].name != "parts.json" or parts <= on_disk
     (summary,) = renames(SUMMARY)
     folder = ("on disk", (tmp_path / "run").stat().st_ino)
     made = [SCORES] if stays else [PREDICTIONS, CURVES, FITS, SCORES]
@@ -145,9 +143,9 @@ def test_what_is_a_result_is_on_the_disk_before_it_is_called_one(tmp_path, monke
     assert folder in after
     gone = [n for n, event in enumerate(events) if event[0] == "gone"]
     if stays:
-        listed, ended = renames("parts.json")
-        assert listed < summary < ended
-        assert [n > ended for n in gone if events[n] == ("gone", "stamp.json")] == [True]
+        begun, listed, ended = renames("parts.json")
+        assert begun < listed < summary < ended
+        assert ("gone", "parts.json") not in events
     else:
         assert summary + after.index(folder) < min(gone)
 
@@ -197,7 +195,7 @@ def test_a_run_may_be_killed_before_any_change_of_a_file(
             facts = load(run).facts
             assert load(run).by_user.values.tolist() == scores[facts.algo]
             check_predictions(run)
-            kept = KeptParts(run / PARTS, again.about.stamp, at=again.options.parts)
+            kept = KeptParts(run / PARTS, again.about.stamp, at=again.parts)
             if not again.about.is_of(facts.tags) and not kept.is_begun:
                 with pytest.raises(ConfigError, match="other settings or other code"):
                     run_job(again)
@@ -234,8 +232,9 @@ class Runs(RuleBasedStateMachine):
         self.run("Average", steps, resume=False, stays=stays)
 
     def begun(self):
-        stamp = self.folder / PARTS / "stamp.json"
-        return str(json.loads(stamp.read_text())["stamp"]) if stamp.exists() else ""
+        file = self.folder / PARTS / "parts.json"
+        state = json.loads(file.read_text()) if file.exists() else {"state": ""}
+        return str(state["stamp"]) if state["state"] == "begun" else ""
 
     def plan(self, name, **options):
         return plan(self.folder, name, users=3, **options)
@@ -262,7 +261,7 @@ class Runs(RuleBasedStateMachine):
                 assert contents(self.folder) == before
                 return False
         self.used = {name}
-        stays = plans[-1].options.parts_above == 0
+        stays = plans[-1].parts_above == 0
         ways = [True, False] if was_finished else [stays]
         assert contents(self.folder) in [undisturbed(name, stays=way).files for way in ways]
         return True

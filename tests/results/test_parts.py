@@ -29,11 +29,11 @@ from srs_eval.nouns import Fit, Part
 from srs_eval.place import Place
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
-from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
 from srs_eval.results.parts import KINDS, PARTS, USERS, Chunk, chunk_size, cut, part_of
+from srs_eval.results.predicted import PartPredictions, fits_in_parts
 from srs_eval.results.user_rows import AllUsers
-from srs_eval.run.evaluate import EvaluateChunk, evaluate, evaluate_with
+from srs_eval.run.evaluate import Evaluation, evaluate
 from srs_eval.run.experiment import Experiment
 
 PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
@@ -79,7 +79,7 @@ def keep(kept, *results, size=9):
 
 
 def predicted(kept, names):
-    return PartPredictions(kept.parts(), names)
+    return PartPredictions(kept, names)
 
 
 @pytest.fixture
@@ -106,12 +106,11 @@ def test_results_come_back_as_they_were(kept, scored):
     results[0] = replace(results[0], fits=odd, values=(np.nan, -np.inf, 1 / 3))
     results.append(score_user(nothing(), PANEL))
     names = keep(kept, *results, size=2)
-    read = kept.parts()
-    assert repr(list(PartFits(read, names))) == repr([fit for r in results for fit in r.fits])
+    assert repr(list(fits_in_parts(kept, names))) == repr([fit for r in results for fit in r.fits])
     assert predicted(kept, names).read(4) is None
     for result in results[:2]:
         assert_same(predicted(kept, names).read(result.user), result.predictions)
-    users = AllUsers.of((read.read(name, USERS) for name in names), PANEL.names)
+    users = AllUsers.of((kept.read(name, USERS) for name in names), PANEL.names)
     assert users.scores.users == (7, "ann", 4)
     expected = np.array([result.values for result in results])
     assert users.scores.values.tobytes() == expected.tobytes()
@@ -131,7 +130,7 @@ def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
     assert again.users_if_whole(Chunk((1,))) is None
     again.open(resume=False, chunk=5)
     assert again.chunk == 5
-    assert not again.parts().file(name, USERS).exists()
+    assert not again.file(name, USERS).exists()
 
 
 @pytest.mark.parametrize("kept_share", [None, 0.5])
@@ -141,14 +140,14 @@ def test_a_damaged_part_is_made_again_before_the_end_and_an_error_afterwards(
 ):
     results = scored(1, 2, algorithm=Average())
     (name,) = keep(kept, *results)
-    chunk, file = Chunk((1, 2)), kept.parts().file(name, kind)
+    chunk, file = Chunk((1, 2)), kept.file(name, kind)
     content = file.read()
     file.remove()
     if kept_share is not None:
         file.write(content[: int(kept_share * len(content))])
     assert kept.users_if_whole(chunk) is None
     with pytest.raises(SrsEvalError):
-        kept.parts().read(name, kind)
+        kept.read(name, kind)
     keep(kept, *results)
     assert kept.users_if_whole(chunk) is not None
 
@@ -207,12 +206,12 @@ def test_users_go_by_text_in_every_file_if_one_without_predictions_has_a_name(sc
 def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tmp_path, kind):
     results = scored(1, 2)
     (name,) = keep(kept, *results)
-    file = kept.parts().file(name, kind)
+    file = kept.file(name, kind)
     mine = file.read()
     for stamp, order in (("settings-2", results), (STAMP, results[::-1])):
         other = begun(tmp_path / stamp, stamp)
         (theirs,) = keep(other, *order)
-        file.write(other.parts().file(theirs, kind).read())
+        file.write(other.file(theirs, kind).read())
         assert kept.users_if_whole(Chunk((1, 2))) is None  # though it has as many rows
     if kind != USERS:  # as an earlier version has written it
         table = pq.read_table(pa.BufferReader(mine)).replace_schema_metadata(None)
@@ -220,7 +219,7 @@ def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tm
         assert kept.users_if_whole(Chunk((1, 2))) is not None
     file.write(mine)
     for each in KINDS:
-        kept.parts().file(Chunk((1, 3)).name, each).write(kept.parts().file(name, each).read())
+        kept.file(Chunk((1, 3)).name, each).write(kept.file(name, each).read())
     assert kept.users_if_whole(Chunk((1, 3))) is None
 
 
@@ -241,10 +240,9 @@ def run(experiment, folder, compute, size=None, *, stay=False):
     parts = KeptParts(folder / "parts", STAMP, stays_above=0 if stay else 1000)
     parts.open(resume=False, chunk=chunk_size(len(users), size))
     chunks = cut(users, parts.chunk)
-    result = evaluate(
-        experiment, compute=compute, store=parts, chunks=chunks, stay=folder if stay else None
-    )
-    save(result, folder)
+    evaluation = Evaluation(experiment, chunks, parts, compute)
+    evaluation.run()
+    save(evaluation.result(stay=folder if stay else None), folder)
     parts.end(chunks if stay else ())
     return load(folder)
 
@@ -298,8 +296,9 @@ def test_parts_are_forgotten_where_another_result_is_saved(experiment, tmp_path)
 class DyingWorkers:
     """Does the work in this process, the last item first; those with some user are lost."""
 
-    def __init__(self, dying):
+    def __init__(self, dying, chunk=None):
         self.dying = dying
+        self.chunk = chunk
 
     def map(self, work, items, *, on_crash, tick):
         for item in reversed(items):
@@ -314,7 +313,7 @@ def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(
 ):
     one = experiment(Average())
     whole = evaluate(one)
-    in_memory = evaluate(one, compute=DyingWorkers(dying), chunks=cut([*USERS_OF_RUN], size))
+    in_memory = evaluate(one, compute=DyingWorkers(dying, size))
     saved = run(one, tmp_path, DyingWorkers(dying), size, stay=True)
     left = tuple(user for user in USERS_OF_RUN if user != dying)
     for found, name in ((in_memory, lambda user: user), (saved, str)):
@@ -345,9 +344,8 @@ def test_only_users_whose_log_has_changed_are_evaluated_again(kept):
                 fitted.append(reviews.user)
                 return super().fit(reviews, rows, rng)
 
-        work = EvaluateUser(Logs(logs), Watched(), SrsBenchmark(), seed=1, curves=0)
-        scored = EvaluateAndScore(work, PANEL)
-        before = evaluate_with(EvaluateChunk(scored, kept), chunks, Serial(), folds=5)
+        one = Experiment(Watched(), Logs(logs), SrsBenchmark(), PANEL)
+        before = Evaluation(one, chunks, kept).run()
         return sorted(set(fitted)), before
 
     assert evaluated(logs) == ([2, 3, 4], 0)
@@ -402,3 +400,36 @@ def test_a_machine_that_does_not_see_the_folder_of_a_run_evaluates_nothing(kept)
     kept.remove()
     with pytest.raises(SrsEvalError, match="share"):
         kept.users_if_whole(Chunk((1,)))
+
+
+def test_parts_that_release_0_2_has_left_are_resumed_refused_or_read(tmp_path, scored):
+    def left(name, **files_left):
+        folder = tmp_path / name / PARTS
+        kept = begun(folder)
+        (part,) = keep(kept, *scored(1, 2, algorithm=Average()))
+        (folder / "parts.json").unlink()
+        for file, content in files_left.items():
+            listed = {"parts": [part]} if file == "parts" else {}
+            files.write_json(folder / f"{file}.json", {**content, **listed})
+        return kept
+
+    stamp = {"stamp": STAMP, "chunk": 2}
+    for name, manifest in (("begun", {}), ("listed", {"parts": {"stamp": STAMP, "goes_on": True}})):
+        kept = left(name, stamp=stamp, **manifest)
+        assert kept.is_begun
+        with pytest.raises(ConfigError, match="other settings or other code"):
+            KeptParts(kept.folder, "settings-2").check(resume=True)
+        kept.open(resume=True, chunk=5)
+        assert kept.chunk == 2
+        assert kept.users_if_whole(Chunk((1, 2))) is not None
+        kept.end()
+        assert not kept.folder.exists()
+    ended = left("ended", parts={"stamp": STAMP})
+    assert not ended.is_begun
+    predictions, fits = kept_for_good(ended.folder.parent, as_text=False)
+    assert (predictions.users, len(fits)) == ((1, 2), 10)
+    deleting = left("deleting", stamp={"stamp": ""})
+    assert not deleting.is_begun
+    deleting.open(resume=True, chunk=5)
+    assert deleting.chunk == 5
+    assert deleting.users_if_whole(Chunk((1, 2))) is None

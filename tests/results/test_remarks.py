@@ -9,10 +9,12 @@ import pytest
 
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.score import score
+from srs_eval.metrics.summary import MetricSummary
 from srs_eval.results.remarks import at_retention, mean_of, sentences, too_few, warnings
 from srs_eval.results.remarks import those_worse_than_a_constant as worse_runs
 from srs_eval.results.remarks import worse_than_a_constant as worse
 from srs_eval.results.run import Run
+from srs_eval.results.summary import Summary
 
 NAN = math.nan
 COST = 52 * math.log(2) / 200  # of one certain and wrong prediction of 200
@@ -26,7 +28,7 @@ def run_with(name="ours", reviews=200, **scores):
         rows=dict.fromkeys(users, "digest"),
         reviews=dict.fromkeys(users, reviews),
         scores={key: np.array(values, np.float64) for key, values in scores.items()},
-        summary={"forgotten": 40},
+        facts=Summary(forgotten=40),
     )
 
 
@@ -65,9 +67,10 @@ CHEAT = scored("cheat", (np.where(RECALLED, 0.97, 0.5), RECALLED))
 CERTAIN = scored(
     "avg", one_certain(0.9, wrong=1, reviews=100), one_certain(0.8, wrong=2, reviews=300)
 )
+METRIC = MetricSummary(1.2, NAN, NAN, 1.1, 1.3, 1, NAN)
 OF_ONE = replace(
     run_with(reviews=300, normalized_entropy=[1.2]),
-    summary={"metrics": {"normalized_entropy": {"mean_users": 1.2, "lo": 1.1, "hi": 1.3}}},
+    facts=Summary(metrics={"normalized_entropy": METRIC}),
 )
 SEVERAL = [
     run_with(name, normalized_entropy=ratios)
@@ -127,9 +130,9 @@ def test_from_which_score_on_it_is_said(is_said, scores):
 
 
 def test_a_model_that_reads_the_outcome_is_asked_whether_it_does():
-    assert warnings(replace(CHEAT, summary={**CHEAT.summary, "sees_truth": True})) == []
-    for forgotten, is_said in ((9, False), (10, True), (None, True)):
-        assert bool(warnings(replace(CHEAT, summary={"forgotten": forgotten}))) == is_said
+    assert warnings(replace(CHEAT, facts=replace(CHEAT.facts, sees_truth=True))) == []
+    for forgotten, is_said in ((9, False), (10, True), (0, True)):
+        assert bool(warnings(replace(CHEAT, facts=Summary(forgotten=forgotten)))) == is_said
     for reviews, is_said in ((99, False), (100, True)):
         assert bool(warnings(replace(CHEAT, reviews={0: reviews}))) == is_said
 

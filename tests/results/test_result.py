@@ -110,7 +110,8 @@ def test_a_summary_that_is_something_else_is_refused(content, tmp_path):
 
 
 def test_what_was_saved_is_loaded(result, tmp_path):
-    saved = save(result.described("fsrs6", "fsrs6(fit=default)", "logs", {"a": "b"}), tmp_path)
+    facts = replace(result.facts, label="fsrs6(fit=default)", tags={"a": "b"})
+    saved = save(replace(result, facts=facts), tmp_path)
     again = load(tmp_path)
     assert repr(again.facts) == repr(saved.facts)
     assert again.facts.label == "fsrs6(fit=default)"

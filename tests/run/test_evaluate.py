@@ -35,9 +35,9 @@ from srs_eval.run.description import (
     _code_hash,
     config_hash,
 )
-from srs_eval.run.evaluate import evaluate, evaluate_chunks
+from srs_eval.run.evaluate import Evaluation, evaluate
 from srs_eval.run.experiment import Experiment
-from srs_eval.run.plan import Plan, RunOptions
+from srs_eval.run.plan import Job
 from srs_eval.run.watching import RunningMeans, step_callback
 from srs_eval.text.frames import own_frames
 from srs_eval.tracking.nothing import NoTracker
@@ -255,13 +255,18 @@ def test_a_resumed_run_that_is_stopped_keeps_the_users_who_were_done(tmp_path):
     kept = KeptParts(tmp_path / PARTS, "settings code")
     kept.open(resume=False, chunk=1)
     chunks = cut(experiment.source.users(), 1)
-    evaluate_chunks(experiment, chunks[3:], Serial(), kept)
-    options = RunOptions(
-        tmp_path, Serial(), NoTracker(), resume=True, limits=FitLimits(fail_fast=True)
+    Evaluation(experiment, chunks[3:], kept).run()
+    resumed = Job(
+        experiment,
+        RunDescription("fails", "synthetic", "fails"),
+        tmp_path,
+        Serial(),
+        NoTracker(),
+        resume=True,
+        limits=FitLimits(fail_fast=True),
     )
-    plan = Plan(experiment, RunDescription("fails", "synthetic", "fails"), options)
     with pytest.raises(FailedAlikeError):
-        job._evaluated(plan, chunks, kept, 5)
+        job._evaluated(resumed, chunks, kept, 5)
     # those that failed are evaluated again
     assert [kept.users_if_whole(chunk) is not None for chunk in chunks] == [False] * 3 + [True] * 2
 

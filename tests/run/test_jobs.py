@@ -27,8 +27,7 @@ from srs_eval.place import Place
 from srs_eval.results import load
 from srs_eval.results.fit_counts import failures_in_words, reason_of
 from srs_eval.run import jobs
-from srs_eval.run.attempt import Work, attempt
-from srs_eval.run.jobs import JobOutcome
+from srs_eval.run.jobs import JobOutcome, attempt
 from srs_eval.run.report import result_text
 
 RAISED = {
@@ -64,7 +63,7 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         sweep = None if is_alone else tmp_path
         try:
             ended = attempt(
-                lambda run=run: Work("avg", run), label="?", folder=folder, sweep_folder=sweep
+                lambda run=run: ("avg", run), label="?", folder=folder, sweep_folder=sweep
             )
         except KeyboardInterrupt:
             ended = "KeyboardInterrupt"
@@ -74,7 +73,7 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         text += "\n".join([f"== {name}: {ended}", json.dumps(kept), *said, ""])
     golden_text("jobs_ended", text)
     with FileLock(tmp_path / ".lock"):  # as another command holds it
-        assert attempt(lambda: Work("avg", run), label="?", folder=tmp_path).exit_status == 1
+        assert attempt(lambda: ("avg", run), label="?", folder=tmp_path)[1] == 1
     assert not (tmp_path / "job.json").exists()
 
 
@@ -219,7 +218,7 @@ def test_large_results_and_artefacts_of_mlflow_stay_in_an_object_store(here, mon
 
 @pytest.mark.slow
 def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(here, monkeypatch):
-    monkeypatch.setattr("srs_eval.run.job.evaluate_chunks", None)
+    monkeypatch.setattr("srs_eval.run.job.Evaluation", None)
     for bucket, failure, what in (
         ("nobody", "", "no such bucket"),
         ("bucket", "403 Access Denied", "permission is denied"),

@@ -121,6 +121,7 @@ def test_the_p_value_is_small_exactly_if_the_interval_leaves_out_0(values, seed)
         for alpha in (0.05, 0.01, 0.0001):
             lo, hi = found.interval(1 - alpha)
             assert (found.p_value < alpha) == (lo > 0 or hi < 0)
+            assert found.mirrored().interval(1 - alpha) == pytest.approx((-hi, -lo))
         if 1e-9 < found.p_value < 1:
             bounds = np.abs(found.interval(1 - found.p_value))
             assert bounds.min() == pytest.approx(0, abs=1e-6 * found.se)
@@ -302,6 +303,7 @@ def test_the_closed_forms_are_those_of_the_definition():
             np.inf,
         )[0]
         assert _mixture(np.array(total), np.array(spread)) == pytest.approx(np.log(direct))
+    assert either(np.log([1.0]), np.log([4.0])) == pytest.approx(np.log([2.5]))
     z = np.linspace(-60, 60, 100_001)
     assert (np.exp(z - z**2 / 6) <= 1 + z + z**2 / 3 + 1e-12).all()
 
@@ -357,11 +359,3 @@ def test_a_drift_is_found_soon_whenever_it_begins(since, within):
         for days in histories(rng, 20, 300, users=60, shift=0.04, since=since)
     ]
     assert all(day is not None and since < day <= since + within for day in found), found
-
-
-def test_a_shock_that_hits_everybody_on_one_day_is_no_alarm():
-    rng = np.random.default_rng(4)
-    (days,) = histories(rng, 1, 120, common=0.01)
-    x = days.x.copy()
-    x[60] = -0.8
-    assert first_alarm(log_evidence(Days(-x, days.independent)), LEVEL) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import whole_file, write_json
+from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
@@ -190,9 +191,9 @@ def _run(run: Run, identical_to: str | None) -> dict[str, Any]:
         "folder": str(run.place),
         "when": run.when,
         "traits": list(run.traits),
-        "data": run.data,
+        "data": run.facts.data,
         "protocol": run.protocol,
-        "tags": dict(run.summary.get("tags", {})),
+        "tags": dict(run.facts.tags),
         "fits": _fit_counts(run),
         "identical_to": identical_to,
     }
@@ -249,7 +250,7 @@ def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
 
 def _fit_counts(run: Run) -> dict[str, int | None]:
     """Return the counts of fits; None where the run has no count, which is not 0."""
-    return {count: run.summary.get(count) for count in asdict(run.fits)}
+    return {field.name: getattr(run.facts, field.name) for field in fields(FitCounts)}
 
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:

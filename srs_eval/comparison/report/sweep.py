@@ -43,7 +43,7 @@ def compare_groups(runs: Sequence[Run]) -> list[Verdict]:
 
 
 def _comparable(runs: Sequence[Run]) -> bool:
-    settings = {(run.data, run.protocol) for run in runs}
+    settings = {(run.facts.data, run.protocol) for run in runs}
     return len(settings) == 1 and len(shared_users(runs)) > 0
 
 
@@ -56,7 +56,7 @@ def _compared(group: Sequence[Run]) -> Verdict:
         for run in group
         if 2 * len(run.rows) < most
     ]
-    if len(users) < most and all(run.coverage is None for run in ranked):
+    if len(users) < most and all(run.facts.coverage is None for run in ranked):
         notes.insert(0, f"{counted(len(users), 'user')} of {most:,}: those that every run scored")
     metric = _RANKED_BY if _RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
     return compare(ranked, metric=metric, users=users, notes=[*notes, *verdicts_of(group)])

@@ -186,11 +186,11 @@ def sources(verdict: Verdict) -> Table:
     rows = [
         {
             **_named(run),
-            "data": run.data,
+            "data": run.facts.data,
             "protocol": run.protocol,
             "users scored": len(run.rows),
-            "exceptional fits": run.fits.in_words or "as planned",
-            "settings": run.summary.get("tags", {}).get("config_hash", "-"),
+            "exceptional fits": run.facts.fit_counts.in_words or "as planned",
+            "settings": run.facts.tags.get("config_hash", "-"),
             "folder": run.place,
         }
         for run in verdict.paired.every_run

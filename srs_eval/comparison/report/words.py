@@ -102,7 +102,7 @@ def _for_users(board: Leaderboard, model: int) -> str:
 def facts_of(verdict: Verdict) -> list[str]:
     """Return sentences about the data, the terms of the comparison, and what it rests on."""
     paired, board = verdict.paired, verdict.leaderboard
-    data = ", ".join(dict.fromkeys(run.data for run in verdict.runs if run.data))
+    data = ", ".join(dict.fromkeys(run.facts.data for run in verdict.runs if run.facts.data))
     protocol = ", ".join(dict.fromkeys(run.protocol for run in verdict.runs if run.protocol))
     by = f", protocol {protocol}" if protocol else ""
     users = counted(board.n_users, "user")
@@ -163,7 +163,7 @@ def mark_notes(runs: Sequence[Run]) -> list[str]:
         for trait, (mark, meaning) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
-    counts = explained_counts([(run.name, run.fits) for run in runs])
+    counts = explained_counts([(run.name, run.facts.fit_counts) for run in runs])
     return [*traits, counts] if counts else traits
 
 

@@ -172,3 +172,15 @@ def scheduled_days(revlog: Revlog) -> IntArray:
     days: IntArray = np.where(given >= 0, given, -given // DAY_SECONDS)
     days[(previous < 0) | (revlog.type[previous] == MANUAL)] = -1
     return days
+
+
+def scheduled_now(revlog: Revlog) -> dict[int, int]:
+    """Return the whole days after its last answer at which each card is due, as `scheduled_days`.
+
+    Cards whose due date was set by hand are left out.
+    """
+    card, place = np.unique(revlog.cid[::-1], return_index=True)
+    last = len(revlog) - 1 - place
+    days = np.where(revlog.ivl[last] >= 0, revlog.ivl[last], -revlog.ivl[last] // DAY_SECONDS)
+    known = revlog.type[last] != MANUAL
+    return dict(zip(card[known].tolist(), days[known].tolist(), strict=True))

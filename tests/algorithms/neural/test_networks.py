@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from golden_logs import log_of_all_histories
+from invented import log_of_all_histories
 from trial import REVIEWS, TASK, fitted
 
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
@@ -25,7 +25,7 @@ from srs_eval.algorithms.neural.network import (
 )
 from srs_eval.algorithms.neural.published import Gru, GruNetwork, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
-from srs_eval.algorithms.neural.training import Recipe
+from srs_eval.algorithms.neural.training import Recipe, generator_from
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.lstm_published import LstmPublished, PublishedLstmEquations
@@ -177,25 +177,6 @@ def test_inputs_are_standardised_by_what_training_reads(algorithm):
     assert scaled.std(axis=0) == pytest.approx(1, abs=1e-6)
 
 
-def test_recent_reviews_weigh_more_and_a_centre_pulls_where_the_recipe_says_so():
-    weight = recency(100, Recipe(1, 1, 0.1, recency=(6.49, 2.4758)))
-    assert weight.mean() == pytest.approx(1)
-    assert weight[-1] / weight[0] == pytest.approx(7.49)
-    assert (recency(3, Recipe(1, 1, 0.1)) == 1).all()
-    moved = [torch.tensor([1.0, 4.0]), torch.tensor([[2.0]])]
-    centre = [torch.tensor([0.0, 1.0]), torch.tensor([[-3.0]])]
-    assert float(near(moved, centre, 0.5)) == 0.5 * (1 + 9 + 25)
-
-
-def test_first_states_of_nn17_stay_in_their_bounds():
-    network = built(Nn17().network, (0.01,))
-    network.load(np.full(39, 200.0))
-    network.clip()
-    values = network.vector()
-    assert values[:11].tolist() == [100.0] * 4 + [1.0] * 4 + [5.0, 1.0, 5.0]
-    assert (values[11:] == 200).all()
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 @each
 def test_a_gpu_predicts_what_the_cpu_predicts(algorithm):
@@ -340,3 +321,31 @@ def test_a_seen_user_is_recognised(learned_from, log, known):
     seen = SeenUser(learned_from.user, len(learned_from), digests_of(learned_from))
     found = Weights("gru", (), (), (), (seen,)).seen_in(log)
     assert found == (seen if known else None)
+
+
+def test_recent_reviews_weigh_more_and_a_centre_pulls_where_the_recipe_says_so():
+    weight = recency(100, Recipe(1, 1, 0.1, recency=(6.49, 2.4758)))
+    assert weight.mean() == pytest.approx(1)
+    assert weight[-1] / weight[0] == pytest.approx(7.49)
+    assert (recency(3, Recipe(1, 1, 0.1)) == 1).all()
+    moved = [torch.tensor([1.0, 4.0]), torch.tensor([[2.0]])]
+    centre = [torch.tensor([0.0, 1.0]), torch.tensor([[-3.0]])]
+    assert float(near(moved, centre, 0.5)) == 0.5 * (1 + 9 + 25)
+
+
+def test_gru_weights_start_orthogonal_with_no_bias():
+    network = built(Gru().network, (2,))
+    network.draw(generator_from(0))
+    inputs, recurrent, *biases = list(network.rnn.parameters())
+    for matrix in (inputs, recurrent):
+        assert (matrix.T @ matrix).tolist() == pytest.approx(np.eye(2), abs=1e-6)
+    assert all(not bias.any() for bias in biases)
+
+
+def test_first_states_of_nn17_stay_in_their_bounds():
+    network = built(Nn17().network, (0.01,))
+    network.load(np.full(39, 200.0))
+    network.clip()
+    values = network.vector()
+    assert values[:11].tolist() == [100.0] * 4 + [1.0] * 4 + [5.0, 1.0, 5.0]
+    assert (values[11:] == 200).all()

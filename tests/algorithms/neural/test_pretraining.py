@@ -14,6 +14,7 @@ from invented import Logs
 from srs_eval.algorithms import baselines
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
+from srs_eval.algorithms.neural.pretraining import warmed_cosine
 from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.recurrent.lstm import Lstm
@@ -211,3 +212,8 @@ def test_an_algorithm_of_a_stranger_is_pretrained_if_it_has_what_the_command_nee
     assert command(["algo=avg", *LOGS, f"weights={path}"]) == 0
     assert "1 parameters" in capsys.readouterr().out
     assert 0.3 < float(path.read_text(encoding="utf-8")) < 1
+
+
+def test_the_outer_learning_rate_rises_and_falls():
+    rates = [warmed_cosine(done) for done in (0.0, 0.05, 0.1, 0.55, 1.0)]
+    assert rates == pytest.approx([1e-4, 0.50005, 1.0, 0.5, 0.0])

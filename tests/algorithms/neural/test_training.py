@@ -38,7 +38,7 @@ from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.run.outside import refuse_lookahead
+from srs_eval.run.experiment import refuse_lookahead
 from srs_eval.submit.logs_check import is_own, own_builder
 
 PLAIN = Recipe(epochs=4, batch_size=1, learning_rate=0.1)
@@ -118,16 +118,6 @@ def test_every_target_is_read_after_the_earlier_reviews_of_its_card_and_nothing_
     read = sorted({past for earlier in expected.values() for past in earlier})
     assert sorted(histories.review.tolist()) == read
     assert sorted(batch.review[batch.review >= 0].tolist()) == read  # the others are padding
-
-
-def test_targets_without_history_and_with_a_longer_one_than_asked_for_are_left_out():
-    histories = histories_before(log_of([1] * 6), np.arange(6), longest=3)
-    assert histories.target.tolist() == [1, 2, 3]
-    assert histories.review.tolist() == [0, 1, 2]
-    for rows in ([], [0]):
-        histories = histories_before(log_of([1, 1]), np.array(rows, np.int64))
-        assert groups_of_targets(histories, np.arange(0), per_group=512) == []
-        assert groups_of_entries(histories, per_group=512) == []
 
 
 SOURCE = SyntheticUsers(users=1, seed=2, size_scale=0.1)
@@ -264,3 +254,13 @@ def test_a_module_that_returns_something_else_fails_with_its_shape():
         module = BenchModule(module=f"bench_modules.{name}", **options)
         with pytest.raises(FitError):
             fit(replace(module, keep="last"), task)
+
+
+def test_targets_without_history_and_with_a_longer_one_than_asked_for_are_left_out():
+    histories = histories_before(log_of([1] * 6), np.arange(6), longest=3)
+    assert histories.target.tolist() == [1, 2, 3]
+    assert histories.review.tolist() == [0, 1, 2]
+    for rows in ([], [0]):
+        histories = histories_before(log_of([1, 1]), np.array(rows, np.int64))
+        assert groups_of_targets(histories, np.arange(0), per_group=512) == []
+        assert groups_of_entries(histories, per_group=512) == []
