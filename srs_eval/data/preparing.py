@@ -24,8 +24,7 @@ from srs_eval.data.files import (
     parquet_file,
     readable_parquet,
 )
-from srs_eval.data.partitioned import INDEX, write_index
-from srs_eval.data.segments import find_segments
+from srs_eval.data.partitioned import INDEX, find_segments, write_index
 from srs_eval.data.selection import KnownUsers
 from srs_eval.data.table import ReviewTable, table_files
 from srs_eval.data.table_options import Columns

@@ -19,7 +19,7 @@ from srs_eval.data.files import (
     is_pattern,
     parquet_file,
 )
-from srs_eval.data.segments import by_segment, find_segments
+from srs_eval.data.partitioned import by_segment, find_segments
 from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading

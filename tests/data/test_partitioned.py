@@ -231,7 +231,7 @@ def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, assert_same_logs)
         data.to_parquet(whole.path, index=False)
         data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
         groups = ReviewTable(tmp_path / "groups.parquet", COLUMNS, duplicates="drop")
-        assert groups.find().rows.of.__module__.endswith(".segments") == is_sorted
+        assert groups.find().rows.of.__module__.endswith(".partitioned") == is_sorted
         assert_same_logs(groups, whole)
 
 
