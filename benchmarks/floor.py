@@ -13,7 +13,7 @@ import numpy as np
 
 from srs_eval.engine.assembly import Assembly
 from srs_eval.engine.expressions import LEAVES, Expression, Graph, needed
-from srs_eval.engine.kernel_writer import KernelCode, KernelWriter, store_all
+from srs_eval.engine.kernel_writer import KernelCode, KernelWriter
 from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
 from srs_eval.engine.machine import CompiledKernel
 from srs_eval.engine.parameters import ParameterSpace
@@ -76,7 +76,7 @@ def _kernel(traced: Traced, operation: str) -> KernelCode:
     writer = KernelWriter(traced, (), "float")
     code: Assembly = writer.code
     chains = code.memory(_CHAINS)
-    store_all(code, [code.load("%reviews", 0)] * _CHAINS, chains)
+    code.store_all([code.load("%reviews", 0)] * _CHAINS, chains)
     graph = Graph()
     x = graph.leaf("state", 0)
     made = {
@@ -90,5 +90,5 @@ def _kernel(traced: Traced, operation: str) -> KernelCode:
         for chain in range(_CHAINS):
             found = code.compute([made], {x.number: code.load(chains, chain)})
             code.store(found[made.number], chains, chain)
-    store_all(code, [code.load(chains, chain) for chain in range(_CHAINS)], "%out")
+    code.store_all([code.load(chains, chain) for chain in range(_CHAINS)], "%out")
     return KernelCode(writer.finish(saturating=True), "float", outputs=_CHAINS)

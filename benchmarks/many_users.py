@@ -47,7 +47,7 @@ from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS, USERS, Chunk, chunk_size, cut, part_of
 from srs_eval.results.summary import Summary
 from srs_eval.results.tables import scores_table
-from srs_eval.run.evaluate import gathered
+from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.experiment import Experiment
 from srs_eval.stats.resample import GROUPS, group_of
 
@@ -116,7 +116,7 @@ def fed(users: int) -> None:
         with _step("made up and written by workers", users):
             _write_parts(kept, chunks, of_scores)
         with _step("summarise", users):
-            result = gathered(experiment, chunks, kept, folder)
+            result = Evaluation(experiment, chunks, kept).result(stay=folder)
         with _step("save", users):
             save(result, folder)
         sizes = {kind: sum(f.stat().st_size for f in folder.glob(kind)) for kind in _FILES}

@@ -68,7 +68,8 @@ def panels(
         every = figure.subplots(rows, columns, squeeze=False, **options).ravel()
         yield figure, every
         for axes in every:
-            style_axes(axes)
+            if axes in figure.axes:  # the study may have removed it
+                style_axes(axes)
         if title:
             figure.suptitle(title, x=0.01, ha="left")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from invented import Ends, Logs, invented_log
+from invented import Ends, Logs, invented_log, log_of
 
 from srs_eval import results
 from srs_eval.algorithms.baselines import Average, Constant
@@ -14,7 +14,6 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
 from srs_eval.comparison.report.html import page
 from srs_eval.comparison.report.sweep import compare_groups
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -39,9 +38,8 @@ GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse
 def short_log(user, size):
     """A log of one card, which the rule of rare first intervals leaves nothing of."""
     day = np.arange(size)
-    seconds = np.where(day == 0, -1, 86_400)
-    columns = {"card": [1] * size, "rating": [3] * size, "day": day, "elapsed_seconds": seconds}
-    return reviews_from_columns(user=user, source="log", **columns)
+    log = log_of([1] * size, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    return replace(log, user=user)
 
 
 class WithFailures(Logs):

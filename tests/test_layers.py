@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = """
-    compute/ray.py algorithms/half_life/half_life.py api/comparing.py api/evaluating.py
+    compute/ray.py algorithms/half_life/hlr.py api/comparing.py api/evaluating.py
     api/result.py api/show.py comparison/by_users.py commands/run.py commands/compare.py
     collection/command.py submit/command.py commands/export.py commands/prepare.py
     commands/fit.py commands/cli.py run/job.py run/jobs.py

@@ -94,9 +94,7 @@ class Constant(Algorithm):
 class OracleModel:
     """Predicts what the simulator drew the outcomes from."""
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return ()
+    parameters: ClassVar[tuple[float, ...]] = ()
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Return the true probability at each of `rows`."""
@@ -137,9 +135,7 @@ class RecordedModel:
 
     number: int  # of the column of `Reviews.recorded`
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return ()
+    parameters: ClassVar[tuple[float, ...]] = ()
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Return the recorded prediction of each of `rows`; raise `FitError` where one is missing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -13,7 +13,6 @@ import numpy as np
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
 from srs_eval.cards import rows_by_card
-from srs_eval.engine.binary_ratings import BinaryRatings, with_binary_ratings
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.minimise import lbfgs, lowest, newton
@@ -31,7 +30,7 @@ from srs_eval.engine.objective import (
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
-from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.engine.recurrent import BinaryRatings, RecurrentModel, with_binary_ratings
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
@@ -66,7 +65,20 @@ class Problem(Protocol):
         """Return the model with parameters in it, and how these were found."""
 
 
-class FitOptions(Algorithm, ABC):
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Options:
+    # In a class of its own, because the method that carries it out has the same name.
+    fit: InitVar[str] = "newton"
+    parameters: Sequence[float] | None = None
+    recency: Recency | None = None
+    half_life: float = HALF_LIFE
+    prior_weight: float | None = None
+
+    def __post_init__(self, fit: str) -> None:
+        """Check the options."""
+
+
+class FitOptions(_Options, Algorithm, ABC):
     """Base of algorithms whose parameters are fitted to one user by log loss.
 
     Parameters
@@ -104,28 +116,21 @@ class FitOptions(Algorithm, ABC):
     # To which `reference` rounds parameters in fractional days, if it does in whole ones.
     decimals_in_fractions: ClassVar[int] = 6
 
-    def __init__(
-        self,
-        *,
-        fit: str = "newton",
-        parameters: Sequence[float] | None = None,
-        recency: Recency | None = None,
-        half_life: float = HALF_LIFE,
-        prior_weight: float | None = None,
-    ) -> None:
+    def __post_init__(self, fit: str) -> None:
         if fit in self.elsewhere:
             raise ConfigError(f"{self.name}: fit={fit} is {self.elsewhere[fit]}")
         require_choice(self.name, "fit", fit, self.methods)
+        self.method = fit
+        recency, half_life, prior_weight = self.recency, self.half_life, self.prior_weight
         if recency is not None:
             require_choice(self.name, "recency", recency, RECENCIES)
         require_above_zero(self.name, "half_life", half_life)
         if prior_weight is not None:
             require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
-        minimises = fit in ("newton", "lbfgs")
-        weighs = minimises or fit == "reference"
+        weighs = self.minimises or fit == "reference"
         # What would change nothing must not be shown as if it did.
         is_idle = {
-            f"prior_weight={prior_weight}": prior_weight is not None and not minimises,
+            f"prior_weight={prior_weight}": prior_weight is not None and not self.minimises,
             f"recency={recency}": recency is not None and not weighs,
             f"half_life={half_life}": half_life != HALF_LIFE and recency != "exponential",
         }
@@ -141,33 +146,42 @@ class FitOptions(Algorithm, ABC):
                 f"{self.name}: fit=lbfgs knows bounds only, and these parameters have an order: "
                 "use fit=newton"
             )
-        # The option is called fit, as the method that carries it out is.
-        self.method = fit
-        self.parameters = None if parameters is None else space.checked(parameters, self.name)
-        usual: Recency = self.own_recency if minimises else self.published_recency
-        self.recency: Recency = usual if recency is None else recency
-        self.half_life = half_life
-        self.prior_weight = self.own_prior_weight if prior_weight is None else prior_weight
+        space.checked(self.parameters, self.name)
 
     @abstractmethod
     def problem(self, reviews: Reviews) -> Problem:
         """Return the model to be fitted to a log, in whole or in fractional days."""
 
+    @property
+    def minimises(self) -> bool:
+        """Whether the fit ends at a minimum of the penalised loss, rather than where it is told."""
+        return self.method in ("newton", "lbfgs")
+
+    @property
+    def prior_strength(self) -> float:
+        """The prior weight that was given, or else that of the class."""
+        return self.own_prior_weight if self.prior_weight is None else self.prior_weight
+
     def weights(self, count: int) -> FloatArray:
         """Weigh training reviews in time order."""
-        return recency_weights(count, self.recency, self.half_life)
+        usual = self.own_recency if self.minimises else self.published_recency
+        return recency_weights(count, self.recency or usual, self.half_life)
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters."""
         return self.problem(no_reviews(whole_days=whole_days)).space.defaults
 
+    def given(self, *, whole_days: bool) -> tuple[float, ...]:
+        """Return the parameters that were given, or else the published ones."""
+        return tuple(map(float, self.parameters or self.defaults(whole_days=whole_days)))
+
     def prior_centre(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the centre of the prior of ``newton`` and ``lbfgs``, where these start."""
-        return self.parameters or self.defaults(whole_days=whole_days)
+        return self.given(whole_days=whole_days)
 
     def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> FloatArray:
         """Return the penalty matrix of the prior for a number of training reviews and a clock."""
-        return penalty_matrix(space, self.prior_weight)
+        return penalty_matrix(space, self.prior_strength)
 
     def trained(
         self, problem: Problem, rows: IntArray, start: FloatArray
@@ -194,7 +208,7 @@ class FitOptions(Algorithm, ABC):
     @property
     def can_fit_near(self) -> bool:
         """Whether `fit_near` is possible: the fit has a prior, and minimises."""
-        return self.method in ("newton", "lbfgs") and self.prior_weight > 0
+        return self.minimises and self.prior_strength > 0
 
     def fit_near(
         self,
@@ -210,7 +224,7 @@ class FitOptions(Algorithm, ABC):
         """
         if not self.can_fit_near:
             raise ConfigError(
-                f"{self.name}: fit={self.method} with prior_weight={self.prior_weight} has no "
+                f"{self.name}: fit={self.method} with prior_weight={self.prior_strength} has no "
                 "prior to pull it to another fit: use fit=newton and a prior_weight above 0"
             )
         centre = np.asarray(model.parameters)
@@ -228,22 +242,22 @@ class FitOptions(Algorithm, ABC):
         """Fit; the prior has `weight`, and by default its own centre."""
         problem, whole_days = self.problem(reviews), reviews.whole_days
         if self.method == "default":
-            return problem.model(self.parameters or self.defaults(whole_days=whole_days), Learned())
+            return problem.model(self.given(whole_days=whole_days), Learned())
         if len(rows) == 0:
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         if (rows[1:] < rows[:-1]).any():
             rows = np.sort(rows)
         try:
-            if self.method in ("newton", "lbfgs"):
+            if self.minimises:
                 if centre is None:
                     centre = np.asarray(self.prior_centre(whole_days=whole_days))
                 objective = self.objective(problem, rows, centre, weight)
                 return self._minimised(problem, objective, centre, previous, rng)
-            given = np.asarray(self.parameters or self.defaults(whole_days=whole_days))
+            given = np.asarray(self.given(whole_days=whole_days))
             w, missing = self.trained(problem, rows, given)
             note = f"{missing}: the parameters were kept" if missing else ""
-            w = given if missing else w
-            return problem.model(_tuple(w), Learned(note=note, fallback=bool(missing)))
+            kept = given if missing else w
+            return problem.model(_tuple(kept), Learned(note=note, fallback=bool(missing)))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
@@ -272,9 +286,8 @@ class FitOptions(Algorithm, ABC):
         assert isinstance(coordinates, LogCoordinates)
         bounds = coordinates.space(problem.space)
         minimise = partial(newton, tolerance=self.tolerance) if self.method == "newton" else lbfgs
-        first = coordinates.encode(
-            feasible(centre if previous is None else previous, problem.space)
-        )
+        begin = centre if previous is None else previous
+        first = coordinates.encode(feasible(begin, problem.space))
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
         found = lowest(lambda start: minimise(objective, start, bounds), starts)
         w = feasible(coordinates.decode(found.parameters), problem.space)
@@ -303,7 +316,7 @@ class FitOptions(Algorithm, ABC):
         assert isinstance(loss, LogCoordinates)
         squares = (self.weights(len(rows)) / self.weights(len(rows)).mean()) ** 2
         of_squares = problem.loss(rows, squares, precise=self.method != "newton", public=False)
-        usual = self.own_prior_weight / self.prior_weight if self.prior_weight else 0.0
+        usual = self.own_prior_weight / self.prior_strength if self.prior_strength else 0.0
         widest = usual * self.penalty(problem.space, _MANY, whole_days=reviews.whole_days)
         covariance = error_covariance(
             learned.information,
@@ -345,6 +358,7 @@ class EquationsOfLog:
         return RecurrentModel(self.equations, parameters, learned)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Fitted(FitOptions):
     """Base of algorithms that are equations: the options of `FitOptions`, and one more.
 
@@ -358,26 +372,11 @@ class Fitted(FitOptions):
     mathematics: ClassVar[type[Any]]
     in_fractional_days: ClassVar[tuple[float, ...]] = ()
 
-    def __init__(
-        self,
-        *,
-        fit: str = "newton",
-        parameters: Sequence[float] | None = None,
-        recency: Recency | None = None,
-        half_life: float = HALF_LIFE,
-        prior_weight: float | None = None,
-        binary: bool = False,
-    ) -> None:
-        require_bool(self.name, "binary", binary)
-        # First, because the other options are checked against the equations.
-        self.binary = binary
-        super().__init__(
-            fit=fit,
-            parameters=parameters,
-            recency=recency,
-            half_life=half_life,
-            prior_weight=prior_weight,
-        )
+    binary: bool = False
+
+    def __post_init__(self, fit: str) -> None:
+        require_bool(self.name, "binary", self.binary)
+        super().__post_init__(fit)
 
     def equations(self, *, whole_days: bool) -> Equations:
         """Return the model as mathematics, for a log in whole or in fractional days."""

@@ -160,9 +160,7 @@ class RmseBinsExploitModel(_Online):
     recalled: FloatArray
     seen: FloatArray  # [2]: How many reviews there were, and how many of them were recalled
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return ()
+    parameters: ClassVar[tuple[float, ...]] = ()
 
     def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, RmseBinsExploitModel]:
         sums = self.predicted.copy(), self.recalled.copy(), self.seen.copy()

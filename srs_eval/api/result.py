@@ -18,7 +18,8 @@ from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import User
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results import Result, folder
-from srs_eval.results.files import CONFIG, claim
+from srs_eval.results.claim import claim
+from srs_eval.results.files import CONFIG
 from srs_eval.results.remarks import warnings
 from srs_eval.results.run import run_of
 from srs_eval.results.summary import panel_table

@@ -9,7 +9,7 @@ from typing import Literal
 
 from scipy.special import ndtr, ndtri
 
-from srs_eval.collection.study import Study, difference, difference_on, predictions_of
+from srs_eval.collection.study import Study, difference
 from srs_eval.collection.words import Change, log_loss
 from srs_eval.results.saved_predictions import losses
 from srs_eval.stats.significance import ALPHA, LEVEL
@@ -193,16 +193,14 @@ def _belief(own: Change, reviews: int, seen: float, *, refit: bool) -> Belief:
 
 def _of_presets(study: Study, action: Action) -> Iterator[tuple[int, tuple[Action, Belief]]]:
     """Decide on each of several presets as on all, and like all where its reviews do not tell."""
-    count = len(study.presets)
-    now, new = predictions_of(study.now), predictions_of(study.fitted)
-    if count < 2 or now is None or new is None:
+    scored = study.scored
+    if len(study.presets) < 2 or scored is None:
         return
+    loss, level = losses(scored, "log_loss"), 1 - ALPHA / len(study.presets)
     for preset, reviews in study.presets.items():
         rows = study.group("preset") == preset
-        own = Change.within(math.nan, math.nan, math.nan)
-        if rows.any():
-            base = float(losses(now, "log_loss")[rows].mean())
-            own = Change.of(difference_on(new, now, rows), base, 1 - ALPHA / count)
+        before = float(loss[rows].sum()) / max(1, int(rows.sum()))
+        own = Change.of(difference(study.fitted, study.now, rows), before, level)
         found = _belief(own, reviews, study.seen(preset), refit=preset in study.stored)
         decided = decide(found)
         undecided = decided == "open" and not found.chance <= _UNLIKELY

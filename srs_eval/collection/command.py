@@ -54,7 +54,7 @@ def report(options: Collection) -> int:
     """Write the page and print the answers."""
     # Heavy: not for --help and for mistakes.
     from srs_eval.collection.report import facts, sections, study_of
-    from srs_eval.results.files import whole_file
+    from srs_eval.results.files import write_text
     from srs_eval.text.pages import render
 
     name = options.collection.name
@@ -62,11 +62,9 @@ def report(options: Collection) -> int:
     study = study_of(options.collection, options.of_data)
     found = sections(study, options.published)
     typed = shell([*command.program.split(), *options.words])
-    place.parent.mkdir(parents=True, exist_ok=True)
     shown = {"title": name, "facts": facts(study), "sections": found, "command": typed}
     page = render("collection/page.html", **shown)
-    with whole_file(place) as partial:
-        partial.write_text(page, encoding="utf-8")
+    write_text(place, page)
     for line in lines(f"{name}: {facts(study)}", found):
         say(line)
     say(f"{'page':<{_LABEL}}{place}")

@@ -17,7 +17,7 @@ from srs_eval.collection.parameters import (
     worth,
 )
 from srs_eval.collection.section import Section
-from srs_eval.collection.study import Study, predictions_of, reason_of
+from srs_eval.collection.study import FEWEST, Study, predictions_of, reason_of
 from srs_eval.collection.truth import average
 from srs_eval.collection.words import changed
 from srs_eval.errors import FitSkipped
@@ -34,15 +34,15 @@ _RANGE = f"{100 * LEVEL:g} % range"
 def in_short(study: Study, advice: Advice, models: Models | None = None) -> Section:
     """Return the section; `models` make the intervals, if anything could be fitted."""
     found = [
+        *_how(study, advice),
         *_evidence(study, advice),
         *_presets(study, advice),
+        *_recall(study, advice),
         *(_consequences(study, advice, models) if models is not None else ()),
         *_doubts(study, advice),
-        *_how(study, advice),
     ]
-    answer = f"{_sentence(_what_to_do(study, advice))}"
-    notes = list(_notes(advice))
-    return Section("What should I do?", answer, notes, lines=[_sentence(each) for each in found])
+    answer, lines = _sentence(_what_to_do(study, advice)), [*map(_sentence, found)]
+    return Section("What should I do?", answer, list(_notes(advice)), lines=lines)
 
 
 def _sentence(text: str) -> str:
@@ -85,10 +85,10 @@ def _what_to_do(study: Study, advice: Advice) -> str:
 
 def _early(study: Study, yours: str) -> str:
     """Return what to do where nothing can be fitted."""
-    if study.can_learn >= study.fewest:
+    if study.can_learn >= FEWEST:
         return f"keep {yours}: new ones cannot be fitted ({reason_of(study.fitted)})"
     have = (
-        f"new ones can be fitted from {study.fewest} reviews on that can be learned from, are "
+        f"new ones can be fitted from {FEWEST} reviews on that can be learned from, are "
         f"better for most people from {FITTED[0].reviews} on, and you have {study.can_learn}"
     )
     odd = [study.title(each) for each, w in study.stored.items() if list(doubtful({"": w}))]
@@ -133,8 +133,6 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
             "can be judged, because the other cards first came back after an unusual time, so the "
             "chance is put nearer to even"
         )
-    if advice.pastes:
-        yield from _recall(study)
     if advice.action == "open" and not advice.differs:
         yield f"what would settle it: {_settles(study, advice)}"
 
@@ -142,7 +140,7 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
 def _left_out(skipped: FitSkipped, reviews: int) -> str:
     """Say why reviews cannot be learned from."""
     rare = "of cards whose first interval is rare in the user's log"
-    usual = "of cards that first came back after a time after which few of your cards did"
+    usual = "of cards that first came back after an unusual time"
     reasons = {**skipped.unscored, **skipped.dropped}
     told = [f"{count:,} {reason.replace(rare, usual)}" for reason, count in reasons.items()]
     return f"of your {counted(reviews, 'review')}, these cannot be learned from: {listed(told)}"
@@ -179,10 +177,10 @@ def _presets(study: Study, advice: Advice) -> Iterator[str]:
         yield f"{counted(more, 'smaller preset')}: paste or keep as for all together"
 
 
-def _recall(study: Study) -> Iterator[str]:
+def _recall(study: Study, advice: Advice) -> Iterator[str]:
     """Say what was recalled and what FSRS says of it, now and then, where that is nearer."""
     now, new = study.scored, predictions_of(study.fitted)
-    if now is None or new is None:
+    if now is None or new is None or advice.leave_off or not advice.pastes:
         return
     old, fitted = average(now), average(new)
     if abs(fitted.predicted - fitted.observed) < abs(old.predicted - old.observed):

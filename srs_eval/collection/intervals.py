@@ -85,9 +85,9 @@ def load(study: Study, models: Models, kept: Collection[int]) -> Load | None:
     reviews, rows = with_next_reviews(study.log)
     if reviews.preset is not None:
         rows = rows[reviews.preset[rows] >= 0]
-    days = np.array([study.scheduled.get(card, -1) for card in reviews.card[rows].tolist()])
+    days = np.array([study.scheduled.get(card, 0.0) for card in reviews.card[rows].tolist()])
     if study.is_off:
-        rows, days = rows[days >= 0], np.maximum(days[days >= 0], 1).astype(np.float64)
+        rows, days = rows[days > 0], days[days > 0]
     if not len(rows):
         return None
     preset = np.full(len(rows), -1) if reviews.preset is None else reviews.preset[rows]

@@ -33,12 +33,9 @@ def which_parameters(study: Study, advice: Advice, models: Models | None) -> Sec
     question, now = "Which parameters should I use?", _current_lists(study)
     parts: list[Table | Paste] = []
     if not study.one.complete:
-        reason = reason_of(study.one)
-        if study.skipped is not None:
-            reason = (
-                f"{study.fewest} reviews that can be learned from are needed, and you have "
-                f"{study.can_learn} (the last table says what is left out)"
-            )
+        reason = "there are too few reviews, as said above"
+        if study.skipped is None:
+            reason = reason_of(study.one)
         parts += [Paste(*each) for each in now.values()]
         answer = f"None can be fitted yet: {reason}."
         return Section(question, answer, _in_seconds(study), parts=parts)
@@ -178,7 +175,7 @@ def doubtful(lists: Mapping[str, Sequence[float]]) -> Iterator[str]:
         if short:
             yield (
                 f"first intervals after {' and '.join(short)} in {name}: FSRS expects you to "
-                "forget such new cards the same day, so look whether that is true"
+                "forget such new cards the same day, so check that you do"
             )
 
 
@@ -198,26 +195,17 @@ def _one_or_several(study: Study) -> str:
     if not study.several.complete:
         return "Whether presets differ is not known: fits for each preset failed."
     change = Change.of(study.separate.mirrored(), log_loss(study.one))
-    if change.kind == "better":
-        return f"Your presets differ: own parameters for each predict better, error {change.size}."
-    if change.kind == "worse":
-        return (
-            "One preset would do: own parameters for each preset predict worse than one list for "
-            f"all, error {change.size}."
-        )
-    if change.kind in ("unknown", "open"):
-        by = f": error {change.size} with own parameters for each" if change.kind == "open" else ""
-        return f"There are too few reviews to say whether presets differ{by}."
-    if change.kind == "same":
-        return (
-            "One list for all presets: no fit found a sign in its training reviews that presets "
-            "differ."
-        )
-    gain = "no better than" if change.kind == "no_gain" else "about as well as"
-    return (
-        f"One preset would do: own parameters for each preset predict {gain} one list, error "
-        f"{change.size}."
-    )
+    said = {
+        "better": "Your presets differ: own parameters for each predict better than one list",
+        "worse": "One preset would do: own parameters for each predict worse than one list",
+        "noise": "One preset would do: own parameters for each predict as well as one list",
+        "no_gain": "One preset would do: own parameters for each predict no better than one list",
+        "same": "One list for all presets: no fit found a sign in its training reviews that they "
+        "differ",
+        "open": "Whether presets differ cannot be told: own parameters for each against one list",
+        "unknown": "Whether presets differ cannot be told",
+    }[change.kind]
+    return f"{said}." if change.kind in ("same", "unknown") else f"{said}, {change.of_error}."
 
 
 def _current_lists(study: Study) -> dict[int | None, tuple[str, str]]:

@@ -20,7 +20,6 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
 from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.api.comparing import compare
 from srs_eval.api.fitting import FittedModels, fit
 from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.engine.recurrent import RecurrentModel
@@ -30,7 +29,6 @@ from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
 from srs_eval.nouns import (
     BoolArray,
     EvaluationProtocol,
-    FloatArray,
     Fold,
     IntArray,
     Predictions,
@@ -61,6 +59,8 @@ OTHERS: Mapping[str, tuple[Callable[[], Any], str]] = {
 # Those that are made for fractions of days, where the log has times.
 _FRACTIONAL = ("forecast", "session_filter")
 _FIRST = 100
+# Reviews that can be learned from that are needed to score any.
+FEWEST = SrsBenchmark.folds + 1
 # Of parameters that a collection has.
 MAY = "perhaps fitted to these same reviews"
 
@@ -146,11 +146,6 @@ class Study:
         return np.concatenate([last.train, last.test])
 
     @property
-    def fewest(self) -> int:
-        """How many reviews that can be learned from are needed to score any."""
-        return SrsBenchmark.folds + 1
-
-    @property
     def can_learn(self) -> int:
         """How many reviews could be learned from, also where they are too few to score any."""
         if self.skipped is None:
@@ -168,11 +163,6 @@ class Study:
     def title(self, preset: int) -> str:
         """Return the name of a preset."""
         return self.log.titles.get("preset", {}).get(preset, f"preset {preset}")
-
-    @property
-    def has_fsrs(self) -> bool:
-        """Whether Anki schedules this collection by FSRS."""
-        return self.settings is not None and self.settings.enabled
 
     @property
     def is_off(self) -> bool:
@@ -197,7 +187,7 @@ class Study:
     @cached_property
     def current(self) -> dict[int, tuple[float, ...]]:
         """Parameters of FSRS-6 that Anki uses now for each preset of the log, if it does."""
-        if self.settings is None or not self.has_fsrs:
+        if self.settings is None or self.is_off:
             return {}
         stored = {number: preset.parameters for number, preset in self.settings.presets.items()}
         # lists of no known version are named in the section on doubts
@@ -258,14 +248,14 @@ class Study:
         return Estimate(math.nan) if self.several is None else difference(self.one, self.several)
 
     @property
-    def presets_differ(self) -> bool:
-        """Whether fits for each preset predict significantly better than one for all."""
-        return self.separate.interval()[0] > 0
-
-    @property
     def fitted(self) -> Result:
-        """The fits that are recommended, evaluated on reviews that they have not seen."""
-        return self.several if self.several is not None and self.presets_differ else self.one
+        """The fits that are recommended, evaluated on reviews that they have not seen.
+
+        Those for each preset, if they predict significantly better than one for all.
+        """
+        if self.several is not None and self.separate.interval()[0] > 0:
+            return self.several
+        return self.one
 
     @cached_property
     def final(self) -> FittedModels:
@@ -373,20 +363,13 @@ def predictions_of(result: Result) -> Predictions | None:
     return result.predicted.read(result.complete[0])
 
 
-def difference(ours: Result, theirs: Result) -> Estimate:
-    """Estimate the difference of log loss between two results on the same reviews."""
-    if not ours.complete or not theirs.complete:
+def difference(ours: Result, theirs: Result, rows: BoolArray | None = None) -> Estimate:
+    """Estimate the difference of log loss of two results on the same reviews, or some of them."""
+    a, b = predictions_of(ours), predictions_of(theirs)
+    if a is None or b is None:
         return Estimate(math.nan)
-    verdict = compare([ours, theirs]).verdict
-    if len(verdict.runs) < 2:  # the same predictions
-        return Estimate(0.0, 0.0, 0.0, math.inf)
-    return verdict.leaderboard.pairs[0][1]
-
-
-def difference_on(ours: Predictions, theirs: Predictions, rows: BoolArray) -> Estimate:
-    """Estimate the difference of log loss on some of the scored reviews."""
-    a, b = (losses(each, "log_loss") for each in (ours, theirs))
-    assert ours.day is not None
-    values: FloatArray = (a - b)[rows]
-    largest = float(max(a.max(), b.max()))
-    return clustered_mean(values, ours.card[rows], ours.day[rows], size=largest)
+    assert a.day is not None
+    loss, other = losses(a, "log_loss"), losses(b, "log_loss")
+    chosen = np.ones(len(loss), np.bool_) if rows is None else rows
+    largest = float(max(loss.max(), other.max()))
+    return clustered_mean((loss - other)[chosen], a.card[chosen], a.day[chosen], size=largest)

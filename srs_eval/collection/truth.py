@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from srs_eval.collection.section import Mark, Picture, Section
-from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study, predictions_of
+from srs_eval.collection.words import between
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
+from srs_eval.stats.estimate import clustered_mean
+from srs_eval.stats.significance import ALPHA, wilson_interval
 from srs_eval.text.console import counted, percent
 
 QUESTION = "Is what Anki tells me true?"
@@ -24,9 +27,42 @@ _MOST_GROUPS = 12
 _MONTH = 30
 # First and last day late of each group.
 _LATE = ((1, 1), (2, 3), (4, 7), (8, 14), (15, 30), (31, None))
-
 _SAID = "what FSRS said"
 _RECALLED = "what you recalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Recall in a group of reviews."""
+
+    name: str  # The group
+    reviews: int  # How many there are, at least one
+    # Mean prediction, and share of recalls
+    predicted: float
+    observed: float
+    # Interval of the true share
+    lo: float
+    hi: float
+
+    @property
+    def too_high(self) -> bool:
+        """Whether predictions are above the interval."""
+        return self.predicted > self.hi
+
+    @property
+    def too_low(self) -> bool:
+        """Whether predictions are below the interval."""
+        return self.predicted < self.lo
+
+    @property
+    def is_off(self) -> bool:
+        """Whether predictions are outside the interval."""
+        return self.too_high or self.too_low
+
+    @property
+    def recalled(self) -> str:
+        """The observed share in words, with its interval."""
+        return f"{percent(self.observed)} ({between(self.lo, self.hi)})"
 
 
 def truth(study: Study) -> Section:
@@ -157,11 +193,11 @@ def _notes(study: Study) -> Iterator[str]:
                 "look better than they will be from now on."
             )
     else:
-        why = "FSRS is off in this collection, so Anki itself predicts nothing"
-        if study.settings is None:
+        why = "the presets of these cards are not known"
+        if study.is_off:
+            why = "FSRS is off in this collection, so Anki itself predicts nothing"
+        elif study.settings is None:
             why = "the log has no FSRS parameters"
-        elif study.has_fsrs:
-            why = "the presets of these cards are not known"
         yield (
             f"FSRS predicted {counted(len(scored), 'review')} with its default parameters: {why}."
         )
@@ -259,3 +295,31 @@ def _by_month(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
     for begin in range(first, last + 1, span):
         end = min(begin + span - 1, last)
         yield f"days {begin:,} to {end:,}", (day >= begin) & (day <= end)
+
+
+def shares(predictions: Predictions, groups: Sequence[tuple[str, BoolArray]]) -> list[Share]:
+    """Compute the recall of each group, a name and a mask, that has reviews.
+
+    The intervals of all groups together hold with 99 %: each has 1 - 0.01 / groups (Bonferroni).
+    Each is Wilson's, for as many independent reviews as have the variance of the sum of those
+    within cards and days (Korn and Graubard, 1998, Survey Methodology 24, 193-201). Where all
+    reviews turned out alike, cards or days are counted, whichever are fewer.
+    """
+    held = [(name, rows) for name, rows in groups if rows.any()]
+    level = 1 - ALPHA / max(1, len(held))
+    return [_share(predictions, name, rows, level) for name, rows in held]
+
+
+def _share(predictions: Predictions, name: str, rows: BoolArray, level: float) -> Share:
+    recalled = predictions.recalled[rows].astype(np.float64)
+    clusters = [predictions.card[rows]]
+    if predictions.day is not None:
+        clusters.append(predictions.day[rows])
+    observed = float(recalled.mean())
+    effective = float(min(len(np.unique(cluster)) for cluster in clusters))
+    variance = clustered_mean(recalled, *clusters).se ** 2
+    if variance > 0:
+        effective = min(observed * (1 - observed) / variance, float(len(recalled)))
+    lo, hi = wilson_interval(observed * effective, effective, level=level)
+    predicted = float(np.mean(predictions.p[rows], dtype=np.float64))
+    return Share(name, len(recalled), predicted, observed, lo, hi)

@@ -179,11 +179,9 @@ def _export_all(run: RunFits, to: To, folder: Path, fold: int | None) -> int:
 
 
 def _write(place: Path, text: str) -> None:
-    from srs_eval.results.files import whole_file
+    from srs_eval.results.files import write_text  # heavy: not for --help
 
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(place) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
+    write_text(place, text + "\n")
 
 
 def _file_name(user: User, to: To) -> str:

@@ -43,7 +43,7 @@ from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.nouns import EvaluationProtocol, Source, User
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.files import whole_file
+from srs_eval.results.files import write_text
 from srs_eval.results.published import read_published
 from srs_eval.results.run import Run
 from srs_eval.run.experiment import SEED
@@ -116,10 +116,8 @@ def reproduce(options: Reproduce) -> int:
     ]
     text = _told(made, left_out)
     files = {"reproduce.md": _page(options, text), "reproduce.csv": users_table(made).csv()}
-    out.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        with whole_file(out / name) as partial:
-            partial.write_text(content, encoding="utf-8")
+        write_text(out / name, content)
     send = f"{' and '.join(files)}, to {_WHERE}\nThey have numbers and scores of users, no review"
     say(f"{text}\n\n{facts({'files': str(out), 'to send': send})}")
     return int(any(reason.startswith("failed") for each in made for reason in each.without))

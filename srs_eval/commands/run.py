@@ -93,7 +93,7 @@ def _give_shard_a_folder(config: DictConfig) -> None:
 
 def _claim(config: DictConfig, claims: ExitStack) -> None:
     """Claim the folder of the command, or one beside it if it has the time in its name."""
-    from srs_eval.results.files import claim  # not for --help and completion
+    from srs_eval.results.claim import claim  # not for --help and completion
 
     kind = "sweep" if _command.is_sweep else "run"
     place = config.hydra[kind]

@@ -27,7 +27,7 @@ from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import summarise
 from srs_eval.nouns import User
-from srs_eval.results.files import reading, whole_file
+from srs_eval.results.files import reading, write_text
 from srs_eval.results.published import known_when
 from srs_eval.results.run import Run
 from srs_eval.results.summary import Summary, panel_table
@@ -70,9 +70,7 @@ def print_scores(options: Score) -> int:
     say(f"{counted(len(reviews), 'user')}, {counted(reviews.sum(), 'review')}\n")
     say(panel_table(Summary(metrics=metrics), shown).write())
     if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(options.out) as partial:
-            partial.write_text(result_rows(run).text + "\n", encoding="utf-8")
+        write_text(options.out, result_rows(run).text + "\n")
         say("\n" + facts({"scores": str(options.out)}))
     return 0
 

@@ -7,7 +7,7 @@ lanes at once whatever the compiler thinks of loops.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -140,6 +140,38 @@ class Assembly:
     def multiply(self, a: str, b: str) -> str:
         """Multiply two vectors."""
         return self.value(f"fmul {_FAST} {self.real} {a}, {b}")
+
+    def plus(self, index: str, offset: int) -> str:
+        """Add a number to an index."""
+        return self.value(f"add nsw i64 {index}, {offset}") if offset else index
+
+    def accumulate(self, memory: str, index: str | int, value: str) -> None:
+        """Add to what stands in memory."""
+        self.store(self.add(self.load(memory, index), value), memory, index)
+
+    def load_all(self, expressions: Sequence[Expression], memory: str) -> dict[int, str]:
+        """Read the values of expressions that lie one after the other."""
+        return {e.number: self.load(memory, index) for index, e in enumerate(expressions)}
+
+    def store_all(self, values: Sequence[str], memory: str, first: str = "0") -> None:
+        """Write values one after the other, from entry `first` on."""
+        for index, value in enumerate(values):
+            self.store(value, memory, self.plus(first, index))
+
+    def clear(self, memory: str, count: int) -> None:
+        """Write zeros."""
+        self.store_all([self.constant(0.0)] * count, memory)
+
+    def widened(self, vector: str) -> str:
+        """Convert a vector to double precision."""
+        if self.precision == "double":
+            return vector
+        return self.value(f"fpext {self.real} {vector} to <{self.lanes} x double>")
+
+    def sum_of_lanes(self, vector: str) -> str:
+        """Add up the lanes of a vector of doubles: its halves, their halves, and so on."""
+        reduce = f"@llvm.vector.reduce.fadd.v{self.lanes}f64"
+        return self.value(f"call reassoc double {reduce}(double -0.0, {self.real} {vector})")
 
     def compute(self, outputs: Iterable[Expression], known: Mapping[int, str]) -> dict[int, str]:
         """Write what computes `outputs`, and return names of everything that is known afterwards.

@@ -13,18 +13,7 @@ from dataclasses import dataclass
 
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.expressions import Expression, TracingMaths
-from srs_eval.engine.kernel_writer import (
-    KernelCode,
-    KernelWriter,
-    Totals,
-    accumulate,
-    clear,
-    load_all,
-    plus,
-    store_all,
-    sum_of_lanes,
-    widened,
-)
+from srs_eval.engine.kernel_writer import KernelCode, KernelWriter, Totals
 from srs_eval.engine.tracing import (
     LARGEST_P,
     SMALLEST_P,
@@ -45,7 +34,6 @@ class FisherCode:
     kernel: KernelCode
     quantities: int  # of the parameters, that p is differentiated by
     columns: int  # and rows of the matrix of products: the quantities, the residual, filling
-    tile: int  # rows and columns of a tile
 
 
 class _Forward:
@@ -140,19 +128,19 @@ def fisher_kernel(traced: Traced, precision: Precision, *, tile: int) -> FisherC
     leaves = tuple(forward.carried.values())
 
     with writer.block() as (start, length):
-        clear(code, loss, 1)
+        code.clear(loss, 1)
         found = writer.compute((*traced.init, *forward.init), start, {})
-        store_all(code, [found[e.number] for e in traced.init], state)
-        store_all(code, [found[e.number] for e in forward.init], carried)
+        code.store_all([found[e.number] for e in traced.init], state)
+        code.store_all([found[e.number] for e in forward.init], carried)
         products.start_block()
         with code.loop("review", "1", length) as nth:
             review = code.value(f"add nsw i64 {start}, {nth}")
-            known = load_all(code, traced.states, state) | load_all(code, leaves, carried)
+            known = code.load_all(traced.states, state) | code.load_all(leaves, carried)
             found = writer.compute((*further, traced.weight), review, known)
-            accumulate(code, loss, 0, found[traced.loss.number])
+            code.accumulate(loss, 0, found[traced.loss.number])
             products.keep([found[e.number] for e in forward.columns], found[traced.weight.number])
-            store_all(code, [found[e.number] for e in traced.step], state)
-            store_all(code, [found[e.number] for e in forward.step], carried)
+            code.store_all([found[e.number] for e in traced.step], state)
+            code.store_all([found[e.number] for e in forward.step], carried)
         products.end_block()
         totals.add(loss)
 
@@ -171,7 +159,7 @@ def fisher_kernel(traced: Traced, precision: Precision, *, tile: int) -> FisherC
         scratch=columns,
         more_scratch=tiles * tile * tile,
     )
-    return FisherCode(kernel, len(forward.fixed), columns, tile)
+    return FisherCode(kernel, len(forward.fixed), columns)
 
 
 class _Products:
@@ -199,7 +187,7 @@ class _Products:
         filling = [code.constant(0.0)] * (self.columns - len(values))
         kept = code.value(f"load i64, ptr {self.kept}")
         row = code.value(f"mul nsw i64 {kept}, {self.columns}")
-        store_all(code, [*values, *filling], "%scratch", plus(code, row, self.sums))
+        code.store_all([*values, *filling], "%scratch", code.plus(row, self.sums))
         counts = code.value(f"fcmp ogt {code.real} {weight}, {code.constant(0.0)}")
         reduce = f"@llvm.vector.reduce.or.v{code.lanes}i1"
         some = code.value(f"call i1 {reduce}({code.truth} {counts})")
@@ -214,36 +202,36 @@ class _Products:
         code.write(f"store i64 0, ptr {number}")
         part = code.memory(tile * tile)
         with code.loop("down", "0", str(self.across)) as down:
-            upto = plus(code, down, 1)
+            upto = code.plus(down, 1)
             with code.loop("across", "0", upto) as across:
-                clear(code, part, tile * tile)
+                code.clear(part, tile * tile)
                 with code.loop("kept", "0", kept) as row:
                     self._add_products(part, row, down, across)
                 first = code.value(f"load i64, ptr {number}")
                 for index in range(tile * tile):
-                    total = plus(code, first, index)
-                    accumulate(code, "%scratch", total, code.load(part, index))
-                code.write(f"store i64 {plus(code, first, tile * tile)}, ptr {number}")
+                    total = code.plus(first, index)
+                    code.accumulate("%scratch", total, code.load(part, index))
+                code.write(f"store i64 {code.plus(first, tile * tile)}, ptr {number}")
 
     def _add_products(self, part: str, row: str, down: str, across: str) -> None:
         code, tile = self.code, self.tile
-        start = plus(code, code.value(f"mul nsw i64 {row}, {self.columns}"), self.sums)
+        start = code.plus(code.value(f"mul nsw i64 {row}, {self.columns}"), self.sums)
         left, right = (self._columns(start, at) for at in (down, across))
         for i in range(tile):
             for j in range(tile):
-                accumulate(code, part, i * tile + j, code.multiply(left[i], right[j]))
+                code.accumulate(part, i * tile + j, code.multiply(left[i], right[j]))
 
     def _columns(self, start: str, number: str) -> list[str]:
         """Read the columns of a tile."""
         code = self.code
         offset = code.value(f"mul nsw i64 {number}, {self.tile}")
         first = code.value(f"add nsw i64 {start}, {offset}")
-        return [code.load("%scratch", plus(code, first, index)) for index in range(self.tile)]
+        return [code.load("%scratch", code.plus(first, index)) for index in range(self.tile)]
 
     def write(self, first: int) -> None:
         """Add up the lanes of every product, and write them."""
         code, scalar = self.code, self.writer.scalar
         wide = Totals(code, 0).wide
         with code.loop("write", "0", str(self.sums)) as index:
-            total = sum_of_lanes(wide, widened(code, code.load("%scratch", index)))
-            scalar.store(total, "%out", plus(code, index, first))
+            total = wide.sum_of_lanes(code.widened(code.load("%scratch", index)))
+            scalar.store(total, "%out", code.plus(index, first))

@@ -7,19 +7,10 @@ backwards, carrying the derivatives of the loss by the state (reverse mode).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.expressions import Expression, needed
-from srs_eval.engine.kernel_writer import (
-    KernelCode,
-    KernelWriter,
-    Totals,
-    accumulate,
-    clear,
-    load_all,
-    store_all,
-)
+from srs_eval.engine.kernel_writer import KernelCode, KernelWriter, Totals
 from srs_eval.engine.tracing import Traced, adjoints, parameter_derivatives
 
 # Worth keeping for the walk back; everything else is cheaper computed again.
@@ -49,85 +40,75 @@ class GradientFormulas:
         self.kept = (*traced.states, *_kept(self.forward, self.backward))
 
 
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """Where vectors are kept: sums of a block, the state, and derivatives by the state."""
+class _Walks:
+    """Writes both walks over a block; `sums` are those of the block, `slope` is by the state."""
 
-    sums: str
-    state: str
-    slope: str
+    def __init__(self, traced: Traced, formulas: GradientFormulas, precision: Precision) -> None:
+        self.formulas, self.traced = formulas, traced
+        outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
+        chain = parameter_derivatives(traced, tuple(formulas.fixed))
+        self.writer = KernelWriter(traced, outputs, precision, chain)
+        self.code = self.writer.code
+        self.count, self.states = 1 + len(formulas.fixed), len(traced.states)
+        self.totals = Totals(self.code, self.count)
+        self.sums, self.state, self.slope = map(
+            self.code.memory, (self.count, self.states, self.states)
+        )
+
+    def write(self) -> None:
+        """Walk all blocks."""
+        code = self.code
+        with self.writer.block() as (start, length):
+            code.clear(self.sums, self.count)
+            self.writer.first_states(start, self.state)
+            self._forwards(start, length)
+            code.clear(self.slope, self.states)
+            self._backwards(start, length)
+            self.totals.add(self.sums)
+
+    def _forwards(self, start: str, length: str) -> None:
+        code, formulas, traced = self.code, self.formulas, self.traced
+        with code.loop("forward", "1", length) as nth:
+            review = code.value(f"add nsw i64 {start}, {nth}")
+            known = code.load_all(traced.states, self.state)
+            found = self.writer.compute(formulas.forward, review, known)
+            place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
+            code.store_all([found[e.number] for e in formulas.kept], "%scratch", place)
+            code.accumulate(self.sums, 0, found[traced.loss.number])
+            code.store_all([found[e.number] for e in traced.step], self.state)
+
+    def _backwards(self, start: str, length: str) -> None:
+        code, formulas = self.code, self.formulas
+        last = code.value(f"sub nsw i64 {length}, 1")
+        with code.loop("backward", "0", last) as done:
+            nth = code.value(f"sub nsw i64 {last}, {done}")
+            review = code.value(f"add nsw i64 {start}, {nth}")
+            place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
+            pointer = code.value(f"getelementptr {code.real}, ptr %scratch, i64 {place}")
+            known = code.load_all(formulas.after, self.slope)
+            known |= code.load_all(formulas.kept, pointer)
+            found = self.writer.compute(formulas.backward, review, known)
+            self._accumulate(formulas.step, found)
+            code.store_all([found[e.number] for e in formulas.before], self.slope)
+        known = code.load_all(formulas.after, self.slope)
+        found = self.writer.compute(tuple(formulas.init.values()), start, known)
+        self._accumulate(formulas.init, found)
+
+    def _accumulate(self, derivatives: dict[int, Expression], found: dict[int, str]) -> None:
+        for index, expression in enumerate(self.formulas.fixed, start=1):
+            if expression.number in derivatives:
+                value = found[derivatives[expression.number].number]
+                self.code.accumulate(self.sums, index, value)
 
 
 def gradient_kernel(traced: Traced, precision: Precision) -> KernelCode:
     """Write the kernel; its numbers are the loss, then its derivatives by the parameters."""
     formulas = GradientFormulas(traced)
-    chain = parameter_derivatives(traced, tuple(formulas.fixed))
-    outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
-    writer = KernelWriter(traced, outputs, precision, chain)
-    code = writer.code
-    count = 1 + len(formulas.fixed)
-    totals = Totals(code, count)
-    states = len(traced.states)
-    memory = _Memory(code.memory(count), code.memory(states), code.memory(states))
-    with writer.block() as (start, length):
-        clear(code, memory.sums, count)
-        writer.first_states(start, memory.state)
-        _walk_forwards(writer, formulas, memory, start, length)
-        clear(code, memory.slope, states)
-        _walk_backwards(writer, formulas, memory, start, length)
-        totals.add(memory.sums)
-    _write_gradient(writer, totals.numbers())
-    text = writer.finish(saturating=True)
-    return KernelCode(
-        text, precision, outputs=1 + len(traced.parameters), scratch=len(formulas.kept)
-    )
-
-
-def _walk_forwards(
-    writer: KernelWriter, formulas: GradientFormulas, memory: _Memory, start: str, length: str
-) -> None:
-    code, traced = writer.code, writer.traced
-    with code.loop("forward", "1", length) as nth:
-        review = code.value(f"add nsw i64 {start}, {nth}")
-        known = load_all(code, traced.states, memory.state)
-        found = writer.compute(formulas.forward, review, known)
-        place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
-        store_all(code, [found[e.number] for e in formulas.kept], "%scratch", place)
-        accumulate(code, memory.sums, 0, found[traced.loss.number])
-        store_all(code, [found[e.number] for e in traced.step], memory.state)
-
-
-def _walk_backwards(
-    writer: KernelWriter, formulas: GradientFormulas, memory: _Memory, start: str, length: str
-) -> None:
-    code = writer.code
-    last = code.value(f"sub nsw i64 {length}, 1")
-    with code.loop("backward", "0", last) as done:
-        nth = code.value(f"sub nsw i64 {last}, {done}")
-        review = code.value(f"add nsw i64 {start}, {nth}")
-        place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
-        pointer = code.value(f"getelementptr {code.real}, ptr %scratch, i64 {place}")
-        known = load_all(code, formulas.after, memory.slope)
-        known |= load_all(code, formulas.kept, pointer)
-        found = writer.compute(formulas.backward, review, known)
-        _accumulate_all(writer, memory.sums, formulas, formulas.step, found)
-        store_all(code, [found[e.number] for e in formulas.before], memory.slope)
-    known = load_all(code, formulas.after, memory.slope)
-    found = writer.compute(tuple(formulas.init.values()), start, known)
-    _accumulate_all(writer, memory.sums, formulas, formulas.init, found)
-
-
-def _accumulate_all(
-    writer: KernelWriter,
-    sums: str,
-    formulas: GradientFormulas,
-    derivatives: dict[int, Expression],
-    found: dict[int, str],
-) -> None:
-    for index, expression in enumerate(formulas.fixed):
-        if expression.number in derivatives:
-            value = found[derivatives[expression.number].number]
-            accumulate(writer.code, sums, index + 1, value)
+    walks = _Walks(traced, formulas, precision)
+    walks.write()
+    _write_gradient(walks.writer, walks.totals.numbers())
+    text, count = walks.writer.finish(saturating=True), 1 + len(traced.parameters)
+    return KernelCode(text, precision, outputs=count, scratch=len(formulas.kept))
 
 
 def _kept(forward: Sequence[Expression], backward: Sequence[Expression]) -> list[Expression]:

@@ -90,7 +90,7 @@ class KernelWriter:
         """Compute for the reviews at a place, given what is known beside their facts."""
         first = self.code.value(f"mul nsw i64 {place}, {FACTS}")
         facts = {
-            fact.number: self.code.load("%reviews", plus(self.code, first, index))
+            fact.number: self.code.load("%reviews", self.code.plus(first, index))
             for index, fact in enumerate(self.traced.facts)
         }
         return self.code.compute(outputs, {**self.names, **facts, **known})
@@ -98,7 +98,7 @@ class KernelWriter:
     def first_states(self, start: str, state: str) -> None:
         """Store the states after the first reviews of a block."""
         found = self.compute(self.traced.init, start, {})
-        store_all(self.code, [found[e.number] for e in self.traced.init], state)
+        self.code.store_all([found[e.number] for e in self.traced.init], state)
 
     def finish(self, *, saturating: bool) -> str:
         """Return the whole module; see `log_function` for `saturating`."""
@@ -132,60 +132,19 @@ class Totals:
         self.wide = Assembly(code.lanes, "double", code.body)
         self.count = count
         self.memory = self.wide.memory(count)
-        clear(self.wide, self.memory, count)
+        self.wide.clear(self.memory, count)
 
     def add(self, sums: str) -> None:
         """Add the sums of one block."""
         for index in range(self.count):
-            accumulate(
-                self.wide, self.memory, index, widened(self.code, self.code.load(sums, index))
-            )
+            self.wide.accumulate(self.memory, index, self.code.widened(self.code.load(sums, index)))
 
     def numbers(self) -> list[str]:
         """Add up the lanes."""
         return [
-            sum_of_lanes(self.wide, self.wide.load(self.memory, index))
+            self.wide.sum_of_lanes(self.wide.load(self.memory, index))
             for index in range(self.count)
         ]
-
-
-def widened(code: Assembly, vector: str) -> str:
-    """Convert a vector to double precision."""
-    if code.precision == "double":
-        return vector
-    return code.value(f"fpext {code.real} {vector} to <{code.lanes} x double>")
-
-
-def sum_of_lanes(wide: Assembly, vector: str) -> str:
-    """Add up the lanes of a vector of doubles: its halves, their halves, and so on."""
-    reduce = f"@llvm.vector.reduce.fadd.v{wide.lanes}f64"
-    return wide.value(f"call reassoc double {reduce}(double -0.0, {wide.real} {vector})")
-
-
-def load_all(code: Assembly, expressions: Sequence[Expression], memory: str) -> dict[int, str]:
-    """Read the values of expressions that lie one after the other."""
-    return {e.number: code.load(memory, index) for index, e in enumerate(expressions)}
-
-
-def store_all(code: Assembly, values: Sequence[str], memory: str, first: str = "0") -> None:
-    """Write values one after the other, from entry `first` on."""
-    for index, value in enumerate(values):
-        code.store(value, memory, plus(code, first, index))
-
-
-def clear(code: Assembly, memory: str, count: int) -> None:
-    """Write zeros."""
-    store_all(code, [code.constant(0.0)] * count, memory)
-
-
-def accumulate(code: Assembly, memory: str, index: str | int, value: str) -> None:
-    """Add to what stands in memory."""
-    code.store(code.add(code.load(memory, index), value), memory, index)
-
-
-def plus(code: Assembly, index: str, offset: int) -> str:
-    """Add a number to an index."""
-    return code.value(f"add nsw i64 {index}, {offset}") if offset else index
 
 
 def walk_kernel(traced: Traced, precision: Precision) -> KernelCode:
@@ -201,13 +160,13 @@ def walk_kernel(traced: Traced, precision: Precision) -> KernelCode:
         writer.first_states(start, state)
         first = [code.load(state, index) for index in range(len(traced.states))]
         place = code.value(f"mul nsw i64 {start}, {width}")
-        store_all(code, [code.constant(math.nan), *first], "%out", place)
+        code.store_all([code.constant(math.nan), *first], "%out", place)
         with code.loop("review", "1", length) as nth:
             review = code.value(f"add nsw i64 {start}, {nth}")
-            known = load_all(code, traced.states, state)
+            known = code.load_all(traced.states, state)
             found = writer.compute((traced.p, *traced.step), review, known)
             after = [found[expression.number] for expression in traced.step]
-            store_all(code, after, state)
+            code.store_all(after, state)
             place = code.value(f"mul nsw i64 {review}, {width}")
-            store_all(code, [found[traced.p.number], *after], "%out", place)
+            code.store_all([found[traced.p.number], *after], "%out", place)
     return KernelCode(writer.finish(saturating=False), precision, outputs=width)

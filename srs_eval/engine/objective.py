@@ -77,15 +77,11 @@ class LogCoordinates:
         return replace(space, defaults=defaults, lower=lower, upper=upper)
 
     def gradient(self, theta: FloatArray) -> Gradient:
-        if not self.count:
-            return self.loss.gradient(theta)
         w = self.decode(theta)
         loss, gradient = self.loss.gradient(w)
         return Gradient(loss, gradient * self.slope(w))
 
     def fisher(self, theta: FloatArray) -> Fisher:
-        if not self.count:
-            return self.loss.fisher(theta)
         w = self.decode(theta)
         loss, gradient, information = self.loss.fisher(w)
         slope = self.slope(w)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import NUMPY_MATHS, Equations
+from srs_eval.engine.equations import NUMPY_MATHS, Equations, Maths, State, Value
 from srs_eval.engine.layout import LANES
 from srs_eval.engine.packing import pack
+from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
+
+# Of binary ratings.
+_AGAIN, _GOOD = 1.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +81,41 @@ def states_before(
 def _at(states: FloatArray, places: IntArray) -> FloatArray:
     """Pick the states at some places."""
     return np.ascontiguousarray(states[places // LANES, :, places % LANES].T)
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryRatings:
+    """Equations that read only whether an answer was a pass."""
+
+    model: Equations  # What they are made of; it sees ratings 1 (Again) and 3 (Good)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Those of the model."""
+        return self.model.state_names
+
+    @property
+    def parameters(self) -> ParameterSpace:
+        """Those of the model."""
+        return self.model.parameters
+
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        return self.model.init(m, w, _binary(m, rating))
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Forgetting curve of the model."""
+        return self.model.curve(m, w, state, elapsed)
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        return self.model.step(m, w, state, elapsed, _binary(m, rating), p)
+
+
+def with_binary_ratings(reviews: Reviews) -> Reviews:
+    """Replace Hard and Easy by Good in a log, for methods that learn without equations."""
+    return replace(reviews, rating=np.where(reviews.recalled, int(_GOOD), int(_AGAIN)))
+
+
+def _binary(m: Maths, rating: Value) -> Value:
+    return m.where(rating > _AGAIN, _GOOD, _AGAIN)

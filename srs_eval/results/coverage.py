@@ -77,11 +77,11 @@ class LeftOut:
         return cls(
             str(content["status"]),
             str(content["reason"]),
-            _count(content["users"]),
-            _count(content["reviews"]),
+            whole_number(content["users"]),
+            whole_number(content["reviews"]),
             _counts(content["rules"]),
             {
-                str(name): (_count(found["users"]), _count(found["reviews"]))
+                str(name): (whole_number(found["users"]), whole_number(found["reviews"]))
                 for name, found in could
             },
         )
@@ -178,10 +178,10 @@ class Coverage:
         """
         users, reviews = content["users"], content["reviews"]
         return cls(
-            _count(users["read"]),
-            _count(reviews["read"]),
-            _count(users["scored"]),
-            _count(reviews["scored"]),
+            whole_number(users["read"]),
+            whole_number(reviews["read"]),
+            whole_number(users["scored"]),
+            whole_number(reviews["scored"]),
             tuple(LeftOut.from_json(each) for each in content["left_out"]),
             _counts(reviews["dropped"]),
             _counts(reviews["unscored"]),
@@ -314,11 +314,12 @@ def _without_zeros(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _count(value: object) -> int:
+def whole_number(value: object) -> int:
+    """Return a value that has to be a whole number, 0 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"coverage: {value!r}, expected a whole number, 0 or more")
+        raise ValueError(f"{value!r}: expected a whole number, 0 or more")
     return value
 
 
 def _counts(content: Mapping[str, Any]) -> dict[str, int]:
-    return {str(name): _count(count) for name, count in dict(content).items()}
+    return {str(name): whole_number(count) for name, count in dict(content).items()}

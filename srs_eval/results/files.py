@@ -17,9 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
 
-from srs_eval.errors import ConfigError, FolderInUseError
+from srs_eval.errors import ConfigError
 from srs_eval.place import Place, renamed
 
 PREDICTIONS = "predictions.parquet"
@@ -36,8 +35,6 @@ OUTCOME = "job.json"
 # The configuration of the run, written by Hydra.
 CONFIG = ".hydra/config.yaml"
 
-# Stays when the command has ended: who removed it could take it from one that has just begun.
-_LOCK = ".lock"
 # What is raised where a file is damaged, besides Arrow's own errors.
 _DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
 
@@ -57,6 +54,13 @@ def whole_file(path: Path | Place, *, durable: bool = True) -> AbstractContextMa
     if isinstance(path, Place):
         return path.writing(durable=durable)
     return renamed(path.with_name(path.name + ".partial"), path, durable=durable)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, and the folder it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as partial:
+        partial.write_bytes(text.encode())
 
 
 def write_table(
@@ -138,20 +142,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def claim(folder: Path, *, wait: float = 0) -> AbstractContextManager[object]:
-    """Claim a folder, made if need be, for this process; leaving the context ends the claim.
-
-    The operating system ends the claim with the process, also if it is killed. A claim on the same
-    folder by the same thread is granted again. Raise `FolderInUseError` if another command still
-    has the folder after `wait` seconds.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        return FileLock(folder.resolve() / _LOCK, timeout=wait, is_singleton=True).acquire()
-    except Timeout as taken:
-        raise FolderInUseError(
-            f"{folder} is in use by another command that is still running; wait for its end, or "
-            "give another hydra.run.dir (hydra.sweep.dir with -m)"
-        ) from taken

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, get_args
+from typing import get_args
 
 from srs_eval.nouns import Fit, FitStatus
 from srs_eval.text.console import counted
@@ -39,15 +39,6 @@ class FitCounts:
         ended = Counter(fit.status for fit in fits)
         stopped_early = sum(fit.predicts and not fit.converged for fit in fits)
         return cls(len(fits), ended["fallback"], ended["failed"], ended["skipped"], stopped_early)
-
-    @classmethod
-    def of_summary(cls, summary: Mapping[str, Any]) -> FitCounts:
-        """Read the counts from ``summary.json``; those that it lacks are 0."""
-        found = {name: summary.get(name, 0) for name in ("fits", *_SAID)}
-        for name, count in found.items():
-            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-                raise ValueError(f"{name}: {count!r}, expected a whole number, 0 or more")
-        return cls(**found)
 
     @property
     def has_exceptions(self) -> bool:

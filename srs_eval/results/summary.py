@@ -10,7 +10,7 @@ from typing import Any
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Better
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN, WHEN, when_named
-from srs_eval.results.coverage import Coverage
+from srs_eval.results.coverage import Coverage, whole_number
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
 from srs_eval.text.console import counted, interval
@@ -110,9 +110,9 @@ class Summary:
             kind = type(f.default)
             if kind in (str, bool) and not isinstance(known.get(f.name, f.default), kind):
                 raise TypeError(f"{f.name} is {known[f.name]!r}, expected {kind.__name__}")
-        FitCounts.of_summary(content)  # refuses what is no count
-        for name in _COUNTS:
-            known[name] = int(known.get(name, 0))
+        for name in (*_COUNTS, *(f.name for f in fields(FitCounts))):
+            if name in known:
+                known[name] = whole_number(known[name])
         known["when"] = _when(content)
         if known.get("coverage") is not None:
             known["coverage"] = Coverage.from_json(known["coverage"])

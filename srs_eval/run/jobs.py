@@ -19,7 +19,8 @@ from srs_eval.errors import (
     ShardsMissingError,
     SrsEvalError,
 )
-from srs_eval.results.files import OUTCOME, SUMMARY, claim, read_json, write_json
+from srs_eval.results.claim import claim
+from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
 from srs_eval.results.kept import has_parts
 from srs_eval.results.result import Result
 from srs_eval.results.run import job_number

@@ -12,7 +12,8 @@ from srs_eval.compute.shard import COMMAND, COMMAND_FILES, SHARDS, Shard, record
 from srs_eval.errors import ConfigError, FailedAlikeError, ShardsMissingError, SrsEvalError
 from srs_eval.nouns import User
 from srs_eval.place import Place
-from srs_eval.results.files import SUMMARY, claim
+from srs_eval.results.claim import claim
+from srs_eval.results.files import SUMMARY
 from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import PARTS, USERS, chunk_size, cut
 from srs_eval.results.result import Result

@@ -22,7 +22,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.nouns import Algorithm, Fit, User
 from srs_eval.results.coverage import Coverage
-from srs_eval.results.files import CONFIG, reading, whole_file
+from srs_eval.results.files import CONFIG, reading, write_text
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.published import read_published
@@ -121,8 +121,7 @@ def _write(folder: Path, about: Mapping[str, Any], results: Results) -> None:
     """Write the two files of a submission."""
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, results)
-    with whole_file(folder / ABOUT) as partial:
-        partial.write_text(block_of(about, compact=True), encoding="utf-8")
+    write_text(folder / ABOUT, block_of(about, compact=True))
 
 
 def require_name(folder: Path) -> None:

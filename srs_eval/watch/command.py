@@ -83,7 +83,7 @@ class Watch(Options):
 def watch(options: Watch) -> int:
     """Look at what is new, print and log it, and promote the challenger where that is shown."""
     # Heavy: not for --help and for mistakes.
-    from srs_eval.results.files import claim
+    from srs_eval.results.claim import claim
     from srs_eval.watch.days import Question
     from srs_eval.watch.night import night_of
 

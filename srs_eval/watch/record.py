@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import whole_file
+from srs_eval.results.files import write_text
 from srs_eval.watch.days import Question, Watched
 
 FILE = "watch.json"
@@ -91,6 +91,4 @@ def write_record(folder: Path, record: Record) -> None:
         "promoted": dict(record.promoted),
         "days": record.days.to_dict("list"),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / FILE) as partial:
-        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_text(folder / FILE, json.dumps(content, indent=1) + "\n")

@@ -14,7 +14,7 @@ from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.features.dash import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
-from srs_eval.algorithms.fsrs.fitting import later_prior_weight
+from srs_eval.algorithms.fsrs.family import later_prior_weight
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45

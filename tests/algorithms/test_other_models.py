@@ -17,7 +17,7 @@ from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTra
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.features.logistic_features import on_same_day
 from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
-from srs_eval.algorithms.half_life.half_life import HlrDuolingo, Leitner, Pimsleur
+from srs_eval.algorithms.half_life.hlr import HlrDuolingo, Leitner, Pimsleur
 from srs_eval.algorithms.history import history_of
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.engine.objective import standard_errors

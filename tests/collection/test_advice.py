@@ -17,6 +17,7 @@ from srs_eval.collection.intervals import Next
 from srs_eval.collection.study import MAY, Study
 from srs_eval.collection.words import Change
 
+PASTE = Advice("paste", Belief.of(None, None), None, 9)
 REFIT = Belief.of(None, None, 0.2)
 
 
@@ -101,7 +102,7 @@ def test_what_new_parameters_say_is_told_where_it_is_nearer(monkeypatch, now, ne
     )
     monkeypatch.setattr(in_short, "predictions_of", lambda _: new)
     study = SimpleNamespace(scored=now, fitted=None, whose="FSRS")
-    assert bool([*in_short._recall(study)]) is told
+    assert bool([*in_short._recall(study, PASTE)]) is told
 
 
 LIST = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
@@ -114,7 +115,7 @@ def study_of(*, off=False, in_sample=False, presets=(), can_learn=3666):
         log=range(5000), current={}, stored={1: LIST} if in_sample else {},
         is_off=off, is_in_sample=in_sample, caution=f" ({MAY})" * in_sample, fitted=now, now=now,
         scored=None, whose=Study.whose, presets=dict.fromkeys(presets, 1500), title=NAMES.get,
-        skipped=None, group=lambda _: np.repeat([1, 2, 3], 1000), can_learn=can_learn, fewest=6,
+        skipped=None, group=lambda _: np.repeat([1, 2, 3], 1000), can_learn=can_learn,
     )  # fmt: skip
 
 
@@ -176,12 +177,11 @@ def test_reviews_that_cannot_be_judged_leave_the_answer_open():
 
 def test_each_preset_is_decided_by_its_own_reviews(monkeypatch):
     study, (yes, no) = study_of(), (change_of("better"), change_of("worse"))
-    monkeypatch.setattr(advice, "predictions_of", lambda _: SimpleNamespace())
     monkeypatch.setattr(advice, "losses", lambda *_: np.full(3000, 0.4))
     estimates = {1: yes, 2: no, 3: Change.within(0.0, -0.6, 0.6)}
-    monkeypatch.setattr(advice, "difference_on", lambda *args: int(np.argmax(args[2])) // 1000 + 1)
+    monkeypatch.setattr(advice, "difference", lambda *args: int(np.argmax(args[2])) // 1000 + 1)
     monkeypatch.setattr(Change, "of", lambda estimate, *_: estimates[estimate])
-    study.presets, study.seen = {1: 1200, 2: 1200, 3: 10}, lambda _: 1.0
+    study.presets, study.seen, study.scored = {1: 1200, 2: 1200, 3: 10}, lambda _: 1.0, ()
     found = dict(advice._of_presets(study, "keep"))
     assert {preset: action for preset, (action, _) in found.items()} == {
         1: "paste", 2: "keep", 3: "keep"

@@ -25,15 +25,14 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.ceiling import _worth
 from srs_eval.collection.history import _needed
 from srs_eval.collection.parameters import at_limits
-from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import OneLog, Study
-from srs_eval.collection.truth import _judged
+from srs_eval.collection.truth import Share, _judged, shares
 from srs_eval.collection.words import Change
 from srs_eval.commands.fit import command
 from srs_eval.commands.overrides import override, values_of
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_in_message, read_fsrs_settings
-from srs_eval.data.anki.rules import ELSEWHERE
+from srs_eval.data.anki.rules import ELSEWHERE, scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
@@ -167,7 +166,8 @@ def test_an_error_names_the_decks_that_exist(path):
 def test_reviews_are_due_when_the_answer_before_says(tmp_path, make_log):
     log = make_log(seed=4)
     path = write(tmp_path / "a.anki2", [(log, np.zeros(len(log), np.int64))], PRESETS[:1], late=2)
-    reviews, due = AnkiCollection(path).read_with_schedule("a")
+    found = AnkiCollection(path).read_with_table("a")
+    reviews, due = found.reviews, scheduled_days(found.revlog)[found.rows]
     waited = reviews.elapsed_days > 3
     assert waited.any()
     assert (reviews.elapsed_days[waited] - due[waited] == 2).all()
@@ -180,8 +180,10 @@ def test_reviews_are_due_when_the_answer_before_says(tmp_path, make_log):
         for n, (kind, interval) in enumerate(steps)
     ]
     path = collection(tmp_path / "steps.anki2", rows)
-    _, due = AnkiCollection(path, scheduler=2).read_with_schedule("steps")
+    found = AnkiCollection(path, scheduler=2).read_with_table("steps")
+    due = scheduled_days(found.revlog)[found.rows]
     assert due.tolist() == [-1, 0, 0, 1, 1, 2, 3, 4]
+    assert scheduled_now(found.revlog) == {5: 9}
 
 
 def test_parameters_are_those_of_the_fit_to_all_reviews(path, tmp_path, capsys):

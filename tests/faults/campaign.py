@@ -14,13 +14,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "faults"), str(ROOT / "tests")]
 
 from bounded import WAIT_LIMIT, judge  # noqa: E402
-from disturbed import AT_ONCE, References, Scene  # noqa: E402
+from disturbed import AT_ONCE, Scene  # noqa: E402
 from verdicts import Case, Found, Tally, Verdict  # noqa: E402
 
 # Cases that start processes, one at a time, each round as many as said here.
@@ -58,7 +59,7 @@ class Campaign:
 
     def process_cases(self, tally, only=None):
         """Judge cases that start processes, until time is up."""
-        references = References(self.folder / "references")
+        references = self.folder / "references"
         for case in [only] if only else self._cases(PROCESSES):
             with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
                 scene = Scene(case.random, Path(place), references, self.starts)
@@ -115,6 +116,7 @@ def main(words=None):
     parser.add_argument("--starts", type=int, default=AT_ONCE, help="how many runs start at once")
     parser.add_argument("--case", help='one case again: "KIND SEED NUMBER"')
     given = parser.parse_args(words)
+    get_temp_dir()  # of the server of processes, which outlives the folder
     with tempfile.TemporaryDirectory(prefix="campaign_", ignore_cleanup_errors=True) as place:
         folder = Path(place).resolve()
         # whatever is started keeps its temporary files together

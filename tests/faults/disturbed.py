@@ -6,11 +6,11 @@ import signal
 import sqlite3
 import time
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from threading import Lock
 
 from processes import Run, broken_store, different
 from verdicts import Found, Verdict, right
@@ -21,7 +21,6 @@ _LONGEST_LOCK = 45.0
 _STORE_BYTES = 800_000
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 _SMALL = ("data.size_scale=0.02", "data.max_reviews=600", "panel=quick", "figures=false")
-Words = tuple[str, ...]
 SCENARIOS = (
     ("algo=avg", "data.users=40", *_SMALL),
     ("algo=hlr", "data.users=8", *_SMALL),
@@ -32,24 +31,14 @@ _ONE_USER = ("algo=avg", "data.users=1", *_SMALL)
 _UNTRACKED = ("tracking=none",)
 
 
-@dataclass(slots=True)
-class References:
-    """Results of undisturbed runs, each made once."""
-
-    folder: Path
-    _seconds: dict[Words, float] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def of(self, words):
-        """Results of a run, and how long it took."""
-        place = self.folder / sha256(" ".join(words).encode()).hexdigest()[:8]
-        with self._lock:
-            if words not in self._seconds:
-                run = Run(place, [*words, *_UNTRACKED, "hydra.run.dir=out"])
-                if run.ended() != 0:
-                    raise RuntimeError(f"an undisturbed run failed: {run.output[-2000:]}")
-                self._seconds[words] = time.monotonic() - run.began
-        return place / "out", self._seconds[words]
+@cache
+def undisturbed(folder, words):
+    """Results of an undisturbed run, and how long it took."""
+    place = folder / sha256(" ".join(words).encode()).hexdigest()[:8]
+    run = Run(place, [*words, *_UNTRACKED, "hydra.run.dir=out"])
+    if run.ended() != 0:
+        raise RuntimeError(f"an undisturbed run failed: {run.output[-2000:]}")
+    return place / "out", time.monotonic() - run.began
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +47,7 @@ class Scene:
 
     random: Random
     folder: Path
-    references: References
+    references: Path
     starts: int = AT_ONCE
 
     @property
@@ -86,7 +75,7 @@ class Scene:
             if self.random.random() < 0.8:
                 self.wait_for_users(run, words)
             else:
-                time.sleep(self.random.uniform(0, self.references.of(words)[1]))
+                time.sleep(self.random.uniform(0, undisturbed(self.references, words)[1]))
 
         return self.killed_and_resumed(
             words, self.tracking(), moment, kills=self.random.randint(1, 3)
@@ -132,7 +121,7 @@ class Scene:
 
     def killed_and_resumed(self, words, tracking, moment, kills=1):
         """Kill a run, resume it to its end, and compare with the undisturbed one."""
-        self.references.of(words)
+        undisturbed(self.references, words)
         landed = 0
         for number in range(kills):
             run = self.start(*words, *tracking, *["resume=true"] * (number > 0))
@@ -148,7 +137,7 @@ class Scene:
         last = self.start(*words, *tracking, "resume=true")
         if last.ended() != 0:
             raise Found("lost", f"resumed: exit {last.status}: {last.output[-400:]}")
-        problems = different(self.out, self.references.of(words)[0])
+        problems = different(self.out, undisturbed(self.references, words)[0])
         if not tracking:
             problems += broken_store(self.folder / "mlflow.db", finished=finished)
         return right(problems, outcome)
@@ -170,7 +159,7 @@ class Scene:
     def two_in_one_folder(self):
         """Start a run in the folder of one that is going on."""
         words = (*SCENARIOS[0], *_UNTRACKED)
-        reference, _ = self.references.of(SCENARIOS[0])
+        reference, _ = undisturbed(self.references, SCENARIOS[0])
         first = self.start(*words)
         # Both are under way for most of the time: starting takes longer than this.
         time.sleep(self.random.uniform(0, 2))
@@ -194,7 +183,7 @@ class Scene:
     def the_disk_is_full(self):
         """Limit the size of files, then resume without the limit."""
         words, tracking = self.random.choice(SCENARIOS[:2]), self.tracking()
-        self.references.of(words)
+        undisturbed(self.references, words)
         run = self.start(*words, *tracking)
         size = self.random.choice((0, 100, 2_000, 10_000, 40_000, 120_000, 1_000_000))
         resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (size, size))
@@ -203,7 +192,7 @@ class Scene:
     def the_database_is_locked(self):
         """Hold a lock on the store while a run begins or ends."""
         words, database = SCENARIOS[1], self.folder / "mlflow.db"
-        reference, seconds = self.references.of(words)
+        reference, seconds = undisturbed(self.references, words)
         first = Run(self.folder, [*words, "hydra.run.dir=first"])
         if first.ended() != 0:
             raise Found("lost", first.output[-300:])

@@ -202,24 +202,6 @@ USER = np.repeat(np.arange(USERS), REVIEWS)
 N = len(USER)
 
 
-def half_widths(metric, predictions):
-    """Half the width, and that of a metric recomputed on the rows of whole users."""
-    options = {"resamples": 40}
-    quick = joint_half_widths(Panel([metric]), predictions, [USER], **options)[metric.name]
-    drawn = [
-        metric(select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))
-        for block in cluster_counts(USERS, 40, 0)
-        for counts in block
-    ]
-    factor = stats.t.ppf(0.995, USERS - 1) * math.sqrt(USERS / (USERS - 1))
-    return quick, factor * np.std(drawn, ddof=1)
-
-
-def pooled(metrics, predictions):
-    users = [select(predictions, user == USER) for user in range(USERS)]
-    return pool(Panel(metrics), lambda: users, resamples=1).scores
-
-
 @pytest.mark.parametrize("span", [1e-2, 1e-5, 1e-9])
 @pytest.mark.parametrize("name", ["auc", "corp_discrimination_log"])
 def test_what_depends_on_the_order_has_its_interval_however_close_predictions_are(name, span):
@@ -229,9 +211,15 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
     known = rng.normal(0, 1, USERS)[USER] + rng.normal(0, 1, N)  # alike within users
     recalled = rng.random(N) < expit(2 + known / 2)
     predictions = bare_predictions(0.9 + span * (known / np.ptp(known)), recalled)
-    half, exact = half_widths(metric, predictions)
-    assert half > 0
-    assert half == pytest.approx(exact, rel=0.1)
+    half = joint_half_widths(Panel([metric]), predictions, [USER], resamples=40)[name]
+    drawn = [
+        metric(select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))
+        for block in cluster_counts(USERS, 40, 0)
+        for counts in block
+    ]
+    factor = stats.t.ppf(0.995, USERS - 1) * math.sqrt(USERS / (USERS - 1))
+    assert 0 < half == pytest.approx(factor * np.std(drawn, ddof=1), rel=0.1)
     if span >= 1e-3:
-        score = pooled([metric], predictions)[metric.name]
+        users = [select(predictions, user == USER) for user in range(USERS)]
+        score = pool(Panel([metric]), lambda: users, resamples=1).scores[name]
         assert score == pytest.approx(metric(predictions), abs=1e-3)

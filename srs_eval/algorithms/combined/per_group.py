@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -58,10 +58,8 @@ class PerGroupModel(Combination):
     # Whether groups differ, and the parameters of all models
     learned: Learned = field(default_factory=Learned)
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """None: each group has its own, which are in `learned.parts`."""
-        return ()
+    # Each group has its own, which are in `learned.parts`
+    parameters: ClassVar[tuple[float, ...]] = ()
 
     def made_of(self) -> tuple[MemoryModel, ...]:
         return (self.whole, *self.models.values())
@@ -70,11 +68,7 @@ class PerGroupModel(Combination):
         """Ask the model of the group of each row, or else that of all reviews."""
         groups = groups_of(asked.reviews, self.group)[asked.rows]
         parts = [(model, groups == group) for group, model in self.models.items()]
-        p = asked.unanswered()
-        for model, some in [*parts, (self.whole, ~np.isin(groups, list(self.models)))]:
-            if some.any():
-                p[some] = asked.of(some).by(model)
-        return p
+        return asked.by_rows([*parts, (self.whole, ~np.isin(groups, list(self.models)))])
 
 
 @dataclass(frozen=True, slots=True)

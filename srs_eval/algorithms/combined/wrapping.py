@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logit
@@ -32,6 +33,11 @@ from srs_eval.nouns.capabilities import undeclared
 _MOST = 20.0
 
 
+def _any(declaration: str) -> Any:
+    """Whether any of the other algorithms declares so."""
+    return property(lambda self: any(getattr(each, declaration, False) for each in self.combined))
+
+
 class Combined(ABC):
     """Base of algorithms made of others, which declares what these declare."""
 
@@ -43,10 +49,6 @@ class Combined(ABC):
         """The other algorithms."""
 
     @property
-    def same_day(self) -> bool:
-        return any(algorithm.same_day for algorithm in self.combined)
-
-    @property
     def when(self) -> When:
         return latest(*map(when_of, self.combined))
 
@@ -55,23 +57,11 @@ class Combined(ABC):
         """Whether any starts from weights that were learned from other users."""
         return any(getattr(algorithm, "pretrained", False) for algorithm in self.combined)
 
-    @property
-    def in_sample(self) -> bool:
-        """Whether any may have been fitted to the rows that score it."""
-        return any(getattr(algorithm, "in_sample", False) for algorithm in self.combined)
-
-    @property
-    def for_whole_days(self) -> bool:
-        """Whether any was made for whole days."""
-        return any(getattr(algorithm, "for_whole_days", False) for algorithm in self.combined)
-
-    @property
-    def sees_truth(self) -> bool:
-        return any(algorithm.sees_truth for algorithm in self.combined)
-
-    @property
-    def reads_recorded(self) -> bool:
-        return any(getattr(algorithm, "reads_recorded", False) for algorithm in self.combined)
+    same_day: ClassVar[bool] = _any("same_day")
+    sees_truth: ClassVar[bool] = _any("sees_truth")
+    reads_recorded: ClassVar[bool] = _any("reads_recorded")
+    for_whole_days: ClassVar[bool] = _any("for_whole_days")
+    in_sample: ClassVar[bool] = _any("in_sample")
 
 
 class Wrapper(Combined):
@@ -104,14 +94,14 @@ class Asked:
         """Ask for the same of the log that a model of an algorithm may see."""
         return Asked(*as_seen_by(algorithm, self.reviews, self.rows), self.elapsed)
 
-    def of(self, some: IntArray | BoolArray) -> Asked:
-        """Ask for some of the rows."""
-        elapsed = None if self.elapsed is None else self.elapsed[some]
-        return Asked(self.reviews, self.rows[some], elapsed)
-
-    def unanswered(self) -> FloatArray:
-        """Return 0 for each probability that is asked for."""
-        return np.zeros(len(self.rows) if self.elapsed is None else np.shape(self.elapsed))
+    def by_rows(self, parts: Iterable[tuple[MemoryModel, BoolArray]]) -> FloatArray:
+        """Ask each model for rows of its own, which are marked; 0 for those of none."""
+        found = np.zeros(len(self.rows) if self.elapsed is None else np.shape(self.elapsed))
+        for model, some in parts:
+            if some.any():
+                elapsed = None if self.elapsed is None else self.elapsed[some]
+                found[some] = Asked(self.reviews, self.rows[some], elapsed).by(model)
+        return found
 
 
 class Combination(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,7 @@ class BoostedTreesModel(HistoryModel):
 
     trees: Any
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return ()
+    parameters: ClassVar[tuple[float, ...]] = ()
 
     def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall `elapsed` days after the review before each of `rows`."""

@@ -11,11 +11,11 @@ from srs_eval.algorithms.fsrs.family import (
     EASY,
     GOOD,
     HARDEST,
+    SHORTEST_IN_FRACTIONAL_DAYS,
     ExponentialForgetting,
     guessed_space,
     next_stability,
 )
-from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 

@@ -10,6 +10,8 @@ from srs_eval.algorithms.fsrs.family import (
     GOOD,
     HARDEST,
     LONGEST_FIRST_STABILITY,
+    SHORTEST_IN_FRACTIONAL_DAYS,
+    FsrsWithFirstStabilities,
     first_stability,
     next_stability,
     power_forgetting,
@@ -17,7 +19,6 @@ from srs_eval.algorithms.fsrs.family import (
     stability_after_failure,
     stability_after_pass,
 )
-from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe

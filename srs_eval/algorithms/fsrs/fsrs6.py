@@ -10,10 +10,11 @@ from srs_eval.algorithms.fsrs.family import (
     GOOD,
     HARD,
     LONGEST_FIRST_STABILITY,
+    SHORTEST_IN_FRACTIONAL_DAYS,
     DampedDifficulty,
+    FsrsWithFirstStabilities,
     power_forgetting,
 )
-from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe

@@ -13,11 +13,11 @@ from srs_eval.algorithms.fsrs.family import (
     HARD,
     HARDEST,
     LONGEST_STABILITY,
+    FsrsFitted,
     clipped_first_difficulty,
     first_difficulty,
     first_stability,
 )
-from srs_eval.algorithms.fsrs.fitting import FsrsFitted
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe

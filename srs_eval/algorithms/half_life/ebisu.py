@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaln, digamma
@@ -154,9 +155,7 @@ class EbisuModel(CurveOnly):
     # Its note counts the updates that could not be computed up to the last training row
     learned: Learned = field(default_factory=Learned)
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return ()
+    parameters: ClassVar[tuple[float, ...]] = ()
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times; NaN at a card's first review."""

@@ -1,15 +1,263 @@
-"""Half-life regression."""
+"""Half-life models of Settles & Meeder (2016): functions of the counts of a card's answers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
+import numpy as np
+from scipy.optimize import minimize
+
+from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.algorithms.fitted import Fitted
+from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.cards import rows_by_card
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
+from srs_eval.errors import FitError, FitSkipped
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
+
+# Base-2 logarithms of half-lives in days, from counts of right and wrong answers.
+LogHalfLife = Callable[[FloatArray, FloatArray], FloatArray]
+
+# As in the public code: 15 minutes and 9 months.
+SHORTEST, LONGEST = 15 / (24 * 60), 274.0
+LEAST, MOST = 0.0001, 0.9999
+# Powers of 2 beyond these are outside the bounds by far; they could overflow.
+_FARTHEST = 64.0
+
+
+def counts_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Count the right and wrong answers of each card before each of `rows`."""
+    cards = rows_by_card(reviews.card)
+    right = cards.earlier(reviews.recalled)[rows]
+    return right.astype(np.float64), (cards.nth[rows] - right).astype(np.float64)
+
+
+def half_life(log_half_life: FloatArray) -> FloatArray:
+    """Raise 2 to a power, within 15 minutes and 274 days."""
+    days = np.exp2(np.clip(log_half_life, -_FARTHEST, _FARTHEST))
+    return np.clip(days, SHORTEST, LONGEST)
+
+
+def recall(elapsed: FloatArray, days: FloatArray) -> FloatArray:
+    """Probability of recall `elapsed` days after a review, within 0.0001 and 0.9999."""
+    return np.clip(np.exp2(-elapsed / days), LEAST, MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfLifeModel(CurveOnly):
+    """Exponential forgetting with a half-life computed from counts of answers."""
+
+    log_half_life: LogHalfLife
+    parameters: tuple[float, ...] = ()  # What was learned for it, empty if nothing was
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        days = half_life(self.log_half_life(*counts_before(reviews, rows)))
+        return recall(np.asarray(elapsed, np.float64), days[:, None])
+
+
+def boxes(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Go one box up for each right answer, and one down for each wrong one."""
+    return right - wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Leitner(Algorithm):
+    """The Leitner system: each right answer doubles the half-life, each wrong one halves it.
+
+    Leitner (1972), *So lernt man lernen*, as a baseline of Settles & Meeder (2016), *A Trainable
+    Spaced Repetition Model for Language Learning*, ACL, https://doi.org/10.18653/v1/P16-1174.
+    The half-life is ``2**(right - wrong)`` days, at least 15 minutes and at most 274 days. Reads
+    elapsed time and pass or fail; no parameters. No published row.
+    """
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
+        """Return the rule without looking at anything."""
+        return HalfLifeModel(boxes)
+
+
+_SLOPE, _START = 2.35, -16.46
+
+
+def exposures(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Grow with each answer, right or wrong: from about a second to about 9 months."""
+    return _SLOPE * (right + wrong) + _START
+
+
+@dataclass(frozen=True, slots=True)
+class Pimsleur(Algorithm):
+    """Pimsleur's schedule: the half-life grows fivefold with each review, whatever its outcome.
+
+    Pimsleur (1967), *A Memory Schedule*, The Modern Language Journal 51,
+    https://doi.org/10.2307/321812, as a baseline of Settles & Meeder (2016), *A Trainable
+    Spaced Repetition Model for Language Learning*, ACL, https://doi.org/10.18653/v1/P16-1174.
+    The half-life is ``2**(2.35 (right + wrong) - 16.46)`` days, as in the code of that paper
+    (which prints 2.4 and 16.5), at least 15 minutes and at most 274 days. Reads elapsed time
+    and how many reviews there were; no parameters. No published row.
+    """
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
+        """Return the rule without looking at anything."""
+        return HalfLifeModel(exposures)
+
+
+_LN2 = math.log(2)
+_RATE = 0.001
+_FEATURES = 3
+
+
+def features(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Features [reviews, 3] of the paper without its words: roots of counts, and a constant."""
+    return np.column_stack([np.sqrt(1 + right), np.sqrt(1 + wrong), np.ones(len(right))])
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """Logarithms of half-lives as a weighted sum of the features."""
+
+    weights: tuple[float, ...]
+
+    def __call__(self, right: FloatArray, wrong: FloatArray) -> FloatArray:
+        """Return base-2 logarithms of days."""
+        powers: FloatArray = features(right, wrong) @ np.asarray(self.weights)
+        return powers
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredLoss:
+    """Mean of (p - p̂)² + alpha (h - ĥ)² over some reviews, plus penalty |weights|²."""
+
+    inputs: FloatArray  # [reviews, 3]: Features
+    # [reviews]: Interval, observed share of recall, and the half-life that would explain it
+    elapsed: FloatArray
+    outcome: FloatArray
+    days: FloatArray
+    alpha: float
+    penalty: float
+
+    def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss and its gradient, which is 0 where a prediction is at its bounds."""
+        h = half_life(self.inputs @ weights)
+        p = recall(self.elapsed, h)
+        inside = (h > SHORTEST) & (h < LONGEST)
+        # Both derivatives are by the base-2 logarithm of the half-life.
+        dh = np.where(inside, _LN2 * h, 0.0)
+        dp = np.where(inside & (p > LEAST) & (p < MOST), _LN2**2 * p * self.elapsed / h, 0.0)
+        error_p, error_h = p - self.outcome, h - self.days
+        value = np.mean(error_p**2 + self.alpha * error_h**2) + self.penalty * (weights @ weights)
+        slope = 2 * (error_p * dp + self.alpha * error_h * dh) @ self.inputs / len(p)
+        return float(value), slope + 2 * self.penalty * weights
+
+
+def _descend(
+    inputs: FloatArray,
+    elapsed: FloatArray,
+    outcome: FloatArray,
+    days: FloatArray,
+    alpha: float,
+    penalty: float,
+) -> FloatArray:
+    weights = np.zeros(inputs.shape[1])
+    for review in range(len(inputs)):
+        power = 0.0
+        for k in range(len(weights)):
+            power += weights[k] * inputs[review, k]
+        h = min(max(2.0**power, SHORTEST), LONGEST)
+        p = min(max(2.0 ** (-elapsed[review] / h), LEAST), MOST)
+        by_p = 2 * (p - outcome[review]) * _LN2**2 * p * (elapsed[review] / h)
+        by_h = alpha * 2 * (h - days[review]) * _LN2 * h
+        # Every feature is part of every review, so all have been seen equally often.
+        rate = _RATE / (1 + outcome[review]) / math.sqrt(1 + review)
+        for k in range(len(weights)):
+            weights[k] -= rate * by_p * inputs[review, k]
+            weights[k] -= rate * by_h * inputs[review, k]
+            weights[k] -= rate * penalty * weights[k]
+    return weights
+
+
+@cache
+def _descended() -> Callable[..., FloatArray]:
+    """Compile the descent: each step needs the one before, so numpy cannot take them together."""
+    import numba  # heavy: only for this fit
+
+    return numba.njit(error_model="numpy")(_descend)
+
+
+@dataclass(frozen=True, slots=True)
+class HlrDuolingo(Algorithm):
+    """Half-life regression as Duolingo published it (HLR), without indicators of words.
+
+    Settles & Meeder (2016), *A Trainable Spaced Repetition Model for Language Learning*, ACL,
+    https://doi.org/10.18653/v1/P16-1174, in the form of its public code: the half-life is
+    ``2**(weights · (sqrt(1 + right), sqrt(1 + wrong), 1))`` days, between 15 minutes and 274
+    days, and minimised is (p - p̂)² + alpha (h - ĥ)² + penalty |weights|², averaged over
+    reviews. There p is the share of a session's exercises that were right, and h the half-life
+    that explains it; here a session is one review, whose p is 0.9999 or 0.0001. Then h is
+    hardly more than the outcome again, on another scale, and its term, by far the largest,
+    spoils the fit: with ``alpha=0`` (the paper's ablation "-h") it is another model. Reads
+    elapsed time and pass or fail; 3 parameters. No published row for reviews (the
+    form of the public benchmark is `srs_eval.algorithms.half_life.hlr.Hlr`).
+
+    Parameters
+    ----------
+    fit : {"lbfgs", "sgd", "default"}
+        How the loss is minimised: ``lbfgs`` finds a minimum; ``sgd`` is one pass of the public
+        code's descent over the reviews in an order drawn at random; ``default`` keeps its start,
+        half-lives of one day.
+    alpha : float
+        Weight of the half-life term, 0 or more.
+    penalty : float
+        Weight of the squared weights, 0 or more.
+    """
+
+    methods: ClassVar[tuple[str, ...]] = ("lbfgs", "sgd", "default")
+
+    # Dataclass fields would hide the method of the same name.
+    method: str
+    alpha: float
+    penalty: float
+
+    def __init__(self, *, fit: str = "lbfgs", alpha: float = 0.01, penalty: float = 0.1) -> None:
+        require_choice("hlr_duolingo", "fit", fit, self.methods)
+        require_above_zero("hlr_duolingo", "alpha", alpha, or_zero=True)
+        require_above_zero("hlr_duolingo", "penalty", penalty, or_zero=True)
+        object.__setattr__(self, "method", fit)
+        object.__setattr__(self, "alpha", float(alpha))
+        object.__setattr__(self, "penalty", float(penalty))
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
+        if self.method == "default":
+            return _model(np.zeros(_FEATURES))
+        if len(rows) == 0:
+            raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
+        loss = self.loss(reviews, np.sort(rows))
+        if self.method == "lbfgs":
+            found = minimize(loss, np.zeros(_FEATURES), jac=True, method="L-BFGS-B")
+            return _model(found.x)
+        order = rng.permutation(len(rows))
+        columns = (loss.elapsed[order], loss.outcome[order], loss.days[order])
+        weights = _descended()(loss.inputs[order], *columns, self.alpha, self.penalty)
+        if not np.isfinite(weights).all():
+            raise FitError(f"hlr_duolingo: user {reviews.user}: the descent led to {weights}")
+        return _model(weights)
+
+    def loss(self, reviews: Reviews, rows: IntArray) -> SquaredLoss:
+        """Return what is minimised."""
+        elapsed = reviews.elapsed[rows].astype(np.float64)
+        outcome = np.where(reviews.recalled[rows], MOST, LEAST)
+        days = np.clip(-elapsed / np.log2(outcome), SHORTEST, LONGEST)
+        inputs = features(*counts_before(reviews, rows))
+        return SquaredLoss(inputs, elapsed, outcome, days, self.alpha, self.penalty)
+
+
+def _model(weights: FloatArray) -> HalfLifeModel:
+    learned = tuple(float(weight) for weight in weights)
+    return HalfLifeModel(Regression(learned), learned)
 
 
 @dataclass(frozen=True, slots=True)

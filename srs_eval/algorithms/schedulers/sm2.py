@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.family import EASY, GOOD, HARD, ExponentialForgetting, guessed_space
-from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
+from srs_eval.algorithms.fsrs.family import (
+    EASY,
+    GOOD,
+    HARD,
+    SHORTEST_IN_FRACTIONAL_DAYS,
+    ExponentialForgetting,
+    guessed_space,
+)
 from srs_eval.algorithms.options import require_bool
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.recency import Recency
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.nouns import Algorithm, IntArray, Reviews
 
@@ -217,6 +221,7 @@ def _larger(m: Maths, left: Value, right: Value) -> Value:
     return m.where(left == right, (left + right) / 2, m.maximum(left, right))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AnkiSm2(Fitted):
     """Anki's variant of SM-2, as it is or fitted to one user (Anki-SM-2).
 
@@ -236,28 +241,11 @@ class AnkiSm2(Fitted):
 
     name = "anki_sm2"
 
-    def __init__(
-        self,
-        *,
-        fit: str = "newton",
-        parameters: Sequence[float] | None = None,
-        recency: Recency | None = None,
-        half_life: float = 0.5,
-        prior_weight: float | None = None,
-        binary: bool = False,
-        published_order: bool = False,
-    ) -> None:
-        require_bool(self.name, "published_order", published_order)
-        # First, because the other options are checked against the equations.
-        self.published_order = published_order
-        super().__init__(
-            fit=fit,
-            parameters=parameters,
-            recency=recency,
-            half_life=half_life,
-            prior_weight=prior_weight,
-            binary=binary,
-        )
+    published_order: bool = False
+
+    def __post_init__(self, fit: str) -> None:
+        require_bool(self.name, "published_order", self.published_order)
+        super().__post_init__(fit)
 
     def equations(self, *, whole_days: bool) -> AnkiSm2Equations:
         return AnkiSm2Equations(self.published_order)

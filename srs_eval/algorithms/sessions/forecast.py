@@ -65,7 +65,7 @@ class ForecastModel(Combination):
         """
         reviews, rows = asked.reviews, asked.rows
         if not len(rows):
-            return asked.unanswered()
+            return asked.by_rows(())
         walked = walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
         if asked.elapsed is None:
             elapsed, z = reviews.elapsed[rows], walked.answers.z[rows]

@@ -139,12 +139,11 @@ class Stages:
 
     def log_odds_of(self, asked: Asked) -> FloatArray:
         """Return log-odds of recall that are asked for, each by the fit of its segment."""
-        z = asked.unanswered()
-        for model, begin, end in self.segments(asked.reviews):
-            some = (asked.rows >= begin) & (asked.rows < end)
-            if some.any():
-                z[some] = log_odds(_probabilities(asked.of(some).seen_by(self.algorithm).by(model)))
-        return z
+        parts = [
+            (model, (asked.rows >= begin) & (asked.rows < end))
+            for model, begin, end in self.segments(asked.reviews)
+        ]
+        return log_odds(_probabilities(asked.seen_by(self.algorithm).by_rows(parts)))
 
 
 def _probabilities(p: FloatArray) -> FloatArray:

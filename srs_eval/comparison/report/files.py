@@ -14,7 +14,7 @@ from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import whole_file, write_json
+from srs_eval.results.files import write_json, write_text
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
@@ -64,10 +64,8 @@ def write_files(verdict: Verdict, folder: Path, *, chosen: Sequence[str] = ()) -
     `chosen` are the tables of the LaTeX file, all if empty: see `chosen_tables`.
     """
     texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict, chosen)}
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        with whole_file(folder / name) as partial:
-            partial.write_text(text, encoding="utf-8", newline="")
+        write_text(folder / name, text)
     write_json(folder / JSON, as_json(verdict))
     return [folder / name for name in (*texts, JSON)]
 

@@ -17,7 +17,7 @@ from srs_eval.comparison.report.words import facts_of, figure_note, headline, re
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.plots.style import annotate, house_style
 from srs_eval.plots.versus_plot import versus_figure
-from srs_eval.results.files import whole_file
+from srs_eval.results.files import write_text
 from srs_eval.text.pages import render
 from srs_eval.text.table import Table
 
@@ -35,9 +35,7 @@ _SECTIONS = (
 
 def write_html(verdict: Verdict, folder: Path, *, command: str = "") -> Path:
     """Write the page into a folder; `command` is the command line, for the end of the page."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / HTML) as partial:
-        partial.write_text(page(verdict, command=command), encoding="utf-8")
+    write_text(folder / HTML, page(verdict, command=command))
     return folder / HTML
 
 

@@ -20,7 +20,6 @@ from srs_eval.data.anki.rules import (
     matching,
     of_cards,
     patterns_of,
-    scheduled_days,
     select_reviews,
 )
 from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
@@ -157,11 +156,6 @@ class AnkiCollection:
     def read(self, user: User) -> Reviews:
         """Read the log; every row of the review table is kept or counted in `left_out`."""
         return self.read_with_table(user).reviews
-
-    def read_with_schedule(self, user: User) -> tuple[Reviews, IntArray]:
-        """Read the log, and when each review was due: see `scheduled_days`."""
-        found = self.read_with_table(user)
-        return found.reviews, scheduled_days(found.revlog)[found.rows]
 
     def read_with_table(self, user: User) -> CollectionLog:
         """Read the log, and the table that it comes from."""

@@ -175,12 +175,11 @@ def scheduled_days(revlog: Revlog) -> IntArray:
 
 
 def scheduled_now(revlog: Revlog) -> dict[int, int]:
-    """Return the whole days after its last answer at which each card is due, as `scheduled_days`.
+    """Return the whole days after its last answer at which each card is due.
 
-    Cards whose due date was set by hand are left out.
+    Cards in learning, with less than a day, and those whose due date was set by hand are left out.
     """
     card, place = np.unique(revlog.cid[::-1], return_index=True)
     last = len(revlog) - 1 - place
-    days = np.where(revlog.ivl[last] >= 0, revlog.ivl[last], -revlog.ivl[last] // DAY_SECONDS)
-    known = revlog.type[last] != MANUAL
-    return dict(zip(card[known].tolist(), days[known].tolist(), strict=True))
+    known = (revlog.ivl[last] > 0) & (revlog.type[last] != MANUAL)
+    return dict(zip(card[known].tolist(), revlog.ivl[last][known].tolist(), strict=True))

@@ -26,9 +26,8 @@ from srs_eval.algorithms.neural.network import (
 from srs_eval.algorithms.neural.published import Gru, GruNetwork, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
 from srs_eval.algorithms.neural.training import Recipe, generator_from
-from srs_eval.algorithms.recurrent.lstm import Lstm
+from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished, PublishedLstmEquations
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
-from srs_eval.algorithms.recurrent.lstm_published import LstmPublished, PublishedLstmEquations
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.engine.recurrent import RecurrentModel

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from invented import log_of
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -32,7 +33,6 @@ from srs_eval.checks import CheckFailed, check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.config.rebuild import same_day
 from srs_eval.config.targets import Builder
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import Algorithm
@@ -86,16 +86,6 @@ def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_lo
     assert found == pytest.approx(losses, rel=1e-6)
 
 
-def log_of(cards):
-    """A log with one review a day, all Good."""
-    n = len(cards)
-    return reviews_from_columns(user=1, source="test", card=cards, rating=[3] * n, day=range(n))
-
-
-def earlier_rows(cards, row):
-    return [other for other in range(row) if cards[other] == cards[row]]
-
-
 @st.composite
 def logs_and_rows(draw):
     cards = draw(st.lists(st.integers(0, 4), min_size=1, max_size=30))
@@ -106,14 +96,15 @@ def logs_and_rows(draw):
 @given(logs_and_rows())
 def test_every_target_is_read_after_the_earlier_reviews_of_its_card_and_nothing_else_is(case):
     cards, rows = case
-    histories = histories_before(log_of(cards), np.array(rows, np.int64))
+    histories = histories_before(log_of(cards, range(len(cards))), np.array(rows, np.int64))
     batch = batch_of(histories, np.arange(len(histories.length)))
     n_cards = batch.review.shape[1]
     found = {}
     for target, entry in zip(batch.target.tolist(), batch.entry.tolist(), strict=True):
         step, lane = divmod(entry, n_cards)
         found[rows[target]] = batch.review[: step + 1, lane].tolist()
-    expected = {row: past for row in rows if (past := earlier_rows(cards, row))}
+    before = {row: [past for past in range(row) if cards[past] == cards[row]] for row in rows}
+    expected = {row: past for row, past in before.items() if past}
     assert found == expected
     read = sorted({past for earlier in expected.values() for past in earlier})
     assert sorted(histories.review.tolist()) == read
@@ -257,10 +248,10 @@ def test_a_module_that_returns_something_else_fails_with_its_shape():
 
 
 def test_targets_without_history_and_with_a_longer_one_than_asked_for_are_left_out():
-    histories = histories_before(log_of([1] * 6), np.arange(6), longest=3)
+    histories = histories_before(log_of([1] * 6, range(6)), np.arange(6), longest=3)
     assert histories.target.tolist() == [1, 2, 3]
     assert histories.review.tolist() == [0, 1, 2]
     for rows in ([], [0]):
-        histories = histories_before(log_of([1, 1]), np.array(rows, np.int64))
+        histories = histories_before(log_of([1, 1], range(2)), np.array(rows, np.int64))
         assert groups_of_targets(histories, np.arange(0), per_group=512) == []
         assert groups_of_entries(histories, per_group=512) == []
