@@ -5,7 +5,7 @@ import shutil
 import time
 
 import pytest
-from programs import loaded
+from cases import loaded
 
 IS_THERE = any(map(shutil.which, ("chromium", "google-chrome", "chrome")))
 NEEDED = [

@@ -1,10 +1,15 @@
-"""Cases of parametrized tests, few of them for every change, transcripts, and refusals."""
+"""Cases of parametrized tests and of transcripts of options, and programs of the checkout."""
 
+import importlib.util
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
 from srs_eval.errors import SrsEvalError
+
+ROOT = Path(__file__).parents[1]
 
 
 def rest_nightly(cases, kept=1):
@@ -49,3 +54,13 @@ def making(kinds, tell=repr):
         return f"{tell(made)}\n"
 
     return told_by
+
+
+def loaded(path):
+    """Load a file, below the checkout if the path is relative."""
+    file = ROOT / path
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module

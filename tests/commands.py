@@ -80,6 +80,14 @@ def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+def write(folder, texts):
+    """Write texts into files, which go by their paths below a folder."""
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 def summary_of(folder):
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 

@@ -22,6 +22,7 @@ from public_logs import josh_reviews, write_logs
 from skips import pytest_make_collect_report as pytest_make_collect_report
 from skips import pytest_runtest_makereport as pytest_runtest_makereport
 
+from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import Reviews
 
 GOLDEN_TEXTS = Path(__file__).parent / "golden" / "texts"
@@ -133,6 +134,23 @@ def golden_text(file_regression, tmp_path):
         text = text.replace(str(tmp_path), "HERE").replace(os.sep, "/")
         text = re.sub(r"there are(\n  .*)+", "there are …", text)  # long lists that grow
         file_regression.check(text, fullpath=GOLDEN_TEXTS / f"{name}.txt")
+
+    return check
+
+
+@pytest.fixture
+def refusals(golden_text):
+    """Hold the errors that calls raise against a file of `golden/texts`; they go by names."""
+
+    def check(name, calls, *, kinds=SrsEvalError, **replaced):
+        told = ""
+        for case, call in calls.items():
+            with pytest.raises(kinds) as refused:
+                call()
+            told += f"{case}\n  {type(refused.value).__name__}: {refused.value}\n\n"
+        for shown, text in replaced.items():
+            told = told.replace(text, shown)
+        golden_text(name, told)
 
     return check
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import chdir
+from pathlib import Path
 
 import pytest
 from commands import process, revision_known
@@ -19,6 +20,16 @@ def keep(uri, *items, run=RUN, **options):
     tracker.start(run)
     tracker.log(items)
     return tracker.finish("finished")
+
+
+def runs_in(store, experiment="srs_eval"):
+    """Return a client of a store, which may be a file or the folder of one, and its runs."""
+    from mlflow import MlflowClient
+
+    place = store / "mlflow.db" if isinstance(store, Path) and store.is_dir() else store
+    client = MlflowClient(place if isinstance(place, str) else f"sqlite:///{place}")
+    experiment_id = client.get_experiment_by_name(experiment).experiment_id
+    return client, list(client.search_runs([experiment_id]))
 
 
 def started(folder, *words, status=0):

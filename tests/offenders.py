@@ -184,6 +184,11 @@ CURVE, REBUILT = checks.check_predict_at_equals_predict, checks.check_parameters
 # What can be read, by whom and how much of it, in pairs.
 caught(
     BLIND,
+    "read only rows before",
+    predicts("LooksTheNextReviewUp", lambda log, rows: 0.8 + 0.01 * log.rating[rows + 1]),
+)
+caught(
+    BLIND,
     "earlier reviews",
     peeks("PeeksInLongLogs", lambda log, _: 480 < len(log) < 5000),
     peeks("PeeksAtUsersOfOrdinaryNames", lambda log, _: log.user != "trial"),
@@ -215,11 +220,6 @@ caught(
     "to the same side",
     LeaksInSinglePrecision=lambda log: (0.8 + 1e-7 * log.recalled).astype(np.float32),
     WhispersTheDeckOfTheNextReview=lambda log: 0.8 - 1e-13 * (following(log.deck) > log.deck),
-)
-caught(
-    BLIND,
-    "read only rows before",
-    predicts("LooksTheNextReviewUp", lambda log, rows: 0.8 + 0.01 * log.rating[rows + 1]),
 )
 caught(
     FIT,
@@ -375,19 +375,6 @@ class SharesOneArrayAmongItsModels(Learns):
         shared = self.memory[: values.size].reshape(values.shape)
         shared[:] = values
         return shared
-
-
-@caught_by(BLIND, "earlier reviews")
-class CurveLeaksIntoOneArray(SharesOneArrayAmongItsModels):
-    """Curves that share memory are equal whatever was predicted; and it is at odd times only."""
-
-    def model(self, level):
-        def curve(reviews, rows, elapsed):
-            odd = ~np.isin(elapsed / reviews.elapsed[rows, None], (0.5, 1.0, 2.0))
-            leak = 1e-7 * (odd & reviews.recalled[rows, None])
-            return self.out(level * forgetting(elapsed) + leak)
-
-        return CurvedModel(super().model(level).predicted, (level,), curve)
 
 
 @caught_by(KEPT, "train rows, test rows, elapsed")

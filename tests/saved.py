@@ -1,9 +1,13 @@
-"""Results from evaluations of single users, and predictions of several users in one value."""
+"""Results from evaluations of single users, and predictions: made, kept, and compared."""
 
+from dataclasses import fields
+
+import numpy as np
 from invented import Logs
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluation.scoring import score_user
+from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.files import CURVES, PREDICTIONS, write_reviews
@@ -50,3 +54,16 @@ def write_predictions(folder, predictions):
         table = table_of(predictions)
         if table is not None:
             write_reviews(folder / name, table.schema, [table])
+
+
+def assert_same(found, expected):
+    """Compare predictions or curves column by column: values, and their types."""
+    for f in fields(expected):
+        here, there = getattr(found, f.name), getattr(expected, f.name)
+        if isinstance(there, Curves):
+            assert_same(here, there)
+        elif isinstance(there, np.ndarray):
+            np.testing.assert_array_equal(here, there)
+            assert here.dtype == there.dtype
+        else:
+            assert here == there

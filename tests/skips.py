@@ -15,7 +15,7 @@ import pytest
 # What the reason of a skip contains, as a regular expression, and why it is accepted.
 ACCEPTED: Mapping[str, str] = {
     r"there is (no|a) GPU here": "hosted machines have none, and each test needs one or the other",
-    "the published results are not here": "they have no licence, so they cannot travel along",
+    "published results are not here": "they have no licence, so they cannot travel along",
     "needs pdflatex": "TeX takes 300 MB; what it would compile is checked line by line",
     "a width of 2, and dropout": "one network is too small to learn what this test asks",
     "the project asks for Python 3.11": "of the matrix of versions, one is the project's",

@@ -11,7 +11,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, apart, columns_of, outcome_of, process, run_here, summary_of
+from commands import (
+    QUIET,
+    SMALL,
+    apart,
+    columns_of,
+    outcome_of,
+    process,
+    run_here,
+    summary_of,
+    write,
+)
 
 from srs_eval.config.settings import GROUPS
 from srs_eval.metrics.headline import HEADLINE
@@ -42,11 +52,8 @@ class BrokenScore(Metric):
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
     """Folder of options of an algorithm that fails for the users one wants."""
-    (tmp_path / "breaking_plugin.py").write_text(BREAKS, encoding="utf-8")
-    folder = tmp_path / "own" / "algo"
-    folder.mkdir(parents=True)
     text = "_target_: breaking_plugin.Breaks\nuser: 2\n"
-    (folder / "breaks.yaml").write_text(text, encoding="utf-8")
+    write(tmp_path, {"breaking_plugin.py": BREAKS, "own/algo/breaks.yaml": text})
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "breaking_plugin", raising=False)
     return "--config-dir=own"
@@ -56,26 +63,12 @@ WORDS = (*SMALL, *QUIET)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def run(tmp_path_factory):
     """Run a command in a folder of its own; return the folder and what was said."""
-
-    def finished(kind, *words):
-        folder = tmp_path_factory.mktemp(kind) / "out"
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            assert run_here([*words, *WORDS, f"hydra.{kind}.dir={folder}"]) == 0
-        return folder, out.getvalue()
-
-    return finished
-
-
-@pytest.fixture(scope="module")
-def run(finished):
-    return finished("run", "algo=hlr")
-
-
-@pytest.fixture(scope="module")
-def sweep(finished):
-    return finished("sweep", "-m", "algo=avg,sm2,hlr", "panel=quick")
+    folder = tmp_path_factory.mktemp("run") / "out"
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert run_here(["algo=hlr", *WORDS, f"hydra.run.dir={folder}"]) == 0
+    return folder, out.getvalue()
 
 
 def test_help_is_for_people_and_quick(tmp_path):
@@ -105,18 +98,27 @@ STEPS = {
     "import srs_eval.commands.compare": "scipy pandas numba",
     f"assert command({['algo=hlr', *SMALL, *QUIET]}) == 0": "",
 }
+IN_PYTHON = {
+    "import srs_eval as se; data = {'data': 'synthetic', 'users': 2, 'size_scale': 0.05}": "hydra",
+    "se.compare([se.evaluate('constant', panel='quick', **data).save('out')])": "hydra",
+    "se.load('out').summary; se.fit('avg', **data).export('json', user=1)": "hydra",
+    "from srs_eval.commands import compare, export, power, score": "hydra",
+    "import srs_eval.compare; assert se.compare is srs_eval.api.comparing.compare": "hydra",
+}
 NEVER = "torch mlflow matplotlib optuna sqlalchemy"
 
 
-def test_nothing_is_imported_before_it_is_used(tmp_path):
+@pytest.mark.parametrize("steps", [STEPS, IN_PYTHON], ids=["commands", "python"])
+def test_nothing_is_imported_before_it_is_used(tmp_path, steps):
     driver = ["import sys"]
-    for step, later in STEPS.items():
+    for step, later in steps.items():
         heavy = {*NEVER.split(), *later.split()}
         driver += [step, f"assert not {heavy} & {{*sys.modules}}, {heavy} & {{*sys.modules}}"]
-    words = [sys.executable, "-c", "\n".join(driver)]
+    words = [sys.executable, "-W", "error", "-c", "\n".join(driver)]
     done = process(words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not set("\x1b\r") & set(done.stdout)  # plain, for a pipe
+    assert steps is STEPS or (done.stdout, done.stderr) == ("", "")
 
 
 @pytest.mark.slow
@@ -207,35 +209,6 @@ def test_the_same_seed_gives_the_same_files_and_another_run_keeps_nothing(here, 
     assert here("algo=moving_avg", *WORDS, "hydra.run.dir=out").status == 0
     assert not Path("out/curves.parquet").exists()
     assert summary_of(Path("out"))["algo"] == "moving_avg"
-
-
-def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(sweep):
-    names = ["0_avg", "1_sm2", "2_hlr"]
-    assert sorted(path.name for path in sweep[0].iterdir() if path.is_dir()) == names
-    jobs = re.findall(r"^(\d) +(\w+) +ok ", sweep[1], re.M)
-    assert ["_".join(job) for job in jobs] == names
-    board = sweep[1].partition("Each user counts once")[2].partition("Other metrics")[0]
-    summaries = {name[2:]: summary_of(sweep[0] / name) for name in names}
-    means = {name: s["metrics"]["log_loss"]["mean_users"] for name, s in summaries.items()}
-    ranked = sorted(means, key=means.__getitem__)
-    assert (board.count(" leads\n"), re.findall(r"^(avg|sm2|hlr) {2,}", board, re.M)) == (1, ranked)
-    assert all(f"{mean:.4f}" in board for mean in means.values())
-    assert len({summary["tags"]["sweep_id"] for summary in summaries.values()}) == 1
-
-
-@pytest.mark.slow
-def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here):
-    words = [*SMALL, *QUIET, "hydra.sweep.dir=out", "tracking=jsonl"]
-    words.remove("tracking=none")
-    assert here("-m", "algo=avg", *words).status == 0
-    Path("out/mine").mkdir()
-    Path("out/mine/job.json").write_text('{"title": "a letter"}')
-    done = here("-m", "algo=constant,sm2", *words)
-    assert done.status == 0
-    assert "avg" not in done.out
-    assert Path("out/0_avg/summary.json").is_file()
-    assert Path("out/mine/job.json").is_file()
-    assert "vs_constant/log_loss_percent" in Path("out/1_sm2/items.jsonl").read_text()
 
 
 @pytest.mark.slow

@@ -16,11 +16,14 @@ import pytest
 from annotated_types import Gt
 from cases import rest_nightly
 from command_lines import QUICK, attempt, command_line, prepare
+from commands import write
+from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.commands.cli import Argument, Command, Key, Local, Options, parse
 from srs_eval.compute import stopping
 from srs_eval.config import suggestions
-from srs_eval.config.settings import mistakes
+from srs_eval.config.option_files import varied
+from srs_eval.config.settings import explain, mistakes
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.tuning.options import SearchOptions
 
@@ -163,9 +166,7 @@ def shell(here):
     prepare(here.folder)
     files = {f"mine/algo/{name}.yaml": text for name, text in OWN.items()}
     files |= {"mine/sweep/chance.yaml": CHANCE, "broken/algo/broken.yaml": "a: [\n"}
-    for name, text in files.items():
-        (here.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (here.folder / name).write_text(text, encoding="utf-8")
+    write(here.folder, files)
     return here
 
 
@@ -191,29 +192,43 @@ def test_options_of_a_user_are_listed_beside_those_that_cannot_be_read(shell):
     assert "latin" in shell("algo=?", "--config-dir=options").out
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "sweep=optuna_lstm algo=lstm",
-        "sweep=optuna_fsrs",
-        "sweep=lstm_size algo=lstm",
-        "sweep=optuna_trees algo=boosted_trees_monotone",
-        "sweep=optuna_lstm experiment=quick_start",
-        "sweep=optuna_lstm hydra.sweeper.params={algo.p:choice(1,2)}",
-        "sweep=null experiment=null",
-        "algo=gru algo.epochs=9",
-        "algo=avg,sm2,lstm",
-        "algo=glob(*)",
-        "algo=lstm algo.hidden=range(4,9)",
-        "data=revlogs_10k data.path=/a/b data.users=[8,36]",
-        "data=csv data.path=log.csv data.columns.card=note",
-        "panel=full ~panel.metrics.ece panel.metrics.ece_15.bins=20",
-        "experiment=quick_start algo.hidden=3",
-        "hydra.run.dir=here +tags.a=b notes='a_b'",
-    ],
-)
-def test_what_is_right_is_not_complained_about(line):
-    assert mistakes(line.split()) == []
+RIGHT = """
+sweep=optuna_lstm algo=lstm
+sweep=optuna_fsrs
+sweep=lstm_size algo=lstm
+sweep=optuna_trees algo=boosted_trees_monotone
+sweep=optuna_lstm experiment=quick_start
+sweep=optuna_lstm hydra.sweeper.params={algo.p:choice(1,2)}
+sweep=null experiment=null
+algo=gru algo.epochs=9
+algo=avg,sm2,lstm
+algo=glob(*)
+algo=lstm algo.hidden=range(4,9)
+data=revlogs_10k data.path=/a/b data.users=[8,36]
+data=csv data.path=log.csv data.columns.card=note
+panel=full ~panel.metrics.ece panel.metrics.ece_15.bins=20
+experiment=quick_start algo.hidden=3
+hydra.run.dir=here +tags.a=b notes='a_b'
+"""
+
+
+def test_what_is_right_is_not_complained_about():
+    for line in RIGHT.splitlines():
+        assert mistakes(line.split()) == [], line
+
+
+def test_an_overlay_may_choose_the_option_that_it_varies(tmp_path):
+    params = "{algo: 'avg,constant', algo.p: '0.8,0.9', data.seed: '1,2'}"
+    write(tmp_path, {"sweep/both.yaml": f"hydra: {{sweeper: {{params: {params}}}}}\n"})
+    assert varied("sweep", "both", [tmp_path]) == {"data": ["seed"]}
+
+
+def test_what_hydra_says_is_told_without_its_links_and_with_the_cause():
+    error = ValueError("cannot be composed\nsee https://hydra.cc/docs/x")
+    error.__cause__ = OmegaConfBaseException("no such key\nfull_key: x")
+    assert explain(error, []) == "cannot be composed\nno such key"
+    several = explain(ValueError("Ambiguous value for argument 'a=1,2'"), ["a=1,2", "b=[1,2]"])
+    assert several == "a=1,2: several values need the flag -m"
 
 
 def test_what_a_search_is_known_to_have_is_what_it_has():

@@ -143,6 +143,8 @@ def test_users_and_reviews_that_one_run_lacks_are_counted_as_not_scored_by_every
         for verdict in (compare(runs, intersect=True), *compare_groups(runs)):
             lost = {"read": 11, "scored": 5, "skipped": 3, "failed": 1, "not_in_every_run": 2}
             assert of_users(as_json(verdict)) == lost
+            (said,) = [each.reason for each in verdict.coverage.left_out if each.users == 2]
+            assert said.startswith("other scored ")
     runs = [run, run_of(evaluated(label="other", protocol=Prequential(30, 50)))]
     with pytest.raises(ConfigError, match="scored other reviews"):
         compare(runs)

@@ -22,7 +22,7 @@ from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
-from srs_eval.nouns import Fit, Part, Reviews
+from srs_eval.nouns import Fit, Reviews
 from srs_eval.results import load
 from srs_eval.results.files import FITS, write_table
 from srs_eval.results.tables import fits_table
@@ -181,14 +181,6 @@ def test_the_optimiser_of_anki_makes_the_same_states_of_the_list():
     np.testing.assert_allclose(ahead, exact, rtol=1e-4)
 
 
-def test_each_of_two_fits_has_its_heading():
-    base = {"_target_": "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"}
-    parts = tuple(Part(name, "base", FSRS6, standalone=True) for name in ("all", "preset 1"))
-    both = fitted((), "combined.per_group.PerGroup", base=base)
-    lines = for_anki(replace(both, fit=replace(both.fit, parts=parts))).text.splitlines()
-    assert [line.split(":")[0] for line in lines if line[:1] == "#"] == ["# all", "# preset 1"]
-
-
 def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run, capsys):
     made = load(run)
     first, second = (made.fitted[number] for number in (4, 9))
@@ -327,17 +319,3 @@ def test_json_has_null_for_what_is_no_number_or_never_reached():
     assert (content["parameters"], "first_s90" in content) == ([*FSRS7[:33], None], False)
     found = json.loads(for_anyone(fitted((1e12, *FSRS6[1:20], 1e-3))).text)["first_s90"]
     assert (found["again"], found["good"]) == (None, pytest.approx(FSRS6[2]))
-
-
-def test_a_run_folder_that_is_damaged_is_told_and_never_a_traceback(copied, capsys):
-    folder, rng = copied(), np.random.default_rng(13)
-    for name in ("fits.parquet", "scores.parquet", "summary.json", ".hydra/config.yaml") * 15:
-        whole = (folder / name).read_bytes()
-        content = bytearray(whole)
-        for at in rng.integers(len(content), size=rng.integers(1, 9)):
-            content[at] = rng.integers(256)
-        (folder / name).write_bytes(content[: rng.choice([len(content), rng.integers(9999)])])
-        status, told = command([str(folder), "to=json", "user=1"]), capsys.readouterr().err
-        assert (status in (0, 1, 2), "Traceback" in told) == (True, False)
-        assert status == 0 or len(told) < 2000
-        (folder / name).write_bytes(whole)

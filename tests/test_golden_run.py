@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import QUIET, columns_of, run_here, summary_of
+from commands import QUIET, run_here, summary_of
 
 sys.path.append(str(Path(__file__).parent / "golden"))
 import make_quick_run as quick
@@ -35,30 +35,6 @@ def test_no_number_of_the_quick_run_has_moved(sweep):
             for of in (every, found)
         )
         assert numbers == pytest.approx(expected, abs=near, rel=0, nan_ok=True), algo
-
-
-@pytest.mark.parametrize("job", ["0_avg", "4_hlr", "6_fsrs6"])
-def test_summaries_follow_from_the_saved_predictions_and_scores(sweep, job):
-    rows = columns_of(sweep / job / "predictions.parquet")
-    assert len(set(zip(rows["user"], rows["row"], strict=True))) == len(rows["row"])
-    folders = [path.parent for path in sweep.glob("*/summary.json")]
-    assert len({summary_of(folder)["rows_fingerprint"] for folder in folders}) == 1
-    user, p, recalled = (np.array(rows[name]) for name in ("user", "p", "recalled"))
-    loss = -np.log(np.where(recalled, p, 1 - p))
-    scores, metrics = columns_of(sweep / job / "scores.parquet"), summary_of(sweep / job)["metrics"]
-    of_users = [loss[user == name].mean() for name in scores["user"]]
-    assert scores["log_loss"] == pytest.approx(of_users, abs=1e-12)
-    assert loss.mean() == pytest.approx(metrics["log_loss"]["pooled"], abs=1e-12)
-    assert set(scores) - {"user", "rows", "reviews"} == set(metrics)
-    reviews = np.array(scores["reviews"])
-    for name, metric in metrics.items():
-        score = np.array(scores[name], dtype=float)
-        defined = ~np.isnan(score)
-        assert metric["n_users"] == defined.sum()
-        if defined.any():
-            assert metric["mean_users"] == pytest.approx(score[defined].mean(), abs=1e-12)
-            weighted = np.average(score[defined], weights=reviews[defined])
-            assert metric["mean_reviews"] == pytest.approx(weighted, abs=1e-12)
 
 
 def test_a_real_log_gives_the_published_numbers(real_logs, here, tmp_path):

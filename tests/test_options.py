@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -134,19 +133,6 @@ def test_an_overlay_is_short_and_begins_with_its_command(path):
     assert f"{path.parent.name}={path.stem}" in words
     overrides = [word for word in words[3:] if not word.startswith("-")]
     assert settings.mistakes(overrides) == []
-
-
-def test_every_study_has_its_experiment_or_a_program_of_its_own():
-    pages = {
-        path.parent.name: path.read_text(encoding="utf-8")
-        for path in (ROOT / "experiments").glob("*/README.md")
-    }
-    overlays = {path.stem for path in (CONF / "experiment").glob("*.yaml")}
-    assert overlays <= set(pages)
-    for study, text in pages.items():
-        programs = re.findall(r"`python (experiments/\S+\.py)`", text)
-        assert f"experiment={study}" in text if study in overlays else programs
-        assert all((ROOT / program).is_file() for program in programs)
 
 
 def test_the_leaderboard_has_every_algorithm_that_needs_no_further_package():

@@ -1,16 +1,22 @@
-"""Pages with code, and the notebook: what they show is what a reader would have."""
+"""Pages with code, the notebook and the site: what they show is what a reader would have."""
 
+import csv
 import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import process
+from commands import process, write
+from mlflow_store import started
 
-DOCS = Path(__file__).parents[1] / "docs"
+from srs_eval.tracking import items
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 PAGE = DOCS / "plugins.md"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
@@ -36,8 +42,7 @@ def run(tmp_path, request):
     """Write the files of the page, and run Python beside them."""
     for language, name, text in blocks(getattr(request, "param", PAGE)):
         if name and language in ("python", "yaml"):
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text, encoding="utf-8")
+            write(tmp_path, {name: text})
 
     def started(*words):
         env = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error"}
@@ -66,33 +71,12 @@ def test_each_command_of_the_page_runs(run, command):
     assert "failed" not in done.stdout
 
 
-LEARNS = """
-import numpy as np
-from doubling import Doubling, DoublingEquations
-from srs_eval import check_algorithm
-from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
-
-check_algorithm(Doubling())
-source = SyntheticUsers(users=1, seed=5)
-task = SrsBenchmark()(source.read(source.users()[0]), same_day=False)
-train = task.folds[-1].train
-newton = Doubling()
-centre = np.array(DoublingEquations.parameters.defaults)
-objective = newton.objective(newton.problem(task.reviews), train, centre)
-fitted = newton.fit(task.reviews, train, np.random.default_rng(0))
-begun, ended = (objective.gradient(np.array(w)).loss for w in (objective.centre, fitted.parameters))
-assert ended < 0.99 * begun
-assert len(fitted.learned.standard_errors) == 6
-"""
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     "text",
-    [LEARNS, *(text for language, name, text in blocks() if language == "python" and not name)],
+    [text for language, name, text in blocks() if language == "python" and not name],
 )
-def test_each_python_block_of_the_page_runs_and_its_model_learns(run, text):
+def test_each_python_block_of_the_page_runs(run, text):
     run("-c", text)
 
 
@@ -123,9 +107,7 @@ class Theirs(BaseModel):
 @pytest.mark.nightly
 @pytest.mark.parametrize("run", [TORCH], indirect=True)
 def test_a_file_of_srs_benchmark_and_a_module_are_run_as_their_page_says(run, tmp_path):
-    for name, text in CHECKOUT.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write(tmp_path, CHECKOUT)
     commands = "".join(text for language, _, text in blocks(TORCH) if language == "sh")
     told = []
     for command in commands.replace("\\\n", " ").splitlines():
@@ -137,7 +119,6 @@ def test_a_file_of_srs_benchmark_and_a_module_are_run_as_their_page_says(run, tm
     assert {name in told[4] for name in ("mine.Mine", "config.hidden=8", "fsrs6")} == {True}
 
 
-ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "examples" / "notebook" / "evaluate.ipynb"
 NUMBER = re.compile(r"-?\d+\.\d+")
 
@@ -175,3 +156,75 @@ def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
         assert NUMBER.sub("", before) == NUMBER.sub("", after), "run docs/make_notebook.py"
         numbers = [list(map(float, NUMBER.findall(text))) for text in (before, after)]
         assert numbers[1] == pytest.approx(numbers[0], abs=0.002)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("myst_nb", reason="needs the extra site")
+    built = tmp_path_factory.mktemp("site") / "html"
+    words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(built)]
+    subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True)
+    return built
+
+
+@pytest.mark.nightly
+def test_every_link_within_the_site_leads_somewhere(site):
+    found = [page for page in site.rglob("*.html") if "_static" not in page.parts]
+    pages = {page: page.read_text("utf-8") for page in found}
+    assert len(pages) > 40
+    names = {page: {*re.findall(r'\b(?:id|name)="([^"]+)"', text)} for page, text in pages.items()}
+    broken = []
+    for page, text in pages.items():
+        for target in re.findall(r'\b(?:href|src)="(?![a-z]+:)([^"]+)"', text):
+            path, _, anchor = target.partition("#")
+            place = (page.parent / path.partition("?")[0]).resolve() if path else page
+            known = not anchor or place.suffix != ".html" or anchor in names.get(place, ())
+            if not place.exists() or not known:
+                broken.append((str(page.relative_to(site)), target))
+    assert not broken
+
+
+MLFLOW = (DOCS / "mlflow.md").read_text(encoding="utf-8")
+TINY = (*SMALL[1:], "hydra.run.dir=out")
+COMPARED = """
+import srs_eval
+
+p = classifier.predict_proba(test[known])[:, 1]
+scores = srs_eval.score(p, test["recalled"], **{name: test[name] for name in known})
+found = {name.partition("/")[2]: value for name, value in result.metrics.items()}
+defined = {name: value for name, value in scores.items() if value == value}
+defined["reviews"] = defined.pop("n")
+assert not defined.pop("n_dropped")
+assert {name: found[name] for name in defined} == defined
+"""
+
+
+def block(containing):
+    (text,) = [text for _, text in BLOCK.findall(MLFLOW) if containing in text]
+    return text
+
+
+def test_every_kind_of_item_is_named():
+    for kind in items.Item.__args__:
+        assert f"`{kind.__name__}`" in MLFLOW
+
+
+@pytest.mark.nightly
+def test_the_tracker_the_evaluators_and_the_model_of_the_page_do_what_it_says(tmp_path):
+    option = {"conf/tracking/spreadsheet.yaml": block("_target_: spreadsheet")}
+    write(tmp_path, {"spreadsheet.py": block("class Spreadsheet"), **option})
+    started(tmp_path, *shlex.split(block("tracking=spreadsheet"))[1:], *TINY)
+    ((status, name, *values),) = csv.reader((tmp_path / "runs.csv").read_text().splitlines())
+    assert (status, name) == ("finished", "avg on synthetic")
+    assert [value for value in values if value.startswith("test/log_loss=0.")]
+
+    assert started(tmp_path, "-c", block('predictions="p"')) == "0.3240\n"
+    assert re.fullmatch(r"0\.\d{4}\n", started(tmp_path, "-c", block("log_model") + COMPARED))
+
+    store = f"tracking.uri=sqlite:///{tmp_path / 'mlflow.db'}"
+    words = ("algo=fsrs6", "algo.fit=default", "panel=quick", "tracking.model=true", store)
+    started(tmp_path, "-m", "srs_eval", *words, *TINY)
+    printed = started(tmp_path, "-c", block("register_model(newest"))
+    recall = [float(line.split()[-1]) for line in printed.splitlines()[-6:]]
+    assert len(recall) == 6
+    assert recall[:3] == sorted(recall[:3], reverse=True)

@@ -1,13 +1,16 @@
-"""./run and ./check: they pass their arguments on, and say what is missing."""
+"""./run, ./check and `mlflow run` pass their arguments on, and say what is missing."""
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from commands import process
+from mlflow_store import runs_in
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ("run", "check")
@@ -63,13 +66,6 @@ def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(checkout
     assert ("Setting up" in told, "pip install" in calls[0]) == (True, True)
 
 
-def test_uv_is_used_where_it_is_there(checkout):
-    _, _, calls = started(checkout, "run", UV_STATUS="0")
-    python = checkout.parent / "venv" / "bin" / "python"
-    assert calls[0].startswith(f"uv pip install --python {python} --constraint")
-    assert [call.split()[:3] for call in calls[1:]] == [["python", "-m", "srs_eval"]]
-
-
 def test_a_set_up_that_fails_runs_nothing_and_is_not_taken_for_done(checkout):
     status, _, calls = started(checkout, "run", PIP_STATUS="1")
     assert status == 1
@@ -92,12 +88,60 @@ def test_check_checks_everything_and_arguments_are_for_pytest_alone(checkout):
     assert calls == ["python -m pytest -m slow tests/metrics"]
 
 
-def test_an_interpreter_that_is_too_old_or_not_there_is_told_with_the_way_out(checkout):
-    old = checkout.parent / "old-python"
-    old.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    old.chmod(0o755)
-    for python in (str(old), "/nowhere/python3"):
-        status, told, calls = started(checkout, "run", PYTHON=python)
-        assert (status, calls) == (1, [])
-        assert "srs_eval needs Python 3.11 or newer" in told
-        assert "PYTHON=" in told
+PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+SMALL = "data.users=2 data.size_scale=0.02 figures=false panel=quick curves_per_user=0"
+
+
+def run_entry(folder, entry, **given):
+    """Run the command line of an entry point as MLflow does, which quotes every value."""
+    described = yaml.safe_load((ROOT / "MLproject").read_text(encoding="utf-8"))
+    point = described["entry_points"][entry]
+    defaults = {name: of.get("default") for name, of in point["parameters"].items()}
+    values = {name: shlex.quote(str(value)) for name, value in {**defaults, **given}.items()}
+    command = ["bash", "-c", point["command"].format(**values)]
+    return process(command, cwd=folder, env={**os.environ, "PATH": PROGRAMS})
+
+
+@pytest.mark.slow
+def test_arguments_are_separated_and_quoted_as_on_the_command_line(tmp_path):
+    (tmp_path / "a file").touch()  # what a pattern would find
+    (tmp_path / "my runs").mkdir()
+    overrides = "'notes=my cards, *' \"hydra.run.dir=a b\" --cfg hydra"
+    done = run_entry(tmp_path, "main", overrides=overrides)
+    assert done.returncode == 0, done.stderr
+    expected = {"    - algo=fsrs6", "    - notes='my cards, *'", "    dir: a b"}
+    assert expected <= {*done.stdout.splitlines()}
+    wrong = {"overrides": "notes='a b' 'nots=a *'"}
+    for entry, given, told in (
+        ("sweep", {"algos": "avg,lsmt", **wrong}, ["algo=lsmt: ", "nots=a *: "]),
+        ("search", {"algo": "avg,lsmt", **wrong}, ["algo=lsmt: ", "nots=a *: "]),
+        (
+            "compare",
+            {"runs": "'my runs' 'no=such $HOME'", "options": "'metrics=*'"},
+            ["no=such $HOME: ", "metrics=*: "],
+        ),
+        ("main", {"overrides": "'notes=my cards"}, ["algo=fsrs6 'notes=my cards: no closing"]),
+    ):
+        done = run_entry(tmp_path, entry, **given)
+        assert done.returncode == 2
+        assert [text for text in told if f"srs_eval: {text}" not in done.stderr] == []
+
+
+@pytest.mark.slow
+def test_mlflow_run_fills_the_run_it_has_begun(tmp_path):
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    overrides = f"{SMALL} 'notes=with a space' hydra.run.dir={tmp_path / 'out'}"
+    words = ["--env-manager", "local", "-P", "algo=avg", "-P", f"overrides={overrides}"]
+    done = process(
+        [sys.executable, "-m", "mlflow", "run", str(ROOT), *words],
+        cwd=tmp_path,
+        env={**os.environ, "MLFLOW_TRACKING_URI": store, "PATH": PROGRAMS},
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    _, (run,) = runs_in(store, "Default")
+    assert run.info.status == "FINISHED"
+    assert run.data.metrics["test/log_loss"] > 0
+    assert run.data.params["data.users"] == "2"
+    assert "with a space" in run.data.tags["mlflow.note.content"]
+    assert run.data.tags["mlflow.project.entryPoint"] == "main"
+    assert (tmp_path / "out" / "summary.json").is_file()

@@ -2,13 +2,12 @@
 
 import json
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import QUIET, SMALL, apart
+from commands import QUIET, SMALL
 from commands import run_here as run_command
 
 from srs_eval.commands.compare import command as compare
@@ -20,7 +19,6 @@ from srs_eval.errors import ConfigError
 from srs_eval.exporting.srs_benchmark import result_rows
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.metrics.score import score
 from srs_eval.nouns import Fit, Part
 from srs_eval.results import load
 from srs_eval.results.files import FITS, write_table
@@ -36,16 +34,6 @@ from srs_eval.text.upstream import (
 )
 
 PAGE = Path(__file__).parents[1] / "docs" / "srs_benchmark.md"
-PIECES = ("score", "compare", "power")
-# Runs a module as python -m does, and says what it should not have imported.
-IN_ITS_PLACE = """
-import runpy, sys
-del sys.argv[0]
-try:
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-finally:
-    print([name for name in ("hydra", "omegaconf", "mlflow", "torch") if name in sys.modules])
-"""
 SECONDS = "protocol=srs_benchmark_equalised"
 # Files in the tables of September 2026, and some of 2025.
 PUBLISHED = [
@@ -137,19 +125,14 @@ def test_names_of_results_are_understood_and_made_again(name):
 
 
 def test_names_say_what_is_not_done_there():
-    cases = {
-        (
-            "fsrs6",
-            "fsrs6(prior_weight=2.0)",
-            "srs_benchmark",
-        ): "FSRS-6-short-newton-prior_weight=2.0",
-        ("fsrs6", "fsrs6", "srs_benchmark_refit50_cold"): "FSRS-6-short-newton-refit50-cold",
-        ("fsrs6", "fsrs6", "prequential"): "FSRS-6-short-newton-prequential",
-        ("constant", "constant(p=0.8)", "srs_benchmark"): "90%-newton-p=0.8",
-        ("mine", "mine(a/b=../x)", "srs_benchmark_secs"): "mine_a_b=.._x_-secs-no_answer_time",
-    }
-    for (algo, label, protocol), name in cases.items():
-        options = {"fit": "newton", "p": 0.8}
+    for label, protocol, name in (
+        ("fsrs6(prior_weight=2.0)", "srs_benchmark", "FSRS-6-short-newton-prior_weight=2.0"),
+        ("fsrs6", "srs_benchmark_refit50_cold", "FSRS-6-short-newton-refit50-cold"),
+        ("fsrs6", "prequential", "FSRS-6-short-newton-prequential"),
+        ("constant(p=0.8)", "srs_benchmark", "90%-newton-p=0.8"),
+        ("mine(a/b=../x)", "srs_benchmark_secs", "mine_a_b=.._x_-secs-no_answer_time"),
+    ):
+        algo, options = label.partition("(")[0], {"fit": "newton", "p": 0.8}
         assert result_name(algo, label, options, protocol, weighted=False) == name
 
 
@@ -201,35 +184,6 @@ def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):
     assert compare([str(tmp_path / "run"), *words]) == 0
     notes = json.loads((tmp_path / "out" / "comparison.json").read_text())["notes"]
     assert is_another_model("lstm", "LSTM-short-secs") in notes
-
-
-@pytest.mark.slow
-def test_the_commands_of_the_page_run_on_its_files_without_hydra_and_mlflow(tmp_path):
-    """Each as it stands on the page, in a process of its own."""
-    text = PAGE.read_text(encoding="utf-8").split("<!-- three commands -->")[1]
-    commands = re.findall(r"^python -m (\S+) (.*)$", text, re.M)
-    assert [name for name, _ in commands] == [f"srs_eval.{each}" for each in PIECES]
-    rng, lines = np.random.default_rng(1), {"raw/A": [], "result/B": []}
-    for user in range(1, 9):
-        p = np.round(rng.uniform(0.05, 0.95, 200), 4)
-        recalled = rng.random(200) < p
-        lines["raw/A"].append({"user": user, "p": p.tolist(), "y": recalled.astype(int).tolist()})
-        loss = score(0.2 + 0.6 * p, recalled, resamples=0)["log_loss"]
-        lines["result/B"].append({"metrics": {"LogLoss": loss}, "user": user, "size": 200})
-    for name, rows in lines.items():
-        file = tmp_path / f"{name}.jsonl"
-        file.parent.mkdir()
-        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    commands.append(("srs_eval.export", "result to=srs_benchmark out=again/"))
-    for name, words in commands:
-        done = apart(tmp_path, "-c", IN_ITS_PLACE, name, *shlex.split(words), program=())
-        assert (done.status, done.out.splitlines()[-1]) == (0, "[]"), done.text
-    rows = [json.loads(line) for line in (tmp_path / "result/A.jsonl").read_text().splitlines()]
-    first = lines["raw/A"][0]
-    assert rows[0]["metrics"]["LogLoss"] == round(score(first["p"], first["y"])["log_loss"], 6)
-    assert (tmp_path / "verdict" / "report.html").is_file()
-    assert (tmp_path / "again" / "A.jsonl").read_text() == (tmp_path / "result/A.jsonl").read_text()
-    assert {path.name for path in tmp_path.iterdir()} == {"raw", "result", "verdict", "again"}
 
 
 def test_scored_predictions_are_those_of_the_model_that_the_file_is_called_after(tmp_path):

@@ -1,15 +1,17 @@
-"""Options of other packages are found by srs_eval, in any folder, and by no other program."""
+"""Options of other packages are found in any folder, also by srs_eval as it is installed."""
 
 import json
 import os
 import re
 import sys
+import sysconfig
+import zipfile
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, process, summary_of
-from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
+from commands import QUIET, SMALL, process, summary_of, write
 
 from srs_eval.config import option_files
 from srs_eval.config.settings import composed
@@ -65,13 +67,6 @@ class HalfDay(Honest):
     def fit(self, reviews, rows, rng):
         return super().fit(reviews, np.flatnonzero(reviews.elapsed > 0), rng)
 """
-
-
-def write(folder, texts):
-    for name, text in texts.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
 
 
 class Site:
@@ -133,13 +128,6 @@ def test_help_completion_and_a_list_of_a_group_have_them(other, monkeypatch):
         assert f"{group}=mine" in other.here("-sc", "query=bash").out.split()
     (line,) = [line for line in other.here("algo=?").out.splitlines() if line.startswith("mine ")]
     assert line.split() == ["mine", "Theirs."]
-
-
-def test_misspelt_ones_are_refused_with_what_was_meant(other):
-    done = other.here("algo=mien", "data=mien", "panel=mine", "panel.metrics.sharpnes=1")
-    assert (done.status, done.err.count("did you mean 'mine'?")) == (2, 2)
-    done = other.here("algo=mine_fsrs", "algo.ftt=lbfgs")
-    assert (done.status, "did you mean 'algo.fit'?" in done.err) == (2, True)
 
 
 @pytest.mark.slow
@@ -241,40 +229,9 @@ def test_an_entry_point_that_leads_nowhere_is_told_of(site):
     assert (done.status, sorted(told)) == (0, ["srs_in.x", "srs_lost", "srs_without"])
 
 
-APP = """
-import sys, hydra
-
-@hydra.main(config_path="FOLDER", config_name="config", version_base="1.3")
-def app(cfg):
-    print(cfg.algo.name, [name for name in sys.modules if name.split(".")[0] == "srs_eval"])
-
-app()
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("folder", ["conf", "options"])  # of the name of ours, and of another
-def test_other_applications_of_the_environment_find_none_of_it(other, tmp_path, folder):
-    def started(*words):
-        env = {**os.environ, "PYTHONPATH": str(other.packages)}
-        command = [sys.executable, "app.py", *words]
-        return process(command, env=env)
-
-    write(
-        tmp_path / folder,
-        {"config.yaml": "defaults: [algo: own]\n", "algo/own.yaml": "name: own\n"},
-    )
-    write(tmp_path, {"app.py": APP.replace("FOLDER", folder)})
-    done = started("algo=mine")
-    assert (done.returncode, "Could not find 'algo/mine'" in done.stderr) == (1, True)
-    assert "srs" not in started("--info", "searchpath").stdout.replace(str(tmp_path), "")
-    assert started().stdout == "own []\n"  # nor is srs_eval imported
-
-
 @pytest.mark.nightly
 def test_a_package_installed_by_pip_is_found_and_checked_by_the_wheel_of_srs_eval(
-    installed,  # noqa: F811
-    tmp_path,
+    installed, tmp_path
 ):
     """-P: what is tested is what was installed, not what lies in the folder."""
     python, folder = str(installed / "python"), tmp_path / "srs-half-day"
@@ -295,3 +252,77 @@ def test_a_package_installed_by_pip_is_found_and_checked_by_the_wheel_of_srs_eva
     done = attempt([python, "-m", "pytest", "-q"], folder)
     assert "when the reviews after the last training row were changed before the fit" in done.stdout
     assert (done.returncode, "1 failed, 4 passed" in done.stdout) == (1, True)
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def attempt(words, folder):
+    """Run a command that cannot see the checkout, nor where its user keeps runs."""
+    ours = ("PYTHON", "MLFLOW_", "SRS_EVAL")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return process(words, cwd=folder, env=env)
+
+
+def run(words, folder):
+    done = attempt(words, folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build the sources, and from those the wheel, as is done for a release."""
+    folder = tmp_path_factory.mktemp("dist")
+    words = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
+    # without the build backend at hand, an environment with it is made: that needs a network
+    run([*words, "--no-isolation"] if find_spec("hatchling") else words, folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """Make an environment with the wheel; the packages it needs are lent by this one."""
+    place = tmp_path_factory.mktemp("fresh") / "venv"
+    run([sys.executable, "-m", "venv", "--without-pip", str(place)], place.parent)
+    python = place / "bin" / "python"
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    own = Path(run([str(python), "-c", where], place.parent).strip())
+    words = ["--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", *words, str(wheel)]
+    run(pip, place.parent)
+    # only the folder, not its .pth files: an editable install there must not be found
+    (own / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return place / "bin"
+
+
+@pytest.mark.nightly
+def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    options = {f"srs_eval/{path.relative_to(ROOT)}" for path in (ROOT / "conf").rglob("*.yaml")}
+    assert options <= set(names)
+    ours = ("srs_eval/", "srs_eval-", "srs_eval_", "hydra_plugins/srs_eval_opt")
+    assert all(name.startswith(ours) for name in names)
+    assert "srs_eval/py.typed" in names
+    kinds = ("*.py", "*.txt", "*.css", "*.js")
+    files = [path for kind in kinds for path in (ROOT / "srs_eval").rglob(kind)]
+    assert {str(path.relative_to(ROOT)) for path in files} <= set(names)
+    (licence,) = [name for name in names if name.endswith("/LICENSE")]
+    assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
+
+
+@pytest.mark.nightly
+def test_an_installed_package_runs_anywhere_with_its_own_options(installed, tmp_path):
+    found = run(
+        [str(installed / "python"), "-c", "import srs_eval as s; print(s.__file__)"], tmp_path
+    )
+    assert found.startswith(str(installed.parent))
+    for words in (["python", "-m", "srs_eval"], ["srs-eval"]):
+        program = [str(installed / words[0]), *words[1:]]
+        out = run([*program, "algo=avg", *SMALL, *QUIET, f"hydra.run.dir={words[0]}"], tmp_path)
+        assert "algorithm  avg" in out
+        assert summary_of(tmp_path / words[0])["users"] == 2
+        searched = run([*program, "--info", "searchpath"], tmp_path)
+        assert f"{installed.parent}" in searched
+        assert f"{ROOT / 'conf'}" not in searched

@@ -87,19 +87,19 @@ def _early(study: Study, yours: str) -> str:
     """Return what to do where nothing can be fitted."""
     if study.can_learn >= FEWEST:
         return f"keep {yours}: new ones cannot be fitted ({reason_of(study.fitted)})"
-    have = (
-        f"new ones can be fitted from {FEWEST} reviews on that can be learned from, are "
-        f"better for most people from {FITTED[0].reviews} on, and you have {study.can_learn}"
+    if odd := _odd(study):
+        yours = f"go back to the default parameters: the list of {odd} is odd, and"
+    else:
+        yours = f"keep {'the parameters that you have' if study.stored else yours}:"
+    return (
+        f"{yours} you have {counted(study.can_learn, 'review')} that can be learned from, a fit "
+        f"needs {FEWEST}, and new ones are better for most people from {FITTED[0].reviews} on"
     )
-    odd = [study.title(each) for each, w in study.stored.items() if list(doubtful({"": w}))]
-    if odd:
-        return (
-            f"go back to the default parameters (empty the field {_FIELD}): the list of "
-            f"{listed(odd)} is odd, and {have}"
-        )
-    if study.stored:
-        yours = "the parameters that you have"
-    return f"keep {yours}: {have}"
+
+
+def _odd(study: Study) -> str:
+    """Name the presets whose parameters are odd; "" if there are none."""
+    return listed([study.title(each) for each, w in study.stored.items() if [*doubtful({"": w})]])
 
 
 def _likely(belief: Belief) -> str:
@@ -237,9 +237,9 @@ def _load(study: Study, found: Load) -> str:
             f"{found.new:.1f} instead of {found.now:.1f} {now}, {change}"
         )
     return (
-        f"the intervals that SM-2 has given your {cards} come to {found.now:.1f}, at which FSRS "
-        f"expects you to recall {percent(found.recall)}; at the desired retention of your presets, "
-        f"those of FSRS come to {found.new:.1f}, {change}"
+        f"the intervals that SM-2 has given your {cards} in review come to {found.now:.1f}, at "
+        f"which FSRS expects you to recall {percent(found.recall)}; at the desired retention of "
+        f"your presets, those of FSRS come to {found.new:.1f}, {change}"
     )
 
 
@@ -260,6 +260,8 @@ def _doubts(study: Study, advice: Advice) -> Iterator[str]:
 def _how(study: Study, advice: Advice) -> Iterator[str]:
     """Say where to click."""
     clicks = [_TURN_ON] * advice.turn_on
+    if study.can_learn < FEWEST and _odd(study):
+        clicks.append(f"empty {_FIELD} of {_odd(study)}{_UNLOCK}")
     if advice.pastes:
         one = len(fitted_lists(study)) == 1 and not advice.presets
         which = "the list of the page into" if one else "each list of the page into its preset:"

@@ -68,7 +68,7 @@ def _options(value: object) -> dict[str, Any]:
 
 
 def _names(value: object) -> object:
-    return value if isinstance(value, list) else [value]
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def _number(value: object) -> object:

@@ -19,10 +19,12 @@ import srs_eval as se
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.collection.advice import Belief, advise
 from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.command import command
 from srs_eval.collection.doubts import funnel
 from srs_eval.collection.history import history
+from srs_eval.collection.in_short import in_short
 from srs_eval.collection.intervals import Models, load
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import fitted_lists
@@ -137,6 +139,56 @@ def test_reviews_a_day_are_those_of_the_lists(study):
     assert found.change == pytest.approx(expected["new"] / expected["now"] - 1)
     assert found.lo <= found.change <= found.hi
     assert 0 < found.hi - found.lo < 1
+
+
+def test_odd_parameters_are_named_where_nothing_can_be_scored(tmp_path):
+    odd = Written(10, "copied", "deck", (0.0098, 0.0613, 0.0685, 3.83, *DEFAULTS[4:]))
+    study = study_of(
+        write(tmp_path / "odd.anki2", [(simulated(15, 3), np.zeros(3, int))], [odd]), {}
+    )
+    found = {section.label: section for section in sections(study)}
+    first = found["in short"]
+    assert first.answer.startswith("Go back to the default parameters: the list of copied is odd")
+    assert any("Again (14 minutes)" in line for line in first.lines)
+    assert [part.title for part in found["parameters"].parts] == ["Now: copied"]
+    assert found["parameters"].parts[0].numbers.startswith("0.0098, 0.0613")
+
+
+def test_a_backlog_of_which_few_reviews_can_be_judged_makes_no_sure_advice(tmp_path):
+    rng, cards = np.random.default_rng(0), np.arange(480)
+    first, usual = rng.integers(0, 60, 480), cards < 80
+    gap = np.where(usual, rng.integers(1, 4, 480), rng.integers(150, 900, 480))
+    recalled = rng.random(480) < np.where(usual, 0.6, 0.5)
+    columns = {
+        "card": np.tile(cards, 2),
+        "day": np.concatenate([first, first + gap]),
+        "rating": np.concatenate([np.full(480, 3), np.where(recalled, 3, 1)]),
+    }
+    order = np.argsort(columns["day"], kind="stable")
+    table = pa.table({name: values[order] for name, values in columns.items()})
+    pq.write_table(table, tmp_path / "log.parquet")
+    study = study_of(tmp_path / "log.parquet", {"day": "day"})
+    advice = advise(study)
+    assert advice.learnable < 100
+    assert study.seen() == advice.learnable / 480
+    assert not advice.new.is_clear
+    assert abs(advice.new.chance - 0.5) < abs(
+        Belief.of(advice.new.own, advice.new.others).chance - 0.5
+    )
+    section = in_short(study, advice)
+    said_of = f"only {advice.learnable} of your 480 reviews on later days can be judged"
+    assert any(said_of in line for line in section.lines)
+
+
+def test_reviews_a_day_without_fsrs_are_those_that_are_scheduled(tmp_path):
+    log = simulated(15, 120)
+    path = write(tmp_path / "off.anki2", [(log, log.card % 2)], (HARD, EASY), fsrs=False)
+    study = study_of(path, {})
+    found = load(study, Models.of(study), set())
+    assert found.now == found.cards == len(np.unique(log.card))  # all are due after a day
+    assert found.new < found.now
+    assert 0.5 < found.recall < 1
+    assert np.isnan(load(replace(study, settings=None), Models.of(study), set()).recall)
 
 
 @pytest.mark.slow

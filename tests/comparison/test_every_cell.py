@@ -1,4 +1,4 @@
-"""Every number in every table of every format, read back and compared with its meaning.
+"""Every number in every table of a text and of a paper, read back and compared with its meaning.
 
 What a number in a file of full precision should be is computed here from the scores, by loops
 where its meaning is simple, and taken from the verdict where it is a test. A cell should say the
@@ -7,6 +7,7 @@ that further ones do no harm.
 """
 
 import csv
+import html as entities
 import json
 import math
 import re
@@ -15,11 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tables_back import tables_of_html, tables_of_latex, tables_of_markdown, tables_of_terminal
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report import html
-from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, terminal_text, write_files
+from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, write_files
 from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
 from srs_eval.results.run import Run
@@ -30,8 +29,6 @@ RUNS = ("ann", "bob", "cleo", "dan", "eve")
 TIMES = ("previous_review", "day_before", "at_review")
 SIGNS = {"log_loss": 1, "auc": -1, "mbe": 1, "smece": 1}
 WEIGHTS = {"users": np.ones_like, "reviews": np.asarray, "log_reviews": np.log}
-PRINTED = ("leaderboard_", "beside", "against_baseline")
-SHORT = {"not significantly different": "not significant"}
 ALIKE = ("best", "leads", "identical", "not significantly different")
 SAID = {
     "worse": "Worse on average: ",
@@ -249,6 +246,35 @@ def check_headline(verdict):
                 assert re.match(f"{name} ({word})", sentence)
 
 
+def tables_of_markdown(text):
+    """Yield tables, in order."""
+    for section in text.split("\n## ")[1:]:
+        lines = [line for line in section.splitlines() if line.startswith("|")]
+        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in (lines[0], *lines[2:])]
+        yield [[from_markdown(cell) for cell in row] for row in rows]
+
+
+def from_markdown(text):
+    return entities.unescape(text).replace("\\", "").strip(" *")
+
+
+def tables_of_latex(text):
+    """Tables by their labels."""
+    tables = {}
+    for section in text.split("\\label{tab:")[1:]:
+        key, _, rest = section.partition("}")
+        body = rest.partition("\\toprule")[2].partition("\\bottomrule")[0].replace("\\midrule", "")
+        rows = [re.split(r"(?<!\\)&", row) for row in body.split("\\\\") if row.strip()]
+        tables[key] = [[from_latex(cell) for cell in row] for row in rows]
+    return tables
+
+
+def from_latex(cell):
+    for written, sign in ((r"\textless{}", "<"), (r"\textgreater{}", ">"), (r"$\geq$", "≥")):
+        cell = cell.replace(written, sign)
+    return re.sub(r"\\textbf|[{}\\]", "", cell).strip()
+
+
 COMPARISONS = [(seed, metric) for seed, metric in enumerate([*SIGNS] * 3) if metric != "smece"]
 
 
@@ -257,36 +283,20 @@ def one(request):
     return Comparison(*request.param)
 
 
-def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path, page_without_images):
+def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path):
     write_files(one.verdict, tmp_path)
     in_markdown, in_latex, in_json = (
         (tmp_path / name).read_text(encoding="utf-8") for name in (MARKDOWN, LATEX, JSON)
     )
     latex = tables_of_latex(in_latex)  # by the names of tables; formats have one order
-    titled = list(zip(latex, tables_of_markdown(in_markdown), strict=True))
-    printed = [(key, title) for key, (title, _) in titled if key.startswith(PRINTED)]
-    in_terminal = list(tables_of_terminal(terminal_text(one.verdict)))
-    assert [title for _, title in printed] == [title for title, _ in in_terminal]
-    formats = {
-        "html": tables_of_html(html.page(one.verdict)),
-        "markdown": {key: table for key, (_, table) in titled},
-        "latex": latex,
-        "terminal": {key: table for (key, _), (_, table) in zip(printed, in_terminal, strict=True)},
-    }
+    markdown = dict(zip(latex, tables_of_markdown(in_markdown), strict=True))
     for key, rows in expected_cells(json.loads(in_json)).items():
-        for name, tables in formats.items():
-            if name == "terminal" and key not in tables:
-                continue
-            headings, *body = tables[key]
+        for headings, *body in (latex[key], markdown[key]):
             assert len(set(headings)) == len(headings)
             found = {row[0].split()[0]: dict(zip(headings, row, strict=True)) for row in body}
             for run, row in rows.items():
                 for heading, expected in row.items():
-                    if name == "terminal" and heading in ("level", "p"):
-                        continue
-                    short = SHORT.get(expected) if isinstance(expected, str) else None
-                    said = short if name == "terminal" and short else expected
-                    check_cell(found[run][heading], said)
+                    check_cell(found[run][heading], expected)
     for key, (_, *rows) in latex.items():
         for row in rows if key.startswith(("leaderboard_", "against_")) else ():
             check_answer(*row[-4:], null=50.0 if "majority" in key else 0.0)

@@ -1,10 +1,35 @@
-"""Leaderboards of random tables: no verdict, interval, p-value or word contradicts another."""
+"""Runs are named and paired, and judged: no verdict, interval or p-value contradicts another."""
+
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import yaml
+from saved import load_predictions
 
+from srs_eval.comparison.baseline import first_alike, in_percent
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.identical import find_duplicates
+from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import leaderboards
+from srs_eval.comparison.selection import sweeps_settings
 from srs_eval.comparison.standing import Rules
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.nouns.when import IN_WORDS
+from srs_eval.results.files import SUMMARY, read_json, write_json
+from srs_eval.results.run import Run, load_run, with_own_names
+from srs_eval.results.summary import Summary
+from srs_eval.run.jobs import JobOutcome, forget_outcomes, write_outcome
+from srs_eval.run.report import percent_text
+from srs_eval.stats.estimate import (
+    clustered_mean,
+    mean_of_users,
+    ratio_of_clustered_sums,
+    ratio_of_sums,
+)
+from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
 from srs_eval.stats.significance import SignTest
 
 U = np.arange(12)
@@ -80,6 +105,9 @@ def test_models_by_other_rules_may_be_better_but_do_not_count():
     verdicts = [standing.average.verdict for standing in board.to_best]
     assert verdicts == ["best", "worse", "better", "better"]
     assert board.to_best[1] == leaderboard_of(scores[:, :2]).to_best[1]
+    assert (
+        leaderboard_of(scores[:, :2], eligible=(False, False)).to_best[0].average.verdict == "leads"
+    )
 
 
 def test_each_time_of_prediction_has_a_leader_of_its_own():
@@ -115,11 +143,219 @@ def test_means_are_cut_off_at_the_bounds_and_differences_are_not():
     assert board.to_best[1].average.hi > 1
 
 
-@pytest.mark.slow
-def test_equal_models_are_seldom_called_worse():
-    rng = np.random.default_rng(2)
-    wrong = 0
-    for _ in range(2_000):
-        found = leaderboard_of(rng.normal(size=(60, 6)))
-        wrong += any(standing.average.verdict == "worse" for standing in found.to_best)
-    assert 0.004 < wrong / 2_000 < 0.014  # 1 % is meant; 2.4 % with a factor of 5 throughout
+def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_run):
+    plain = load_run(make_run("a", folder="first"))
+    refit = load_run(make_run("b", protocol="srs_benchmark_refit50"))
+    again = load_run(make_run("a", folder="second"))
+    published = replace(plain, name="c", facts=Summary())
+    for runs, names in (
+        ([plain, refit, published], ["a", "b (srs_benchmark_refit50)", "c"]),
+        ([plain, published], ["a", "c"]),
+        ([plain, again], ["a (first)", "a (second)"]),
+    ):
+        assert [run.name for run in with_own_names(runs)] == names
+
+
+def test_a_folder_stands_for_all_runs_below_that_scored_users_in_the_order_of_jobs(
+    make_run, tmp_path
+):
+    for number in (0, 1, 2, 10):
+        make_run(f"run{number}", folder=f"sweep/{number}_run")
+    make_run("nothing", failed=range(1, 13))
+    runs, (note,) = read_runs([tmp_path])
+    assert [run.name for run in runs] == ["run0", "run1", "run2", "run10"]
+    assert "nothing scored no user" in note
+
+
+def test_equal_scores_of_other_predictions_are_not_identical(make_run):
+    first, second, moved = (
+        load_run(make_run(name, shift=shift))
+        for name, shift in (("aa", 0), ("bb", 0), ("cc", 1e-9))
+    )
+    users = list(first.rows)
+    assert [one.twin.name for one in find_duplicates([first, second], users)] == ["aa"]
+    forged = replace(moved, scores={name: first.scores[name] for name in moved.scores})
+    assert find_duplicates([first, forged], users) == []
+    later = replace(second, facts=replace(second.facts, when="at_review"))
+    assert find_duplicates([first, later], users) == []
+
+
+LOSSES, AREAS, NOWHERE = [0.1, 0.2, 0.3], [0.7, np.nan, 0.6], [np.nan] * 3
+
+
+@pytest.mark.parametrize(
+    ("scores", "other", "is_twin"),
+    [
+        ({"log_loss": LOSSES, "auc": AREAS}, {}, True),
+        ({"log_loss": LOSSES, "auc": AREAS, "mbe": NOWHERE}, {}, True),
+        ({"log_loss": LOSSES}, {}, False),
+        ({"log_loss": LOSSES, "mbe": NOWHERE}, {}, False),
+        ({"log_loss": LOSSES, "auc": AREAS}, {"auc": [0.7, np.nan, 0.61]}, False),
+        ({"log_loss": LOSSES, "auc": AREAS}, {"auc": [0.71, np.nan, 0.6]}, False),
+    ],
+)
+def test_published_scores_are_identical_only_in_several_metrics(tmp_path, scores, other, is_twin):
+    first, second = (
+        Run(name, tmp_path, dict.fromkeys(range(3), ""), dict.fromkeys(range(3), 9), columns)
+        for name, columns in (
+            ("a", {metric: np.array(values) for metric, values in scores.items()}),
+            ("b", {metric: np.array(values) for metric, values in {**scores, **other}.items()}),
+        )
+    )
+    found = find_duplicates([first, second], range(3))
+    assert [(one.run.name, one.by_predictions) for one in found] == [("b", False)] * is_twin
+
+
+def judged(*folders, **options):
+    return compare([load_run(folder) for folder in folders], **options)
+
+
+@pytest.fixture
+def three(make_run):
+    return make_run("sharp"), make_run("blurred", blur=1.0), make_run("shifted", shift=-1.5)
+
+
+def test_estimates_are_those_of_the_saved_scores_and_of_pairs_by_themselves(three):
+    verdict = judged(*three)
+    saved = [pd.read_parquet(folder / "scores.parquet") for folder in three]
+    reviews, losses = saved[0].reviews.to_numpy(), [each.log_loss.to_numpy() for each in saved]
+    for board in verdict.leaderboards:
+        weights = user_weights(reviews, board.weighting)
+        assert board.effective == pytest.approx(effective_users(weights))
+        for number, own in enumerate(losses):
+            found = board.mean[number], board.lo[number], board.hi[number]
+            estimate = mean_of_users(own, weights)
+            expected = estimate.mean, max(estimate.interval()[0], 0), estimate.interval()[1]
+            assert found == pytest.approx(expected)
+        expected = paired_mean(losses[1], losses[0], weights)
+        assert (board.pairs[1][0], board.pairs[0][1]) == (expected, expected.mirrored())
+        assert board.to_baseline[1].counts == paired_signs(losses[1], losses[0])
+        for one in board.to_best[1:]:
+            for answer, estimate in ((one.average, one.difference), (one.users, one.counts)):
+                assert 0.99 <= answer.level < 1
+                assert (answer.lo, answer.hi) == estimate.interval(answer.level)
+
+
+def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run):
+    folder = make_run("a", [1])
+    summary = read_json(folder / SUMMARY)
+    del summary["when"]
+    for written, when in (
+        ({"when": "day_before"}, "day_before"),
+        ({"when": "imm"}, "at_review"),
+        ({"when": "at some time"}, "unknown"),
+        ({"online": False}, "previous_review"),
+        ({"online": True}, "unknown"),
+        ({"online": None}, "unknown"),
+        ({"online": False, "sees_truth": True}, "at_review"),
+    ):
+        write_json(folder / SUMMARY, summary | written)
+        assert load_run(folder).when == when, written
+
+
+def test_one_user_is_compared_review_by_review(make_run):
+    folders = [make_run("a", [7]), make_run("b", [7], shift=-4.0)]
+    verdict = judged(*folders)
+    (board,) = verdict.leaderboards
+    mine, other = map(load_predictions, folders)
+    gaps = LogLoss().per_review(other) - LogLoss().per_review(mine)
+    expected = clustered_mean(gaps, mine.card, mine.day)
+    assert board.pairs[1][0].interval() == pytest.approx(expected.interval())
+    assert board.pairs[1][0].p_value == pytest.approx(expected.p_value)
+    assert [standing.average.verdict for standing in board.to_best] == ["best", "worse"]
+    assert verdict.strata.over == "cards"
+    before = LogLoss().per_review(mine)
+    ratio = ratio_of_clustered_sums(gaps, before, mine.card, mine.day, size=1.0)
+    percent, brier = in_percent(*reversed(verdict.runs)).percents
+    assert percent.difference == pytest.approx(100 * gaps.sum() / before.sum())
+    assert (percent.lo, percent.hi) == pytest.approx([100 * b for b in ratio.interval()])
+    assert brier.lo < brier.difference < brier.hi
+    (folders[1] / "predictions.parquet").unlink()
+    found, _ = in_percent(load_run(folders[1]), load_run(folders[0])).percents
+    assert found.difference == pytest.approx(percent.difference)
+    assert np.isnan([found.lo, found.hi]).all()
+
+
+def test_a_baseline_is_found_by_its_label_or_any_path_to_its_folder(
+    three, make_run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    relative = [folder.relative_to(tmp_path) for folder in three]
+    asked = f"{three[1]}", f"{relative[1]}/", f"./{relative[1]}", f"{three[1]}/../1_blurred"
+    for folders in (three, relative):
+        assert {judged(*folders, baseline=name).baseline for name in asked} == {1}
+    monkeypatch.chdir(three[2])
+    assert judged(*three[:2], Path(), baseline="2_shifted").baseline == 2
+    refitted = make_run("refitted", shift=0.1, protocol="srs_benchmark_refit", algo="x")
+    for name in ("refitted", "x", "refitted (srs_benchmark_refit)"):
+        assert judged(*three, refitted, baseline=name).baseline == 3
+
+
+def test_percentages_are_those_of_the_means_over_users_with_the_same_reviews_and_scores(make_run):
+    avg, mine = load_run(make_run("avg", blur=1, failed=[2])), load_run(make_run("mine"))
+    other = load_run(make_run("mine", other_reviews=[1]))
+    for run, user in ((avg, 3), (mine, 5), (other, 5)):
+        run.scores["brier"][list(run.rows).index(user)] = np.nan
+    for run, first, n_users in ((mine, 1, 11), (other, 3, 10)):
+        against = in_percent(run, avg)
+        assert (against.n_users, against.of_users) == (n_users, 12)
+        assert [percent.metric for percent in against.percents] == ["log_loss", "brier"]
+        for percent, unknown in zip(against.percents, ({2}, {2, 3, 5}), strict=True):
+            users = [user for user in range(first, 13) if user not in unknown]
+            ours, theirs = (one.values(percent.metric, users) for one in (run, avg))
+            expected = ratio_of_sums(ours - theirs, theirs, size=1.0)
+            assert percent.difference == pytest.approx(100 * (ours.mean() / theirs.mean() - 1))
+            found = percent.lo, percent.hi
+            assert found == pytest.approx([100 * bound for bound in expected.interval()])
+    nobody = in_percent(mine, load_run(make_run("else", [77])))
+    assert (nobody.n_users, nobody.percents) == (0, ())
+    same, later = (percent_text(against, when) for when in (avg.when, "at_review"))
+    assert (IN_WORDS["at_review"] in later, "predicted" in same) == (True, False)
+
+
+def test_a_baseline_of_zero_has_no_percentages_and_a_copy_those_of_zero(make_run):
+    avg, mine = load_run(make_run("avg", blur=1)), load_run(make_run("mine"))
+    zero = replace(avg, scores={name: 0 * avg.scores[name] for name in avg.scores})
+    assert in_percent(mine, zero).percents == ()
+    for users in ([1], [1, 2, 3]):
+        first, again = (load_run(make_run("a", users, folder=f"{n}{users}")) for n in "ab")
+        numbers = {(p.difference, p.lo, p.hi) for p in in_percent(again, first).percents}
+        assert numbers == {(0, 0, 0)}
+
+
+def test_the_first_finished_job_that_scored_the_same_is_the_baseline(make_run, tmp_path):
+    def job(folder, *users, **options):
+        place = make_run(folder.partition("_")[2], *users, folder=folder, **options)
+        write_outcome(place, JobOutcome(place.name, "ok"))
+        return load_run(place)
+
+    job("1_old")
+    forget_outcomes(tmp_path)
+    job("no_job")
+    (job("2_hlr").place / "summary.json").unlink()
+    assert first_alike(job("3_first"), tmp_path) is None
+    forget_outcomes(tmp_path)
+    job("4_else", [101, 102])
+    job("0_lacks", failed=[3])
+    assert first_alike(job("6_avg"), tmp_path) is None
+    job("7_second")
+    job("11_later")
+    for own, failed, expected in (("10_mine", [], "avg"), ("12_fewer", [3], "lacks")):
+        found = first_alike(job(own, failed=failed), tmp_path)
+        assert found.name == expected
+
+
+def test_a_grid_over_settings_is_known_by_its_words(tmp_path):
+    for word, expected in {
+        "algo.fit=newton,reference": True,
+        "seed=range(5)": True,
+        "+algo.x=choice(1,2)": True,
+        "algo=fsrs6,hlr": False,
+        "algo.hidden=[4,8]": False,
+        "algo.hidden=[4,8],[2]": True,
+        "algo.name='a,b'": False,
+        "data.users=1,2": False,
+    }.items():
+        words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
+        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
+        assert sweeps_settings(tmp_path) is expected, word

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 import yaml
-from commands import QUIET, SMALL
+from commands import QUIET, SMALL, write
 
 from srs_eval.commands.compare import command
 from srs_eval.comparison.judging import judge, verdicts_of
@@ -53,8 +53,7 @@ def runs_of(make_run):
         tags = (tags or {}) if second is None else second
         other = make_run(label, blur=blur, tags=tags, **further, **ON)
         for folder in (first, other):
-            (folder / ".hydra").mkdir()
-            (folder / ".hydra/config.yaml").write_text("{data: {seed: 3, path: null}, seed: 1}")
+            write(folder, {".hydra/config.yaml": "{data: {seed: 3, path: null}, seed: 1}"})
         return [load_run(first), load_run(other)]
 
     return made

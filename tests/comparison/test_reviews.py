@@ -13,10 +13,7 @@ from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.report.files import as_json, markdown
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.errors import ConfigError
 from srs_eval.metrics.universal import um_plus
-from srs_eval.nouns.predictions import rows_fingerprint
-from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import load_run, with_own_names
 from srs_eval.stats.estimate import ratio_of_sums
 from srs_eval.stats.resample import sample_of
@@ -106,34 +103,6 @@ def test_outputs_say_what_was_compared_and_strata_are_of_it_too(overlapping):
     size = common.groupby("user").row.transform("size")
     gap = sum(stratum.gap[1] * stratum.share for stratum in strata)
     assert gap == pytest.approx(((losses[0] - losses[1]) / size).sum() / 12)
-
-
-def test_one_user_is_compared_review_by_review_on_those_in_common(make_run):
-    folders = (
-        make_run("a", [12], rows={12: slice(0, 900)}),
-        make_run("b", [12], rows={12: slice(500, None)}, blur=1),
-    )
-    board = verdict_of(*folders).leaderboard
-    common = merged(*folders)
-    losses = [log_loss(common.recalled, common[p]) for p in ("p0", "p1")]
-    np.testing.assert_allclose(board.mean, losses)
-    lo, hi = board.pairs[1][0].interval()
-    assert lo < losses[1] - losses[0] < hi
-    # Not those of the summaries, which are of other reviews.
-    assert not {0.1, 0.9} & {*board.lo, *board.hi}
-    assert ((board.lo < board.mean) & (board.mean < board.hi)).all()
-
-
-def test_a_review_that_a_run_predicted_twice_cannot_be_compared(overlapping):
-    folder = overlapping[1]
-    once = pd.read_parquet(folder / "predictions.parquet")
-    twice = pd.concat([once, once[(once.user == 4) & (once.row == 60)].assign(fold=1)])
-    twice.to_parquet(folder / "predictions.parquet")
-    digest = rows_fingerprint(SavedPredictions(folder).read(4))
-    change(folder, "scores", rows=lambda t: t.rows.mask(t.user == 4, digest))
-    score_anew(folder)
-    with pytest.raises(ConfigError, match="b scored review 61 of user 4 in more than one fold"):
-        intersected(*overlapping)
 
 
 @pytest.mark.parametrize("metric", ["normalized_entropy_train", "rmse_bins"])

@@ -3,7 +3,6 @@
 import errno
 import os
 import signal
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -13,11 +12,6 @@ def doubles(user, tick=lambda: None):
     """Return each user's name twice."""
     tick()
     return user, str(user) * 2, os.getpid()
-
-
-def reads_environment(user, tick=None):
-    """Return the variable of the environment that an item names."""
-    return os.environ.get(user)
 
 
 def raises_at(bad, user, tick=None):
@@ -49,14 +43,6 @@ def full_disk(users, user, tick=None, pardons=""):
     if _at(users, pardons, user):
         raise OSError(errno.ENOSPC, "No space left on device", "part")
     return user
-
-
-def dies_while_sending(bad, user, tick=None):
-    """Return far more than a pipe holds, and be killed a moment later."""
-    if user != bad:
-        return b""
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
-    return bytes(10_000_000)
 
 
 def shows_steps(user, tick):

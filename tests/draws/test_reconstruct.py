@@ -1,27 +1,19 @@
 """Draws are found again in collections: simulated ones, and those of Anki itself."""
 
-import heapq
 import random
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from anki_files import SETTINGS, collection
+from anki_files import DAY_MS, MORNING, SETTINGS, collection
 from drawn_intervals import write_collection
 
-from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.fuzz import fuzz_factor
 from srs_eval.data.anki.presets import IntervalOptions, preset_in_message, preset_in_text
 from srs_eval.draws import reconstruct
-from srs_eval.draws.lots import Lots
 from srs_eval.draws.reconstruct import MATCHED, SEED, UNEXPLAINED, reconstructed
-from srs_eval.draws.result import found_in
-from srs_eval.draws.rules import Before, Rule, lots_of
-from srs_eval.draws.study import collect
-
-DAY_MS = 86_400_000
+from srs_eval.draws.rules import Rule
 
 
 def table_of(path):
@@ -140,42 +132,20 @@ def test_draws_of_anki_itself_are_reconstructed(anki_library, tmp_path, balanced
     assert min(month.matched for month in found.months) == 1
 
 
-def chosen_days(path, rng, choose):
-    """Write a collection that is answered Good on the day; an add-on chooses days of the lots."""
-    known: dict[int, list[int]] = {}
-    due = [(int(day), number) for number, day in enumerate(rng.integers(0, 60, 250))]
-    heapq.heapify(due)
-    interval, load, rows = dict.fromkeys(range(250), 0), Counter(), []
-    one = np.ones(1)
-    while due and due[0][0] < 400:
-        day, number = heapq.heappop(due)
-        last = interval[number]
-        if last and last not in known:
-            fixed = np.array([last]), np.array([0]), 2.5 * one, one, 1.2 * one, 1.3 * one
-            known[last] = lots_of(Rule.V1, Before(np.array([3]), *fixed, 36500 * one)).days.tolist()
-        days = known[last] if last else [3]
-        given = choose(rng, days, [load[day + each] for each in days])
-        load[day + given] += 1
-        moment = 1_600_000_000_000 // DAY_MS * DAY_MS + day * DAY_MS + 36_000_000 + 1000 * len(rows)
-        rows.append((moment, number + 1, 3, 2500, 4000, 1 if last else 0, given))
-        interval[number] = given
-        heapq.heappush(due, (day + given, number))
-    return collection(path, rows, settings=SETTINGS)
-
-
-@pytest.mark.parametrize(
-    ("choose", "refused"),
-    [
-        (lambda rng, days, load: int(rng.choice(days)), False),
-        (lambda rng, days, load: days[load.index(min(load))], True),
-        (lambda rng, days, load: int(max(rng.choice(days, 2))), True),
-    ],
-    ids=["by lot", "the emptiest day", "late days"],
-)
-def test_a_log_whose_days_were_chosen_by_an_add_on_is_refused(tmp_path, choose, refused):
-    path = chosen_days(tmp_path / "chosen.anki2", np.random.default_rng(3), choose)
-    collected = collect([AnkiCollection(path)], {"hlr": Hlr()})
-    assert bool(collected.refused) == refused
-    assert (found_in(collected).draws is None) == refused
-    assert isinstance(collected.excluded, dict)
-    assert refused or isinstance(collected.trials().lots, Lots)
+def test_answers_that_tell_no_draw_are_left_out_for_their_reasons(tmp_path):
+    """Rows of a card: days since the first, button, ease after, kind of review, and interval."""
+    cards = {
+        "of its second answer": [(0, 3, 2500, 0, 3), (3, 3, 2500, 1, 7)],
+        reconstruct.FORGOTTEN: [(0, 3, 2500, 0, 3), (3, 1, 2300, 1, -600)],
+        reconstruct.BY_HAND: [(0, 3, 2500, 0, 3), (1, 0, 2500, 4, 4), (5, 3, 2500, 1, 12)],
+        reconstruct.NO_INTERVAL: [(0, 3, 2500, 0, -600), (3, 3, 2500, 1, 7)],
+        reconstruct.EARLY: [(0, 3, 2500, 0, 3), (2, 3, 2500, 1, 7)],
+    }
+    rows = [
+        (MORNING + day * DAY_MS + number, number, button, ease, 4000, kind, given)
+        for number, answers in enumerate(cards.values(), 1)
+        for day, button, ease, kind, given in answers
+    ]
+    path = collection(tmp_path / "odd.anki2", sorted(rows), settings=SETTINGS)
+    found = reconstructed(table_of(path), {}).excluded
+    assert {reason: found[reason] for reason in [*cards][1:]} == dict.fromkeys([*cards][1:], 1)

@@ -19,7 +19,7 @@ from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.draws.estimate import Effect
 from srs_eval.draws.reconstruct import SEED, Month
 from srs_eval.draws.report import answer, count_records, draw_records, model_records, sentences
-from srs_eval.draws.result import LARGEST_BOUND, Lottery, OfDraws, OfModel, found_in
+from srs_eval.draws.result import LARGEST_BOUND, Lottery, OfDraws, OfModel, found_in, log_loss
 from srs_eval.draws.rules import Rule
 from srs_eval.draws.study import NOT_V3, Collected, collect, read_draws
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -81,6 +81,8 @@ def test_the_result_has_a_row_for_each_model_with_a_curve(found):
     assert np.isfinite(table["ratio"]["hlr"])
     assert np.isnan(table["ratio"]["avg"])
     assert table["verdict"]["avg"].startswith("refused")
+    assert np.isfinite(found.found.models[0].later.value)
+    assert log_loss(np.array([0.9, 0.2, 0.5]), np.array([1.0, 0, 1])) == pytest.approx(0.3405504)
     assert len(draw_records(found.found)) > 8
     assert all(abs(each.value / each.se) < 5 for each in found.found.draws.balance.values())
     assert found.found.draws.f > 100
@@ -114,7 +116,14 @@ def test_the_command_ends_with_1_if_a_fit_failed(here, path, monkeypatch, error,
     assert outcome_of(Path("out"))["status"] == ("failed" if status else "ok")
 
 
-def test_a_log_that_does_not_say_what_was_given_is_refused(logs_of):
+def test_a_log_whose_days_were_chosen_or_that_does_not_say_them_is_refused(
+    path, found, logs_of, monkeypatch
+):
+    monkeypatch.setattr("srs_eval.draws.study.doubts", lambda *_: "chosen")
+    chosen = collect([AnkiCollection(path)], {"hlr": Hlr()})
+    assert chosen.refused == {"one": "chosen"}
+    assert chosen.excluded["of users who are refused"] >= found.found.draws.trials
+    assert found_in(chosen).draws is None
     found = se.lottery(Hlr(), logs_of(1), progress=False)
     assert found.found.draws is None
     assert list(found.found.collected.refused) == ["1"]

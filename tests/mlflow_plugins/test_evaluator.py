@@ -1,19 +1,28 @@
-"""`mlflow.models.evaluate` with our panel, for predictions and models that are not ours."""
+"""`mlflow.models.evaluate` with our panel, and data sets of runs that lead back to readers."""
 
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
-from mlflow_store import started
+from mlflow_store import runs_in, started
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
-from srs_eval.errors import ScoreError
+from srs_eval.commands.prepare import command as prepare
+from srs_eval.config import settings
+from srs_eval.config.building import build, resolved
+from srs_eval.config.rebuild import rebuilt_source
 from srs_eval.metrics.score import score
+from srs_eval.mlflow_plugins.dataset_source import ReviewLogSource
 from srs_eval.mlflow_plugins.evaluation import predicted
 from srs_eval.mlflow_plugins.evaluator import SrsEvaluator
+from srs_eval.run.log_items import _reader
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mlflow_evaluator" / "evaluate.py"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
@@ -105,10 +114,8 @@ def test_other_kinds_of_models_are_left_to_others():
 @pytest.mark.nightly
 def test_the_example_runs(tmp_path):
     assert "log loss 0." in started(tmp_path, str(EXAMPLE))
-    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name("evaluator")
-    runs = client.search_runs([experiment.experiment_id])
-    assert {run.info.run_name for run in runs} == {"logistic regression", "always 90 %"}
+    names = {run.info.run_name for run in runs_in(tmp_path, "evaluator")[1]}
+    assert names == {"logistic regression", "always 90 %"}
 
 
 class Raw:
@@ -143,7 +150,7 @@ def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood():
     assert asked(on_arrays, pd.DataFrame(features, columns=["days", "nth"])) == expected
 
 
-def test_what_cannot_be_scored_is_refused(global_uri, frame, golden_text):
+def test_what_cannot_be_scored_is_refused(global_uri, frame, refusals):
     both = frame[["p", "recalled"]]
     features = frame[["elapsed_days", "nth_review"]]
     on_arrays = LogisticRegression().fit(features.to_numpy(), frame["recalled"])
@@ -174,9 +181,77 @@ def test_what_cannot_be_scored_is_refused(global_uri, frame, golden_text):
         "columns": lambda: asked(on_arrays, features.assign(card=1)),
         "outputs": lambda: asked(several, features),
     }
-    text = ""
-    for name, call in cases.items():
-        with pytest.raises(ScoreError) as refused:
-            call()
-        text += f"{name}\n  {refused.value}\n\n"
-    golden_text("evaluator", text)
+    refusals("evaluator", cases)
+
+
+OPTIONS = {
+    "_target_": "srs_eval.data.synthetic.SyntheticUsers",
+    "users": 2,
+    "seed": 1,
+    "size_scale": 0.02,
+}
+
+
+TABLE = {"_target_": "srs_eval.data.table.ReviewTable", "path": "x"}
+STRANGE = (
+    {"_target_": "os.system", "command": "true"},
+    {"_target_": "subprocess.Popen", "args": "true"},
+    {"_target_": "no.such.thing"},
+    {**OPTIONS, "people": 1},
+    {},
+    {**TABLE, "columns": {"_target_": "subprocess.Popen", "args": "true"}},
+    {**TABLE, "columns": {"card": {"_target_": "builtins.print"}}},
+    {**TABLE, "users": [OPTIONS]},
+)
+
+
+def test_what_a_stranger_wrote_builds_readers_only(refusals):
+    calls = {json.dumps(each): lambda each=each: rebuilt_source(each) for each in STRANGE}
+    refusals("strange_sources", calls)
+
+
+def write_logs(folder):
+    """Write logs, and return the words to read them with, whose paths are of several kinds."""
+    moments = [1_614_600_000 + 86_400 * n for n in range(4)]
+    log = pd.DataFrame({"card": [5, 6, 5, 6], "rating": [3, 3, 1, 4], "time": moments})
+    (folder / "logs").mkdir()
+    log.to_csv(folder / "logs" / "ann.csv", index=False)
+    named = {"card": "card_id", "rating": "review_rating", "time": "review_time"}
+    log.rename(columns=named).assign(review_duration=9).to_csv(folder / "py.csv", index=False)
+    (folder / "sorted").mkdir()
+    log.assign(user="ann").to_parquet(folder / "sorted" / "part.parquet")
+    into = f"{folder}/sorted"
+    words = ["data=csv", f"data.path={into}", "data.columns.user=user", f"out={into}"]
+    assert prepare(words) == 0
+    with closing(sqlite3.connect(folder / "reviews.sqlite")) as database, database:
+        log.to_sql("reviews", database, index=False)
+    return {
+        "csv": ["data.path='logs/*.csv'", "data.time_zone=Europe/Vienna", "data.users=[ann]"],
+        "partitioned": ["data.path=sorted", "data.users=[ann]"],
+        "py_fsrs": ["data.path=py.csv", "data.day_start_hour=2"],
+        "sql": ["data.path=reviews.sqlite", "data.query='SELECT * FROM reviews'"],
+        "synthetic": ["data.users=2", "data.size_scale=0.02"],
+    }
+
+
+def test_each_kind_of_reader_can_be_had_again_from_another_folder(tmp_path, monkeypatch):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    for option, words in write_logs(here).items():
+        monkeypatch.chdir(here)
+        choices = dict.fromkeys(settings.BUILT_GROUPS, option)
+        cfg = settings.composed(["tracking=none", f"data={option}", *words])
+        everything = resolved(cfg, choices)
+        source, content = build(everything, choices)["data"], everything["data"]
+        users = source.users()
+        read = [source.read(user) for user in users]
+        kept = json.dumps(ReviewLogSource(source.location, _reader(content)).to_dict())
+        monkeypatch.chdir(elsewhere)
+        again = ReviewLogSource.from_dict(json.loads(kept)).load()
+        assert again.users() == users
+        assert users
+        for user, reviews in zip(users, read, strict=True):
+            for field in fields(reviews):
+                one, other = (getattr(each, field.name) for each in (reviews, again.read(user)))
+                assert np.array_equal(one, other) or one == other, (option, field.name)

@@ -11,8 +11,7 @@ import pytest
 from cases import rest_nightly
 from invented import Logs, invented_log
 from numpy.testing import assert_array_equal
-from same import assert_same
-from saved import InMemory, result_from
+from saved import InMemory, assert_same, result_from
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6

@@ -1,14 +1,14 @@
-"""A result in memory and the same from its folder; half a file is never one."""
+"""A result in memory and the same from its folder, and what is said of misleading scores."""
 
 import json
 import math
 from dataclasses import MISSING, fields, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from same import assert_same
-from saved import InMemory, load_predictions, write_predictions
+from saved import InMemory, assert_same, load_predictions, write_predictions
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -16,13 +16,18 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Curves, Fit, Predictions
+from srs_eval.nouns import Curves, Predictions
 from srs_eval.nouns.predictions import concatenate, read_only, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import Summary, files, load, save, tables
+from srs_eval.results import Summary, files, load, save
 from srs_eval.results.coverage import Coverage, LeftOut
 from srs_eval.results.folder import is_run
+from srs_eval.results.remarks import at_retention, mean_of, sentences, too_few, warnings
+from srs_eval.results.remarks import those_worse_than_a_constant as worse_runs
+from srs_eval.results.remarks import worse_than_a_constant as worse
+from srs_eval.results.run import Run
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
 
@@ -109,25 +114,6 @@ def test_a_summary_that_is_something_else_is_refused(content, tmp_path):
             Summary.from_json(content)
 
 
-def test_what_was_saved_is_loaded(result, tmp_path):
-    facts = replace(result.facts, label="fsrs6(fit=default)", tags={"a": "b"})
-    saved = save(replace(result, facts=facts), tmp_path)
-    again = load(tmp_path)
-    assert repr(again.facts) == repr(saved.facts)
-    assert again.facts.label == "fsrs6(fit=default)"
-    assert tuple(again.fitted) == result.fitted
-    assert (again.by_user.users, again.by_user.rows) == ((3, 1), result.by_user.rows)
-    np.testing.assert_array_equal(again.by_user.values, result.by_user.values)
-    for ours, theirs in zip(again.predicted, result.predicted, strict=True):
-        assert_same(ours, theirs)
-    assert again.predicted.read(3, curves=False).curves is None
-    assert again.predicted.read("nobody") is None
-    assert again.folder == saved.folder == tmp_path
-    save(again, tmp_path / "other")
-    for name in files.RESULTS:
-        assert (tmp_path / "other" / name).read_bytes() == (tmp_path / name).read_bytes()
-
-
 def test_a_result_that_could_not_be_saved_is_not_there(result, tmp_path, monkeypatch):
     def fail(*_, **options):
         raise OSError(28, "No space left on device")
@@ -179,18 +165,6 @@ def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tm
     assert_same(load_predictions(tmp_path), bare)
 
 
-def test_fits_come_back_with_and_without_parameters():
-    ok = Fit(3, 0, "ok", seconds=0.25, n_train=7, n_test=5, parameters=(0.5, -2.0))
-    fits = (
-        replace(ok, standard_errors=(0.1, 0.2)),
-        Fit(3, 1, "failed", "ValueError: no", n_train=7, n_test=5, traceback="Traceback …\n  x"),
-        Fit(3, 2, "fallback", "too few second reviews", parameters=(1.0,)),
-        Fit(4, -1, "skipped", "user 4: too few"),
-    )
-    for some in (fits, fits[1::2]):
-        assert tables.read_fits(tables.fits_table(some)) == some
-
-
 def test_json_has_null_for_what_is_no_number(tmp_path):
     content = {"a": math.nan, "b": [math.inf, 1.5, {"c": -math.inf}], 3: (1, "ä"), "d": None}
     files.write_json(tmp_path / "it.json", content)
@@ -198,3 +172,135 @@ def test_json_has_null_for_what_is_no_number(tmp_path):
     assert "NaN" not in text
     assert json.loads(text) == {"a": None, "b": [None, 1.5, {"c": None}], "3": [1, "ä"], "d": None}
     assert files.read_json(tmp_path / "it.json") == json.loads(text)
+
+
+NAN = math.nan
+COST = 52 * math.log(2) / 200  # of one certain and wrong prediction of 200
+
+
+def run_with(name="ours", reviews=200, **scores):
+    users = range(len(next(iter(scores.values()))))
+    return Run(
+        name=name,
+        place=Path("nowhere"),
+        rows=dict.fromkeys(users, "digest"),
+        reviews=dict.fromkeys(users, reviews),
+        scores={key: np.array(values, np.float64) for key, values in scores.items()},
+        facts=Summary(forgotten=40),
+    )
+
+
+def scored(name, *users):
+    """Score predictions and outcomes of each user with the default panel."""
+    found = [score(p, recalled, resamples=0) for p, recalled in users]
+    columns = {metric: [row[metric] for row in found] for metric in default_panel().names}
+    reviews = dict(enumerate(len(recalled) for _, recalled in users))
+    return replace(run_with(name, **columns), reviews=reviews)
+
+
+def one_certain(p, *, wrong, reviews):
+    """Return predictions: `p`, and certainty where the last ones are forgotten."""
+    recalled = np.arange(reviews) % 10 > 0
+    recalled[-wrong:] = False
+    predicted = np.full(reviews, p)
+    predicted[-wrong:] = 1 - 1e-17
+    return predicted, recalled
+
+
+def against_a_constant(ratios, name="ours"):
+    """Return all that is said of a run with these ratios to a constant's log loss."""
+    run = run_with(name, normalized_entropy=ratios)
+    users = range(len(ratios))
+    said = [*sentences(run), worse(run, users)]
+    return [*said, *worse_runs([run], users)]
+
+
+def biased(*biases, at="0_9", users=None):
+    run = run_with(**{f"threshold_bias_at_{at}": biases, "threshold_bias_at_0_7": [0.5] * 4})
+    return at_retention(run, range(len(biases)) if users is None else users)
+
+
+RECALLED = np.arange(200) % 5 > 0
+CHEAT = scored("cheat", (np.where(RECALLED, 0.97, 0.5), RECALLED))
+CERTAIN = scored(
+    "avg", one_certain(0.9, wrong=1, reviews=100), one_certain(0.8, wrong=2, reviews=300)
+)
+METRIC = MetricSummary(1.2, NAN, NAN, 1.1, 1.3, 1, NAN)
+OF_ONE = replace(
+    run_with(reviews=300, normalized_entropy=[1.2]),
+    facts=Summary(metrics={"normalized_entropy": METRIC}),
+)
+SEVERAL = [
+    run_with(name, normalized_entropy=ratios)
+    for name, ratios in [("good", [0.9, 0.9]), ("bad", [1.5, 0.7]), ("worse", [2.0, 3.34])]
+]
+SAID = {
+    "certain and wrong, of two users": lambda: warnings(CERTAIN),
+    "certain and wrong, of one of them": lambda: warnings(CERTAIN, [0]),
+    "reads the outcome": lambda: warnings(CHEAT),
+    "better than a constant": lambda: against_a_constant([0.90, 0.91, 0.92, 0.91]),
+    "worse, by less than a percent": lambda: against_a_constant([1.004, 1.004, 1.004, 1.0041]),
+    "worse, not significantly": lambda: against_a_constant([0.5, 2.0, 0.6, 2.1]),
+    "worse, of some users": lambda: against_a_constant([1.5, NAN, 1.7]),
+    "worse, of one of two users": lambda: against_a_constant([1.5, NAN]),
+    "worse, of one user": lambda: against_a_constant([1.3]),
+    "worse, of one user with an interval": lambda: sentences(OF_ONE),
+    "equal": lambda: against_a_constant([1.0, 1.0]),
+    "several runs": lambda: worse_runs(SEVERAL, [0, 1]),
+    "one user of several runs": lambda: worse_runs(SEVERAL, [1]),
+    "no ratio": lambda: worse_runs([run_with(brier=[0.1, 0.1])], [0, 1]),
+    "calibration": lambda: sentences(run_with(smece=[0.03, 0.05], smece_floor=[0.01, 0.02])),
+    "bias of some users": lambda: biased(0.014, 0.02, NAN, 0.017),
+    "bias of users that all have one": lambda: biased(0.014, 0.02, NAN, 0.017, users=[0, 1]),
+    "bias of one user": lambda: biased(0.014, 0.02, NAN, 0.017, users=[0]),
+    "bias to less": lambda: biased(-0.1, -0.1001, -0.1, -0.1),
+    "bias to either side": lambda: biased(-0.1, 0.1, 0.2, -0.3),
+    "bias that is not defined": lambda: biased(NAN, NAN, NAN, NAN, at="0_95"),
+    "no bias": lambda: at_retention(run_with(log_loss=[0.3, 0.3]), range(2)),
+    "bias at no retention": lambda: at_retention(
+        run_with(threshold_bias_at_noon=[0.3, 0.3]), range(2)
+    ),
+}
+
+
+def test_what_is_said(golden_text):
+    lines = [line for name, said in SAID.items() for line in (f"{name}:", *said(), "")]
+    golden_text("remarks", "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("is_said", "scores"),
+    [
+        (True, {"log_loss": [COST / 0.101] * 2, "log_loss_certain_wrong": [1, 1]}),
+        (False, {"log_loss": [COST / 0.099] * 2, "log_loss_certain_wrong": [1, 1]}),
+        (False, {"log_loss": [0.0, 0.0], "log_loss_certain_wrong": [0, 0]}),
+        (False, {"log_loss": [9.0, 9.0]}),
+        (False, {"log_loss": [9.0, NAN], "log_loss_certain_wrong": [NAN, 3]}),
+        (True, {"auc": [0.99, 0.99]}),
+        (False, {"auc": [1.0, 0.97]}),
+        (True, {"normalized_entropy": [0.05, 0.15]}),
+        (False, {"normalized_entropy": [0.05, 0.16]}),
+        (False, {"auc": [NAN, NAN]}),
+    ],
+)
+def test_from_which_score_on_it_is_said(is_said, scores):
+    assert bool(warnings(run_with(**scores))) == is_said
+
+
+def test_a_model_that_reads_the_outcome_is_asked_whether_it_does():
+    assert warnings(replace(CHEAT, facts=replace(CHEAT.facts, sees_truth=True))) == []
+    for forgotten, is_said in ((9, False), (10, True), (0, True)):
+        assert bool(warnings(replace(CHEAT, facts=Summary(forgotten=forgotten)))) == is_said
+    for reviews, is_said in ((99, False), (100, True)):
+        assert bool(warnings(replace(CHEAT, reviews={0: reviews}))) == is_said
+
+
+def test_scores_of_a_handful_of_reviews_come_with_a_warning():
+    counts = [(100, 10), (100, 90), (99, 50), (500, 9), (500, 491)]
+    assert [too_few(*each) == [] for each in counts] == [True, True, False, False, False]
+
+
+def test_of_a_single_user_the_interval_of_the_run_counts_if_it_is_of_these_reviews():
+    assert mean_of(OF_ONE, "normalized_entropy", [0]).lo == 1.1
+    restricted = replace(OF_ONE, scores={"normalized_entropy": np.array([1.25])})
+    assert math.isnan(mean_of(restricted, "normalized_entropy", [0]).lo)

@@ -233,23 +233,6 @@ def test_the_timer_of_another_program_goes_on_after_a_fit_and_no_pause_loses_it(
     assert len(rung) == 1
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-def test_an_alarm_that_rings_after_the_fit_leaves_no_handler_behind(monkeypatch):
-    real, before = signal.setitimer, signal.getsignal(signal.SIGALRM)
-
-    def late(which, seconds, interval=0):
-        if seconds == 0:
-            signal.raise_signal(signal.SIGALRM)
-        return real(which, seconds, interval)
-
-    monkeypatch.setattr(signal, "setitimer", late)
-    with FitLimits(timeout=60).applied(1, 0):
-        pass
-    assert signal.getsignal(signal.SIGALRM) is before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-    assert not limits.process_is_spoiled()
-
-
 def test_a_resumed_run_that_is_stopped_keeps_the_users_who_were_done(tmp_path):
     experiment = synthetic(Fails((1, 2, 3)))
     kept = KeptParts(tmp_path / PARTS, "settings code")

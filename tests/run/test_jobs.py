@@ -1,34 +1,48 @@
-"""What runs and sweeps say, how their jobs end, and where their parts are."""
+"""What runs and sweeps say, to people and to trackers, how jobs end, and where parts are."""
 
 import json
 import re
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import offenders
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL
+from commands import QUIET, SMALL, write
 from filelock import FileLock
+from invented import Ends
 from object_store import object_store
-from same import assert_same
-from saved import result_from
+from saved import assert_same, result_from
 
+from srs_eval.algorithms.baselines import Average
+from srs_eval.comparison.baseline import in_percent
 from srs_eval.errors import (
     ConfigError,
+    FitError,
     Pruned,
     ShardsMissingError,
     SrsEvalError,
 )
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
+from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit
 from srs_eval.place import Place
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import load
 from srs_eval.results.fit_counts import failures_in_words, reason_of
+from srs_eval.results.run import run_of
 from srs_eval.run import jobs
+from srs_eval.run.description import RunDescription, targets
+from srs_eval.run.evaluate import evaluate
 from srs_eval.run.jobs import JobOutcome, attempt
+from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
+from srs_eval.run.plan import make_job
 from srs_eval.run.report import result_text
+from srs_eval.tracking.items import Description, TableRows
+from srs_eval.tracking.nothing import NoTracker
 
 RAISED = {
     "pruned": Pruned("others were better"),
@@ -118,9 +132,8 @@ def ended(folder):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_said_of_runs_and_sweeps(here, golden_text, name):
-    (here.folder / "good.csv").write_text(ROWS)
-    (here.folder / "bad.csv").write_text(ROWS.replace("ben,3", "ben,9"))
-    (here.folder / "few.csv").write_text(ROWS[:100].rpartition("\n")[0])
+    few, bad = ROWS[:100].rpartition("\n")[0], ROWS.replace("ben,3", "ben,9")
+    write(here.folder, {"good.csv": ROWS, "bad.csv": bad, "few.csv": few})
     text = ""
     for number, command in enumerate(COMMANDS[name]):
         place = () if "hydra" in command else (f"hydra.run.dir={number}",)
@@ -216,21 +229,6 @@ def test_large_results_and_artefacts_of_mlflow_stay_in_an_object_store(here, mon
         assert "predictions" in Place.of("s3://bucket/parts").names()
 
 
-@pytest.mark.slow
-def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(here, monkeypatch):
-    monkeypatch.setattr("srs_eval.run.job.Evaluation", None)
-    for bucket, failure, what in (
-        ("nobody", "", "no such bucket"),
-        ("bucket", "403 Access Denied", "permission is denied"),
-    ):
-        with object_store(monkeypatch, "bucket") as store:
-            store.failing = lambda number, failure=failure: failure
-            done = here(*RUN, "tracking=none", f"parts=s3://{bucket}/run")
-        assert (done.status, "Traceback" in done.err) == (1, False)
-        assert f"s3://{bucket}/run" in done.err
-        assert what in done.err
-
-
 def test_places_where_parts_cannot_be_are_refused(here):
     for parts in ("hf://datasets/me/parts", ".", "ftp://host/parts"):
         assert here(*RUN, "tracking=none", f"parts={parts}").status == 2
@@ -242,9 +240,7 @@ def test_cards_learned_in_a_job_are_unknown_in_the_next(here, monkeypatch):
     """Jobs of a sweep share no state: what one learned from its test rows helps no other."""
     # The run outside a sweep is in this process, where other tests may have filled the table.
     monkeypatch.setattr(offenders, "_EASINESS", {})
-    (here.folder / "own/algo").mkdir(parents=True)
-    text = "_target_: offenders.KeepsTheLatestTable\n"
-    (here.folder / "own/algo/cards.yaml").write_text(text, encoding="utf-8")
+    write(here.folder, {"own/algo/cards.yaml": "_target_: offenders.KeepsTheLatestTable\n"})
     # The check of a class fits it once, and this one keeps what it learned there, too.
     words = ("--config-dir=own", "algo=cards", "check_lookahead=false", *SMALL, *QUIET)
     alone = here(*words, "hydra.run.dir=alone")
@@ -255,3 +251,85 @@ def test_cards_learned_in_a_job_are_unknown_in_the_next(here, monkeypatch):
     p = [pq.read_table(folder / "predictions.parquet")["p"].to_numpy() for folder in folders]
     np.testing.assert_array_equal(p[0], p[1])
     np.testing.assert_array_equal(p[1], p[2])
+
+
+CONTENT = {
+    "algo": {"_target_": "x", "rate": 0.1},
+    "data": {"users": [1, 2], "path": "s3://logs"},
+    "seed": 1,
+    "name": None,
+    "curves_per_user": 5,
+    "figures": True,
+    "resume": False,
+    "shard": None,
+    "fail_fast": True,
+    "check_lookahead": True,
+    "fit_timeout": None,
+    "parts_above": 1000,
+    "notes": "a note",
+    "tags": {"paper": "1"},
+}
+
+
+def planned(folder, algorithm, source):
+    built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": None}
+    built |= {"panel": Panel([LogLoss(), Auc()]), "tracking": NoTracker()}
+    choices = dict.fromkeys(built, "chosen")
+    return make_job(built, CONTENT, choices, usual={}, folder=folder, sweep_folder=None)
+
+
+def told(item):
+    """Return an item as lines of text, without what differs between machines and versions."""
+    text = item.markdown if isinstance(item, Description) else ""
+    if not text:
+        fields = dict(item.columns) if isinstance(item, TableRows) else asdict(item)
+        fields.pop("seconds", None)
+        shown = {n: str(c) if isinstance(c, Path) else repr(c) for n, c in fields.items()}
+        text = "; ".join(f"{name}={content}" for name, content in shown.items())
+    name = f" {item.name}" if isinstance(item, TableRows) else ""
+    return f"{type(item).__name__}{name}: {text}"
+
+
+def test_what_is_logged_of_a_run(tmp_path, logs_of, make_log, golden_text):
+    text = ""
+    drawn = {"roc": [tmp_path / "roc.svg", tmp_path / "roc.png"]}
+    for name in ("scores.parquet", "summary.json", "notes.txt"):
+        (tmp_path / name).write_text("{}")
+    cases = {
+        "one of three users failed": (Ends(FitError("no"), users=[2]), logs_of(1, 2, 3)),
+        "nothing was scored": (Average(), logs_of(make_log(cards=1))),
+    }
+    for case, (algorithm, source) in cases.items():
+        plan = planned(tmp_path, algorithm, source)
+        about = RunDescription("chosen", "logs", "avg", tags={"config_hash": "c"})
+        result = evaluate(plan.experiment, about=about)
+        baseline = replace(run_of(result), name="before")
+        after = facts_after(plan, result, drawn, in_percent(run_of(result), baseline))
+        shown = [told(item) for item in after if getattr(item, "name", "") != "cost/fit_seconds"]
+        text += "\n".join([f"== {case}", *shown, ""])
+    before = [told(item) for item in facts_before(plan.about) if "hash" not in told(item)]
+    text += "\n".join(["== before", *before, ""])
+    golden_text("logged_items", re.sub(r"\d\.\d{5,}", lambda n: f"{float(n[0]):.4f}", text))
+
+
+def test_the_class_of_every_part_is_named_in_lists_too():
+    options = {
+        "algo": {"_target_": "a.A", "parts": [{"_target_": "b.B", "of": [[{"_target_": "c.C"}]]}]},
+        "panel": {"metrics": {"one": {"_target_": "d.D"}}},
+        "data": {"users": [1, 2], "path": "e.E"},
+    }
+    assert sorted(targets(options)) == ["a.A", "b.B", "c.C", "d.D"]
+
+
+def test_paths_of_logs_are_written_in_full_and_other_texts_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a[1].csv").write_text("")
+    for given in ("logs", "logs/a[1].csv", "logs/*.csv", "l*/*.csv"):
+        assert _from_anywhere(given) == str(tmp_path / given)
+    for given in ("~/logs", str(tmp_path / "logs")):
+        assert _from_anywhere(given) == str(tmp_path / "logs")
+    others = ("", "made up", "hub/name", "s3://x/y", "8 simulated users, seed 1", "~nobody/x")
+    for other in (*others, "a**b", "x" * 5000, "\0"):
+        assert _from_anywhere(other) == other

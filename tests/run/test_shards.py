@@ -3,19 +3,16 @@
 That their files are the same bytes, killed or not, `results/test_killed_runs.py` holds.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from commands import outcome_of, summary_of
+from commands import outcome_of, summary_of, write
 from object_store import object_store
 
 from srs_eval.commands import run
 from srs_eval.commands.merge import command as merge
 from srs_eval.compute.shard import COMMAND, COMMAND_FILES, Shard
-from srs_eval.errors import ConfigError, ShardsMissingError
+from srs_eval.errors import ConfigError
 from srs_eval.place import Place
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 from srs_eval.results.parts import Chunk
@@ -25,7 +22,6 @@ RUN = (
     *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),
     *("data.max_reviews=600", "figures=false", "tracking=none"),
 )
-SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 
 def assert_same_run(folder, expected):
@@ -36,34 +32,23 @@ def assert_same_run(folder, expected):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["", pytest.param("s3://bucket/run", marks=pytest.mark.nightly)])
-def test_shards_are_merged_to_the_files_of_one_run(here, monkeypatch, at):
-    """At an address, machines have no folder in common, and some requests fail."""
+def test_shards_are_merged_to_the_files_of_one_run(here):
     assert here(*RUN, "hydra.run.dir=one").status == 0
     out = here.folder / "out"
-    with object_store(monkeypatch, "bucket") as store:
-        store.failing = lambda number: "" if number % 10 else "503 Slow Down"
-        merged = [at, "hydra.run.dir=out"] if at else ["out"]
 
-        def shard(number, *words):
-            place = [f"parts={at}", f"hydra.run.dir={number}"] if at else ["hydra.run.dir=out"]
-            return here(*RUN, *place, f"shard={number}/3", *words).status
+    def shard(number, *words):
+        return here(*RUN, "hydra.run.dir=out", f"shard={number}/3", *words).status
 
-        assert [shard(3), shard(1)] == [0, 0]
-        assert shard(2, "seed=7") == 2  # another run
-        damaged = (Place.of(at) if at else Place.of(out / "parts")) / "predictions"
-        damaged = damaged / f"part-{Chunk((1,)).name}.parquet"
-        damaged.write(damaged.read()[:-9])
-        assert merge(merged) == 1
-        assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
-        assert [shard(1), shard(2)] == [0, 0]
-        assert merge(merged) == 0
-        assert_same_run(out, here.folder / "one")
-        if at:
-            assert Place.of(at).names() == []
-            assert merge(merged) == 2
-        else:
-            assert shard(1) == 0  # which says that it was finished before
+    assert [shard(3), shard(1)] == [0, 0]
+    assert shard(2, "seed=7") == 2  # another run
+    damaged = out / "parts" / "predictions" / f"part-{Chunk((1,)).name}.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    assert merge(["out"]) == 1
+    assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
+    assert [shard(1), shard(2)] == [0, 0]
+    assert merge(["out"]) == 0
+    assert_same_run(out, here.folder / "one")
+    assert shard(1) == 0  # which says that it was finished before
 
 
 FAILS = """
@@ -80,9 +65,7 @@ class Needs(Algorithm):
 
 @pytest.mark.slow
 def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(here, monkeypatch):
-    (here.folder / "needs.py").write_text(FAILS, encoding="utf-8")
-    (here.folder / "conf" / "algo").mkdir(parents=True)
-    (here.folder / "conf" / "algo" / "needs.yaml").write_text("_target_: needs.Needs\n")
+    write(here.folder, {"needs.py": FAILS, "conf/algo/needs.yaml": "_target_: needs.Needs\n"})
     monkeypatch.syspath_prepend(here.folder)
     words = ["--config-dir", "conf", "algo=needs", "data.users=8", *RUN[3:], "hydra.run.dir=out"]
     for _ in range(2):  # what failed before does not count as work that is done
@@ -125,19 +108,14 @@ class Begun:
         return True if chunk.users in {("a",), ("c",)} else None
 
 
-def test_the_shards_that_are_missing_are_named(tmp_path, golden_text):
-    kept = Begun()
-    messages = []
+def test_the_shards_that_are_missing_are_named(tmp_path, refusals):
+    calls = {}
     for recorded in (["1_of_2"], ["1_of_3", "3_of_3"], ["1_of_2", "2_of_3"]):
         place = tmp_path / "".join(recorded)
         for shard in recorded:
-            command = place / "shards" / shard / ".hydra"
-            command.mkdir(parents=True)
-            (command / "overrides.yaml").touch()
-        with pytest.raises(ShardsMissingError) as error:
-            require_all(("a", "b", "c", "d"), kept, Place.of(place))
-        messages.append(str(error.value).replace(str(place), "RUN"))
-    golden_text("missing_shards", "\n".join(messages) + "\n")
+            write(place / "shards" / shard, {".hydra/overrides.yaml": ""})
+        calls[place.name] = lambda place=place: require_all(tuple("abcd"), Begun(), Place.of(place))
+    refusals("missing_shards", calls)
 
 
 def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_returned(
@@ -148,12 +126,11 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
     order = ("b", "a", "c=d's")
     for name in order:
         for shard in ("1_of_2", "2_of_2"):
-            folder = here.folder / name / "shards" / shard / ".hydra"
-            folder.mkdir(parents=True)
             given = f"hydra: {{runtime: {{cwd: {here.folder / name}, config_sources: []}}"
-            (folder / "hydra.yaml").write_text(given + ", overrides: {hydra: []}}", "utf-8")
+            given += ", overrides: {hydra: []}}"
             words = f"[algo={name}, shard={shard[0]}/2, hydra.run.dir={name}, figures=true]"
-            (folder / "overrides.yaml").write_text(words, "utf-8")
+            files = {".hydra/hydra.yaml": given, ".hydra/overrides.yaml": words}
+            write(here.folder / name / "shards" / shard, files)
     carried_out = []
 
     def carry_out(words):
@@ -169,43 +146,3 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
         for name, folder in zip(order, folders, strict=True)
     ]
     assert Path.cwd() == here.folder
-
-
-SBATCH = """#!/bin/sh
-# Runs what is submitted, at once and here.
-for word; do
-    case $word in
-        --array=1-*) last=${word#--array=1-} ;;
-        --*) ;;
-        *) break ;;
-    esac
-    shift
-done
-if [ -n "${last:-}" ]; then
-    for task in $(seq "$last"); do
-        SLURM_ARRAY_TASK_ID=$task SLURM_CPUS_PER_TASK=1 sh "$@" >&2 &
-    done
-    wait
-    echo 1
-else
-    sh "$@"
-fi
-"""
-
-
-@pytest.mark.slow
-def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
-    folder = here.folder
-    assert here(*RUN, "hydra.run.dir=one").status == 0
-    (folder / "bin").mkdir()
-    for name, text in (("sbatch", SBATCH), ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')):
-        (folder / "bin" / name).write_text(text, encoding="utf-8")
-        (folder / "bin" / name).chmod(0o755)
-    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run(
-        ["sh", SLURM / "run.sh", "2", "out", *RUN],
-        cwd=folder,
-        env={**os.environ, "PATH": path},
-        check=True,
-    )
-    assert_same_run(folder / "out", folder / "one")

@@ -1,13 +1,7 @@
 """The site in a real browser: sorted, filtered, compared, and restored from an address."""
 
-import functools
-import http.server
-import threading
-
 import pytest
 from browser_page import NEEDED, Page, screenshots
-
-from srs_eval.comparison.compare import compare
 
 pytestmark = NEEDED
 
@@ -85,32 +79,3 @@ def test_odd_and_hostile_pages_are_drawn_on_a_phone(page, board, path):
     assert page.result("document.title") != "owned"
     assert "</script><img" in shown or "a=model01" not in path
     assert "0 of 0 that differ, 60 tied" in shown or not path.endswith("b=model03")
-
-
-def test_two_models_are_swapped_and_drawn_user_by_user_from_a_server_too(page, board, site, boards):
-    runs = {one.name: one.run for one in boards[0].submissions}
-    verdict = compare([runs["model07"], runs["model00"]], baseline=runs["model07"].name)
-    difference = verdict.leaderboard.pairs[1][0]
-    lo, hi = difference.interval()
-    fetched = "performance.getEntriesByType('resource').map(each => each.name)"
-    serve = functools.partial(http.server.SimpleHTTPRequestHandler, directory=site)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        page.open(f"{address}/{boards[0].name}/compare.html#a=model00&b=model07")
-        text = page.result("document.getElementById('comparison').innerText")
-        assert f"{difference.mean:+.4f}" in text
-        assert f"{lo:.4f} … {hi:.4f}" in text
-        assert not any("/scores/" in name for name in page.result(fetched))
-        page.click("#comparison summary")
-        page.wait("document.querySelector('#comparison details .dots') !== null")
-        dots = page.result("document.querySelector('.dots').getAttribute('d').match(/M/g).length")
-        assert dots == len(verdict.users)
-        assert all(name.startswith(address) for name in page.result(fetched))
-        server.shutdown()
-    page.open(f"{board}/compare.html#a=model00&b=model07")
-    page.click("#swap")
-    page.wait("location.hash.includes('a=model07')")
-    page.wait(f"document.body.innerText.replaceAll('−', '-').includes('{-difference.mean:+.4f}')")
-    page.open(f"{board}/compare.html#a=model05&b=model07")
-    assert page.result("document.querySelectorAll('.note').length") == 2  # another time, published

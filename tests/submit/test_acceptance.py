@@ -147,9 +147,6 @@ ACCEPTING = {
         *("accept avg", ("constant", without_a_user), "check . logs=false"),
         *("check constant logs=false", "accept constant"),
     ],
-    "a copy whose folder has the name": [
-        *("accept avg", ("avg", copied("AVG", "another")), "accept AVG"),
-    ],
     "a copy whose title looks the same": [
         *("accept avg", ("avg", copied("copy", "\uff21VG")), "accept copy"),
     ],
@@ -189,20 +186,12 @@ VERIFYING = {
         "check .",
         "verify avg",
     ],
-    "what is no algorithm": [
-        *(("avg", about(algorithm={"_target_": "srs_eval.commands.new.command"})),),
-        *("check .", "verify avg"),
-    ],
     "a query": [
         *(
             ("avg", of_data(_target_="srs_eval.data.sql.SqlQuery", query="SELECT 1")),
             "check avg data.path=avg",
             "verify avg data.path=avg",
         ),
-    ],
-    "a source of others": [
-        *(("avg", of_data(_target_="submissions.Source", path="x")), "check avg data.path=avg"),
-        "verify avg data.path=avg",
     ],
 }
 

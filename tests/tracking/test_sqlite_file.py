@@ -47,7 +47,7 @@ def database(tmp_path):
     return tmp_path / "new" / "mlflow.db"
 
 
-def content_of(database: Path) -> tuple[object, ...]:
+def content_of(database):
     """Tables, columns in order, and rows; MLflow makes indexes and constraints in any order."""
     with closing(sqlite3.connect(database)) as connection:
         made = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql > ''").fetchall()
@@ -57,9 +57,7 @@ def content_of(database: Path) -> tuple[object, ...]:
     return parts, dict(zip(parts, columns, strict=True)), rows
 
 
-def test_tables_from_the_template_are_those_of_all_steps(
-    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_from_the_template_are_those_of_all_steps(tmp_path, request, monkeypatch):
     monkeypatch.undo()  # of `_quick`
     quick, slow, template = tmp_path / "quick.db", tmp_path / "slow.db", sqlite_file._TABLES
     with monkeypatch.context() as patch:

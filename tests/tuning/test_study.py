@@ -1,4 +1,4 @@
-"""The trials of a search: reproducible, none repeated, none lost."""
+"""Search spaces in the syntax of Hydra, and trials: reproducible, none repeated, none lost."""
 
 import itertools
 import json
@@ -8,17 +8,24 @@ import sqlite3
 from dataclasses import replace
 from types import SimpleNamespace
 
+import drawings
 import numpy as np
 import optuna
 import pytest
 from cases import rest_nightly
+from commands import write
 from hydra.core.utils import JobReturn, JobStatus
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
 from srs_eval.tuning import figures
 from srs_eval.tuning.ending import doubts_told, times_told
-from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.options import SearchOptions, read_options
 from srs_eval.tuning.search import search, written
 from srs_eval.tuning.space import Space, SweepError, read_space
 from srs_eval.tuning.study import SearchStudy
@@ -166,9 +173,8 @@ def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubte
 ):
     def found(name, values, **summaries):
         def launch(words, number):
-            file = tmp_path / name / f"{number}_hlr" / "summary.json"
-            file.parent.mkdir()
-            file.write_text(json.dumps({key: of[number] for key, of in summaries.items()}))
+            summary = json.dumps({key: of[number] for key, of in summaries.items()})
+            write(tmp_path / name / f"{number}_hlr", {"summary.json": summary})
             return jobs(values[number])
 
         options = replace(OPTIONS, n_trials=len(values), pruner="none")
@@ -182,17 +188,6 @@ def test_the_best_of_each_time_is_told_and_one_of_a_handful_of_reviews_is_doubte
         counts = {"reviews": [9, reviews], "forgotten": [1, forgotten]}
         text += found(f"{reviews} reviews, {forgotten} forgotten", [1.0, 0.5], **counts)
     golden_text("sweep_remarks", text)
-
-
-@pytest.mark.slow
-def test_estimators_do_better_than_chance(tmp_path):
-    def points(name, **options):
-        return [params for params, *_ in run(tmp_path / name, SearchOptions(**options))]
-
-    tpe, chance = points("tpe", n_trials=40), points("random", n_trials=40, sampler="random")
-    assert points("other", n_trials=1, seed=1) != chance[:1] == tpe[:1]
-    late = [sum(map(value_of, params[20:])) for params in (tpe, chance)]
-    assert late[0] < late[1]
 
 
 def test_another_search_in_the_same_folder_is_refused_with_each_difference(tmp_path, golden_text):
@@ -223,8 +218,9 @@ def test_a_small_space_is_gone_through_once(tmp_path):
     while batch := study.propose():
         seen.append(tuple(batch[0].params.values()))
         study.end(batch[0], 1.0)
-    points = itertools.product((1, 2, 3), ("green", "red"), (0.1, 0.3))
-    assert sorted(seen) == list(points)
+    points = list(itertools.product((1, 2, 3), ("green", "red"), (0.1, 0.3)))
+    assert sorted(seen) == points
+    assert len(list(study._every_point())) == len(points)
 
 
 def test_what_is_worse_than_half_is_pruned(tmp_path):
@@ -272,34 +268,74 @@ def test_a_locked_file_neither_ends_a_trial_nor_loses_one(tmp_path, monkeypatch)
     assert (again.repeated, again.params) == (True, proposal.params)
 
 
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_the_history_has_every_trial_the_best_so_far_and_far_ones_at_the_edge(
-    tmp_path, monkeypatch, direction
+def test_figures_of_a_search_have_what_is_written_down_for_review(
+    tmp_path, monkeypatch, golden_text
 ):
-    sign = 1 if direction == "minimize" else -1
-    study = optuna.create_study(direction=direction)
-    values = [5, 4, 900, 6, 4, 3, 5, 4, 6, 5, 4]
-    for value in values:
-        trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 10)})
-        study.tell(trial, sign * value)
-    pruned = study.ask({"x": optuna.distributions.FloatDistribution(0, 10)})
-    pruned.report(sign * 7, 1)
-    pruned.report(sign * 8, 2)
-    study.tell(pruned, state=TrialState.PRUNED)
-    drawn = {}
-    monkeypatch.setattr(
-        figures.style, "save_figure", lambda figure, _, name: drawn.update({name: figure})
-    )
-    options = SimpleNamespace(sampler="random", direction=direction)
-    figures.draw(
-        SimpleNamespace(study=study, trials=study.trials, folder=tmp_path, options=options), "y"
-    )
-    axes, importance = (figure.axes[0] for figure in drawn.values())
-    lines = {line.get_label(): line.get_xydata()[:, 1].tolist() for line in axes.lines}
-    limit = sign * (3 + 4 * (5 - 3))  # four times as far from the best as the median
-    assert lines["trial"] == [sign * value for value in values]
-    assert lines["best so far"][-2:] == [sign * 3] * 2
-    assert np.abs(lines["best so far"]).tolist() == [5, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3]
-    assert (lines["far off"], lines["pruned, so far"]) == ([limit], [sign * 8])
-    assert limit in axes.get_ylim()
-    assert [bar.get_width() for bar in importance.patches] == pytest.approx([1])
+    """Every trial, the best so far, and far ones at the edge, whichever end is the better."""
+    drawn = []
+    save = figures.style.save_figure
+    monkeypatch.setattr(figures.style, "save_figure", lambda figure, *_: drawn.append(figure))
+    x = {"x": optuna.distributions.FloatDistribution(0, 10)}
+    for direction, sign, count in (("minimize", 1, 11), ("maximize", -1, 11), ("minimize", 1, 3)):
+        study = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(1))
+        for value in [5, 4, 900, 6, 4, 3, 5, 4, 6, 5, 4][:count]:
+            study.tell(study.ask(x), sign * value)
+        pruned = study.ask(x)
+        for step in (1, 2):
+            pruned.report(sign * (6 + step), step)
+        study.tell(pruned, state=TrialState.PRUNED)
+        options = SimpleNamespace(sampler="random", direction=direction)
+        found = SimpleNamespace(study=study, trials=study.trials, folder=tmp_path, options=options)
+        figures.draw(found, "a loss")
+    assert save(drawn[0], tmp_path, "history")
+    golden_text("search_figures", "\n".join(map(drawings.told, drawn)))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("range(1,20)", IntDistribution(1, 19)),
+        ("range(1,21,5)", IntDistribution(1, 16, step=5)),
+        ("range(20,1,-5)", IntDistribution(5, 20, step=5)),
+        ("range(5)", IntDistribution(0, 4)),
+        ("tag(log,range(1,20))", IntDistribution(1, 19, log=True)),
+        ("range(0.1,0.5,0.2)", FloatDistribution(0.1, 0.3, step=0.2)),
+        ("range(0.5,0.1,-0.2)", FloatDistribution(0.3, 0.5, step=0.2)),
+        ("tag(log,range(0.5,4.5))", FloatDistribution(0.5, 3.5, log=True)),
+        ("interval(1,20)", FloatDistribution(1, 20)),
+        ("tag(log,interval(0.003,0.3))", FloatDistribution(0.003, 0.3, log=True)),
+        ("int(interval(1,20))", IntDistribution(1, 20)),
+        ("choice(8,16,32)", CategoricalDistribution(["8", "16", "32"])),
+        ("mild,steep", CategoricalDistribution(["mild", "steep"])),
+        ("null,0.5", CategoricalDistribution(["null", "0.5"])),
+    ],
+)
+def test_words_of_hydra_become_spaces(word, expected):
+    assert read_space([f"a.b={word}"]).searched["a.b"] == expected
+
+
+def test_words_that_are_no_space_are_refused_all_at_once(refusals):
+    words = ["interval(3,1)", "interval(2,2)", "range(10,1)", "range(1,2)", "choice(1)"]
+    words += ["tag(log,interval(0,1))", "tag(log,range(1,20,5))", "tag(log,choice(1,2))"]
+    words += ["tag(loog,interval(1,2))", "shuffle(range(1,5))"]
+    odd = ["a.ok=1,2", *(f"a.p{n}={word}" for n, word in enumerate(words))]
+    options = {"n_trials": 0, "direction": "up", "pruner": "some", "seed": -1, "workers": True}
+    calls = {
+        "words": lambda: read_space(odd),
+        "nothing": lambda: read_space(["algo=hlr"]),
+        "options": lambda: read_options(options),
+    }
+    refusals("no_spaces", calls, kinds=SweepError)
+
+
+def test_the_later_word_for_a_key_holds():
+    space = read_space(["a=range(1,9)", "b=1,2", "a=5", "b=interval(0,1)", "c=7"])
+    assert list(space.searched) == ["b"]
+    assert dict(space.fixed) == {"a": "a=5", "c": "c=7"}
+    assert space.words({"b": 0.25}) == ["a=5", "c=7", "b=0.25"]
+
+
+def test_a_key_keeps_what_it_is_written_with():
+    space = read_space(["+a.b=range(1,9)", "~c", "optimizer@second=x,y"])
+    words = space.words({"a.b": 3, "optimizer@second": "y"})
+    assert words == ["~c", "+a.b=3", "optimizer@second=y"]

@@ -1,23 +1,18 @@
-"""Sweeps as a person meets them: from a command to the best configuration, killed or not."""
+"""Sweeps as a person meets them: to the best configuration, killed or not, in any launcher."""
 
-import os
 import shlex
-import signal
-import subprocess
 import sys
-import time
 
 import optuna
 import pytest
-from commands import Done, apart, outcome_of, process, summary_of
+from cases import rest_nightly
+from commands import SMALL, outcome_of, summary_of, write
 from filelock import FileLock
+from mlflow_store import runs_in
 from omegaconf import OmegaConf
 
-from srs_eval.errors import Pruned
 from srs_eval.tracking.tracker import sweep_id
-from srs_eval.tuning.progress import RunningTrial, reporting_to
 
-SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")
 BRIEF = (*SMALL, "figures=false", "panel=quick", "curves_per_user=0")
 HLR = (*("-m", "algo=hlr", "sweep=optuna_fsrs"), *BRIEF, "hydra.sweep.dir=out")
 THREE = (*HLR, "hydra.sweeper.n_trials=3")
@@ -26,18 +21,6 @@ THREE = (*HLR, "hydra.sweeper.n_trials=3")
 def study_in(folder):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
-
-
-def runs_in(folder):
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name("srs_eval")
-    return client, client.search_runs([experiment.experiment_id])
-
-
-def best_of(folder):
-    return OmegaConf.load(folder / "experiment" / "best.yaml")
 
 
 @pytest.mark.slow
@@ -77,19 +60,6 @@ def test_a_sweep_ends_with_its_best_configuration_and_a_run_beside_those_of_its_
     assert search.data.metrics["best/trial"] == best.number
     assert "3 of 3 trials were done before" in here(*THREE).out
     assert len(runs_in(here.folder)[1]) == len(runs)
-
-
-@pytest.mark.slow
-def test_spaces_and_settings_may_be_given_in_words(here):
-    words = ["algo.recency=exponential", "algo.half_life=interval(0.1,0.9)", "tracking=none"]
-    more = ["hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize", "hydra.sweeper.seed=3"]
-    done = here(*THREE, *words, *more, "algo.prior_weight=1")
-    assert done.status == 0, done.err
-    study = study_in(here.folder / "out")
-    # the configuration as it is comes first, because the space holds it
-    assert study.trials[0].params == {"algo.half_life": 0.5}
-    summaries = [summary_of(here.folder / "out" / f"{n}_hlr") for n in range(3)]
-    assert study.best_value == max(s["metrics"]["auc"]["mean_users"] for s in summaries)
 
 
 NOT_SEARCHED = (
@@ -141,98 +111,29 @@ def test_a_trial_that_is_not_worth_it_ends_as_pruned(here):
     assert ends == {"": "FINISHED", "pruned": "KILLED"}
 
 
-AS_TRIAL = "+" + RunningTrial(0, "log_loss").override()
-ONE_FIT = ("algo=gru", "protocol=validation", *BRIEF, "data.users=1", "tracking=none")
+LAUNCHERS = ("joblib", "submitit_local")
 
 
 @pytest.mark.slow
-def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(here):
-    told = []
-
-    def report(step, value):
-        told.append((step, value))
-        if len(told) == 6:
-            raise Pruned("that is enough")
-
-    words = [*ONE_FIT, "algo.epochs=4", AS_TRIAL]
-    # workers would not reach the search, and so there are none
-    with reporting_to(report):
-        assert here(*words, "compute=processes", "hydra.run.dir=whole").status == 0
-        pruned = here(*words, "compute=processes", "hydra.run.dir=pruned")
-    assert here(*words[:-1], "hydra.run.dir=alone").status == 0
-    assert [step for step, _ in told] == [1, 2, 3, 4, 1, 2]
-    assert told[4:] == told[:2]
-    scores = [summary_of(here.folder / run)["metrics"] for run in ("whole", "alone")]
-    assert scores[0] == scores[1]
-    assert scores[0]["log_loss"]["mean_users"] == told[3][1]
-    assert outcome_of(here.folder / "pruned")["status"] == "pruned"
-    assert not (here.folder / "pruned" / "summary.json").exists()
-    assert "failed" not in pruned.text
-
-
-@pytest.mark.nightly
-def test_a_sweep_that_is_killed_ends_as_if_nothing_had_been(here):
-    """Trials after the fifth may be pruned, and those after the sixth depend on what was found."""
-    words = [*HLR, "algo.recency=choice(none,mild)", "hydra.sweeper.pruner=median", "tracking=none"]
-    words += ["hydra.sweeper.n_trials=9", "hydra.sweeper.startup_trials=6"]
-    assert here(*words, "hydra.sweep.dir=whole").status == 0
-    command = [sys.executable, "-m", "srs_eval", *words]
-    with subprocess.Popen(command, cwd=here.folder, start_new_session=True, stdout=-3) as process:
-        while not list((here.folder / "out").glob("6_*/job.json")):
-            assert process.poll() is None
-            time.sleep(0.005)
-        os.killpg(process.pid, signal.SIGKILL)
-    assert apart(here.folder, *words, timeout=600).status == 0
-    studies = [study_in(here.folder / place) for place in ("out", "whole")]
-    one, other = ([(t.params, t.state, t.value) for t in study.trials] for study in studies)
-    assert one == other
-    assert len({str(params) for params, *_ in one}) == 9
-    assert best_of(here.folder / "out") == best_of(here.folder / "whole")
-
-
-APP = """
-import hydra
-
-@hydra.main(config_path="conf", config_name="config", version_base="1.3")
-def app(cfg):
-    return {"loss": cfg.x / cfg.by}
-
-if __name__ == "__main__":
-    app()
-"""
-CONFIG = """
-defaults: [_self_, override hydra/sweeper: resumable_optuna]
-x: 3
-by: 1
-hydra: {sweeper: {n_trials: 2, max_failures: 2, metric: loss, params: {x: 'range(1,9)'}}}
-"""
-
-
-@pytest.mark.nightly
-def test_an_app_is_searched_as_it_was_started_and_ends_with_its_error(tmp_path):
-    for name, text in (("my app/app.py", APP), ("my app/conf/config.yaml", CONFIG)):
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "here").mkdir()
-
-    def start(*words):
-        done = process(
-            [sys.executable, *words],
-            cwd=tmp_path / "here",
-            env={**os.environ, "PYTHONPATH": str(tmp_path / "my app")},
-            timeout=120,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    done = start("../my app/app.py", "-m")
+@pytest.mark.parametrize("launcher", rest_nightly(LAUNCHERS))
+def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here, launcher):
+    for name in ("joblib", "submitit"):
+        pytest.importorskip(f"hydra_plugins.hydra_{name}_launcher", reason=f"needs hydra-{name}")
+    mine = "_target_: srs_eval.algorithms.half_life.hlr.Hlr\nprior_weight: 2.0\n"
+    write(here.folder, {"own/algo/mine.yaml": mine})
+    before, store = here.folder / "before", f"sqlite:///{here.folder / 'runs.db'}"
+    baseline = here("algo=avg", *BRIEF, "tracking=none", f"hydra.run.dir={before}")
+    assert baseline.status == 0, baseline.err
+    words = ["-m", "--config-dir", "own", "algo=mine,avg", *BRIEF, f"baseline={before}"]
+    # an absolute folder: a reused worker has the one of another test
+    words += [f"hydra/launcher={launcher}", f"hydra.sweep.dir={here.folder / 'out'}"]
+    done = here(*words, f"tracking.uri={store}")
     assert done.status == 0, done.err
-    (use_it,) = [line for line in done.out.splitlines() if line.startswith("use it")]
-    typed = shlex.split(use_it.removeprefix("use it"))
-    assert typed[:2] == ["python", "../my app/app.py"]
-    assert start(*typed[1:]).status == 0
-    assert "use it   python -m app --config-dir" in start("-m", "app", "-m").out
-    done = start("../my app/app.py", "-m", "by=0", "hydra.sweep.dir=failed")
-    assert (done.status, "Traceback" in done.err) == (1, False)
-    assert "ZeroDivisionError" in done.err
-    states = [trial.state.name for trial in study_in(tmp_path / "here" / "failed").trials]
-    assert states == ["FAIL"] * 2
+    mine, avg = (here.folder / "out" / job for job in ("0_mine", "1_avg"))
+    # the arguments of an option of one's own are known, and so not part of its label
+    assert [outcome_of(folder)["label"] for folder in (mine, avg)] == ["mine", "avg"]
+    assert summary_of(avg)["metrics"] == summary_of(before)["metrics"]
+    _, runs = runs_in(store)
+    assert len({run.data.tags["sweep_id"] for run in runs}) == 1
+    assert [run.info.status for run in runs] == ["FINISHED"] * 2
+    assert {run.data.tags["baseline"] for run in runs} == {"avg"}

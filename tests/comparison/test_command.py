@@ -1,70 +1,26 @@
-"""Published scores of each user are read, and give the published means and intervals."""
+"""Published scores of each user, and what `python -m srs_eval.compare` makes of runs and scores."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from commands import QUIET, SMALL
+from commands import run_here as run_command
+from mlflow_store import runs_in
 
+from srs_eval.commands.compare import command
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.verdict import Verdict
+from srs_eval.comparison.report import html
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import SCORES
+from srs_eval.results.files import SCORES, read_json
 from srs_eval.results.published import is_published, read_published
 from srs_eval.results.run import load_run
-
-ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared"
-RESULTS = SHARED / "data" / "srs-benchmark-results"
-TABLE = SHARED / "reference" / "leaderboard.md"
-needs_results = pytest.mark.skipif(
-    not (RESULTS.is_dir() and TABLE.is_file()), reason="the published results are not here"
-)
-# What the printed table calls a model, and what the results do.
-MODELS = {
-    "FSRS v4": "FSRSv4",
-    "AVG": "AVG",
-    "ACT-R": "ACT-R",
-    "FSRS v3": "FSRSv3",
-    "Ebisu v2": "Ebisu-v2",
-    "NN-17": "NN-17",
-    "GRU-P": "GRU-P",
-    "SM-2": "SM2",
-}
-METRICS = ("log_loss", "rmse_bins", "auc")
-
-
-def printed(model):
-    """Mean and half-width of each metric."""
-    first_edition = TABLE.read_text(encoding="utf-8").partition("\n## 2.")[0]
-    (row,) = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in first_edition.splitlines()
-        if line.startswith(f"| {model} |")
-    ]
-    cells = zip(METRICS, row[2:], strict=False)
-    return {name: cell.strip("*").split("±") for name, cell in cells}
-
-
-def unit(number):
-    return 10.0 ** -len(number.partition(".")[2])
-
-
-@needs_results
-def test_means_and_intervals_are_the_printed_ones():
-    paired = pair(read_published(RESULTS))
-    names = [run.name for run in paired.runs]
-    for metric in METRICS:
-        board = Verdict(paired, metric, "higher" if metric == "auc" else "lower").leaderboard
-        for model, name in MODELS.items():
-            number, (mean, half) = names.index(name), printed(model)[metric]
-            assert abs(board.mean[number] - float(mean)) <= 0.5001 * unit(mean), (name, metric)
-            # Theirs is of random resamples, and ours allows for skewness.
-            width = (board.hi[number] - board.lo[number]) / 2
-            assert abs(width - float(half)) < 2 * unit(half), (name, metric)
 
 
 def write_lines(path, users, losses, **further):
@@ -185,3 +141,114 @@ def test_lines_that_are_no_scores_are_refused_by_file(tmp_path, odd):
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with pytest.raises(ConfigError, match=r"Model\.jsonl"):
         read_published(file)
+
+
+SWEEP = ("-m", "algo=avg,constant,moving_avg", "panel=quick", *SMALL, *QUIET)
+FILES = {"comparison.md", "comparison.tex", "comparison.csv", "comparison.json", "report.html"}
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    assert run_command([*SWEEP, f"hydra.sweep.dir={folder}"]) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Begin in an empty folder, and draw no images, which take longer than all else."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(html, "_image", lambda figure, alt: (alt, ""))
+
+
+def compared(*words):
+    """Compare runs in a folder of their own; return the content of the JSON file."""
+    shutil.rmtree("out", ignore_errors=True)
+    assert command([*map(str, words), "out=out", "tracking=none"]) == 0
+    assert {path.name for path in Path("out").glob("*.*")} == FILES
+    return read_json(Path("out") / "comparison.json")
+
+
+def means(found):
+    return {row["run"]: row["mean"] for row in found["leaderboard"] if row["weighting"] == "users"}
+
+
+def test_a_sweep_is_compared_from_its_folder(sweep, capsys):
+    found = compared(sweep)
+    said = capsys.readouterr().out
+    assert "3 runs on synthetic, protocol srs_benchmark, " in said
+    assert "Rests on 2 of 2 users and " in said
+    assert "baseline avg" in said
+    losses = {
+        file.parent.name.partition("_")[2]: read_json(file)["metrics"]["log_loss"]["mean_users"]
+        for file in sweep.glob("*/summary.json")
+    }
+    assert means(found) == pytest.approx(losses)
+    assert [run["when"] for run in found["runs"]] == 2 * ["previous_review"] + ["at_review"]
+    assert found["leaders"] == {"previous_review": "avg", "at_review": "moving_avg"}
+    assert command([str(sweep), "tracking=none"]) == 0
+    assert list(Path().glob("outputs/*/*_compare/report.html"))
+
+
+def test_runs_are_chosen_by_when_they_predict_and_tables_by_their_labels(sweep, capsys):
+    for when, asked in (("previous_review", "ahead"), ("at_review", "imm")):
+        found = compared(sweep, f"when={asked}", "latex=runs,leaderboard_users", "metric=brier")
+        assert {run["when"] for run in found["runs"]} == {when}
+        assert found["metric"] == "brier"
+        written = Path("out/comparison.tex").read_text("utf-8")
+        assert re.findall(r"label\{tab:(\w+)", written) == ["leaderboard_users", "runs"]
+    assert command([str(sweep), "when=day_before", "tracking=none"]) == 2
+    told = capsys.readouterr().err
+    assert "previous_review (2)" in told
+    assert "at_review (1)" in told
+
+
+@pytest.mark.slow
+def test_a_sweep_with_a_report_writes_the_same_comparison(tmp_path):
+    sweep = tmp_path / "sweep"
+    assert run_command([*SWEEP, "report=true", f"hydra.sweep.dir={sweep}"]) == 0
+    assert {path.name for path in (sweep / "comparison").iterdir()} == FILES
+    found = json.loads((sweep / "comparison" / "comparison.json").read_text())
+    assert found["leaderboard"] == compared(sweep)["leaderboard"]
+
+
+@pytest.mark.slow
+def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(tmp_path, capsys):
+    words = ["-m", "algo=avg,constant", *SMALL, "figures=false", "hydra.sweep.dir=runs"]
+    assert run_command(words) == 0
+    assert command(["runs", "out=tracked"]) == 0
+    assert "this comparison" in capsys.readouterr().out
+    client, (kept,) = runs_in(tmp_path, "srs_eval_comparisons")
+    runs = {run.data.tags["label"]: run for run in runs_in(tmp_path)[1]}
+    tags, avg = kept.data.tags, runs["avg"]
+    assert {tags["parent.avg"], tags["parent.constant"]} == {r.info.run_id for r in runs.values()}
+    assert tags["sweep_ids"] == avg.data.tags["sweep_id"]
+    files = client.list_artifacts(kept.info.run_id, "comparison")
+    assert {Path(file.path).name for file in files} == FILES
+    assert kept.data.metrics["log_loss/avg"] == avg.data.metrics["test/log_loss"]
+
+    found = compared(f"sweep_id={tags['sweep_ids']}")
+    assert found["leaderboard"] == read_json(Path("tracked/comparison.json"))["leaderboard"]
+    assert "Downloading" not in capsys.readouterr().err
+    some = [f"tags.sweep_id={tags['sweep_ids']}", "tags.algo=avg", "experiment=srs_eval"]
+    assert compared(*some)["baseline"] == "avg"
+    none = "no finished run"
+    mistakes = {"tags.algo=nobody": none, "experiment=srs_eval_comparisons": none}
+    for word, said in (mistakes | {"experiment=absent": "there are"}).items():
+        assert command([word, "tracking=none"]) == 2
+        assert said in capsys.readouterr().err
+
+    # a run with a failed fit is not passed over
+    client.set_terminated(avg.info.run_id, "FAILED")
+    empty = client.create_run(avg.info.experiment_id, run_name="came to nothing")
+    client.set_terminated(empty.info.run_id, "FAILED")
+    assert len(compared("experiment=srs_eval")["runs"]) == 2
+    said = f"came to nothing kept no results and was left out: run {empty.info.run_id}"
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_results_stay_where_the_tracking_store_cannot_be_used(sweep, capsys):
+    assert command([str(sweep), "out=out", "tracking.uri=http://127.0.0.1:9"]) == 1
+    assert {path.name for path in Path("out").iterdir()} == FILES
+    assert "Traceback" not in capsys.readouterr().err

@@ -1,5 +1,7 @@
-"""The fitted model as MLflow keeps it: loaded elsewhere, it gives the curves it gave here."""
+"""Runs as they are found again in MLflow, and the fitted model, which gives the curves it gave."""
 
+import contextlib
+import io
 import warnings
 from pathlib import Path
 
@@ -8,15 +10,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import sklearn.metrics
-from commands import SMALL, apart
-from mlflow import MlflowClient
+from commands import SMALL, apart, run_here, summary_of
+from mlflow_store import runs_in
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.mlflow_plugins.curves_of_cards import CurvesOfCards
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.tracking import view
 
 DAYS = (1.0, 5.0, 30.0)
 FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
@@ -58,8 +60,7 @@ def kept(tmp_path_factory):
     words = ["tracking.model=true", "figures=false", "hydra.sweep.dir=out"]
     done = apart(folder, "-m", "algo=fsrs6,avg", *SMALL, *words)
     assert done.status == 0, done.text
-    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
-    runs = client.search_runs([client.get_experiment_by_name("srs_eval").experiment_id])
+    client, runs = runs_in(folder)
     return folder, client, {run.data.tags["label"]: run for run in runs}
 
 
@@ -137,17 +138,13 @@ MODELS = {
 }
 
 
-def test_what_cannot_be_built_or_asked_is_refused(golden_text):
-    text = ""
-    for name, (columns, days) in HISTORIES.items():
-        with pytest.raises(ReviewLogError) as refused:
-            curves()(pd.DataFrame(columns), [days])
-        text += f"{name}\n  {refused.value}\n\n"
-    for name, (options, parameters) in MODELS.items():
-        with pytest.raises(ConfigError) as problem:
-            rebuilt_model(options, parameters, whole_days=True)
-        text += f"{name}\n  {problem.value}\n\n"
-    golden_text("learned_models", text)
+def test_what_cannot_be_built_or_asked_is_refused(refusals):
+    asked = {
+        name: lambda columns=columns, days=days: curves()(pd.DataFrame(columns), [days])
+        for name, (columns, days) in HISTORIES.items()
+    }
+    built = {name: lambda of=of: rebuilt_model(*of, whole_days=True) for name, of in MODELS.items()}
+    refusals("learned_models", asked | built)
 
 
 @pytest.mark.slow
@@ -155,12 +152,80 @@ def test_scores_rank_algorithms_without_files_of_models(tmp_path):
     words = ["tracking.model=scores", "figures=false", "panel=quick", "data.users=2"]
     words += ["data.size_scale=0.05", "hydra.sweep.dir=out", "tracking.uri=sqlite:///m.db"]
     assert apart(tmp_path, "-m", "algo=avg,constant,moving_avg", *words).status == 0
-    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'm.db'}")
-    experiment = client.get_experiment_by_name("srs_eval").experiment_id
+    client, runs = runs_in(tmp_path / "m.db")
+    runs.sort(key=lambda run: run.data.metrics["test/log_loss"])
     by_loss = [{"field_name": "metrics.model/log_loss", "ascending": True}]
-    ranked = client.search_logged_models([experiment], order_by=by_loss)
-    runs = client.search_runs([experiment], order_by=["metrics.`test/log_loss` ASC"])
+    ranked = client.search_logged_models([runs[0].info.experiment_id], order_by=by_loss)
     assert [model.source_run_id for model in ranked] == [run.info.run_id for run in runs]
     (digest,) = {score.dataset_digest for model in ranked for score in model.metrics}
     assert digest == runs[0].inputs.dataset_inputs[0].dataset.digest
     assert all(client.list_logged_model_artifacts(model.model_id) == [] for model in ranked)
+
+
+JOBS = {"avg": "out/0_avg", "moving_avg": "out/1_moving_avg"}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A folder with two runs, what was said of them, and what the store has by their labels."""
+    folder = tmp_path_factory.mktemp("tracked")
+    words = ["-m", "algo=avg,moving_avg", *SMALL, "figures=false", "hydra.sweep.dir=out"]
+    out = io.StringIO()  # capsys belongs to single tests
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out):
+        assert run_here([*words, "notes=what I tried", "+tags.who=me"]) == 0
+    return folder, out.getvalue(), {run.data.tags["label"]: run for run in runs_in(folder)[1]}
+
+
+@pytest.mark.slow
+def test_every_job_is_a_finished_run_that_the_view_shows_and_the_later_is_compared(study):
+    folder, out, runs = study
+    assert {run.info.status for run in runs.values()} == {"FINISHED"}
+    assert not any("mlflow.parentRunId" in run.data.tags for run in runs.values())
+    assert all(run.info.run_name == f"{label} on synthetic" for label, run in runs.items())
+    for label, place in JOBS.items():
+        kept, summary = runs[label].data, summary_of(folder / place)
+        counts = (summary["users"], summary["reviews"])
+        assert (kept.metrics["users/n"], kept.metrics["users/reviews"]) == counts
+        mean = summary["metrics"]["log_loss"]["mean_users"]
+        assert kept.metrics["test/log_loss"] == pytest.approx(mean, abs=6e-5)
+        assert kept.tags["rows_fingerprint"] == summary["rows_fingerprint"]
+        assert {"protocol": "srs_benchmark", "who": "me"}.items() <= kept.tags.items()
+        assert "what I tried" in kept.tags["mlflow.note.content"]
+    first, later = (runs[label].data for label in JOBS)
+    assert "vs_avg/log_loss_percent" in later.metrics
+    assert later.tags["baseline"] == "avg"
+    assert later.tags["baseline_config_hash"] == first.tags["config_hash"]
+    assert not [name for name in first.metrics if name.startswith("vs_")]
+    logged = {"params": later.params, "tags": later.tags, "metrics": later.metrics}
+    for column in view.COLUMNS:
+        kind, _, name = column.partition(".")
+        assert kind == "attributes" or name.strip("`") in logged[kind], column
+    assert set(view.BARS) <= set(later.metrics)
+    end = out[out.index("to best") :]
+    command = f"ui --workers 1 --backend-store-uri sqlite:///{folder / 'mlflow.db'}"
+    assert (out.count(command), command in end) == (1, True)
+    assert "compareRunsMode=CHART" in end
+
+
+@pytest.mark.slow
+def test_the_store_has_the_figures_and_the_files_of_the_output_folder(here, tmp_path):
+    store = f"tracking.uri=sqlite:///{here.folder / 'mlflow.db'}"
+    done = here("algo=hlr", *SMALL, store, "hydra.run.dir=out")
+    client, (run,) = runs_in(here.folder)
+    assert run.info.run_id in done.out
+    figures = {"calibration", "roc", "users", "forgetting", *view.FIGURES}
+    kept = {file.path for file in client.list_artifacts(run.info.run_id)}
+    assert {f"{name}.svg" for name in figures} <= kept
+    for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
+        file = client.download_artifacts(run.info.run_id, f"results/{name}", str(tmp_path))
+        assert Path(file).read_bytes() == (here.folder / "out" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_failed_job_is_a_failed_run_that_can_be_found(here):
+    (here.folder / "log.csv").write_text("card,rating,time\n1,9,1614600000\n", encoding="utf-8")
+    store = f"tracking.uri=sqlite:///{here.folder / 'mlflow.db'}"
+    done = here("algo=avg", "data=csv", "data.path=log.csv", store, "hydra.run.dir=out")
+    assert done.status == 1
+    _, (run,) = runs_in(here.folder)
+    assert (run.data.metrics["users/failed"], run.info.status) == (1, "FAILED")
