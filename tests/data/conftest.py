@@ -1,7 +1,7 @@
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
-from same import assert_same
+from saved import assert_same
 
 from srs_eval.config.option_files import composed_option
 
