@@ -314,10 +314,11 @@ def _without_zeros(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def whole_number(value: object) -> int:
-    """Return a value that has to be a whole number, 0 or more."""
+def whole_number(value: object, name: str = "") -> int:
+    """Return a value that has to be a whole number, 0 or more; `name` is for the message."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r}: expected a whole number, 0 or more")
+        place = f"{name}: " if name else ""
+        raise ValueError(f"{place}{value!r}, expected a whole number, 0 or more")
     return value
 
 

@@ -112,7 +112,7 @@ class Summary:
                 raise TypeError(f"{f.name} is {known[f.name]!r}, expected {kind.__name__}")
         for name in (*_COUNTS, *(f.name for f in fields(FitCounts))):
             if name in known:
-                known[name] = whole_number(known[name])
+                known[name] = whole_number(known[name], name)
         known["when"] = _when(content)
         if known.get("coverage") is not None:
             known["coverage"] = Coverage.from_json(known["coverage"])
