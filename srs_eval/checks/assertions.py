@@ -34,10 +34,12 @@ def expect_same(
     advice: str,
     *,
     tolerance: float | None = None,
+    side: IntArray | None = None,
 ) -> None:
     """Raise if predictions of the same rows differ; `advice` ends the message.
 
-    Without a `tolerance`, differences up to rounding are allowed, which `SignTest` examines.
+    Without a `tolerance`, differences up to rounding are allowed, which `SignTest` examines: with
+    `side`, 1 where a move up is towards the outcome and -1 where one down is, here.
     """
     for p in (expected, found):
         expect_shape(algorithm, p, np.shape(rows))
@@ -54,6 +56,10 @@ def expect_same(
             f"({expected[first]:.{digits}g}, now {found[first]:.{digits}g}; "
             f"{len(moved)} of {len(rows)} differ) {advice}.{rounded}"
         )
+    if side is not None:
+        sides = SignTest()
+        sides.add((expected - found) * side)
+        sides.expect_none(algorithm, advice)
 
 
 def expect_shape(algorithm: Algorithm, p: FloatArray, shape: tuple[int, ...]) -> None:

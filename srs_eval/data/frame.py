@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.interchange
 
-from srs_eval.data.by_user import UserTables, rows_by_user
+from srs_eval.data.by_user import UserRows, rows_by_user
 from srs_eval.data.files import pandas_from_arrow
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.source import Logs, TableSource
@@ -62,7 +62,7 @@ class ReviewFrame(TableSource):
     sample: int | None = None  # how many of these users at most, by a digest of their names
     first: int | None = None  # how many of these users at most, in their order
     choice: Choice = field(init=False, repr=False)
-    _tables: UserTables = field(init=False, repr=False)
+    _rows: UserRows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Copy the columns in use, and find the rows of each user."""
@@ -80,7 +80,7 @@ class ReviewFrame(TableSource):
         frame = frame[used].reset_index(drop=True).copy()
         found = rows_by_user(frame, self.name, user_column=user, only_user=self.name)
         choice = Choice(self.selection, self.sample, self.first)
-        self._set(table=None, choice=choice, _tables=found)
+        self._set(table=None, choice=choice, _rows=found)
 
     @property
     def location(self) -> str:
@@ -89,7 +89,7 @@ class ReviewFrame(TableSource):
 
     def find(self) -> Logs:
         """Return the rows of each user."""
-        return Logs(self._tables, self.columns, self.reading)
+        return Logs(self._rows, self.columns, self.reading)
 
     def _logs(self) -> Logs:
         return self.find()  # not kept in memory when the frame is not

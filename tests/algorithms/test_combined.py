@@ -18,8 +18,7 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Learned, has_curve
-from srs_eval.protocol.refit import SrsBenchmarkRefit
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 
 QUARTER = len(FOLD.train) - len(FOLD.train) // 4
 EARLY, LATE = FOLD.train[:QUARTER], FOLD.train[QUARTER:]
