@@ -3,8 +3,8 @@
 import sys
 
 import torch
+from padded_loop import TorchMaths
 from torch import nn
-from torch_maths import TorchMaths
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
@@ -33,7 +33,7 @@ class Base(nn.Module):
         self.w.data = self.w.data.clamp(low, high)
 
     def batch_process(self, sequences, delta_ts, seq_lens, real_batch_size):
-        m, w, states = TorchMaths(watches=False), self.w, []
+        m, w, states = TorchMaths(), self.w, []
         for elapsed, rating in (each.unbind(1) for each in sequences):
             if states:
                 before = states[-1].unbind(1)
@@ -43,7 +43,7 @@ class Base(nn.Module):
                 after = self.equations.init(m, w, rating)
             states.append(torch.stack([value + 0 * rating for value in after], 1))
         last = torch.stack(states)[seq_lens - 1, torch.arange(real_batch_size)]
-        return {"retentions": self.equations.curve(m, w, last.unbind(1), delta_ts).float()}
+        return {"retentions": self.equations.curve(m, w, last.unbind(1), delta_ts)}
 
 
 class Sm2(Base):

@@ -45,7 +45,7 @@ from srs_eval.nouns import GROUPS, when_of
 from srs_eval.nouns.capabilities import undeclared
 from srs_eval.run.experiment import refuse_lookahead
 from srs_eval.run.plan import Job
-from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import NoTracker
 from srs_eval.tuning.progress import RunningTrial
 
 EACH = [pytest.param(*case, id=f"{case[0].__name__}-{case[2]}") for case in CAUGHT]

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.results.kept import KeptParts
-from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import NoTracker
 
 SMALL = ("panel=quick", "data.size_scale=0.02", *QUIET)
 RUN = ["algo=avg", "data.users=2", "data.max_reviews=600", *SMALL]

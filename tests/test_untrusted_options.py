@@ -39,7 +39,7 @@ GADGETS = {
     "unittest.mock.MagicMock": {},
     "srs_eval.run.job.Path": {},
     "srs_eval.commands.run.main": {},
-    "srs_eval.tracking.nothing.NoTracker.start": {},
+    "srs_eval.tracking.tracker.NoTracker.start": {},
 }
 
 

@@ -271,8 +271,8 @@ class FitOptions(_Options, Algorithm, ABC):
         coordinates = LogCoordinates(loss, self.logarithms)
         whole_days = problem.reviews.whole_days
         penalty = self.penalty(problem.space, len(rows), whole_days=whole_days)
-        middle = coordinates.encode(feasible(centre, problem.space))
-        return Objective(coordinates, middle, weight * penalty)
+        prior_centre = coordinates.encode(feasible(centre, problem.space))
+        return Objective(coordinates, prior_centre, weight * penalty)
 
     def _minimised(
         self,

@@ -86,7 +86,7 @@ def history_of(reviews: Reviews) -> History:
     place[cards.order] = np.arange(len(reviews))
     clock = reviews.elapsed[cards.order].astype(np.float64)
     clock[cards.begins] = 0.0
-    for at in nth_places(cards.begins, cards.lengths):
+    for at in _nth_places(cards.begins, cards.lengths):
         clock[at] += clock[at - 1]
     return History(reviews, cards, place, cards.nth, clock)
 
@@ -107,7 +107,7 @@ def no_reviews(*, whole_days: bool = True) -> Reviews:
     )
 
 
-def nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
+def _nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
     """Yield the places of all second reviews of a card, of all third ones, and so on.
 
     Cards come by falling length, so that those with a review number k are always the first.

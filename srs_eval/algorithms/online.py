@@ -107,7 +107,7 @@ _BINS = (_POWERS + 1) ** len(_BASES)
 _AGAIN = 1
 
 
-def bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
+def _bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
     """Return the bin of RMSE(bins) of each of `rows`, at least 0.
 
     Lapses are counted as `srs_benchmark` does where elapsed times are in whole days, and as
@@ -165,7 +165,7 @@ class RmseBinsExploitModel(_Online):
     def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, RmseBinsExploitModel]:
         sums = self.predicted.copy(), self.recalled.copy(), self.seen.copy()
         outcome = reviews.recalled[rows].astype(np.float64)
-        return _balanced(*sums, bins_of(reviews, rows), outcome), RmseBinsExploitModel(*sums)
+        return _balanced(*sums, _bins_of(reviews, rows), outcome), RmseBinsExploitModel(*sums)
 
 
 @dataclass(frozen=True, slots=True)

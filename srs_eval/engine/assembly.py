@@ -198,9 +198,9 @@ class Assembly:
         if operation in _CHOICE:
             # NaN is passed on from the first operand, as by the machine's own instruction.
             chosen = self.value(f"fcmp {_CHOICE[operation]} {self.real} {given[1]}, {given[0]}")
-            return self._select(chosen, given[1], given[0])
+            return self.select(chosen, given[1], given[0])
         if operation == "select":
-            return self._select(*given)
+            return self.select(*given)
         if operation == "negate":
             return self.value(f"fneg {self.real} {given[0]}")
         if operation in ("exp", "log"):
@@ -220,5 +220,6 @@ class Assembly:
         self.body.count += 1
         return f"%v{self.body.count}"
 
-    def _select(self, condition: str, yes: str, no: str) -> str:
+    def select(self, condition: str, yes: str, no: str) -> str:
+        """Choose between two vectors, lane by lane."""
         return self.value(f"select {self.truth} {condition}, {self.real} {yes}, {self.real} {no}")

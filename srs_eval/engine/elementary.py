@@ -93,7 +93,7 @@ def log_function(lanes: int, precision: Precision, *, saturating: bool) -> str:
     if saturating:
         # Its bits are those of a number like any other.
         missing = code.value(f"fcmp uno {code.real} %x, %x")
-        result = code.value(f"select {code.truth} {missing}, {code.real} %x, {code.real} {result}")
+        result = code.select(missing, "%x", result)
     else:
         result = _log_of_nothing(code, result)
     return _function("log", code, result)
@@ -107,10 +107,7 @@ def _log_of_nothing(code: Assembly, result: str) -> str:
         (f"oeq {code.real} %x, {code.constant(math.inf)}", code.constant(math.inf)),
         (f"ult {code.real} %x, {zero}", code.constant(math.nan)),
     ):
-        unusual = code.value(f"fcmp {condition}")
-        result = code.value(
-            f"select {code.truth} {unusual}, {code.real} {value}, {code.real} {result}"
-        )
+        result = code.select(code.value(f"fcmp {condition}"), value, result)
     return result
 
 
@@ -134,7 +131,7 @@ def _clip(code: Assembly, x: str, low: float, high: float | None) -> str:
     for bound, test in bounds:
         constant = code.constant(bound)
         outside = code.value(f"fcmp {test} {code.real} {constant}, {x}")
-        x = code.value(f"select {code.truth} {outside}, {code.real} {constant}, {code.real} {x}")
+        x = code.select(outside, constant, x)
     return x
 
 

@@ -191,6 +191,6 @@ def sample(
     """
     if covariance is None:
         return []
-    middle, bounds = coordinates.encode(w), coordinates.space(space)
-    draws = rng.multivariate_normal(middle, covariance, count, check_valid="ignore")
+    centre, bounds = coordinates.encode(w), coordinates.space(space)
+    draws = rng.multivariate_normal(centre, covariance, count, check_valid="ignore")
     return [feasible(coordinates.decode(feasible(each, bounds)), space) for each in draws]

@@ -46,7 +46,7 @@ class RecurrentModel:
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, [len(rows), k]; NaN at a card's first review."""
-        before = states_before(self.equations, self.parameters, reviews, rows)
+        before = _states_before(self.equations, self.parameters, reviews, rows)
         state = tuple(column[:, None] for column in before)
         w = np.asarray(self.parameters)
         # An overflow is the limit 0 or 1 of the curve, or NaN, which is refused later.
@@ -65,7 +65,7 @@ class RecurrentModel:
         return dict(zip(self.equations.state_names, columns, strict=True))
 
 
-def states_before(
+def _states_before(
     equations: Equations, parameters: tuple[float, ...], reviews: Reviews, rows: IntArray
 ) -> FloatArray:
     """State [names, rows] of each row's card before that review; NaN at a first review."""

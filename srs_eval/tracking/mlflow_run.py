@@ -7,6 +7,7 @@ import math
 import posixpath
 import re
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,6 @@ from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 from pandas import DataFrame
 
 from srs_eval.text.plain import one_line, printable
-from srs_eval.tracking.colours import COLOUR_TAG, pick_colour
 from srs_eval.tracking.items import (
     ArtifactFile,
     DatasetInfo,
@@ -56,6 +56,29 @@ SOURCE_TYPE = "srs_eval"
 RUNS_WITH_COLOURS = 50
 UNDEFINED_TAG = "undefined_metrics"
 TABLES_FOLDER = "tables"
+
+COLOUR_TAG = "mlflow.runColor"
+
+# Distinguishable with the common colour blindnesses as long as eight are enough
+# (Okabe and Ito, 2008, with a darker yellow for white paper), then merely different.
+PALETTE = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#b8a800",
+    "#555555",
+    "#7b4fb0",
+    "#8c5a2b",
+    "#2f9e9e",
+    "#b3202c",
+    "#6b8e23",
+    "#e377c2",
+    "#1f3a93",
+    "#9a9a9a",
+)
 
 _NUMBERED = re.compile(r" \((\d{1,6})\)$")  # of the second run of a name, and of later ones
 
@@ -93,6 +116,20 @@ def numbered(name: str, others: Sequence[str]) -> str:
     alike = [other for other in others if name in (other, _unnumbered(other))]
     counts = [int(found[1]) for other in alike if (found := _NUMBERED.search(other))]
     return f"{name} ({max([1, *counts]) + 1})" if alike else name
+
+
+def pick_colour(name: str, taken: Mapping[str, str]) -> str:
+    """Choose the colour of a run; runs of one name have one colour.
+
+    >>> pick_colour("lstm", {"avg": "#0072b2"})
+    '#d55e00'
+    >>> pick_colour("avg", {"avg": "#0072b2"})
+    '#0072b2'
+    """
+    if name in taken:
+        return taken[name]
+    free = [colour for colour in PALETTE if colour not in taken.values()]
+    return free[0] if free else PALETTE[zlib.crc32(name.encode()) % len(PALETTE)]
 
 
 def _unnumbered(name: str) -> str:

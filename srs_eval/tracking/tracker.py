@@ -1,9 +1,10 @@
-"""The protocol of trackers, which log the items of a run."""
+"""The protocol of trackers, which log the items of a run, and the one that keeps nothing."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -66,6 +67,21 @@ class Tracker(Protocol):
     def finish(self, status: RunEnd) -> RunLinks:
         """End the run and return its links."""
         ...
+
+
+class NoTracker:
+    """Discard every item: results are in the output folder only."""
+
+    def start(self, run: RunInfo) -> None:
+        """Begin a run that leaves no trace."""
+
+    def log(self, items: Iterable[Item]) -> None:
+        """Draw the items, so that a generator of them does its work, and drop them."""
+        deque(items, maxlen=0)
+
+    def finish(self, status: RunEnd) -> RunLinks:
+        """End the run; there is nowhere to look."""
+        return RunLinks()
 
 
 @dataclass(slots=True)

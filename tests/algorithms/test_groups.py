@@ -8,7 +8,7 @@ import pytest
 from cases import refusals
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingRegressor
-from trial import FOLD, REVIEWS, TASK, fitted
+from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined import pooling
@@ -16,7 +16,6 @@ from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.combined.pooling import Pooling, choose_pooling
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.online import MovingAverage
 from srs_eval.algorithms.recurrent import weights as weight_files
 from srs_eval.algorithms.recurrent.weights import Weights, read_weights
 from srs_eval.algorithms.sessions.population import Population, _inputs
@@ -27,7 +26,7 @@ from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import GROUPS, has_curve
+from srs_eval.nouns import GROUPS
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 ROWS = FOLD.train
@@ -57,16 +56,6 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
     assert parts == {"all": (recalled.mean(),), **expected}
     assert model.learned.note == "2 of 3 decks have a fit of their own"
     assert not model.learned.fallback
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "at_review"])
-def test_it_is_honest_where_there_are_groups(base):
-    algorithm = PerGroup(base, group="deck", pooling="none", fewest=20)
-    assert (algorithm.same_day, algorithm.when) == (base.same_day, base.when)
-    assert len(fitted(algorithm, DECKS).models) > 1
-    check_algorithm(algorithm, replace(TASK, reviews=DECKS))
-    assert has_curve(fitted(algorithm, DECKS)) == (base.when == "previous_review")
 
 
 def test_refits_start_from_the_group_or_from_the_whole():

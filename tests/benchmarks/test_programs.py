@@ -1,11 +1,15 @@
 """Programs that measure: a whole command, the coverage of intervals, and power, all small."""
 
+import os
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from benchmark import Numbers, Words, benchmark
+from cases import ROOT
 from cohort import COMMAND, cost_of, make_cohort
+from commands import process
 from first_minute import cost_in_new_folder
 from floor import nanoseconds_of_operations
 from interval_coverage import Quantity, missed, simulated
@@ -74,3 +78,14 @@ def test_a_benchmark_is_a_program_that_prints_its_table_and_publishes_it(
 
 def test_operations_are_timed():
     assert all(0 < cost < 1e3 for cost in nanoseconds_of_operations().values())
+
+
+def test_every_benchmark_and_study_can_be_imported(tmp_path):
+    """No type checker reads them: a name that the package has no longer would be noticed late."""
+    files = [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("experiments/**/*.py")]
+    files = [file for file in files if file.stem != "padded_loop" or find_spec("torch")]
+    folders = [ROOT, *(ROOT / name for name in ("tests", "benchmarks", "experiments"))]
+    code = "import sys; from cases import loaded; [loaded(file) for file in sys.argv[1:]]"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+    done = process([sys.executable, "-c", code, *map(str, files)], cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr

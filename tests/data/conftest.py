@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
-from same import assert_same
+from saved import assert_same
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,17 +1,16 @@
-"""Kernels against the equations on plain numbers, and their derivatives against PyTorch."""
+"""Kernels against the equations on plain numbers, and their derivatives against differences."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, reject
+from differences import oracle, plain_walk
+from hypothesis import given
 from published import PUBLISHED, random_parameters
 from random_logs import SEEDS, few, further_rows, log_of, logs, random_log
 from small_models import SmallEquations, small_model, space_of
-from torch_maths import oracle, plain_walk
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.expressions import Graph, TracingMaths
 from srs_eval.engine.packing import pack
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
@@ -19,8 +18,8 @@ from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
 DTYPES = [np.float64, np.float32]
 # Nearer to 0 or 1, a rounding error of p is no small error of the loss.
 LEAST_P = {np.float64: 1e-4, np.float32: 0.02}
-# Of loss and gradient, of information, and share of the largest that counts for the others.
-TOLERANCE = {np.float64: (1e-9, 1e-8, 1e-3), np.float32: (1e-4, 1e-3, 0.03)}
+# Of loss, gradient and information, and share of the largest that counts for the others.
+TOLERANCE = {np.float64: (1e-9, 1e-5, 1e-4, 1e-3), np.float32: (1e-4, 1e-4, 1e-3, 0.03)}
 REVIEWS = random_log(np.random.default_rng(5), 20, 12, exponent=1.3)
 ROWS = further_rows(REVIEWS)
 
@@ -30,7 +29,7 @@ def assert_walk_is_numpys(model, w, reviews, rtol=1e-12):
     packed = pack(reviews)
     p, states = model.walk(w, packed)
     with np.errstate(all="ignore"):
-        moments = plain_walk(model.equations, NUMPY_MATHS, w, reviews)
+        moments = plain_walk(model.equations, w, reviews)
     for moment in moments:
         place, lane = np.divmod(packed.where[moment.rows], p.shape[1])
         for index, expected in enumerate(moment.state):
@@ -39,35 +38,33 @@ def assert_walk_is_numpys(model, w, reviews, rtol=1e-12):
         np.testing.assert_allclose(p[place, lane], expected, rtol=rtol, atol=1e-12)
 
 
-def assert_derivatives_are_pytorchs(model, w, reviews, seed, dtype):
+def assert_derivatives_are_differences(model, w, reviews, seed, dtype):
     """Check loss, gradient and Fisher information of rows and weights that are chosen here."""
     rng = np.random.default_rng(seed)
     rows = further_rows(reviews)
     rows = rows[rng.random(len(rows)) < 0.8] if len(rows) > 5 else rows
     weight = rng.uniform(0.2, 2.0, len(rows)).astype(np.float32).astype(float)
     expected = oracle(model.equations, w, reviews, rows, weight, LEAST_P[dtype])
-    if expected.nearest_kink <= 1e-4:
-        reject()
     packed = pack(reviews, rows, weight=expected.weight, dtype=dtype)
-    tolerance, of_information, slack = TOLERANCE[dtype]
+    tolerance, of_gradient, of_information, slack = TOLERANCE[dtype]
     fisher = model.fisher(w, packed)
     for found in (model.gradient(w, packed), fisher):
         np.testing.assert_allclose(found.loss, expected.loss, rtol=tolerance, atol=1e-300)
         error = np.abs(found.gradient - expected.gradient)
         # What is small beside the largest need not be right to as many digits of its own.
         shares = expected.shares + slack * expected.shares.max(initial=0)
-        np.testing.assert_array_less(error, tolerance * shares + 1e-12)
+        np.testing.assert_array_less(error, of_gradient * shares + 1e-9)
     scale = np.sqrt(np.diag(expected.information))
     scale += slack * scale.max(initial=0)
     scales = np.outer(scale, scale)
     error = np.abs(fisher.information - expected.information)
-    np.testing.assert_array_less(error, of_information * scales + 1e-12)
+    np.testing.assert_array_less(error, of_information * scales + 1e-9)
     error = np.abs(fisher.information - fisher.information.T)
     np.testing.assert_array_less(error, 1e-14 * scales + 1e-300)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_models_are_those_of_numpy_and_pytorch(name):
+def test_published_models_are_those_of_numpy_and_of_differences(name):
     equations = PUBLISHED[name]
 
     @few(3)
@@ -76,7 +73,7 @@ def test_published_models_are_those_of_numpy_and_pytorch(name):
         w = random_parameters(equations, np.random.default_rng(seed))
         # How a review at p near 1 moves stability is a difference of nearly equal numbers.
         assert_walk_is_numpys(compiled(equations), w, log, rtol=1e-10)
-        assert_derivatives_are_pytorchs(compiled(equations), w, log, seed, DTYPES[seed % 2])
+        assert_derivatives_are_differences(compiled(equations), w, log, seed, DTYPES[seed % 2])
 
     check()
 
@@ -135,7 +132,7 @@ def test_what_is_unusual_is_computed_right(given):
         w = defaults + far * rng.standard_normal(len(defaults))
         assert_walk_is_numpys(model, w, REVIEWS)
         for dtype in DTYPES:
-            assert_derivatives_are_pytorchs(model, w, REVIEWS, 3, dtype)
+            assert_derivatives_are_differences(model, w, REVIEWS, 3, dtype)
 
 
 @pytest.mark.parametrize(

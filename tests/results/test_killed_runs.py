@@ -34,7 +34,7 @@ from srs_eval.run.description import RunDescription
 from srs_eval.run.experiment import Experiment
 from srs_eval.run.job import run_job
 from srs_eval.run.plan import Job
-from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import NoTracker
 
 LOGS = {user: invented_log(user=user) for user in ("ann", "ben", "cat")}
 ALGORITHMS = {"Average": Average(), "Constant": Constant(0.8), "Fsrs6": Fsrs6(fit="default")}

@@ -40,7 +40,7 @@ from srs_eval.run.experiment import Experiment
 from srs_eval.run.plan import Job
 from srs_eval.run.watching import RunningMeans, step_callback
 from srs_eval.text.frames import own_frames
-from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import NoTracker
 
 PANEL = Panel([LogLoss()])
 

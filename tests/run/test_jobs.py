@@ -42,7 +42,7 @@ from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
 from srs_eval.run.plan import make_job
 from srs_eval.run.report import result_text
 from srs_eval.tracking.items import Description, TableRows
-from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tracking.tracker import NoTracker
 
 RAISED = {
     "pruned": Pruned("others were better"),

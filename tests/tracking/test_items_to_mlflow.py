@@ -29,8 +29,7 @@ from srs_eval.tracking.items import (
 )
 from srs_eval.tracking.json_lines import JsonLines
 from srs_eval.tracking.mlflow_run import DATASET_ATTEMPTS
-from srs_eval.tracking.nothing import NoTracker
-from srs_eval.tracking.tracker import RunInfo, RunLinks
+from srs_eval.tracking.tracker import NoTracker, RunInfo, RunLinks
 
 
 @pytest.fixture

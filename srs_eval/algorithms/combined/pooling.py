@@ -14,7 +14,7 @@ from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
 # Multiples of the algorithm's own prior, from nearly the pooled fit to a user's own strength.
 WEIGHTS = (64.0, 16.0, 4.0, 1.0)
 # How many standard errors the gain must exceed before groups have fits of their own.
-REQUIRED = 2.0
+_REQUIRED = 2.0
 _PARTS = 4
 
 
@@ -50,7 +50,7 @@ class Pooling:
     @property
     def helps(self) -> bool:
         """Whether the gain is more than noise."""
-        return self.gain > REQUIRED * self.standard_error
+        return self.gain > _REQUIRED * self.standard_error
 
 
 def near(

@@ -84,7 +84,7 @@ class Leitner(Algorithm):
 _SLOPE, _START = 2.35, -16.46
 
 
-def exposures(right: FloatArray, wrong: FloatArray) -> FloatArray:
+def _exposures(right: FloatArray, wrong: FloatArray) -> FloatArray:
     """Grow with each answer, right or wrong: from about a second to about 9 months."""
     return _SLOPE * (right + wrong) + _START
 
@@ -103,7 +103,7 @@ class Pimsleur(Algorithm):
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
         """Return the rule without looking at anything."""
-        return HalfLifeModel(exposures)
+        return HalfLifeModel(_exposures)
 
 
 _LN2 = math.log(2)

@@ -32,7 +32,7 @@ class PowerCurveNetwork(Network):
         return 0.5 * torch.log1p(_SCALE * elapsed / stability)
 
 
-class CurveHeads(nn.Module):
+class _CurveHeads(nn.Module):
     """Three linear layers: logits of the weights, and logarithms of scales and exponents."""
 
     def __init__(self, width: int, curves: int) -> None:
@@ -46,8 +46,8 @@ class CurveHeads(nn.Module):
         return torch.cat([self.w_fc(inputs), self.s_fc(inputs), self.d_fc(inputs)], dim=-1)
 
 
-class CurveMixtureNetwork(Network):
-    """A network whose state is what `CurveHeads` computes."""
+class _CurveMixtureNetwork(Network):
+    """A network whose state is what `_CurveHeads` computes."""
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
         """Minus the logarithm of (1 - 1e-7) sum of weight * (1 + t/(1e-7 + scale))**-exponent."""
@@ -61,7 +61,7 @@ class CurveMixtureNetwork(Network):
 _SHORTEST = 1e-5
 
 
-class GruCurvesNetwork(CurveMixtureNetwork):
+class _GruCurvesNetwork(_CurveMixtureNetwork):
     """A GRU between layers that work on each review alone."""
 
     n_scaled: ClassVar[int] = 1
@@ -78,7 +78,7 @@ class GruCurvesNetwork(CurveMixtureNetwork):
             nn.SiLU(),
             nn.LayerNorm(hidden, bias=False),
         )
-        self.heads = CurveHeads(hidden, curves)
+        self.heads = _CurveHeads(hidden, curves)
 
     def features(self, reviews: Reviews) -> FloatArray:
         """Logarithm of the days since the card's review before, and the rating as 0/1 numbers."""
@@ -125,7 +125,7 @@ class GruCurves(ReptilePretraining):
 
     hidden: int = 7
     name: ClassVar[str] = "gru_curves"
-    network: ClassVar[type[Network]] = GruCurvesNetwork
+    network: ClassVar[type[Network]] = _GruCurvesNetwork
     same_day: ClassVar[bool] = True
     recipe: ClassVar[Recipe] = Recipe(40, 512, 0.02, recency=(20.3285, 2.8844))
     fine_tuning: ClassVar[Recipe] = Recipe(
@@ -166,7 +166,7 @@ class GruCurves(ReptilePretraining):
 _SHORTEST_MS, _LONGEST_MS = 100.0, 60_000.0
 
 
-class LstmCurvesNetwork(CurveMixtureNetwork):
+class _LstmCurvesNetwork(_CurveMixtureNetwork):
     """Two LSTMs and a block of linear layers, each added to what it read."""
 
     n_scaled: ClassVar[int] = 2
@@ -195,7 +195,7 @@ class LstmCurvesNetwork(CurveMixtureNetwork):
         self.after = nn.Sequential(
             nn.LayerNorm(hidden, bias=False), nn.Linear(hidden, hidden), nn.SiLU()
         )
-        self.heads = CurveHeads(hidden, curves)
+        self.heads = _CurveHeads(hidden, curves)
 
     def features(self, reviews: Reviews) -> FloatArray:
         """Logarithms of the days since the card's review before and of the answer time; rating.
@@ -256,7 +256,7 @@ class LstmCurves(ReptilePretraining):
 
     hidden: int = 20
     name: ClassVar[str] = "lstm_curves"
-    network: ClassVar[type[Network]] = LstmCurvesNetwork
+    network: ClassVar[type[Network]] = _LstmCurvesNetwork
     same_day: ClassVar[bool] = True
     recipe: ClassVar[Recipe] = Recipe(20, 512, 0.005, recency=(6.49, 2.4758))
     fine_tuning: ClassVar[Recipe] = Recipe(

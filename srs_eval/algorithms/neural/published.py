@@ -87,7 +87,7 @@ class Gru(PooledPretraining):
         return (self.hidden,)
 
 
-class GruPNetwork(GruNetwork):
+class _GruPNetwork(GruNetwork):
     """One GRU layer over pairs of a rating and the days that follow it.
 
     Its state after a review is what it had read up to the review's rating, and that rating:
@@ -149,7 +149,7 @@ class GruP(Gru):
 
     hidden: int = 8
     name: ClassVar[str] = "gru_p"
-    network: ClassVar[type[Network]] = GruPNetwork
+    network: ClassVar[type[Network]] = _GruPNetwork
     recipe: ClassVar[Recipe] = Recipe(40, 512, 0.01, weight_decay=1e-5)
     fine_tuning: ClassVar[Recipe] = Recipe(16, 512, 0.01, weight_decay=1e-5)
 
@@ -159,7 +159,7 @@ _WIDTH, _HEADS, _DROPOUT = 2, 2, 0.1
 _PAIRS_AT_A_TIME = 2**21
 
 
-class TransformerNetwork(PowerCurveNetwork):
+class _TransformerNetwork(PowerCurveNetwork):
     """One encoder and one decoder layer of width 2, and the logarithm of the stability.
 
     Every review read attends to every other, so that nothing is left of one history that the
@@ -242,7 +242,7 @@ class Transformer(PooledPretraining):
     """
 
     name: ClassVar[str] = "transformer"
-    network: ClassVar[type[Network]] = TransformerNetwork
+    network: ClassVar[type[Network]] = _TransformerNetwork
     recipe: ClassVar[Recipe] = Recipe(20, 512, 0.04, weight_decay=1e-5)
 
 
@@ -254,7 +254,7 @@ _LOWEST, _HIGHEST = 1e-4, 0.9999
 _FORGETTING_RATE = -math.log(0.9)
 
 
-class Nn17Network(Network):
+class _Nn17Network(Network):
     """Stability and difficulty, moved from review to review by five networks of one neuron."""
 
     def __init__(self, shortest_stability: float) -> None:
@@ -367,7 +367,7 @@ class Nn17(PooledPretraining):
     """
 
     name: ClassVar[str] = "nn17"
-    network: ClassVar[type[Network]] = Nn17Network
+    network: ClassVar[type[Network]] = _Nn17Network
     recipe: ClassVar[Recipe] = Recipe(20, 512, 0.04)
     fine_tuning: ClassVar[Recipe] = Recipe(5, 512, 0.04)
     pretraining: ClassVar[Recipe] = Recipe(32, 65_536, 0.04)

@@ -29,7 +29,7 @@ from srs_eval.algorithms.neural.training import (
     generator_from,
 )
 from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
-from srs_eval.checks import CheckFailed, check_algorithm
+from srs_eval.checks import CheckFailed
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.config.rebuild import same_day
 from srs_eval.config.targets import Builder
@@ -145,12 +145,6 @@ def test_it_predicts_and_learns_what_the_same_equations_do_in_the_engine(name):
             learned = fit(module, task).parameters
             assert learned == pytest.approx(fit(kind(**options), task).parameters, abs=1e-3)
             assert learned != begun.parameters
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PAIRS)
-def test_it_keeps_the_promises_of_every_algorithm(name):
-    check_algorithm(PAIRS[name][0], trial_task(same_day=PAIRS[name][0].same_day, cards=30))
 
 
 def test_it_is_given_the_table_of_training_reviews_that_modules_there_read():
