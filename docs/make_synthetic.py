@@ -21,7 +21,7 @@ from tabulate import tabulate
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.data.intervals import previous_review
+from srs_eval.cards import previous_review
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.draws.study import read_draws

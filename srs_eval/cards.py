@@ -1,14 +1,17 @@
-"""Running counts along each card of a log that is in time order, without a loop."""
+"""Running counts and intervals along each card of a log that is in time order, without a loop."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from srs_eval.nouns import BoolArray, IntArray
+from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
+Clock = TypeVar("Clock", IntArray, FloatArray)
+
+FIRST = -1  # In place of the interval before a card's first review
 # Numbers that fit into 16 bits are sorted several times as fast as others.
 _QUICKLY_SORTED = 1 << 16
 
@@ -168,3 +171,28 @@ def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:
     [0, 1, 0, 1]
     """
     return rows_by_card(card).earlier(event)
+
+
+def previous_review(card: IntArray) -> IntArray:
+    """Return the row number of each card's previous review, int64 [n], -1 where there is none.
+
+    >>> import numpy as np
+    >>> previous_review(np.array([7, 9, 7, 7])).tolist()
+    [-1, -1, 0, 2]
+    """
+    return rows_by_card(card).previous()
+
+
+def since_previous(clock: Clock, previous: IntArray) -> Clock:
+    """Subtract from each clock reading, [n], the one at the card's previous review.
+
+    The clock is the day number or the seconds of each review; `previous` is what `previous_review`
+    returns. The difference is -1 at the first review of each card.
+
+    >>> import numpy as np
+    >>> since_previous(np.array([0, 0, 3, 3]), np.array([-1, -1, 0, 2])).tolist()
+    [-1, -1, 3, 0]
+    """
+    since = clock - clock[previous]
+    since[previous == FIRST] = FIRST
+    return since

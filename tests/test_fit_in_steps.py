@@ -18,8 +18,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import FittingInSteps, Learned, WarmStarting
 from srs_eval.nouns.capabilities import CAPABILITIES, misspelt
-from srs_eval.protocol.refit import SrsBenchmarkRefit
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.validation import Validation
 
 WARM = SrsBenchmarkRefit(refits=8)

@@ -91,7 +91,8 @@ def objects(node):
 @each(BUILT)
 def test_an_option_lists_every_argument_at_its_default(path):
     preset = PRESETS.get(named(path), set())
-    for node in objects(OmegaConf.to_container(OmegaConf.load(path))):
+    option = option_files.composed_option(path.parent.name, path.stem)
+    for node in objects(OmegaConf.to_container(option)):
         signature = inspect.signature(get_object(node["_target_"])).parameters
         defaults = {name: plain(argument.default) for name, argument in signature.items()}
         # Besides its own arguments, every protocol has folds of users.

@@ -25,9 +25,8 @@ from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import Curves, Fit, Learned
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint, rows_fingerprint, select
 from srs_eval.protocol.prequential import Prequential
-from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.shifted import Shifted
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.stats.estimate import mean_of_users
 
 PANEL = Panel([METRIC[name] for name in ("log_loss", "brier", "auc", "rmse_bins")])

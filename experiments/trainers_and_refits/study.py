@@ -22,7 +22,7 @@ from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.nouns import EvaluationProtocol, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
-from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.protocol.srs_benchmark import SrsBenchmarkRefit
 from srs_eval.run.study import Findings
 
 SIZES = (250, 1_000, 4_000, 12_000)

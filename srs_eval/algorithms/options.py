@@ -54,19 +54,20 @@ def require_whole(
 
 
 def current(target: str) -> str:
-    """Return the present name of an algorithm whose module was another in an earlier release.
+    """Return the present name of a class whose module was another in an earlier release.
 
     >>> current("srs_eval.algorithms.fsrs6.Fsrs6"), current("srs_eval.algorithms.oracle.Oracle")
     ('srs_eval.algorithms.fsrs.fsrs6.Fsrs6', 'srs_eval.algorithms.baselines.Oracle')
-    >>> current("srs_eval.algorithms.recorded.Recorded")
-    'srs_eval.algorithms.baselines.Recorded'
+    >>> current("srs_eval.protocol.refit.SrsBenchmarkRefit")
+    'srs_eval.protocol.srs_benchmark.SrsBenchmarkRefit'
     """
-    folder, words = Path(__file__).parent, target.removeprefix("srs_eval.algorithms.").split(".")
-    is_ours = target.startswith("srs_eval.algorithms.") and all(map(str.isidentifier, words))
-    if not is_ours or folder.joinpath(*words[:-1]).with_suffix(".py").is_file():
+    package, words = Path(__file__).parents[1], target.removeprefix("srs_eval.").split(".")
+    is_ours = target.startswith("srs_eval.") and all(map(str.isidentifier, words))
+    module = package.joinpath(*words[:-1])
+    if not is_ours or module.is_dir() or module.with_suffix(".py").is_file():
         return target
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted(package.joinpath(words[0]).rglob("*.py")):
         if re.search(rf"^class {words[-1]}\b", file.read_text(encoding="utf-8"), re.M):
-            place = file.relative_to(folder).with_suffix("")
-            return ".".join(("srs_eval.algorithms", *place.parts, words[-1]))
+            place = file.relative_to(package).with_suffix("")
+            return ".".join(("srs_eval", *place.parts, words[-1]))
     return target

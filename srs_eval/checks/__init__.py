@@ -13,9 +13,6 @@ from srs_eval.checks.lookahead import (
     check_blind_to_the_future as check_blind_to_the_future,
     check_time_of_prediction as check_time_of_prediction,
 )
-from srs_eval.checks.stepwise import (
-    check_last_step_is_the_fit as check_last_step_is_the_fit,
-)
 from srs_eval.checks.suite import (
     check_algorithm as check_algorithm,
     check_capability_names as check_capability_names,
@@ -27,6 +24,7 @@ from srs_eval.checks.suite import (
 from srs_eval.checks.training import (
     check_deterministic as check_deterministic,
     check_fit_ignores_test_rows as check_fit_ignores_test_rows,
+    check_last_step_is_the_fit as check_last_step_is_the_fit,
     check_nothing_outlives_a_fit as check_nothing_outlives_a_fit,
     check_pretraining_users_are_refused as check_pretraining_users_are_refused,
 )

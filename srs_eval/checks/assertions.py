@@ -34,14 +34,18 @@ def expect_same(
     advice: str,
     *,
     tolerance: float | None = None,
+    side: IntArray | None = None,
 ) -> None:
     """Raise if predictions of the same rows differ; `advice` ends the message.
 
-    Without a `tolerance`, differences up to rounding are allowed, which `SignTest` examines.
+    Without a `tolerance`, differences up to rounding are allowed, which `SignTest` examines: with
+    `side`, 1 where a move up is towards the outcome and -1 where one down is, here.
     """
     for p in (expected, found):
         expect_shape(algorithm, p, np.shape(rows))
-    room = _rounding(expected, found) if tolerance is None else tolerance
+    kinds = {np.asarray(expected).dtype, np.asarray(found).dtype}
+    rounding = _SINGLE if np.dtype(np.float32) in kinds else _DOUBLE
+    room = rounding if tolerance is None else tolerance
     same = np.isclose(expected, found, rtol=0.0, atol=room, equal_nan=True)
     moved = np.flatnonzero(~same)
     if len(moved):
@@ -54,6 +58,10 @@ def expect_same(
             f"({expected[first]:.{digits}g}, now {found[first]:.{digits}g}; "
             f"{len(moved)} of {len(rows)} differ) {advice}.{rounded}"
         )
+    if side is not None:
+        sides = SignTest()
+        sides.add((expected - found) * side)
+        sides.expect_none(algorithm, advice)
 
 
 def expect_shape(algorithm: Algorithm, p: FloatArray, shape: tuple[int, ...]) -> None:
@@ -94,12 +102,6 @@ class SignTest:
                 f"{np.abs(towards).max():.2g}, but of {n} that move, {max(up, down)} move to the "
                 "same side, which rounding would not do: it ranks reviews, however little it is"
             )
-
-
-def _rounding(expected: FloatArray, found: FloatArray) -> float:
-    """Return the tolerance for numbers computed from the same inputs in another order."""
-    kinds = {np.asarray(expected).dtype, np.asarray(found).dtype}
-    return _SINGLE if np.dtype(np.float32) in kinds else _DOUBLE
 
 
 def expect_probabilities(

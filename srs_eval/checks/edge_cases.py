@@ -11,6 +11,7 @@ import pickle
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from srs_eval.checks.assertions import CheckFailed, expect_learned_values, expec
 from srs_eval.checks.harness import curve_of, fit, honesty_check, learned, predicted, prediction
 from srs_eval.checks.perturb import answered, renamed
 from srs_eval.checks.worker import NotImportable, WorkerDied, call_elsewhere
+from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitError, FitSkipped, SrsEvalError
-from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, Reviews
+from srs_eval.nouns import GROUPS, Algorithm, FloatArray, Fold, IntArray, Reviews
 
 _LONG = 5000
 _LAPSE_EVERY = 9
@@ -206,27 +208,18 @@ def _tried(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> FloatArray:
 def _rare_log(*, whole_days: bool) -> Reviews:
     """Return a log of a card of one review, one of two, and one reviewed on 5,000 days."""
     card = np.r_[0, 1, 2, 1, np.full(_LONG - 1, 2)]
-    day = np.r_[0, 0, 0, 1, np.arange(1, _LONG)]
     first = np.arange(len(card)) < 3
-    gap = np.where(first, -1, 1)
-    rating = np.where(np.arange(len(card)) % _LAPSE_EVERY == _LAPSE_EVERY - 1, 1, 3)
-    log = Reviews(
+    groups: dict[str, Any] = dict.fromkeys(GROUPS, np.zeros(len(card), np.int64))
+    log = reviews_from_columns(
         user=0,
+        source="cards of 1, 2 and 5,000 reviews",
         card=card,
-        day=day,
-        rating=rating,
-        elapsed_days=gap,
-        elapsed=np.maximum(gap, 0).astype(np.float64),
-        row=np.arange(len(card)),
+        rating=np.where(np.arange(len(card)) % _LAPSE_EVERY == _LAPSE_EVERY - 1, 1, 3),
+        day=np.r_[0, 0, 0, 1, np.arange(1, _LONG)],
         elapsed_seconds=np.where(first, -1.0, 86400.0),
         duration_ms=np.full(len(card), 4000.0),
         state=np.where(first, 0, 2),
         truth=np.full(len(card), 0.9),
-        deck=np.zeros(len(card), np.int64),
-        preset=np.zeros(len(card), np.int64),
-        note_type=np.zeros(len(card), np.int64),
-        template=np.zeros(len(card), np.int64),
-        note=np.zeros(len(card), np.int64),
-        whole_days=whole_days,
+        **groups,
     )
-    return renamed(log)
+    return renamed(replace(log, whole_days=whole_days))

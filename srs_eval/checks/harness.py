@@ -60,9 +60,12 @@ def honesty_check(advice: str) -> Callable[[Try], Check]:
         @wraps(tries)
         def check(algorithm: Algorithm, task: Task | None = None) -> None:
             reason = ""
-            for tried in _invented(algorithm, tries) if task is None else (lambda: task,):
+            seed = zlib.crc32(tries.__qualname__.encode()) % _SEEDS
+            for cards in _CARDS if task is None else _CARDS[:1]:
                 try:
-                    tries(algorithm, *_copy(tried()))
+                    same_day = algorithm.same_day
+                    tried = task or trial_task(same_day=same_day, seed=seed, cards=cards)
+                    tries(algorithm, *_copy(tried))
                 except CheckFailed:
                     raise
                 except FitSkipped as skipped:
@@ -81,15 +84,6 @@ def honesty_check(advice: str) -> Callable[[Try], Check]:
         return check
 
     return made
-
-
-def _invented(algorithm: Algorithm, tries: Try) -> list[Callable[[], Task]]:
-    seed = zlib.crc32(tries.__qualname__.encode()) % _SEEDS
-
-    def invent(cards: int) -> Callable[[], Task]:
-        return lambda: trial_task(same_day=algorithm.same_day, seed=seed, cards=cards)
-
-    return [invent(cards) for cards in _CARDS]
 
 
 def _copy(task: Task) -> tuple[Fold, Reviews]:

@@ -76,7 +76,9 @@ def _probe(
         row, seen, before = int(test[last]), test[: last + 1], expected[: last + 1]
         rng = np.random.default_rng(row)
         futures = opposite_futures(reviews, row, rng)
-        asked = _asked_with(row, test, rng)
+        # Rows to be predicted together with this one: none, a few, or many.
+        asked_too = rng.random() ** 3
+        asked = test[(rng.random(len(test)) < asked_too) | (test == row)]
         sides[_KNOWS_THE_FUTURE].add(_expect_blind_to(algorithm, model, futures, asked, row))
         sides[_CURVE_KNOWS_IT].add(_expect_same_curve(algorithm, model, futures, seen, rng))
         if nth % share:
@@ -119,12 +121,13 @@ def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews)
         rng = np.random.default_rng(row)
         bad, good = opposite_answers(reviews, others, rng)
         kept = np.setdiff1d(np.arange(row + 1), others)
+        others_gone = renamed(replace(reviews.take(kept), row=np.arange(len(kept))))
         low, high, alone = (
             predicted(algorithm, model, log, rows)[-1:]
             for log, rows in (
                 (bad, seen),
                 (good, seen),
-                (_without(reviews, kept), np.flatnonzero(np.isin(kept, seen))),
+                (others_gone, np.flatnonzero(np.isin(kept, seen))),
             )
         )
         expect_same(algorithm, low, high, seen[-1:], told)
@@ -160,11 +163,6 @@ def opposite_answers(
     )
 
 
-def _without(reviews: Reviews, kept: IntArray) -> Reviews:
-    """Return the log of the reviews that are kept, as if there had been no others."""
-    return renamed(replace(reviews.take(kept), row=np.arange(len(kept))))
-
-
 PEEKED = (
     "moved when ratings and answer times of that row, and everything after it, were changed. "
     "A prediction may rest on earlier reviews and on its own elapsed time: look for columns "
@@ -192,13 +190,6 @@ def opposite_futures(
         other_future(reviews, ~right, facts_from=row + 1, hard=True, rng=rng),
         other_future(reviews, right, facts_from=row + 1, hard=False, rng=rng),
     )
-
-
-def _asked_with(row: int, test: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw rows to be predicted together with one: none, a few, or many."""
-    share = rng.random() ** 3
-    asked: IntArray = test[(rng.random(len(test)) < share) | (test == row)]
-    return asked
 
 
 def _expect_blind_to(

@@ -47,10 +47,10 @@ from srs_eval.checks.lookahead import (
     check_time_of_prediction,
 )
 from srs_eval.checks.perturb import columns_of, cut_after, renamed
-from srs_eval.checks.stepwise import check_last_step_is_the_fit
 from srs_eval.checks.training import (
     check_deterministic,
     check_fit_ignores_test_rows,
+    check_last_step_is_the_fit,
     check_nothing_outlives_a_fit,
 )
 from srs_eval.nouns import Algorithm, Fold, Reviews, Task

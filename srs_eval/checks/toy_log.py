@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.cards import earlier_on_card
-from srs_eval.nouns import BoolArray, FloatArray, Fold, IntArray, Reviews, Task
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.nouns import FloatArray, Fold, IntArray, Reviews, Task
 
 _CARDS = 40
 _REVIEWS_PER_CARD = 12
@@ -48,7 +49,8 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
     step = np.zeros(shape, np.int64)
     for nth in range(_REVIEWS_PER_CARD):
         if nth > 0:
-            gap[nth] = _days_until_review(rng, stability)
+            later = np.ceil(stability * rng.lognormal(0.0, 0.6, cards)).astype(np.int64)
+            gap[nth] = np.where(rng.random(cards) < _SAME_DAY_SHARE, 0, later)
             step[nth] = np.where(gap[nth] == 0, step[nth - 1] + 1, 0)
             truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
         recalled[nth] = rng.random(cards) < truth[nth]
@@ -60,30 +62,27 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
     new = position == 0
     # In one sitting cards that are due come before new ones, and those before second looks.
     in_time = np.lexsort((card.ravel(), new.ravel(), step.ravel(), day.ravel()))
-    first = new.ravel()[in_time]
-    since = gap.ravel()[in_time]
-    rating = _ratings(rng, recalled.ravel()[in_time])
-    duration_ms = rng.integers(1000, 20000, len(since)).astype(np.float64)
+    first, card = new.ravel()[in_time], card.ravel()[in_time]
+    passes = rng.choice([2, 3, 4], len(card), p=[0.15, 0.7, 0.15])
+    duration_ms = rng.integers(1000, 20000, len(card)).astype(np.float64)
     answered = np.empty(shape)
     answered.ravel()[in_time] = _clock(rng, day.ravel()[in_time], duration_ms)
     seconds = np.diff(answered, axis=0, prepend=0.0)
-    return Reviews(
+    return reviews_from_columns(
         user="trial",
-        card=card.ravel()[in_time],
+        source="a small simulated log",
+        card=card,
+        rating=np.where(recalled.ravel()[in_time], passes, 1),
         day=day.ravel()[in_time],
-        rating=rating,
-        elapsed_days=np.where(first, -1, since),
-        elapsed=since.astype(np.float64),
-        row=np.arange(len(in_time)),
         elapsed_seconds=np.where(first, -1.0, seconds.ravel()[in_time]),
         duration_ms=duration_ms,
         state=np.where(first, 0, 2),
         truth=truth.ravel()[in_time],
-        deck=card.ravel()[in_time] % 3,
-        preset=card.ravel()[in_time] % 2,
-        note_type=card.ravel()[in_time] % 2,
-        template=card.ravel()[in_time] % 4,
-        note=card.ravel()[in_time] // 2,
+        deck=card % 3,
+        preset=card % 2,
+        note_type=card % 2,
+        template=card % 4,
+        note=card // 2,
     )
 
 
@@ -99,13 +98,3 @@ def _clock(rng: np.random.Generator, day: IntArray, duration_ms: FloatArray) -> 
         day * 86400 + rng.uniform(6, 22, len(begins))[sitting] * 3600 + since_begin
     )
     return seconds
-
-
-def _days_until_review(rng: np.random.Generator, stability: FloatArray) -> IntArray:
-    later = np.ceil(stability * rng.lognormal(0.0, 0.6, len(stability))).astype(np.int64)
-    return np.where(rng.random(len(stability)) < _SAME_DAY_SHARE, 0, later)
-
-
-def _ratings(rng: np.random.Generator, recalled: BoolArray) -> IntArray:
-    passes = rng.choice([2, 3, 4], len(recalled), p=[0.15, 0.7, 0.15])
-    return np.where(recalled, passes, 1)

@@ -7,15 +7,40 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.checks.assertions import CheckFailed, SignTest, expect_same, named
-from srs_eval.checks.harness import SEED, Learn, honesty_check, learned, predicted, ways_to_learn
+from srs_eval.checks.assertions import (
+    CheckFailed,
+    expect_learned_values,
+    expect_same,
+    named,
+)
+from srs_eval.checks.harness import (
+    SEED,
+    Learn,
+    evenly_spaced,
+    honesty_check,
+    learned,
+    predicted,
+    ways_to_learn,
+)
+from srs_eval.checks.lookahead import expect_blind
 from srs_eval.checks.perturb import answered, cut_after, other_future, renamed
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, Fold, MemoryModel, Reviews
+from srs_eval.nouns import (
+    Algorithm,
+    FittingInSteps,
+    FloatArray,
+    Fold,
+    MemoryModel,
+    Reviews,
+)
 
 # Share of recalls among random outcomes, and how far new cards are moved from known ones.
 _RECALLED = 0.7
 _NEW_CARDS = 10**6
+# Of the steps of a fit so many are looked at closely, and of each so many rows.
+_STEPS, _ROWS = 4, 15
+
+Step = tuple[MemoryModel, FloatArray]
 
 
 @honesty_check("Learn from `rows` only, and from reviews before the last of them")
@@ -25,20 +50,17 @@ def check_fit_ignores_test_rows(algorithm: Algorithm, fold: Fold, reviews: Revie
     For the fit, two futures with opposite outcomes, times and cards take its place, and it is cut
     off. Of an algorithm that has ``refit``, what it learns that way is checked too.
     """
-    futures = opposite_pasts(reviews, fold)
-    recalled = futures[0].recalled[fold.test]
+    futures = _opposite_pasts(reviews, fold)
+    side = np.where(futures[0].recalled[fold.test], 1, -1)
     for learn in ways_to_learn(algorithm, reviews, fold):
         one, other = (
             predicted(algorithm, _fit_or_explain(algorithm, learn, future), reviews, fold.test)
             for future in futures
         )
-        expect_same(algorithm, one, other, fold.test, FITTED_ON_TEST)
-        sides = SignTest()
-        sides.add((one - other) * np.where(recalled, 1, -1))
-        sides.expect_none(algorithm, FITTED_ON_TEST)
+        expect_same(algorithm, one, other, fold.test, _FITTED_ON_TEST, side=side)
         cut = cut_after(reviews, int(fold.train[-1]))
         alone = predicted(algorithm, _fit_or_explain(algorithm, learn, cut), reviews, fold.test)
-        expect_same(algorithm, one, alone, fold.test, FITTED_ON_TEST)
+        expect_same(algorithm, one, alone, fold.test, _FITTED_ON_TEST)
 
 
 @honesty_check("What is learned from the same reviews and the same seed is the same")
@@ -101,7 +123,7 @@ def check_pretraining_users_are_refused(algorithm: Algorithm, fold: Fold, review
     )
 
 
-def opposite_pasts(reviews: Reviews, fold: Fold) -> tuple[Reviews, Reviews]:
+def _opposite_pasts(reviews: Reviews, fold: Fold) -> tuple[Reviews, Reviews]:
     """Invent two logs that are the same up to the last training row and nowhere later."""
     after = int(fold.train[-1]) + 1
     rng = np.random.default_rng(after)
@@ -125,7 +147,7 @@ def _fit_or_explain(algorithm: Algorithm, learn: Learn, training: Reviews) -> Me
         ) from error
 
 
-FITTED_ON_TEST = (
+_FITTED_ON_TEST = (
     "moved when the reviews after the last training row were changed before the fit. "
     "Learn from `rows` only: look for statistics over all of `reviews`"
 )
@@ -142,3 +164,61 @@ _IGNORES_RNG = (
     "differs between two fits with the same seed. Take every random number from the `rng` "
     "that `fit` and `refit` are given, seed other libraries from it, and change no earlier model"
 )
+
+
+@honesty_check("Yield a model after each step, the last one as `fit` returns it")
+def check_last_step_is_the_fit(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that `fit_in_steps` ends with exactly the model that `fit` returns.
+
+    It is given the log up to the last training row, as in an evaluation. The models of the steps
+    are asked for predictions on the way, as a search does; none may know its outcomes or the
+    future, nor have learned from what comes after the training rows. Algorithms without
+    `fit_in_steps` pass.
+    """
+    if not isinstance(algorithm, FittingInSteps):
+        return
+    known = cut_after(reviews, int(fold.train[-1]))
+    steps = _steps(algorithm, fold, known, reviews)
+    if not steps:
+        raise CheckFailed(f"{named(algorithm)}: fit_in_steps yields nothing. {_SAME_LOOP}.")
+    fitted = learned(algorithm, known, fold.train)
+    expected = predicted(algorithm, fitted, reviews, fold.test)
+    advice = f"differs from that of `fit` after the last step of `fit_in_steps`. {_SAME_LOOP}"
+    expect_same(algorithm, expected, steps[-1][1], fold.test, advice, tolerance=0.0)
+    values = expect_learned_values(algorithm, fitted)
+    if not np.array_equal(values, expect_learned_values(algorithm, steps[-1][0]), equal_nan=True):
+        raise CheckFailed(
+            f"{named(algorithm)}: parameters differ after the last step of `fit_in_steps` from "
+            f"those of `fit`. {_SAME_LOOP}."
+        )
+    for model, p in steps:
+        advice = "differs after later steps. Give each model a copy of what was learned so far"
+        again = predicted(algorithm, model, reviews, fold.test)
+        expect_same(algorithm, p, again, fold.test, advice)
+    for nth in evenly_spaced(len(steps), _STEPS):
+        expect_blind(algorithm, steps[nth][0], reviews, fold.test, _ROWS)
+    _expect_learned_from_training_rows(algorithm, fold, reviews)
+
+
+_SAME_LOOP = (
+    "Let both go through the same loop, draw the same numbers from `rng`, and end at the same step"
+)
+
+
+def _steps(
+    algorithm: FittingInSteps, fold: Fold, training: Reviews, reviews: Reviews
+) -> list[Step]:
+    in_steps = algorithm.fit_in_steps(training, fold.train, np.random.default_rng(SEED))
+    return [(model, predicted(algorithm, model, reviews, fold.test)) for model in in_steps]
+
+
+def _expect_learned_from_training_rows(
+    algorithm: FittingInSteps, fold: Fold, reviews: Reviews
+) -> None:
+    """Raise unless every step is the same whatever follows on the training rows."""
+    futures = _opposite_pasts(reviews, fold)
+    side = np.where(futures[0].recalled[fold.test], 1, -1)
+    both = (_steps(algorithm, fold, future, reviews) for future in futures)
+    for (_, one), (_, other) in zip(*both, strict=True):
+        advice = f"after a step {_FITTED_ON_TEST}"
+        expect_same(algorithm, one, other, fold.test, advice, side=side)

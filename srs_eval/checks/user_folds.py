@@ -45,7 +45,11 @@ def check_user_folds(algorithm: Pretrainable, users: int = _USERS) -> None:
     logs = {user: replace(task.reviews, user=user) for user, task in tasks.items()}
     for fold in (0, 1):
         scored = [user for user in tasks if fold_of[user] == fold]
-        opposite = {user: _opposite(logs[user]) for user in scored}
+        opposite = {}
+        for user in scored:
+            log = logs[user]
+            rows, rng = np.arange(len(log)), np.random.default_rng(len(log))
+            opposite[user] = replace(answered(log, rows, ~log.recalled, rng), user=user)
         # Each is asked before the next is pretrained: what is kept elsewhere is overwritten.
         expected, found = (
             _predictions(algorithm, _pretrained(algorithm, tasks, taught, fold_of), tasks, logs)
@@ -95,11 +99,6 @@ def _predictions(
         except Exception as error:  # a plug-in can raise anything
             raise CheckFailed(f"{named(algorithm)}: raises {raised(error)}") from error
     return found
-
-
-def _opposite(log: Reviews) -> Reviews:
-    rows, rng = np.arange(len(log)), np.random.default_rng(len(log))
-    return replace(answered(log, rows, ~log.recalled, rng), user=log.user)
 
 
 _LEAKS = (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Protocol
+from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -31,57 +30,15 @@ class Rows:
     numbers: IntArray  # row numbers in `source`, counted from 0, [n]
 
 
-class UserRows(Protocol):
+@dataclass(frozen=True, slots=True)
+class UserRows:
     """Tables from which users are read one at a time."""
 
-    @property
-    def known(self) -> KnownUsers:
-        """The users."""
-
-    def of(self, user: User) -> Rows:
-        """Return the rows of a user; raise `ReviewLogError` if there is no such user."""
+    known: KnownUsers
+    of: Callable[[User], Rows]  # the rows of a user, named as in `known`
 
 
-@dataclass(frozen=True)
-class UserTables:
-    """A table in memory, and the row numbers of each of its users in order of appearance."""
-
-    source: str
-    table: pd.DataFrame
-    rows: Mapping[User, IntArray]
-
-    @cached_property
-    def known(self) -> KnownUsers:
-        """The users."""
-        return KnownUsers(self.source, tuple(self.rows))
-
-    def of(self, user: User) -> Rows:
-        """Return the rows of a user; raise `ReviewLogError` if there is no such user."""
-        numbers = self.rows[self.known.find(user)]
-        return Rows(self.source, self.table.iloc[numbers].reset_index(drop=True), numbers)
-
-
-@dataclass(frozen=True)
-class FilePerUser:
-    """A folder in which each file is the log of the user it is named after."""
-
-    source: str
-    files: Mapping[User, Place]
-    text: tuple[str, ...]  # columns of a CSV that are kept as text
-
-    @cached_property
-    def known(self) -> KnownUsers:
-        """The users."""
-        return KnownUsers(self.source, tuple(self.files))
-
-    def of(self, user: User) -> Rows:
-        """Return the rows of a user; raise `ReviewLogError` if there is no such user."""
-        file = self.files[self.known.find(user)]
-        tables = tables_by_user(file, user_column=None, text=self.text)
-        return tables.of(file.stem)
-
-
-def tables_by_user(place: Place, *, user_column: str | None, text: tuple[str, ...]) -> UserTables:
+def tables_by_user(place: Place, *, user_column: str | None, text: tuple[str, ...]) -> UserRows:
     """Read a CSV, TSV or parquet file and find the rows of each user; keep the last file in memory.
 
     Without `user_column` the file is the log of one user, named after the file; the columns `text`
@@ -95,7 +52,7 @@ def tables_by_user(place: Place, *, user_column: str | None, text: tuple[str, ..
 @lru_cache(maxsize=1)
 def _tables(
     place: Place, _entry: Entry | None, user_column: str | None, text: tuple[str, ...]
-) -> UserTables:
+) -> UserRows:
     text = text if user_column is None else (*text, user_column)
     return rows_by_user(
         read_table(place, text=text), str(place), user_column=user_column, only_user=place.stem
@@ -104,21 +61,33 @@ def _tables(
 
 def rows_by_user(
     table: pd.DataFrame, source: str, *, user_column: str | None, only_user: str
-) -> UserTables:
-    """Find the rows of each user of a table with one row per review.
+) -> UserRows:
+    """Find the rows of each user of a table with one row per review, in order of appearance.
 
     Without `user_column` the table is the log of `only_user`. Raise `ReviewLogError`, which names
     `source`, if the column is missing, or a row has no user that can be named.
     """
     if user_column is None:
-        return UserTables(source, table, {only_user: np.arange(len(table))})
+        return _in_memory(source, table, {only_user: np.arange(len(table))})
     check_columns(source, list(table.columns), [(user_column, "the user")])
     names = user_names(table[user_column], source, user_column, np.arange(len(table)))
     codes, _ = pd.factorize(names)
     order = np.argsort(codes, kind="stable")
     begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
     groups = np.split(order, begins) if len(order) else []
-    return UserTables(source, table, {user_named(names.iloc[rows[0]]): rows for rows in groups})
+    return _in_memory(source, table, {user_named(names.iloc[rows[0]]): rows for rows in groups})
+
+
+def _in_memory(source: str, table: pd.DataFrame, numbers: Mapping[User, IntArray]) -> UserRows:
+    """Return the users of a table, given the row numbers of each."""
+    # No closure: frames are sent to worker processes.
+    return UserRows(KnownUsers(source, tuple(numbers)), partial(_rows_of, source, table, numbers))
+
+
+def _rows_of(
+    source: str, table: pd.DataFrame, numbers: Mapping[User, IntArray], user: User
+) -> Rows:
+    return Rows(source, table.iloc[numbers[user]].reset_index(drop=True), numbers[user])
 
 
 def user_names(column: pd.Series, source: str, name: str, file_rows: IntArray) -> pd.Series:

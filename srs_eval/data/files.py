@@ -183,7 +183,8 @@ def _read_parquet(place: Place) -> pd.DataFrame:
         with parquet_file(place) as file, readable_parquet(place):
             cells = file.metadata.num_rows * file.metadata.num_columns
             if cells > _LARGEST_TABLE:
-                raise _too_large(place, file.metadata.num_rows)
+                what = f"it has {file.metadata.num_rows:,} rows, too many"
+                raise ReviewLogError(str(place), [what], _SPLIT)
             table = file.read()
             table.validate(full=True)
             return pandas_from_arrow(table)
@@ -197,11 +198,6 @@ def pandas_from_arrow(table: pa.Table) -> pd.DataFrame:
     # by one: no need to gather them by their types.
     frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(split_blocks=True)
     return frame
-
-
-def _too_large(path: Place, rows: int) -> ReviewLogError:
-    """Refuse a file of more rows than any memory holds."""
-    return ReviewLogError(str(path), [f"it has {rows:,} rows, too many"], _SPLIT)
 
 
 def _not_parquet(path: Place, error: Exception) -> ReviewLogError:
@@ -250,7 +246,10 @@ def csv_chunks(
     except pd.errors.EmptyDataError as error:
         raise ReviewLogError(str(path), ["the file is empty"]) from error
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, error) from error
+        byte = error.object[error.start]
+        what = f"not UTF-8 text: byte 0x{byte:02x} cannot be decoded"
+        hint = "Save it as CSV in UTF-8, or check that it is a text file."
+        raise ReviewLogError(str(path), [what], hint) from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         reason = str(error).strip().splitlines()[0]
         raise ReviewLogError(str(path), [f"not a well-formed CSV file: {reason}"]) from error
@@ -279,13 +278,3 @@ def _separator(path: Place) -> str:
         raise ReviewLogError(str(path), ["the file is empty"])
     header = head.lstrip(b"\r\n").splitlines()[0].decode("utf-8-sig", errors="replace")
     return max(_SEPARATORS, key=header.count)
-
-
-def _not_utf8(path: Place, error: UnicodeDecodeError) -> ReviewLogError:
-    """Return an error with the place where a file stops being UTF-8."""
-    byte = error.object[error.start]
-    return ReviewLogError(
-        str(path),
-        [f"not UTF-8 text: byte 0x{byte:02x} cannot be decoded"],
-        "Save it as CSV in UTF-8, or check that it is a text file.",
-    )

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.interchange
 
-from srs_eval.data.by_user import UserTables, rows_by_user
+from srs_eval.data.by_user import UserRows, rows_by_user
 from srs_eval.data.files import pandas_from_arrow
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.source import Logs, TableSource
@@ -62,7 +62,7 @@ class ReviewFrame(TableSource):
     sample: int | None = None  # how many of these users at most, by a digest of their names
     first: int | None = None  # how many of these users at most, in their order
     choice: Choice = field(init=False, repr=False)
-    _tables: UserTables = field(init=False, repr=False)
+    _rows: UserRows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Copy the columns in use, and find the rows of each user."""
@@ -80,7 +80,7 @@ class ReviewFrame(TableSource):
         frame = frame[used].reset_index(drop=True).copy()
         found = rows_by_user(frame, self.name, user_column=user, only_user=self.name)
         choice = Choice(self.selection, self.sample, self.first)
-        self._set(table=None, choice=choice, _tables=found)
+        self._set(table=None, choice=choice, _rows=found)
 
     @property
     def location(self) -> str:
@@ -89,7 +89,7 @@ class ReviewFrame(TableSource):
 
     def find(self) -> Logs:
         """Return the rows of each user."""
-        return Logs(self._tables, self.columns, self.reading)
+        return Logs(self._rows, self.columns, self.reading)
 
     def _logs(self) -> Logs:
         return self.find()  # not kept in memory when the frame is not
@@ -101,7 +101,12 @@ def to_pandas(table: Any) -> pd.DataFrame:
     Takes what `ReviewFrame` takes; raise `ConfigError` for anything else.
     """
     if isinstance(table, pd.DataFrame):
-        return _without_arrow(table)
+        frame = table.copy(deep=False)
+        for position, dtype in enumerate(frame.dtypes):
+            if isinstance(dtype, pd.ArrowDtype):
+                column = pa.table({"column": pa.array(frame.iloc[:, position])})
+                frame.isetitem(position, pandas_from_arrow(column)["column"].array)
+        return frame
     try:
         if hasattr(table, "__arrow_c_stream__"):
             return pandas_from_arrow(pa.table(table))
@@ -114,16 +119,6 @@ def to_pandas(table: Any) -> pd.DataFrame:
         f"data: {type(table).__name__} is no table{reason}; give a pandas or polars DataFrame, or "
         "an object with __arrow_c_stream__"
     )
-
-
-def _without_arrow(frame: pd.DataFrame) -> pd.DataFrame:
-    """Convert the columns that Arrow holds."""
-    frame = frame.copy(deep=False)
-    for position, dtype in enumerate(frame.dtypes):
-        if isinstance(dtype, pd.ArrowDtype):
-            column = pa.table({"column": pa.array(frame.iloc[:, position])})
-            frame.isetitem(position, pandas_from_arrow(column)["column"].array)
-    return frame
 
 
 def _advice(table: Any) -> str:

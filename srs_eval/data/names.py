@@ -60,7 +60,9 @@ def read_names(values: pd.Series) -> Names:
         values = values.map(lambda value: str(value) if isinstance(value, UUID) else value)
     kept = pd.Series(scalars(values), index=values.index, dtype=object)
     text = kept.where(kept.isna(), kept.astype("str").str.strip())
-    distinct = {name: _is_missing(name) for name in text.unique()}
+    distinct = {
+        name: not isinstance(name, str) or not name or name in _MISSING for name in text.unique()
+    }
     bad = text.map(distinct).to_numpy(bool)
     return Names(text.mask(bad, None), bad)
 
@@ -106,11 +108,6 @@ def nearly_alike(noun: str, names: pd.Series) -> str:
         f"{noun}: {sum(map(len, alike)):,} of {len(distinct):,} names differ only in case or "
         f"spelling, such as {quoted}; kept apart"
     )
-
-
-def _is_missing(name: Any) -> bool:
-    """Whether a name is nothing, or a word for nothing."""
-    return not isinstance(name, str) or not name or name in _MISSING
 
 
 def folded(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
@@ -21,13 +21,10 @@ from srs_eval.data.by_user import coded_users, user_named
 from srs_eval.data.files import (
     check_columns,
     csv_chunks,
-    existing,
-    is_pattern,
     parquet_file,
     readable_parquet,
 )
-from srs_eval.data.partitioned import INDEX, write_index
-from srs_eval.data.segments import find_segments
+from srs_eval.data.partitioned import INDEX, find_segments, write_index
 from srs_eval.data.selection import KnownUsers
 from srs_eval.data.table import ReviewTable, table_files
 from srs_eval.data.table_options import Columns
@@ -72,18 +69,20 @@ def prepare(
     if Place.of(source.path) == out:
         return _index_only(source, out)
     _check_empty(out)
-    files = _files(source)
+    files = [entry.place for entry in table_files(Place.of(source.path))]
     names = _nouns(source.columns)
     with TemporaryDirectory(prefix="srs_eval_prepare_") as folder:
         connection = _connected(Path(folder), memory)
         try:
             _stage(connection, files, source.columns, names)
             users = _choose(connection, source, renamed)
-            parts = _parts(_in_order(connection, list(names)), out)
-            found = [segments for part in parts for segments in part]
+            found = [segments for part in _parts(connection, names, out) for segments in part]
         finally:
             connection.close()
-    _remove_leftovers(out, {name for table in found for name in table["file"].to_pylist()})
+    written = {name for table in found for name in table["file"].to_pylist()}
+    for entry in out.files(recursive=True):
+        if entry.place.address not in written:
+            entry.place.remove()
     nouns: dict[str, Any] = dict.fromkeys(each.name for each in fields(Columns))
     p = [noun for noun in names if noun in (source.columns.p or ())]
     named = {noun: noun for noun in names if noun not in p}
@@ -132,19 +131,6 @@ def _check_empty(out: Place) -> None:
         )
 
 
-def _remove_leftovers(out: Place, written: set[str]) -> None:
-    for entry in out.files(recursive=True):
-        if entry.place.address not in written:
-            entry.place.remove()
-
-
-def _files(source: ReviewTable) -> Sequence[Place]:
-    place = Place.of(source.path)
-    if not is_pattern(place) and existing(place).kind() == "file":
-        return [place]
-    return [entry.place for entry in table_files(place)]
-
-
 def _nouns(columns: Columns) -> Mapping[str, str]:
     """Return the name in the table of each column that is written."""
     used = {noun.removeprefix("p "): name for noun, name in columns.in_use().items()}
@@ -184,7 +170,11 @@ def _stage(
         before = seen
         with closing(_chunks(file, columns, names)) as chunks:
             for table in chunks:
-                users = _users(table, str(file), columns.user, seen - before, file.stem)
+                users: Any = pa.repeat(file.stem, len(table))
+                if columns.user is not None:
+                    first = seen - before
+                    codes, users = coded_users(table["user"], str(file), columns.user, first)
+                    users = pa.array(users, pa.string()).take(pa.array(codes))
                 rows = pa.array(np.arange(seen, seen + len(table)))
                 table = table.select([noun for noun in names if noun != "user"])
                 table = table.append_column("user", users).append_column("row", rows)
@@ -232,16 +222,6 @@ def _chunks(
             yield pa.table({noun: pa.array(each, pa.string()) for noun, each in texts.items()})
 
 
-def _users(
-    table: pa.Table, source: str, user_column: str | None, seen: int, only_user: str
-) -> pa.Array:
-    """Return the name of the user of each row."""
-    if user_column is None:
-        return pa.repeat(only_user, len(table))
-    codes, names = coded_users(table["user"], source, user_column, seen)
-    return pa.array(names, pa.string()).take(pa.array(codes))
-
-
 def _choose(connection: Any, source: ReviewTable, renamed: Callable[[User], str]) -> Sequence[User]:
     """Write down the chosen users in order of first appearance, with their new names."""
     query = 'SELECT "user" FROM staged GROUP BY "user" ORDER BY min("row")'
@@ -265,18 +245,13 @@ def _choose(connection: Any, source: ReviewTable, renamed: Callable[[User], str]
     return users
 
 
-def _in_order(connection: Any, nouns: Sequence[str]) -> pa.RecordBatchReader:
-    """Read the rows of each user one after the other."""
+def _parts(connection: Any, nouns: Iterable[str], out: Place) -> Iterator[list[pa.Table]]:
+    """Write the rows of each user one after the other into parts; yield the segments of each."""
     columns = ", ".join(f'staged."{noun}"' for noun in nouns if noun != "user")
-    reader: pa.RecordBatchReader = connection.sql(
+    groups: pa.RecordBatchReader = connection.sql(
         f'SELECT name AS "user", {columns} FROM staged JOIN chosen USING ("user") '
         f'ORDER BY {_ORDER}, "row"'
     ).to_arrow_reader(_GROUP_ROWS)
-    return reader
-
-
-def _parts(groups: pa.RecordBatchReader, out: Place) -> Iterator[list[pa.Table]]:
-    """Write row groups into parts; yield the segments of each part."""
     form: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
     for number, first in enumerate(groups):
         place = out / f"bucket={number:04d}" / "part.parquet"

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.cards import stable_order
-from srs_eval.data import hub
-from srs_eval.data.by_user import Rows, UserRows, UserTables, tables_by_user
+from srs_eval.cards import Clock, previous_review, since_previous, stable_order
+from srs_eval.data.by_user import Rows, UserRows, tables_by_user
 from srs_eval.data.columns import violations, whole_numbers
 from srs_eval.data.files import check_columns, column_names, enough_memory, existing, read_table
-from srs_eval.data.intervals import Clock, previous_review, since_previous
 from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.selection import Choice, KnownUsers, Selection
@@ -44,6 +44,12 @@ _OPTIONAL = {
 _COLUMNS = Columns(_CARD, "rating", time=None, day="day_offset")
 _USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
 _UNKNOWN_RATING = "rating outside 1 to 4"
+_PARALLEL_DOWNLOADS = 8
+_DENIED = (401, 403)
+_BY_HAND = (
+    "Check the connection, HF_ENDPOINT and HF_HUB_OFFLINE, and the space on the disk; or copy the "
+    "files revlogs/user_id=N/data.parquet into the folder by hand and leave data.download=false."
+)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -129,12 +135,12 @@ class RevlogsFolder(TableSource):
             missing = [user for user in self.choice.wanted or () if not folders.file(user).exists()]
             if missing:
                 names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
-                hub.download_files(self.repo_id, names, folders.root.local)
+                download_files(self.repo_id, names, folders.root.local)
         return TableSource.users(self)
 
     def find(self) -> Logs:
         """Find the users of the folder or file."""
-        rows: UserRows = _UserFolders(self.path)
+        rows: Any = _UserFolders(self.path)  # which lists its users when it is asked for them
         if existing(self.path).kind() == "file":
             user_column = _USER if _USER in column_names(self.path) else None
             rows = tables_by_user(Place(self.path), user_column=user_column, text=(_CARD,))
@@ -148,9 +154,9 @@ class RevlogsFolder(TableSource):
         """
         with enough_memory(self.path):
             found, source = self._logs().rows, ""
-            if isinstance(found, UserTables):
+            if isinstance(found, UserRows):
                 user = found.known.find(user)
-                source = f", user {user}" * (len(found.rows) > 1)
+                source = f", user {user}" * (len(found.known.users) > 1)
             rows = found.of(user)
             return _reviews(user, f"{rows.source}{source}", rows.table, rows.numbers)
 
@@ -276,3 +282,48 @@ def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
         row=np.arange(len(kept), dtype=np.int64),
         left_out={_UNKNOWN_RATING: int(unknown.sum())},
     )
+
+
+def download_files(repo_id: str, names: Sequence[str], folder: Path) -> None:
+    """Fetch files of a data set of Hugging Face into a folder, keeping their paths in the data set.
+
+    Raise `ConfigError` if the package huggingface_hub is not installed, and `ReviewLogError` if
+    access is not granted, a file is not there, or the site cannot be reached.
+    """
+    # Optional, and needed for nothing else: loaded only when something is downloaded.
+    try:
+        hub, errors = import_module("huggingface_hub"), import_module("huggingface_hub.errors")
+    except ImportError as error:
+        message = (
+            "data.download=true needs the package huggingface_hub: run "
+            "`pip install 'srs-eval[hub]'`"
+        )
+        raise ConfigError(message) from error
+    fetch = partial(hub.hf_hub_download, repo_id, repo_type="dataset", local_dir=folder)
+    source = f"Hugging Face data set {repo_id}"
+    try:
+        with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
+            list(pool.map(fetch, names))
+    # The order matters: some of these are kinds of the ones below them.
+    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
+        raise ReviewLogError(source, ["Hugging Face cannot be reached"], _BY_HAND) from error
+    except errors.EntryNotFoundError as error:
+        raise ReviewLogError(source, [f"a file is not in the data set: {_told(error)}"]) from error
+    except errors.HfHubHTTPError as error:
+        is_denied = isinstance(error, errors.RepositoryNotFoundError)
+        if is_denied or error.response.status_code in _DENIED:
+            hint = (
+                f"It is open on request: sign in at https://huggingface.co/datasets/{repo_id} and "
+                "ask for access there, then run `hf auth login` here or set HF_TOKEN to a token "
+                "that may read it."
+            )
+            raise ReviewLogError(source, ["access is not granted"], hint) from error
+        violation = f"the download failed: {_told(error)}"
+        raise ReviewLogError(source, [violation], _BY_HAND) from error
+    except OSError as error:
+        raise ReviewLogError(source, [f"the download failed: {error}"], _BY_HAND) from error
+
+
+def _told(error: Exception) -> str:
+    """Pick the telling line of a long message."""
+    return str(error).strip().splitlines()[-1]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.cards import FIRST, previous_review, since_previous
 from srs_eval.data.columns import numbers, violations, whole_numbers
-from srs_eval.data.intervals import FIRST, previous_review, since_previous
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import COLUMNS, BoolArray, IntArray, Reviews, User
 
@@ -31,6 +31,8 @@ def reviews_from_columns(
     notes: Sequence[str] = (),  # remarks on the log for the person
     row_name: Callable[[int], str] | None = None,  # of row i (from 0) in errors; else ``row i+1``
     column_names: Mapping[str, str] | None = None,  # of the source, in errors; else those below
+    problems: Sequence[Violation] = (),  # what is wrong besides
+    hint: str = "",  # what to do about that
     **columns: Any,
 ) -> Reviews:
     """Build one user's log from columns [n] in time order, checking all of it once.
@@ -50,16 +52,24 @@ def reviews_from_columns(
     if columns or lacking:
         raise TypeError(f"a log has no columns {[*columns]}, and needs {lacking}")
     given = {name: values for name, values in given.items() if values is not None}
-    n = _common_length(source, given)
-    check = _Check(row_name or _row_number, dict(column_names or {}))
+    lengths = {name: len(values) for name, values in given.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        what = f"the columns differ in length: {listed} rows"
+        raise ReviewLogError(source, [Violation(what, "length")])
+    n = lengths["card"]
+    if not n:
+        nothing = Violation("there are no reviews in it", "empty")
+        raise ReviewLogError(source, problems or [nothing], hint)
+    check = _Check(row_name or (lambda row: f"row {row + 1}"), column_names or {})
     for name, values in given.items():
         check.read(name, values)
     previous = previous_review(check.values["card"])
     derived = since_previous(check.values["day"], previous)
     check.order_and_intervals(derived, first=previous == FIRST)
     check.ranges()
-    if check.violations:
-        raise ReviewLogError(source, check.violations)
+    if problems or check.violations:
+        raise ReviewLogError(source, [*problems, *check.violations], hint)
     return Reviews(
         user=user,
         elapsed=np.maximum(derived, 0).astype(np.float64),
@@ -70,29 +80,12 @@ def reviews_from_columns(
     )
 
 
-def _row_number(row: int) -> str:
-    """Return the number of a row, counted from 1."""
-    return f"row {row + 1}"
-
-
-def _common_length(source: str, given: Mapping[str, Any]) -> int:
-    """Length of all columns; raise if they differ or are empty."""
-    lengths = {name: len(values) for name, values in given.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        what = f"the columns differ in length: {listed} rows"
-        raise ReviewLogError(source, [Violation(what, "length")])
-    if lengths["card"] == 0:
-        raise ReviewLogError(source, [Violation("there are no reviews in it", "empty")])
-    return lengths["card"]
-
-
 @dataclass(slots=True)
 class _Check:
     """Collects the columns that could be read, and everything wrong with them."""
 
     row_name: Callable[[int], str]
-    column_names: dict[str, str]
+    column_names: Mapping[str, str]
     violations: list[Violation] = field(default_factory=list)
     given: dict[str, Any] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
@@ -114,7 +107,10 @@ class _Check:
         """Check that days never decrease and that given intervals follow from them."""
         if not self.readable["card"].all():
             return
-        self._seconds(first)
+        if "elapsed_seconds" in self.values:
+            seconds = self.values["elapsed_seconds"]
+            self._require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
+            self._require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
         if not self.readable["day"].all():
             return
         day = self.values["day"]
@@ -139,13 +135,6 @@ class _Check:
         for name, values in self.values.items():
             column = COLUMNS[name]
             self._require(name, (values >= column.low) & (values <= column.high), column.meaning)
-
-    def _seconds(self, first: BoolArray) -> None:
-        """Check the sign of the intervals in seconds."""
-        if "elapsed_seconds" in self.values:
-            seconds = self.values["elapsed_seconds"]
-            self._require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
-            self._require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
 
     def _require(
         self, name: str, good: BoolArray, expected: str, kind: str = "out_of_range"

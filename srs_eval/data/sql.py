@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -18,9 +21,8 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from srs_eval.data.by_user import Rows, user_named, user_names
+from srs_eval.data.by_user import Rows, UserRows, user_named, user_names
 from srs_eval.data.files import existing_path, pandas_from_arrow
-from srs_eval.data.interruptible import Running, interruptible
 from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
@@ -35,6 +37,11 @@ _ENVIRONMENT = "env:"
 _QUERY_SHOWN = 60
 _SQLITE = b"SQLite format 3"
 _OFFLINE = {"autoinstall_known_extensions": False}
+# How drivers end what their connection is doing, called from another thread.
+_WAYS = ("interrupt", "cancel_safe", "cancel")
+_SECONDS_BETWEEN_LOOKS = 0.1
+# For an orderly end; a driver that cannot be interrupted is left alone.
+_SECONDS_TO_END = 1.0
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -148,9 +155,9 @@ class _Database:
 
     def run(self, statement: Any) -> pd.DataFrame:
         """Return the result of a statement."""
-        return interruptible(partial(self._run, statement))
+        return _interruptible(partial(self._run, statement))
 
-    def _run(self, statement: Any, running: Running) -> pd.DataFrame:
+    def _run(self, statement: Any, running: _Running) -> pd.DataFrame:
         if self.url is not None:
             return self._run_by_driver(_address(self.url), statement, running)
         if self.path is None:
@@ -169,7 +176,7 @@ class _Database:
         return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
 
     def _run_by_driver(
-        self, address: str, statement: Any, running: Running, **options: Any
+        self, address: str, statement: Any, running: _Running, **options: Any
     ) -> pd.DataFrame:
         url = _parsed(address)
         if url.get_backend_name() == "sqlite" and not (url.query or options):
@@ -196,7 +203,7 @@ class _Database:
             raise ReviewLogError(str(self.path), programs, hint)
 
     def _run_in_duckdb(
-        self, statement: Any, path: str, running: Running, *, read_only: bool
+        self, statement: Any, path: str, running: _Running, *, read_only: bool
     ) -> pd.DataFrame:
         try:
             duckdb: Any = import_module("duckdb")
@@ -224,45 +231,79 @@ class _Database:
             raise ReviewLogError(self.path or "DuckDB", [reason]) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _SqlRows:
-    """The rows of a query, from which users are read one at a time."""
-
-    database: _Database
-    query: str
-    columns: Columns
-    known: KnownUsers
-    values: Mapping[User, list[Any]]  # As the database writes each user
-
-    def of(self, user: User) -> Rows:
-        """Read the rows of a user."""
-        user = self.known.find(user)
-        used = dict.fromkeys(self.columns.in_use().values())
-        column = self.database.column
-        statement: Any = sa.select(*map(column, used)).select_from(_subquery(self.query))
-        if self.columns.user is not None:
-            statement = statement.where(column(self.columns.user).in_(self.values[user]))
-        # The others too: of rows with one card and time, the first must be the same one each time.
-        in_order = dict.fromkeys((str(self.columns.time), self.columns.card, *used))
-        table = self.database.run(statement.order_by(*map(column, in_order)))
-        return Rows(self.known.source, table, np.arange(len(table)))
-
-
-def _rows(database: _Database, source: str, query: str, columns: Columns) -> _SqlRows:
+def _rows(database: _Database, source: str, query: str, columns: Columns) -> UserRows:
     """Check the columns of a query, and find its users."""
     everything = sa.select(sa.text("*")).select_from(_subquery(query))
     check_named_columns(source, list(database.run(everything.limit(0)).columns), columns)
+    values: dict[User, list[Any]] = {}  # as the database writes each user
     if columns.user is None:
-        only = Path(database.path).stem if database.path else "sql"
-        return _SqlRows(database, query, columns, KnownUsers(source, (only,)), {})
-    column = database.column(columns.user)
-    distinct = sa.select(column).select_from(_subquery(query)).distinct().order_by(column)
-    found = database.run(distinct).iloc[:, 0]
-    names = user_names(found, source, columns.user, np.arange(len(found)))
-    values: dict[User, list[Any]] = {}
-    for name, value in zip(names, found.astype(object), strict=True):
-        values.setdefault(user_named(name), []).append(value)
-    return _SqlRows(database, query, columns, KnownUsers(source, tuple(values)), values)
+        values[Path(database.path).stem if database.path else "sql"] = []
+    else:
+        column = database.column(columns.user)
+        distinct = sa.select(column).select_from(_subquery(query)).distinct().order_by(column)
+        found = database.run(distinct).iloc[:, 0]
+        names = user_names(found, source, columns.user, np.arange(len(found)))
+        for name, value in zip(names, found.astype(object), strict=True):
+            values.setdefault(user_named(name), []).append(value)
+    used = dict.fromkeys(columns.in_use().values())
+    # The others too: of rows with one card and time, the first must be the same one each time.
+    in_order = dict.fromkeys((str(columns.time), columns.card, *used))
+
+    def read(user: User) -> Rows:
+        """Read the rows of a user."""
+        statement: Any = sa.select(*map(database.column, used)).select_from(_subquery(query))
+        if columns.user is not None:
+            statement = statement.where(database.column(columns.user).in_(values[user]))
+        table = database.run(statement.order_by(*map(database.column, in_order)))
+        return Rows(source, table, np.arange(len(table)))
+
+    return UserRows(KnownUsers(source, tuple(values)), read)
+
+
+class _Running:
+    """The connection that a query runs on, once it is open."""
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+
+    def on(self, connection: Any) -> None:
+        """Note the connection of a driver."""
+        self._connection = connection
+
+    def interrupt(self) -> None:
+        """End what the connection is doing, if its driver can."""
+        ways = (getattr(self._connection, way, None) for way in _WAYS)
+        way = next(filter(callable, ways), None)
+        # The query may just have ended.
+        with suppress(Exception):
+            if way is not None:
+                way()
+
+
+def _interruptible(query: Callable[[_Running], pd.DataFrame]) -> pd.DataFrame:
+    """Return the result of a query; Ctrl-C and SIGTERM end it while its driver waits or computes.
+
+    Python handles signals between its own instructions in the main thread, and most drivers return
+    only when they have a result. A query therefore runs in a thread of its own.
+    """
+    running, future = _Running(), Future[pd.DataFrame]()
+
+    def run() -> None:
+        try:
+            future.set_result(query(running))
+        except Exception as error:  # noqa: BLE001 - raised in the other thread
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        while not future.done():
+            wait([future], _SECONDS_BETWEEN_LOOKS)
+    finally:
+        until = monotonic() + _SECONDS_TO_END
+        while not future.done() and monotonic() < until:
+            Thread(target=running.interrupt, daemon=True).start()
+            wait([future], _SECONDS_BETWEEN_LOOKS)
+    return future.result()
 
 
 def _subquery(query: str) -> Any:

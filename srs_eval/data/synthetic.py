@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
-from srs_eval.data.simulated.log import Answers, simulate_log
+from srs_eval.data.simulated.calendar import Calendar, draw_calendar
+from srs_eval.data.simulated.cards import (
+    NEW,
+    Cards,
+    draw_duration,
+    draw_rating,
+    learn,
+    new_cards,
+    next_reviews,
+    recall_of,
+)
+from srs_eval.data.simulated.learner import Learner, draw_later_reviews, draw_learner
 from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import IntArray, Reviews, User
@@ -17,6 +28,12 @@ from srs_eval.nouns import IntArray, Reviews, User
 # Of the people: those of releases up to 0.2.0 were 1 to 3.
 VERSION = "4"
 _MOST_USERS = 1_000_000_000
+_FIRST_CARDS = 24
+_SPARE = 1.03
+# Of the answers of one user, by name: as in `Reviews`, and the `second` from the user's first day
+# change to the question; `drawn`, `low` and `high` are the days of the interval drawn after each
+# answer, with the least and the most, and 0 if none was
+_Log = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,35 +144,106 @@ class SyntheticUsers:
         if not isinstance(user, int) or user not in self.users():
             what = f"there is no user {user!r}; they are numbered from 1 to {self.count}"
             raise ReviewLogError(self.location, [what], "Ask for more with data.users=N.")
-        rng = self._generator(user)
+        # Random numbers of one user, unrelated to those of any other.
+        seeds = np.random.SeedSequence([self.seed, user])
+        rng = np.random.Generator(np.random.PCG64(seeds))
         later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
-        learner = draw_learner(later_reviews, rng, self.scheduler)
-        answers = simulate_log(learner, rng)
-        kept = slice(self.max_reviews)
-        reviews = reviews_from_columns(
-            user=user,
-            source=f"{self.location}, user {user}",
-            card=answers.card[kept],
-            rating=answers.rating[kept],
-            day=answers.day[kept],
-            elapsed_days=answers.elapsed_days[kept],
-            elapsed_seconds=answers.elapsed_seconds[kept],
-            duration_ms=answers.duration_ms[kept],
-            state=answers.state[kept],
-            truth=answers.truth[kept],
-            deck=answers.deck[kept],
-        )
-        return reviews, _drawn(answers, kept)
-
-    def _generator(self, user: int) -> np.random.Generator:
-        """Random numbers of one user, unrelated to those of any other."""
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, user])))
+        found = _simulated(draw_learner(later_reviews, rng, self.scheduler), rng)
+        answers = {name: column[: self.max_reviews] for name, column in found.items()}
+        drawn, low, high = (answers.pop(name) for name in ("drawn", "low", "high"))
+        (row,) = drawn.nonzero()
+        del answers["second"]
+        source = f"{self.location}, user {user}"
+        reviews = reviews_from_columns(user=user, source=source, **answers)
+        return reviews, DrawnIntervals(row, drawn[row], low[row], high[row])
 
 
-def _drawn(answers: Answers, kept: slice) -> DrawnIntervals:
-    """Return the intervals drawn after the answers that are kept."""
-    (row,) = answers.drawn[kept].nonzero()
-    return DrawnIntervals(row, answers.drawn[row], answers.low[row], answers.high[row])
+def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
+    """Simulate one user until they have made their reviews.
+
+    Cards do not influence one another, so they are simulated in groups until there are enough
+    reviews; then the log ends with the last review that was asked for. Answers are in the order the
+    questions were shown, with exactly ``learner.later_reviews`` reviews on a later day than the one
+    before. Days and cards count from 0.
+    """
+    calendar = draw_calendar(learner, rng)
+    groups: list[_Log] = []
+    cards, reviews = 0, 0
+    while reviews < learner.later_reviews:
+        missing = learner.later_reviews - reviews
+        # The number of further cards is estimated from the cards so far; the first few are a guess.
+        more = _SPARE * missing * cards / reviews if reviews else missing / 12
+        count = int(more) + _FIRST_CARDS
+        group = _study(new_cards(cards, count, learner, calendar, rng), learner, calendar, rng)
+        reviews += int(np.count_nonzero(group["elapsed_days"] > 0))
+        cards += count
+        groups.append(group)
+    return _in_order(groups, learner.later_reviews)
+
+
+def _study(cards: Cards, learner: Learner, calendar: Calendar, rng: np.random.Generator) -> _Log:
+    """Follow cards through the whole life, one wave of answers for each k."""
+    waves = []
+    while len(cards.card):
+        moment = calendar.moment(cards.slot, cards.second)
+        recall = recall_of(cards, moment, learner, calendar)
+        recalled = rng.random(len(cards.card)) < recall.truth
+        rating = draw_rating(cards, recalled, recall.odds, learner, rng)
+        duration_ms = draw_duration(cards, rating, recall.ease, moment, learner, calendar, rng)
+        asked = cards.card, cards.cohort, cards.state, cards.day, cards.second
+        before = cards.last_day, cards.answered
+        learn(cards, rating, recall.odds, learner, rng)
+        cards, draws = next_reviews(cards, rating, duration_ms, learner, calendar, rng)
+        waves.append((*asked, *before, rating, duration_ms, recall.truth, *draws))
+    columns = (np.concatenate(column) for column in zip(*waves, strict=True))
+    card, cohort, state, day, second, last_day, answered, *of_answer = columns
+    rating, duration_ms, truth, drawn, low, high = of_answer
+    first = state == NEW
+    # Whole seconds from answer to answer, so that without its time an answer ends the interval.
+    until_answer = np.rint(np.floor(second - answered) + duration_ms / 1000)
+    return {
+        "card": card,
+        "day": day,
+        "second": second,
+        "rating": rating,
+        "elapsed_days": np.where(first, -1, day - last_day),
+        "elapsed_seconds": np.where(first, -1, until_answer),
+        "duration_ms": duration_ms,
+        "state": state,
+        "truth": truth,
+        "deck": calendar.deck_of_cohort[cohort],
+        "drawn": drawn,
+        "low": low,
+        "high": high,
+    }
+
+
+def _in_order(groups: list[_Log], later_reviews: int) -> _Log:
+    """Sort the answers by time, stop at the last one needed, and number what is left from 0."""
+    column = {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
+    order = np.argsort(column["second"])
+    if (np.diff(column["second"][order]) == 0).any():
+        # Two cards may come up in the same instant; the card number then decides.
+        order = np.lexsort((column["card"], column["second"]))
+    needed = np.searchsorted(np.cumsum(column["elapsed_days"][order] > 0), later_reviews)
+    kept = order[: needed + 1]
+    column = {name: values[kept] for name, values in column.items()}
+    column["card"] = _by_appearance(column["card"])
+    column["day"] = column["day"] - column["day"][0]
+    return column
+
+
+def _by_appearance(card: IntArray) -> IntArray:
+    """Return card numbers from 0 in order of first review.
+
+    >>> _by_appearance(np.array([7, 2, 7, 5])).tolist()
+    [0, 1, 0, 2]
+    """
+    first = np.full(card.max() + 1, len(card))
+    first[card[::-1]] = np.arange(len(card))[::-1]
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return number[card]
 
 
 def _out_of_range(users: int, seed: int, size_scale: float, max_reviews: int | None) -> list[str]:
@@ -165,7 +253,8 @@ def _out_of_range(users: int, seed: int, size_scale: float, max_reviews: int | N
         wrong.append(f"data.users={users!r}: expected a whole number from 1 to {_MOST_USERS:,}")
     if not _is_whole(seed) or seed < 0:
         wrong.append(f"data.seed={seed!r}: expected a whole number, 0 or more")
-    if not _is_real(size_scale) or not 0 < size_scale <= 1:
+    is_real = _is_whole(size_scale) or isinstance(size_scale, float)
+    if not is_real or not 0 < size_scale <= 1:
         wrong.append(f"data.size_scale={size_scale!r}: expected a number above 0, up to 1")
     if max_reviews is not None and (not _is_whole(max_reviews) or max_reviews < 1):
         wrong.append(f"data.max_reviews={max_reviews!r}: expected a whole number above 0, or null")
@@ -175,8 +264,3 @@ def _out_of_range(users: int, seed: int, size_scale: float, max_reviews: int | N
 def _is_whole(value: object) -> bool:
     """Whether a value is an int, which True and False are not meant to be."""
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_real(value: object) -> bool:
-    """Whether a value is an int or a float, which True and False are not meant to be."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

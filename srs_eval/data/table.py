@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from srs_eval.data.by_user import FilePerUser, UserRows, tables_by_user
+from srs_eval.data.by_user import Rows, UserRows, tables_by_user
 from srs_eval.data.files import (
     TABLE_SUFFIXES,
     column_names,
@@ -19,8 +19,8 @@ from srs_eval.data.files import (
     is_pattern,
     parquet_file,
 )
-from srs_eval.data.segments import Segments, find_segments
-from srs_eval.data.selection import Choice, Selection
+from srs_eval.data.partitioned import by_segment, find_segments
+from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
 from srs_eval.data.table_rows import check_named_columns
@@ -120,7 +120,14 @@ def _rows(place: Place, columns: Columns) -> UserRows:
         raise ReviewLogError(str(place), [violation], hint)
     files = _by_stem(str(place), [entry.place for entry in found])
     _check_columns(list(files.values()), columns, by_user=True)
-    return FilePerUser(str(place), files, columns.named_things())
+
+    def read(user: User) -> Rows:
+        """Read the file that is named after a user."""
+        file = files[user]
+        tables = tables_by_user(file, user_column=None, text=columns.named_things())
+        return tables.of(file.stem)
+
+    return UserRows(KnownUsers(str(place), tuple(files)), read)
 
 
 def _check_columns(files: Sequence[Place], columns: Columns, *, by_user: bool) -> None:
@@ -139,7 +146,7 @@ def _check_columns(files: Sequence[Place], columns: Columns, *, by_user: bool) -
         raise errors[0]
 
 
-def _by_row_group(place: Place, columns: Columns) -> Segments | None:
+def _by_row_group(place: Place, columns: Columns) -> UserRows | None:
     """Find the users of a parquet file by row group; None if it is to be read as a whole."""
     user_column = columns.user
     entry = place.entry()
@@ -153,15 +160,16 @@ def _by_row_group(place: Place, columns: Columns) -> Segments | None:
         if len(segments) > 2 * len(segments["user"].unique()):
             return None
         found.append(segments)
-    return Segments.arranged(
-        str(place), user_column, columns.in_use().values(), pa.concat_tables(found)
-    )
+    return by_segment(str(place), user_column, columns.in_use().values(), pa.concat_tables(found))
 
 
 def table_files(place: Place) -> list[Entry]:
-    """Return the tables in a folder, or of a pattern; raise `ReviewLogError` if there are none."""
+    """Return a table, or those in a folder or of a pattern; raise `ReviewLogError` if none."""
     if not is_pattern(place):
-        found = existing(place).files()
+        entry = existing(place).entry()
+        if entry is not None:
+            return [entry]
+        found = place.files()
     elif place.is_remote:
         folder = Place(re.split(r"/[^/]*[*?\[]", place.address)[0])
         below = folder.files(recursive=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.by_user import Rows, UserRows
+from srs_eval.cards import FIRST, previous_review, since_previous
+from srs_eval.data.by_user import UserRows
 from srs_eval.data.columns import numbers, violations, without_categories
 from srs_eval.data.files import check_columns
-from srs_eval.data.intervals import FIRST, previous_review, since_previous
 from srs_eval.data.names import (
     EXPECTED,
     RENAME,
@@ -22,12 +21,6 @@ from srs_eval.data.names import (
     read_names,
 )
 from srs_eval.data.ratings import read_ratings
-from srs_eval.data.recorded import (
-    is_recorded,
-    read_recorded,
-    refuse_two_predictions,
-    require_recorded_before,
-)
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
@@ -40,10 +33,17 @@ HINT = "Name them as data.columns.…=COLUMN."
 _DUPLICATE = "card and time of an earlier row"
 _ROWS_QUOTED = 3
 _NOT_KNOWN = -1
+_PROBABILITY = "a probability from 0 to 1, or nothing"
+_PERCENT = "Divide percentages by 100."
+_NOT_LATER = "no time after the answer: a prediction stored later may know it"
+_ZONES = (
+    "Check data.time_zone, which times without an offset refer to, and that data.columns.time is "
+    "when the answer was given."
+)
 
 
 @dataclass(slots=True)
-class LogRows:
+class _Log:
     """One user's rows on their way, in whatever order they have by now."""
 
     names: Mapping[str, str]
@@ -108,36 +108,46 @@ def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) ->
     user = logs.known.find(user)
     rows = logs.of(user)
     source = rows.source if columns.user is None else f"{rows.source}, user {user}"
-    reviews = _read_rows(user, source, rows, columns, reading)
-    return replace(reviews, notes=(*reviews.notes, *logs.known.remarks(user)))
-
-
-def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: Reading) -> Reviews:
-    """Build the log of one user."""
     names = columns.in_use()
     check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
     part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
-    log = LogRows(names, part, rows.numbers)
+    log = _Log(names, part, rows.numbers)
     _identify_cards(log)
     _rate(log, reading)
-    read_recorded(log)
+    _read_recorded(log)
     if "time" in part:
         _put_in_time_order(log, reading)
-    recorded = {noun: log.columns.pop(noun) for noun in [*log.columns] if is_recorded(noun)}
+    recorded = {noun: log.columns.pop(noun) for noun in [*log.columns] if _is_recorded(noun)}
     log.columns.pop("recorded_at", None)
     cards = log.columns["card"]
     log.columns["card"] = identities(cards)
     titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
     titles["card"] = _titles(log.columns["card"], cards)
     _fill_first_intervals(log)
-    reviews = replace(_checked(user, source, log), titles=titles, first_day=log.first_day)
-    if not recorded:
-        return reviews
-    p = np.column_stack([column.to_numpy(np.float64) for column in recorded.values()])
-    return replace(reviews, recorded=p, recorded_names=tuple(names[noun] for noun in recorded))
+    duration = log.columns.get("duration_ms")
+    if duration is not None and duration.isna().all():
+        del log.columns["duration_ms"]
+    reviews = reviews_from_columns(
+        user=user,
+        source=source,
+        left_out=log.left_out,
+        notes=[*log.notes, *logs.known.remarks(user)],
+        row_name=log.row_name,
+        column_names=names,
+        problems=log.problems,
+        hint=" ".join(log.hints),
+        **log.columns,
+    )
+    return replace(
+        reviews,
+        titles=titles,
+        first_day=log.first_day,
+        recorded=np.column_stack([*map(numbers, recorded.values())]) if recorded else None,
+        recorded_names=tuple(names[noun] for noun in recorded),
+    )
 
 
-def _number_groups(log: LogRows, group: str) -> Mapping[int, str]:
+def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
     """Replace the groups of a column by numbers, -1 where not known; return their names."""
     column = log.columns[group]
     read = read_names(column)
@@ -159,7 +169,7 @@ def _titles(codes: pd.Series, names: pd.Series) -> Mapping[int, str]:
     return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
 
 
-def _rate(log: LogRows, reading: Reading) -> None:
+def _rate(log: _Log, reading: Reading) -> None:
     """Read the ratings, or make them of a column that says whether a review was recalled."""
     noun = "recalled" if "recalled" in log.columns else "rating"
     column = log.columns[noun]
@@ -173,7 +183,7 @@ def _rate(log: LogRows, reading: Reading) -> None:
     log.columns["rating"] = ratings.values
 
 
-def _identify_cards(log: LogRows) -> None:
+def _identify_cards(log: _Log) -> None:
     """Read the names of the cards; rows without one are refused, and not looked at further."""
     names = read_names(log.columns["card"])
     log.refuse("card", names.bad, EXPECTED)
@@ -185,7 +195,7 @@ def _identify_cards(log: LogRows) -> None:
     log.notes += [note] if note else []
 
 
-def _put_in_time_order(log: LogRows, reading: Reading) -> None:
+def _put_in_time_order(log: _Log, reading: Reading) -> None:
     """Sort the rows by time, deal with duplicates, and derive days and seconds."""
     times = read_times(log.columns["time"], unit=reading.time_unit, time_zone=reading.time_zone)
     possible = ~times.bad
@@ -211,7 +221,7 @@ def _put_in_time_order(log: LogRows, reading: Reading) -> None:
     log.columns["time"] = pd.Series(times.microseconds[order])
     _settle_duplicates(log, reading)
     instants = log.columns.pop("time").to_numpy(np.int64)
-    require_recorded_before(log, instants, reading)
+    _require_recorded_before(log, instants, reading)
     days = day_numbers(instants, time_zone=reading.time_zone, day_start_hour=reading.day_start_hour)
     previous = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))
     log.first_day = int(days[0]) if len(days) else None
@@ -219,7 +229,7 @@ def _put_in_time_order(log: LogRows, reading: Reading) -> None:
     log.columns["elapsed_seconds"] = pd.Series(since_previous(instants // 1_000_000, previous))
 
 
-def _settle_duplicates(log: LogRows, reading: Reading) -> None:
+def _settle_duplicates(log: _Log, reading: Reading) -> None:
     """Drop and count, or refuse, rows with the card and time of an earlier row."""
     repeated = (
         pd.DataFrame({noun: log.columns[noun] for noun in ("card", "time")})
@@ -230,7 +240,7 @@ def _settle_duplicates(log: LogRows, reading: Reading) -> None:
     if not count:
         return
     if reading.duplicates == "drop":
-        refuse_two_predictions(log)
+        _refuse_two_predictions(log)
         log.left_out[_DUPLICATE] = count
         log.take(~repeated)
         return
@@ -242,36 +252,65 @@ def _settle_duplicates(log: LogRows, reading: Reading) -> None:
     log.hints.append("Set data.duplicates=drop to keep the first of them and count the others.")
 
 
-def _fill_first_intervals(log: LogRows) -> None:
+def _is_recorded(noun: str) -> bool:
+    """Return whether a column in use holds recorded predictions."""
+    return noun.startswith("p ")
+
+
+def _read_recorded(log: _Log) -> None:
+    """Replace the columns of predictions by numbers, NaN where there is none."""
+    for noun in filter(_is_recorded, [*log.columns]):
+        given = log.columns[noun]
+        p = numbers(given)
+        unreadable = given.notna().to_numpy(bool) & ~np.isfinite(p)
+        outside = np.isfinite(p) & ((p < 0) | (p > 1))
+        log.refuse(noun, unreadable, _PROBABILITY)
+        log.refuse(noun, outside, _PROBABILITY, "out_of_range")
+        if outside.any() and (p[outside] > 1).all() and p[outside].max() <= 100:
+            log.hints.append(_PERCENT)
+        log.columns[noun] = pd.Series(np.where(unreadable | outside, np.nan, p))
+
+
+def _require_recorded_before(log: _Log, answered: IntArray, reading: Reading) -> None:
+    """Refuse predictions that were stored after the answer, in microseconds since 1970 [n]."""
+    given = log.columns.get("recorded_at")
+    if given is None:
+        return
+    times = read_times(given, unit=reading.time_unit, time_zone=reading.time_zone)
+    has_any = np.any(
+        [log.columns[noun].notna() for noun in filter(_is_recorded, log.columns)], axis=0
+    )
+    known = given.notna().to_numpy(bool)
+    log.refuse("recorded_at", has_any & ~known, "a time wherever there is a prediction")
+    log.refuse("recorded_at", known & times.unreadable, times.expected)
+    late = has_any & known & ~times.unreadable & (times.late | (times.microseconds > answered))
+    log.refuse("recorded_at", late, _NOT_LATER, "order")
+    if late.any():
+        log.hints.append(_ZONES)
+
+
+def _refuse_two_predictions(log: _Log) -> None:
+    """Refuse rows of one review, sorted by time, with different predictions."""
+    key = [log.columns["card"], log.columns["time"]]
+    for noun in filter(_is_recorded, log.columns):
+        p = log.columns[noun]
+        first = p.groupby(key, sort=False, dropna=False).transform("first")
+        other = np.flatnonzero((p.notna() & (p != first)).to_numpy(bool))
+        if len(other):
+            places = [log.row_name(int(row)) for row in other[:_ROWS_QUOTED]]
+            further = len(other) - len(places)
+            more = f" and {further} further" if further else ""
+            what = (
+                f"{log.names[noun]}: {', '.join(places)}{more}: another prediction of the review "
+                "of an earlier row; expected one for each review"
+            )
+            log.problems.append(Violation(what, "duplicate", log.names[noun], places))
+
+
+def _fill_first_intervals(log: _Log) -> None:
     """Mark an empty interval at a card's first review as a first review."""
     for noun in ("elapsed_days", "elapsed_seconds"):
         column = log.columns.get(noun)
         if column is not None and column.isna().any():
             first = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64)) == FIRST
             log.columns[noun] = column.mask(first & column.isna(), FIRST)
-
-
-def _checked(user: User, source: str, log: LogRows) -> Reviews:
-    """Check everything else; raise with all that is wrong."""
-    duration = log.columns.get("duration_ms")
-    if duration is not None and duration.isna().all():
-        del log.columns["duration_ms"]
-    given: dict[str, Any] = log.columns
-    hint = " ".join(log.hints)
-    if log.problems and not len(log.file_row):
-        raise ReviewLogError(source, log.problems, hint)
-    try:
-        reviews = reviews_from_columns(
-            user=user,
-            source=source,
-            left_out=log.left_out,
-            notes=log.notes,
-            row_name=log.row_name,
-            column_names=log.names,
-            **given,
-        )
-    except ReviewLogError as error:
-        raise ReviewLogError(source, [*log.problems, *error.violations], hint) from None
-    if log.problems:
-        raise ReviewLogError(source, log.problems, hint)
-    return reviews

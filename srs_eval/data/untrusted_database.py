@@ -49,7 +49,9 @@ def open_database(
             yield connection
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if clock.ran_out:
-            raise _too_slow(source) from error
+            what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
+            hint = "Is the computer very busy, or the file not what it claims to be?"
+            raise ReviewLogError(source, [what], hint) from error
         # SQLite quotes a damaged table definition in messages that may be no text.
         raise damaged(source, str(error)) from error
 
@@ -145,13 +147,6 @@ def _is_named(name: str, query: str) -> bool:
     """Whether a query may name this: a word of the name is in it, or the name has no words."""
     words, used = (set(re.findall(r"\w+", text.lower())) for text in (name, query))
     return not words or bool(words & used)
-
-
-def _too_slow(source: str) -> ReviewLogError:
-    """Return an error for reading that took too long."""
-    what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
-    hint = "Is the computer very busy, or the file not what it claims to be?"
-    return ReviewLogError(source, [what], hint)
 
 
 def damaged(source: str, reason: str) -> ReviewLogError:

@@ -203,7 +203,7 @@ def predicted(
 
     Raise what the algorithm raises, and `ConfigError` if its model has no forgetting curve.
     """
-    known = in_whole_days(reviews.seen_by(algorithm), same_day=algorithm.same_day)
+    known, targets = in_whole_days(reviews.seen_by(algorithm), same_day=algorithm.same_day)
     _, card = np.unique(known.reviews.card, return_inverse=True)
     half = rng.permutation(card.max() + 1)[card] % 2
     seen = assigned.take(found.seen)
@@ -211,7 +211,7 @@ def predicted(
     later = _places(known.log_row, found.later_row[found.seen])
     result = nothing_predicted(len(seen))
     for side in _HALVES:
-        rows = known.targets[half[known.targets] != side]
+        rows = targets[half[targets] != side]
         model = algorithm.fit(known.reviews, rows, rng)
         (own,) = np.nonzero((target >= 0) & (half[target] == side))
         if len(own):

@@ -191,6 +191,20 @@ class Task:
     dropped: Mapping[str, int] = field(default_factory=dict)
     unscored: Mapping[str, int] = field(default_factory=dict)
 
+    def take(self, rows: IntArray | BoolArray) -> Task:
+        """Select histories, by number or by mask, and number them anew; folds are left out."""
+        columns = {
+            name: column[rows]
+            for name in _TASK_COLUMNS
+            if (column := getattr(self, name)) is not None
+        }
+        reviews = self.reviews.take(rows)
+        reviews = replace(reviews, row=np.arange(len(reviews)))
+        return replace(self, reviews=reviews, folds=(), **columns)
+
+
+_TASK_COLUMNS = tuple(f.name for f in fields(Task) if "Array" in str(f.type))
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -10,22 +10,54 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Fold, Reviews, Task
+from srs_eval.nouns import IntArray, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
 from srs_eval.protocol.split import (
     expanding_folds,
-    expanding_refits,
     require_bool,
     require_refits,
+    trained_before,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class SrsBenchmarkSecs:
-    """Score same-day reviews as well, on a clock of fractional days, in 5 expanding folds.
+class InSeconds:
+    """Base of protocols on a clock of fractional days: how their intervals end.
 
     Histories keep same-day reviews for every algorithm, whatever its ``same_day`` says:
     where they are scored, none can do without them.
+    """
+
+    version: ClassVar[str] = "1"
+    in_fractional_days: ClassVar[bool] = True
+    answer_time: bool = False
+    previous_answer: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what only looks like true or false, and two ends of one interval."""
+        require_bool("answer_time", self.answer_time)
+        require_bool("previous_answer", self.previous_answer)
+        if self.answer_time and self.previous_answer:
+            raise ConfigError(
+                "answer_time and previous_answer are both true, but an interval has one end"
+            )
+
+    @property
+    def suffix(self) -> str:
+        """What names end with where intervals do not end with the question."""
+        if self.previous_answer:
+            return "_previous_answer"
+        return "_published" if self.answer_time else ""
+
+    def candidates(self, reviews: Reviews) -> tuple[Task, IntArray]:
+        """Return the histories and what of them can be scored."""
+        ends = {"answer_time": self.answer_time, "previous_answer": self.previous_answer}
+        return in_seconds(reviews, **ends)
+
+
+@dataclass(frozen=True, slots=True)
+class SrsBenchmarkSecs(InSeconds):
+    """Score same-day reviews as well, on a clock of fractional days, in 5 expanding folds.
 
     Parameters
     ----------
@@ -38,35 +70,24 @@ class SrsBenchmarkSecs:
         of the question. The pause between the two can tell the outcome.
     """
 
-    version: ClassVar[str] = "1"
     folds: ClassVar[int] = FOLDS
-    in_fractional_days: ClassVar[bool] = True
-    answer_time: bool = False
-    previous_answer: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what only looks like true or false, and two ends of one interval."""
-        _require_one_end(answer_time=self.answer_time, previous_answer=self.previous_answer)
 
     @property
     def name(self) -> str:
         """The name, with a suffix where intervals do not end with the question."""
-        return "srs_benchmark_secs" + _suffix(self)
+        return f"srs_benchmark_secs{self.suffix}"
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_seconds(
-            reviews, answer_time=self.answer_time, previous_answer=self.previous_answer
-        )
-        return candidates.task(expanding_folds(candidates.targets, FOLDS))
+        task, targets = self.candidates(reviews)
+        return replace(task, folds=expanding_folds(targets, FOLDS))
 
 
 @dataclass(frozen=True, slots=True)
-class SrsBenchmarkEqualised:
+class SrsBenchmarkEqualised(InSeconds):
     """Score the reviews that `SrsBenchmark` scores, by models on a clock of fractional days.
 
     Training rows are all reviews before a fold's first test row, same-day reviews and cards
     with unusual first intervals included; so they differ from those of `SrsBenchmark`.
-    Histories keep same-day reviews for every algorithm, whatever its ``same_day`` says.
 
     Parameters
     ----------
@@ -77,22 +98,18 @@ class SrsBenchmarkEqualised:
         are more than 5 and the algorithm can.
     """
 
-    version: ClassVar[str] = "1"
-    in_fractional_days: ClassVar[bool] = True
-    answer_time: bool = False
     refits: int = FOLDS
-    previous_answer: bool = False
 
     def __post_init__(self) -> None:
         """Refuse fewer fits than the public protocol has."""
         require_refits(self.refits)
-        _require_one_end(answer_time=self.answer_time, previous_answer=self.previous_answer)
+        InSeconds.__post_init__(self)
 
     @property
     def name(self) -> str:
         """The name, with the number of fits if unusual, and a suffix as in `SrsBenchmarkSecs`."""
         often = f"_refit{self.refits}" if self.refits != FOLDS else ""
-        return f"srs_benchmark_equalised{often}" + _suffix(self)
+        return f"srs_benchmark_equalised{often}{self.suffix}"
 
     @property
     def folds(self) -> int:
@@ -100,30 +117,9 @@ class SrsBenchmarkEqualised:
         return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_seconds(
-            reviews, answer_time=self.answer_time, previous_answer=self.previous_answer
-        )
+        task, learned = self.candidates(reviews)
         # With their same-day reviews, both have the same rows, so row numbers agree.
-        days = in_whole_days(reviews, same_day=True)
-        learned = candidates.targets
-        folds = [
-            Fold(fold.number, train=learned[learned < fold.test[0]], test=fold.test)
-            for fold in expanding_refits(days.targets, FOLDS, self.refits)
-        ]
-        often = self.refits != FOLDS
-        return replace(candidates, lapses=days.lapses).task(folds, warm_start=often)
-
-
-def _suffix(protocol: SrsBenchmarkSecs | SrsBenchmarkEqualised) -> str:
-    if protocol.previous_answer:
-        return "_previous_answer"
-    return "_published" if protocol.answer_time else ""
-
-
-def _require_one_end(*, answer_time: bool, previous_answer: bool) -> None:
-    require_bool("answer_time", answer_time)
-    require_bool("previous_answer", previous_answer)
-    if answer_time and previous_answer:
-        raise ConfigError(
-            "answer_time and previous_answer are both true, but an interval has one end"
-        )
+        days, scored = in_whole_days(reviews, same_day=True)
+        blocks = [fold.test for fold in expanding_folds(scored, FOLDS, self.refits)]
+        folds, often = trained_before(learned, blocks), self.refits != FOLDS
+        return replace(task, folds=folds, lapses=days.lapses, warm_start=often)

@@ -75,7 +75,9 @@ def pause_table(reviews: Reviews) -> tuple[PauseRow, ...]:
     """
     if reviews.elapsed_seconds is None or reviews.duration_ms is None:
         return ()
-    length, kind, failed = _repeated(reviews)
+    length, known = _pauses(reviews)
+    kind = 5 * (reviews.elapsed_days == 0) + rows_by_card(reviews.card).last(reviews.rating)
+    length, kind, failed = length[known], kind[known], ~reviews.recalled[known]
     share = np.bincount(kind, failed) / np.maximum(np.bincount(kind), 1)
     return tuple(
         PauseRow(
@@ -116,13 +118,6 @@ def pause_warning(reviews: Reviews) -> str:
         "expected from other reviews of the same kind; intervals in seconds contain the pause, and "
         "protocol.previous_answer=true leaves it out"
     )
-
-
-def _repeated(reviews: Reviews) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return length of the pause, kind of review and failure, for repeats with a known pause."""
-    length, known = _pauses(reviews)
-    kind = 5 * (reviews.elapsed_days == 0) + rows_by_card(reviews.card).last(reviews.rating)
-    return length[known], kind[known], ~reviews.recalled[known]
 
 
 def _kinds_by_interval(reviews: Reviews) -> IntArray:

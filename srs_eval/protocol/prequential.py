@@ -1,6 +1,6 @@
 """Predict, learn, predict: every review from some first fit on, by models that are kept fresh.
 
-The refits of `srs_eval.protocol.refit` are spread over the test rows of the public protocol: the
+The refits of `SrsBenchmarkRefit` are spread over the test rows of the public protocol: the
 last five sixths of a log in so many blocks, however long it is, so that a model of a small user
 is fresh and that of a large one stale. Here a fit is due after so many reviews, as in an app, and
 everything from the first fit on is scored: also how a model does while there is little to learn
@@ -10,7 +10,7 @@ cannot be compared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import Fold, IntArray, Reviews, Task
 from srs_eval.protocol.candidates import in_whole_days
-from srs_eval.protocol.split import require_bool
+from srs_eval.protocol.split import require_bool, trained_before
 
 
 def prequential_folds(targets: IntArray, first: int, every: int, most: int) -> tuple[Fold, ...]:
@@ -36,10 +36,7 @@ def prequential_folds(targets: IntArray, first: int, every: int, most: int) -> t
     tested = targets[first:]
     begins = range(every, len(tested), every)
     blocks = np.split(tested, begins) if len(begins) < most else np.array_split(tested, most)
-    return tuple(
-        Fold(number, train=targets[: np.searchsorted(targets, block[0])], test=block)
-        for number, block in enumerate(blocks)
-    )
+    return trained_before(targets, blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +85,11 @@ class Prequential:
         return self.most
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_whole_days(reviews, same_day=same_day)
-        count = len(candidates.targets)
-        if count <= self.first:
+        task, targets = in_whole_days(reviews, same_day=same_day)
+        if len(targets) <= self.first:
             raise FitSkipped(
-                f"user {reviews.user}: {count} reviews can be learned from or scored, and the "
-                f"first {self.first} are only learned from"
+                f"user {reviews.user}: {len(targets)} reviews can be learned from or scored, "
+                f"and the first {self.first} are only learned from"
             )
-        folds = prequential_folds(candidates.targets, self.first, self.every, self.most)
-        return candidates.task(folds, warm_start=self.warm_start)
+        folds = prequential_folds(targets, self.first, self.every, self.most)
+        return replace(task, folds=folds, warm_start=self.warm_start)

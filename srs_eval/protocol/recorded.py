@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import BoolArray, EvaluationProtocol, Reviews, Task
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.nouns import BoolArray, Reviews, Task
+from srs_eval.protocol.srs_benchmark import AroundAnother
 
 _MISSING = "without a recorded prediction"
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedRows:
+class RecordedRows(AroundAnother):
     """Score the reviews of another protocol that have a recorded prediction.
 
     Whatever algorithm is evaluated: recorded predictions and fits of our own are scored on the
@@ -29,23 +29,12 @@ class RecordedRows:
         Recorded columns that a review needs a prediction in; all of them if None.
     """
 
-    base: EvaluationProtocol = field(default_factory=SrsBenchmark)
     columns: str | Sequence[str] | None = None
 
     @property
     def name(self) -> str:
         """The name of the base, and that of the columns if they are not all."""
         return "_".join([self.base.name, "recorded", *self._named()])
-
-    @property
-    def version(self) -> str:
-        """Version of the rule, and of those of the base."""
-        return f"1 of {self.base.version}"
-
-    @property
-    def folds(self) -> int:
-        """Fits per user, as of the base."""
-        return self.base.folds
 
     def _named(self) -> tuple[str, ...]:
         return (self.columns,) if isinstance(self.columns, str) else tuple(self.columns or ())

@@ -71,21 +71,20 @@ class Shifted:
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter one user's log as `SrsBenchmark` does, and split it twice."""
-        candidates = in_whole_days(reviews, same_day=same_day)
-        blocks = expanding_folds(candidates.targets, FOLDS)
-        parts = [self._part(candidates.reviews, block) for block in blocks]
+        task, targets = in_whole_days(reviews, same_day=same_day)
+        parts = [self._part(task.reviews, block) for block in expanding_folds(targets, FOLDS)]
         whole = [part for part in parts if len(part.train) and len(part.test)]
-        unused = len(candidates.targets) - len(used_rows(whole))
-        dropped = {**candidates.dropped, **({_UNUSED: unused} if unused else {})}
+        unused = len(targets) - len(used_rows(whole))
+        dropped = {**task.dropped, **({_UNUSED: unused} if unused else {})}
         if not whole:
             raise FitSkipped(
-                f"user {reviews.user}: no block of {len(candidates.targets)} reviews has "
+                f"user {reviews.user}: no block of {len(targets)} reviews has "
                 f"{self.test} intervals after {_other(self.test)} ones",
                 dropped=dropped,
-                unscored=candidates.unscored,
+                unscored=task.unscored,
             )
         folds = [replace(part, number=number) for number, part in enumerate(whole)]
-        return replace(candidates, dropped=dropped).task(folds)
+        return replace(task, folds=folds, dropped=dropped)
 
     def _part(self, reviews: Reviews, block: Fold) -> Fold:
         """Keep one side of a block, and the other side, or as many rows, of what comes before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -10,41 +10,29 @@ from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fold, IntArray
 
 
-def expanding_folds(targets: IntArray, folds: int) -> tuple[Fold, ...]:
+def expanding_folds(targets: IntArray, folds: int, refits: int | None = None) -> tuple[Fold, ...]:
     """Split time-ordered rows into equal test blocks, each trained on all rows before it.
 
     With n rows, blocks hold ``n // (folds + 1)`` rows and end at the last row; what comes
-    before the first block is trained on and never scored.
+    before the first block is trained on and never scored. With `refits`, the same test rows are cut
+    into so many blocks instead, which differ by at most one row, the larger ones first; where there
+    are fewer rows than `refits`, each is a block.
 
     >>> import numpy as np
     >>> for fold in expanding_folds(np.arange(7), folds=2):
     ...     print(fold.train.tolist(), fold.test.tolist())
     [0, 1, 2] [3, 4]
     [0, 1, 2, 3, 4] [5, 6]
+    >>> [fold.test.tolist() for fold in expanding_folds(np.arange(7), folds=2, refits=3)]
+    [[3, 4], [5], [6]]
     """
     size = len(targets) // (folds + 1)
-    begins = [len(targets) - (folds - number) * size for number in range(folds)]
-    return tuple(
-        Fold(number, train=targets[:begin], test=targets[begin : begin + size])
-        for number, begin in enumerate(begins)
-    )
+    tested = targets[len(targets) - folds * size :]
+    return trained_before(targets, np.array_split(tested, min(refits or folds, len(tested))))
 
 
-def expanding_refits(targets: IntArray, folds: int, refits: int) -> tuple[Fold, ...]:
-    """Cut the test blocks of `expanding_folds`, put together, into `refits` blocks instead.
-
-    Blocks differ by at most one row, the larger ones first; where there are fewer rows than
-    `refits`, each is a block. What is trained on is still everything before a block.
-
-    >>> import numpy as np
-    >>> for fold in expanding_refits(np.arange(7), folds=2, refits=3):
-    ...     print(fold.train.tolist(), fold.test.tolist())
-    [0, 1, 2] [3, 4]
-    [0, 1, 2, 3, 4] [5]
-    [0, 1, 2, 3, 4, 5] [6]
-    """
-    tested = np.concatenate([fold.test for fold in expanding_folds(targets, folds)])
-    blocks = np.array_split(tested, min(refits, len(tested)))
+def trained_before(targets: IntArray, blocks: Iterable[IntArray]) -> tuple[Fold, ...]:
+    """Return the folds that are tested on each block, and trained on all rows before it."""
     return tuple(
         Fold(number, train=targets[: np.searchsorted(targets, block[0])], test=block)
         for number, block in enumerate(blocks)

@@ -1,16 +1,16 @@
-"""The protocol of the public srs-benchmark in whole days.
+"""The protocol of the public srs-benchmark in whole days, with five fits and with more.
 
 Source: open-spaced-repetition/srs-benchmark, 2026. `docs/method.md` states every step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from srs_eval.nouns import Reviews, Task
+from srs_eval.nouns import EvaluationProtocol, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
-from srs_eval.protocol.split import expanding_folds
+from srs_eval.protocol.split import expanding_folds, require_bool, require_refits
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +26,65 @@ class SrsBenchmark:
     folds: ClassVar[int] = FOLDS
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_whole_days(reviews, same_day=same_day)
-        return candidates.task(expanding_folds(candidates.targets, FOLDS))
+        task, targets = in_whole_days(reviews, same_day=same_day)
+        return replace(task, folds=expanding_folds(targets, FOLDS))
+
+
+@dataclass(frozen=True, slots=True)
+class SrsBenchmarkRefit:
+    """Score the reviews that `SrsBenchmark` scores, refitting before each of many blocks.
+
+    How often a model is refitted moves its numbers more than which of its relatives it is, so
+    this is a protocol of its own: its numbers belong beside each other, not beside those of five
+    fits.
+
+    Parameters
+    ----------
+    refits : int
+        Fits per user, 5 or more: the test rows are cut into so many blocks of nearly equal
+        size, one for each row where there are fewer rows. With 5 it is `SrsBenchmark`.
+    warm_start : bool
+        Whether algorithms that can (`WarmStarting`) start each fit from the one before.
+    """
+
+    version: ClassVar[str] = "1"
+    refits: int = 50
+    warm_start: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse fewer fits than the public protocol has."""
+        require_refits(self.refits)
+        require_bool("warm_start", self.warm_start)
+
+    @property
+    def name(self) -> str:
+        """The name, with the number of fits, and whether each began from nothing."""
+        return f"srs_benchmark_refit{self.refits}" + ("" if self.warm_start else "_cold")
+
+    @property
+    def folds(self) -> int:
+        """Fits per user; fewer for users with fewer test rows."""
+        return self.refits
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        task, targets = in_whole_days(reviews, same_day=same_day)
+        folds = expanding_folds(targets, FOLDS, self.refits)
+        # With the five fits of the public protocol, every one starts from nothing as there.
+        return replace(task, folds=folds, warm_start=self.warm_start and self.refits > FOLDS)
+
+
+@dataclass(frozen=True, slots=True)
+class AroundAnother:
+    """Base of protocols that change which rows of another are scored or learned from."""
+
+    base: EvaluationProtocol = field(default_factory=SrsBenchmark)
+
+    @property
+    def version(self) -> str:
+        """Version of the rules, and of those of the base."""
+        return f"1 of {self.base.version}"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user, as of the base."""
+        return self.base.folds

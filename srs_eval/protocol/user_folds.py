@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import EvaluationProtocol, Reviews, Task, User
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.nouns import Reviews, Task, User
+from srs_eval.protocol.srs_benchmark import AroundAnother
 
 _MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class UserFolds:
+class UserFolds(AroundAnother):
     """Let an algorithm that can be pretrained learn from the users of all folds but one.
 
     Users are divided into folds of equal size by a digest of their names, whatever their order.
@@ -36,7 +36,6 @@ class UserFolds:
         If the number is out of range, or `base` has folds of users itself.
     """
 
-    base: EvaluationProtocol = field(default_factory=SrsBenchmark)
     user_folds: int = 2
 
     def __post_init__(self) -> None:
@@ -50,16 +49,6 @@ class UserFolds:
     def name(self) -> str:
         """Name of the base, with the number of folds."""
         return f"{self.base.name}_in_{self.user_folds}_user_folds"
-
-    @property
-    def version(self) -> str:
-        """Version of the division, and of the rules of the base."""
-        return f"1 of {self.base.version}"
-
-    @property
-    def folds(self) -> int:
-        """Fits per user."""
-        return self.base.folds
 
     @property
     def is_validation(self) -> bool:

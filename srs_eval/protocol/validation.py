@@ -8,17 +8,17 @@ before the first test row, and these are the same in each fold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import EvaluationProtocol, Fold, IntArray, Reviews, Task
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.nouns import Fold, IntArray, Reviews, Task
+from srs_eval.protocol.srs_benchmark import AroundAnother
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(AroundAnother):
     """Learn from the first part of another protocol's training rows, and score the rest.
 
     Of each fold of `base`, the training rows before the first row that any fold scores are
@@ -33,7 +33,6 @@ class Validation:
         Share of the rows that is learned from, between 0 and 1.
     """
 
-    base: EvaluationProtocol = field(default_factory=SrsBenchmark)
     share: float = 0.8
 
     # For sweeps, which refuse to choose by anything else.
@@ -50,11 +49,6 @@ class Validation:
     def name(self) -> str:
         """The name, with the share that is learned from, and the protocol it prepares for."""
         return f"validation{100 * self.share:g}_of_{self.base.name}"
-
-    @property
-    def version(self) -> str:
-        """Version of the rules, and of those of the base."""
-        return f"1 of {self.base.version}"
 
     @property
     def folds(self) -> int:
@@ -87,16 +81,13 @@ class Validation:
             )
         kept = len(np.unique(np.concatenate([fold.test for fold in task.folds])))
         numbered = [replace(fold, number=number) for number, fold in enumerate(folds)]
-        return Task(
-            reviews=task.reviews.take(np.arange(first_scored)),
+        unscored = {**task.unscored, "kept for the final score": kept}
+        return replace(
+            task.take(np.arange(first_scored)),
             folds=numbered,
-            nth_review=task.nth_review[:first_scored],
-            lapses=task.lapses[:first_scored],
-            last_rating=None if task.last_rating is None else task.last_rating[:first_scored],
-            recalls=None if task.recalls is None else task.recalls[:first_scored],
-            log_row=task.log_row[:first_scored],
-            dropped=task.dropped,
-            unscored={**task.unscored, "kept for the final score": kept},
+            warm_start=False,
+            notes=(),
+            unscored=unscored,
         )
 
     def _fold(self, rows: IntArray) -> Fold:

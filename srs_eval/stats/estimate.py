@@ -49,8 +49,8 @@ class Estimate:
         if self.se == 0:
             return self.mean, self.mean
         t = -float(stdtrit(self.df, (1 - level) / 2))
-        lo = self.mean - max(t, _hall(t, self.skewness)) * self.se
-        return lo, self.mean + max(t, -_hall(-t, self.skewness)) * self.se
+        lo = self.mean - max(t, float(hall(t, self.skewness))) * self.se
+        return lo, self.mean + max(t, -float(hall(-t, self.skewness))) * self.se
 
     @cached_property
     def p_value(self) -> float:
@@ -171,8 +171,9 @@ def _constant(mean: float, size: float, df: float) -> Estimate:
     return Estimate(mean if abs(mean) > ROUNDING * size else 0.0, 0.0, 0.0, df)
 
 
-def _hall(t: float, a: float) -> float:
-    """Invert Hall's transformation of a t statistic whose skewness is `a`."""
-    if abs(a) < 1e-6:
-        return t - a * (t * t / 3 + 1 / 6)
-    return float(3 / a * (np.cbrt(1 + a * (t - a / 6)) - 1))
+def hall(t: float, a: FloatArray | float) -> FloatArray:
+    """Invert Hall's transformation of t statistics whose skewness is `a`."""
+    is_small = np.abs(a) < 1e-6
+    safe = np.where(is_small, 1.0, a)
+    found = 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1)
+    return np.where(is_small, t - a * (t * t / 3 + 1 / 6), found)

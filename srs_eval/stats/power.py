@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import chdtri, nctdtr, stdtrit
 
 from srs_eval.nouns import FloatArray
+from srs_eval.stats.estimate import hall
 from srs_eval.stats.significance import ALPHA, LEVEL
 
 _MOST = 10**9
@@ -122,7 +123,7 @@ class Study:
         users, mean, sd, skewness = study
         t = -float(stdtrit(users - 1, (1 - self.level) / 2))
         se, a = sd / math.sqrt(users - 1), skewness / math.sqrt(users)
-        return mean - np.maximum(t, _hall(t, a)) * se, mean + np.maximum(t, -_hall(-t, a)) * se
+        return mean - np.maximum(t, hall(t, a)) * se, mean + np.maximum(t, -hall(-t, a)) * se
 
 
 def upper_deviation(pilot: FloatArray) -> float:
@@ -171,13 +172,6 @@ def _moments(
     sd = np.sqrt(variance)
     central = third - 3 * first * second + 2 * first**3
     return first, sd, np.divide(central, sd**3, out=np.zeros_like(sd), where=sd > 1e-6)
-
-
-def _hall(t: float, a: FloatArray) -> FloatArray:
-    """Invert Hall's transformation, as `srs_eval.stats.estimate` does for one study."""
-    safe = np.where(np.abs(a) < 1e-6, 1.0, a)
-    found = 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1)
-    return np.where(np.abs(a) < 1e-6, t, found)
 
 
 def _fewest(is_enough: Callable[[int], bool], close: float = 0.0) -> int | None:

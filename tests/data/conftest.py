@@ -1,11 +1,9 @@
-from pathlib import Path
-
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from saved import assert_same
 
-ROOT = Path(__file__).parents[2]
+from srs_eval.config.option_files import composed_option
 
 
 @pytest.fixture
@@ -13,7 +11,7 @@ def build_option():
     """Build what an option of the group data describes, the way the command does."""
 
     def build(option, **changes):
-        described = OmegaConf.load(ROOT / "conf" / "data" / f"{option}.yaml")
+        described = composed_option("data", option)
         return instantiate(OmegaConf.merge(described, changes), _convert_="all")
 
     return build

@@ -12,7 +12,7 @@ import pytest
 from cases import refusals
 from public_logs import JOSH, JOSH_AS_BENCHMARK, LOGS
 
-from srs_eval.data import files, hub
+from srs_eval.data import files, revlogs_10k
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ConfigError, ReviewLogError
 
@@ -145,7 +145,7 @@ def test_only_the_files_of_wanted_users_that_are_missing_are_downloaded(folder, 
         for name in names:
             write(into / name, LOG)
 
-    monkeypatch.setattr(hub, "download_files", download)
+    monkeypatch.setattr(revlogs_10k, "download_files", download)
     for path in (folder, folder / "revlogs"):
         assert RevlogsFolder(path, "1-3", download=True).users() == (1, 2, 3)
     name = "revlogs/user_id=3/data.parquet"
@@ -198,9 +198,9 @@ def test_each_file_is_fetched_into_the_folder_and_what_goes_wrong_is_explained(
     ]
     fetch = Mock(side_effect=[None, *told])
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
-    hub.download_files("some/set", [NAME], tmp_path)
+    revlogs_10k.download_files("some/set", [NAME], tmp_path)
     fetch.assert_called_once_with("some/set", NAME, repo_type="dataset", local_dir=tmp_path)
-    download = partial(hub.download_files, "some/set", [NAME], tmp_path)
+    download = partial(revlogs_10k.download_files, "some/set", [NAME], tmp_path)
     names = [f"{type(error).__name__} {number}" for number, error in enumerate(told)]
     said = refusals(dict.fromkeys(names, download), ReviewLogError)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)

@@ -20,9 +20,8 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Algorithm
-from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.shifted import Shifted
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
 from srs_eval.run.evaluate import evaluate

@@ -15,10 +15,9 @@ from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential, prequential_folds
-from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.shifted import Shifted
-from srs_eval.protocol.split import expanding_folds, expanding_refits
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.split import expanding_folds
+from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.validation import Validation
 
 PROTOCOL = SrsBenchmark()
@@ -140,11 +139,11 @@ def test_refits_share_the_test_rows_of_five_folds_and_differ_by_one_row_at_most(
     rows = np.arange(n) * 3 + 7
     five = expanding_folds(rows, 5)
     tested = np.concatenate([fold.test for fold in five])
-    sizes = assert_blocks(expanding_refits(rows, 5, refits), rows, tested)
+    sizes = assert_blocks(expanding_folds(rows, 5, refits), rows, tested)
     assert max(sizes) - min(sizes) <= 1
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == min(refits, len(tested))
-    sizes = assert_blocks(expanding_refits(rows, 5, 5), rows, tested)
+    sizes = assert_blocks(expanding_folds(rows, 5, 5), rows, tested)
     assert sizes == [len(fold.test) for fold in five]
 
 

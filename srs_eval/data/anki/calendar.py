@@ -51,7 +51,10 @@ def day_start(
         hour, named = rollover_hour, f"data.rollover_hour={rollover_hour}"
     # Before it recorded time zones, Anki set the creation stamp to the rollover hour.
     elif version == 1 or west is None:
-        return _from_creation(source, created)
+        if not _EARLIEST <= created <= _LATEST:
+            raise damaged(source, f"its creation stamp is {created}, no time from 1980 to 2200")
+        stamp = f"{datetime.fromtimestamp(created, UTC):%Y-%m-%d %H:%M}"
+        return DayStart(created % DAY_SECONDS, f"time of the creation stamp, {stamp}")
     elif "rollover" in settings:
         hour = _setting(source, settings, "rollover", -23, 23, "data.rollover_hour") % 24
         named = f"rollover {hour}:00 of the collection"
@@ -77,14 +80,6 @@ def _west(
             east = f"{'-' if west > 0 else '+'}{abs(west) // 60:02}:{abs(west) % 60:02}"
             return west, f"UTC{east}, setting {name}"
     return None, ""
-
-
-def _from_creation(source: str, created: int) -> DayStart:
-    """Begin days at the time of day of the creation stamp."""
-    if not _EARLIEST <= created <= _LATEST:
-        raise damaged(source, f"its creation stamp is {created}, no time from 1980 to 2200")
-    stamp = datetime.fromtimestamp(created, UTC)
-    return DayStart(created % DAY_SECONDS, f"time of the creation stamp, {stamp:%Y-%m-%d %H:%M}")
 
 
 def _setting(

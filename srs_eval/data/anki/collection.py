@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from srs_eval.cards import previous_review, since_previous
 from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, DayStart, day_start
 from srs_eval.data.anki.clanki import read_recordings
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
@@ -22,7 +23,6 @@ from srs_eval.data.anki.rules import (
     select_reviews,
 )
 from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
-from srs_eval.data.intervals import previous_review, since_previous
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
@@ -33,7 +33,6 @@ _LARGEST_FACTOR = 2**31
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
 _ROWS_QUOTED = 3
 _CHARACTERS_QUOTED = 60
-_NOT_KNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,58 +177,44 @@ class AnkiCollection:
                 rollover_hour=self.rollover_hour,
                 utc_offset_minutes=self.utc_offset_minutes,
             )
-            deck_of_card, preset_of_deck = collection.decks()
-            note_of_card = collection.notes()
-            note_type_of_card, template_of_card, damage = collection.note_types()
+            selection = select_reviews(revlog, valid)
+            groups, damage = collection.groups(revlog.cid[selection.rows])
             titles = collection.titles()
-        selection = select_reviews(revlog, valid)
-        selection = self._of_groups(selection, revlog, deck_of_card, preset_of_deck, titles)
+        wanted = self._wanted(len(selection.rows), groups, titles)
+        selection = of_cards(selection, wanted)
         if not len(selection.rows):
-            raise _nothing_left(self.location, selection.left_out)
+            counts = ", ".join(f"{n} {reason}" for reason, n in selection.left_out.items())
+            rows = sum(selection.left_out.values())
+            what = f"none of its {rows} rows is a review that can be used: {counts}"
+            hint = "Name a collection whose cards were learnt in Anki."
+            raise ReviewLogError(self.location, [what], hint)
         reviews = _reviews(user, self.location, revlog, selection, start)
-        deck = _looked_up(deck_of_card, reviews.card)
-        preset = None if deck is None else _looked_up(preset_of_deck, deck)
         notes = tuple(note for note in (str(scheduler), str(start), damage) if note)
-        reviews = replace(
-            reviews,
-            deck=deck,
-            preset=preset,
-            note_type=_looked_up(note_type_of_card, reviews.card),
-            template=_looked_up(template_of_card, reviews.card),
-            note=_looked_up(note_of_card, reviews.card),
-            titles=titles,
-            notes=notes,
-        )
+        known: dict[str, Any] = {
+            name: column[wanted] for name, column in groups.items() if column is not None
+        }
+        reviews = replace(reviews, titles=titles, notes=notes, **known)
         if self.predictions is not None:
             found = read_recordings(self.predictions, revlog.id[selection.rows])
             notes = (*notes, *found.notes)
             reviews = replace(reviews, recorded=found.p, recorded_names=found.names, notes=notes)
         return CollectionLog(reviews, revlog, selection.rows, start)
 
-    def _of_groups(
+    def _wanted(
         self,
-        selection: Selection,
-        revlog: Revlog,
-        deck_of_card: Mapping[int, int],
-        preset_of_deck: Mapping[int, int],
+        rows: int,
+        groups: Mapping[str, IntArray | None],
         titles: Mapping[str, Mapping[int, str]],
-    ) -> Selection:
-        """Keep the rows of cards in the decks and presets of the options."""
-        cards = revlog.cid[selection.rows]
-        decks = _looked_up(deck_of_card, cards)
-        presets = None if decks is None else _looked_up(preset_of_deck, decks)
-        kept = np.ones(len(cards), np.bool_)
-        for group, numbers in (("deck", decks), ("preset", presets)):
-            patterns = patterns_of(getattr(self, f"{group}s"))
+    ) -> BoolArray:
+        """Mark the rows of cards in the decks and presets of the options, bool [rows]."""
+        kept = np.ones(rows, np.bool_)
+        for group in ("deck", "preset"):
+            patterns, numbers = patterns_of(getattr(self, f"{group}s")), groups[group]
             if patterns:
                 option = f"data.{group}s"
                 wanted = matching(self.location, option, patterns, titles.get(group, {}))
-                kept &= (
-                    np.zeros(len(cards), np.bool_)
-                    if numbers is None
-                    else np.isin(numbers, list(wanted))
-                )
-        return of_cards(selection, kept)
+                kept &= numbers is not None and np.isin(numbers, list(wanted))
+        return kept
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""
@@ -291,22 +276,6 @@ def _require_rows(revlog: Revlog, collection: Collection) -> None:
         hint = "It looks like the placeholder for old Anki versions: export the package again."
     nothing = Violation("there are no reviews in it", "empty")
     raise ReviewLogError(collection.source, [nothing], hint)
-
-
-def _nothing_left(source: str, left_out: Mapping[str, int]) -> ReviewLogError:
-    """Return the reason why none of the rows is a review."""
-    counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
-    what = f"none of its {sum(left_out.values())} rows is a review that can be used: {counts}"
-    return ReviewLogError(source, [what], "Name a collection whose cards were learnt in Anki.")
-
-
-def _looked_up(known: Mapping[int, int], keys: IntArray) -> IntArray | None:
-    """Look up each key, -1 where nothing is known of it; None if nothing is known of any."""
-    if not known:
-        return None
-    distinct, place = np.unique(keys, return_inverse=True)
-    values = np.array([known.get(key, _NOT_KNOWN) for key in distinct.tolist()], np.int64)
-    return values[place]
 
 
 def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, start: DayStart) -> Reviews:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +17,20 @@ from srs_eval.data.anki.groups import (
     preset_of_deck,
     template_names,
     template_number,
-    template_of_card,
+    template_numbers,
     templates_in_text,
 )
 from srs_eval.data.anki.package import collection_copy
 from srs_eval.data.untrusted_database import damaged, open_database
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import IntArray
-
-_Value = TypeVar("_Value")
+from srs_eval.nouns import GROUPS, IntArray
 
 DAY_SECONDS = 86_400
 
 # Far above the largest real collections.
 _ROWS_AT_MOST = {"revlog": 20_000_000, "cards": 5_000_000, "notes": 5_000_000, "decks": 100_000}
 _FETCHED_AT_ONCE = 100_000
+_NOT_KNOWN = -1
 _SETTINGS = ("schedVer", "sched2021", "rollover", "localOffset", "creationOffset", "fsrs")
 _TABLES_READ = (
     *("revlog", "col", "config", "cards", "decks", "deck_config"),
@@ -99,12 +98,7 @@ class Collection:
             lines = [line for fault in faults for line in fault.splitlines()]
             raise damaged(self.source, "; ".join(lines[:3]))
         self._require_numbers("revlog", ("id",))
-        cursor = self.connection.execute(_SELECT)
-        blocks = [np.empty((0, len(_COLUMNS)), np.int64)]
-        while rows := cursor.fetchmany(_FETCHED_AT_ONCE):
-            blocks.append(np.array(rows, np.int64))
-        columns = np.ascontiguousarray(np.concatenate(blocks).T)
-        revlog = Revlog(**dict(zip(_COLUMNS, columns, strict=True)))
+        revlog = Revlog(**self._columns(_SELECT, _COLUMNS))
         repeated = np.flatnonzero(revlog.id[1:] == revlog.id[:-1])
         if len(repeated):
             first = revlog.id[repeated[0]]
@@ -132,64 +126,69 @@ class Collection:
             return 0
         return self._count("cards", condition)
 
-    def decks(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Read the deck of each card and the preset of each deck, as far as they are recorded.
+    def groups(self, cards: IntArray) -> tuple[dict[str, IntArray | None], str]:
+        """Return the groups of each card, [n], by the names of their columns in a log.
 
-        A card that is in a filtered deck belongs to the deck it came from.
+        They are -1 where nothing is known of a card, and None where nothing is known of any. A card
+        that is in a filtered deck belongs to the deck it came from. Few evaluations need note types
+        and templates: where a page of their tables is damaged, there are none, and the second value
+        is a remark on that, which is "" otherwise.
         """
-        if not {"id", "did", "odid"} <= self._columns_of("cards"):
-            return {}, {}
-        self._require_numbers("cards", ("id", "did", "odid"))
-        cards = "select id, case odid when 0 then did else odid end from cards"
-        of_card = self._unique("cards", self.connection.execute(cards))
+        found: dict[str, IntArray | None] = dict.fromkeys(GROUPS)
+        table, remark = self._whole_numbers("cards", ("did", "odid", "nid", "ord")), ""
+        if {"did", "odid"} <= table.keys():
+            home = np.where(table["odid"] == 0, table["did"], table["odid"])
+            found["deck"] = _looked_up(table["id"], home, cards)
+            presets = self._presets()
+            if found["deck"] is not None:
+                decks = np.array(sorted(presets), np.int64)
+                preset = np.array([presets[deck] for deck in sorted(presets)], np.int64)
+                found["preset"] = _looked_up(decks, preset, found["deck"])
+        if "nid" in table:
+            found["note"] = _looked_up(table["id"], table["nid"], cards)
+        if {"nid", "ord"} <= table.keys():
+            try:
+                found |= self._note_types(table, cards)
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_CORRUPT:
+                    raise
+                remark = f"{_NO_NOTE_TYPES} ({error})"
+        return found, remark
+
+    def _note_types(
+        self, table: Mapping[str, IntArray], cards: IntArray
+    ) -> dict[str, IntArray | None]:
+        """Return the note type and the template of each card, as far as they are recorded.
+
+        Cloze cards have the number of their deletion in the place of a template's number: all of
+        them belong to the only template of their note type.
+        """
+        notes = self._whole_numbers("notes", ("mid",))
+        if "mid" not in notes:
+            return {}
+        has_note = np.isin(table["nid"], notes["id"])
+        card, nid, place = (table[name][has_note] for name in ("id", "nid", "ord"))
+        note_type = notes["mid"][np.searchsorted(notes["id"], nid)]
+        named = np.array([*self._templates()], np.int64)
+        template = np.full(len(card), _NOT_KNOWN)
+        for there in (np.zeros_like(place), place):  # its own place counts before the first
+            number = template_numbers(note_type, there)
+            template = np.where(np.isin(number, named), number, template)
+        has_template = template != _NOT_KNOWN
+        return {
+            "note_type": _looked_up(card, note_type, cards),
+            "template": _looked_up(card[has_template], template[has_template], cards),
+        }
+
+    def _presets(self) -> Mapping[int, int]:
+        """Read the preset of each deck, as far as it is recorded."""
         if not {"id", "kind"} <= self._columns_of("decks"):
-            return of_card, self._presets_in_text()
-        self._require_numbers("decks", ("id",))
+            return self._presets_in_text()
+        self._whole_numbers("decks", ())  # which checks the ids
         self._require_type("decks", "kind", "blob", "bytes")
         rows = self.connection.execute("select id, kind from decks")
-        found = {deck: preset_of_deck(kind) for deck, kind in self._unique("decks", rows).items()}
-        return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
-
-    def notes(self) -> Mapping[int, int]:
-        """Read the note of each card, as far as it is recorded; the table of notes is not read."""
-        if not {"id", "nid"} <= self._columns_of("cards"):
-            return {}
-        self._require_numbers("cards", ("id", "nid"))
-        rows = self.connection.execute("select id, nid from cards not indexed")
-        return self._unique("cards", rows)
-
-    def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int], str]:
-        """Read the note type and the card template of each card, as far as they are recorded.
-
-        Few evaluations need them: where a page of their tables is damaged, there are none, and the
-        third value is a remark on that, which is "" otherwise.
-        """
-        try:
-            return *self._note_types(), ""
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_CORRUPT:
-                raise
-            return {}, {}, f"{_NO_NOTE_TYPES} ({error})"
-
-    def _note_types(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        notes_missing = not {"id", "mid"} <= self._columns_of("notes")
-        if notes_missing or not {"id", "nid", "ord"} <= self._columns_of("cards"):
-            return {}, {}
-        self._require_numbers("notes", ("id", "mid"))
-        self._require_numbers("cards", ("id", "nid", "ord"))
-        notes = self.connection.execute("select id, mid from notes not indexed")
-        of_note = self._unique("notes", notes)
-        rows = self.connection.execute("select id, nid, ord from cards not indexed")
-        cards = self._unique("cards", ((card, (note, place)) for card, note, place in rows))
-        known = {
-            card: (of_note[note], place) for card, (note, place) in cards.items() if note in of_note
-        }
-        templates = self._templates()
-        found = {card: template_of_card(*facts, templates) for card, facts in known.items()}
-        return (
-            {card: note_type for card, (note_type, _) in known.items()},
-            {card: template for card, template in found.items() if template is not None},
-        )
+        found = {deck: preset_of_deck(kind) for deck, kind in rows}
+        return {deck: preset for deck, preset in found.items() if preset is not None}
 
     def titles(self) -> Mapping[str, Mapping[int, str]]:
         """Return the names of groups by number, under the names of their columns in a log.
@@ -202,7 +201,7 @@ class Collection:
             if {"id", "name"} <= self._columns_of(table):
                 rows = self.connection.execute(f"select id, name from {table} not indexed")
             else:
-                facts = self._named_in_text(text)
+                facts = self.named_in_text(text)
                 named = {key: each for key, each in facts.items() if isinstance(each, dict)}
                 rows = [(number_in(key), each.get("name")) for key, each in named.items()]
             found[group] = {
@@ -214,7 +213,7 @@ class Collection:
 
     def _templates(self) -> Mapping[int, str]:
         """Return the names of all card templates by number; what cannot be read is left out."""
-        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self._named_in_text("models"))
+        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self.named_in_text("models"))
         if {"ntid", "ord", "name"} <= self._columns_of("templates"):
             rows = self.connection.execute("select ntid, ord, name from templates not indexed")
         return {
@@ -223,7 +222,7 @@ class Collection:
             if (number := template_number(note_type, place)) is not None and isinstance(name, str)
         }
 
-    def _named_in_text(self, column: str) -> Mapping[str, Any]:
+    def named_in_text(self, column: str) -> Mapping[str, Any]:
         """Parse decks, presets or note types kept as text; an empty object if that fails."""
         if column not in self._columns_of("col"):
             return {}
@@ -280,7 +279,7 @@ class Collection:
         except (ValueError, TypeError, RecursionError) as error:
             raise damaged(self.source, f"its {what} cannot be read: {error}") from error
 
-    def _require_numbers(self, table: str, columns: tuple[str, ...]) -> None:
+    def _require_numbers(self, table: str, columns: Sequence[str]) -> None:
         """Raise unless the table has a bearable number of rows, and numbers in these columns."""
         count = self._count(table, "true")
         if count > _ROWS_AT_MOST[table]:
@@ -302,14 +301,27 @@ class Collection:
         query = f"select count(*) from {table} not indexed where {condition}"
         return int(self.connection.execute(query).fetchone()[0])
 
-    def _unique(self, table: str, rows: Iterable[tuple[int, _Value]]) -> dict[int, _Value]:
-        """Map ids to values; raise if an id occurs twice."""
-        found: dict[int, _Value] = {}
-        for row_id, value in rows:
-            if row_id in found:
-                raise damaged(self.source, f"the id {row_id} occurs twice in its table {table}")
-            found[row_id] = value
-        return found
+    def _whole_numbers(self, table: str, wanted: Sequence[str]) -> dict[str, IntArray]:
+        """Read the ids of a table, ascending, and those of the wanted columns that are there."""
+        there = self._columns_of(table)
+        names = [name for name in ("id", *wanted) if name in there]
+        if "id" not in there:
+            return {}
+        self._require_numbers(table, names)
+        columns = self._columns(f"select {', '.join(names)} from {table} not indexed", names)
+        ids, first = np.unique(columns["id"], return_index=True)
+        if len(ids) < len(columns["id"]):
+            repeated = columns["id"][np.setdiff1d(np.arange(len(columns["id"])), first)[0]]
+            raise damaged(self.source, f"the id {repeated} occurs twice in its table {table}")
+        return {name: column[first] for name, column in columns.items()}
+
+    def _columns(self, query: str, names: Sequence[str]) -> dict[str, IntArray]:
+        """Run a query for whole numbers, and return its columns."""
+        cursor = self.connection.execute(query)
+        blocks = [np.empty((0, len(names)), np.int64)]
+        while rows := cursor.fetchmany(_FETCHED_AT_ONCE):
+            blocks.append(np.array(rows, np.int64))
+        return dict(zip(names, np.ascontiguousarray(np.concatenate(blocks).T), strict=True))
 
     def _columns_of(self, table: str) -> set[str]:
         """Names of the columns of a table, in lower case; none if it is not there."""
@@ -349,3 +361,11 @@ def _whole(value: Any) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**63:
         raise ValueError(f"{str(value)[:40]!r} is no whole number of at most 64 bits")
     return value
+
+
+def _looked_up(known: IntArray, values: IntArray, keys: IntArray) -> IntArray | None:
+    """Look up each key, -1 where nothing is known of it; None if nothing is known of any."""
+    if not len(known):
+        return None
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[place] == keys, values[place], _NOT_KNOWN)

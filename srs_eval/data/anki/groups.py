@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from srs_eval.nouns import IntArray
+
 # A message of protocol buffers: keys are 8 * number + kind of value, numbers are base 128.
 _NORMAL_DECK = 8 * 1 + 2
 _PRESET = 8 * 1 + 0
@@ -75,29 +79,23 @@ def _number(message: bytes, place: int) -> tuple[int, int]:
     raise ValueError("a number has more than 64 bits")
 
 
+def template_numbers(note_types: IntArray, places: IntArray) -> IntArray:
+    """Return the number of each card template, -1 for what is no template of Anki.
+
+    >>> template_numbers(np.array([1_700_000_000_123, -1]), np.array([1, 1])).tolist()
+    [1700000000123001, -1]
+    """
+    are_possible = (note_types >= 0) & (note_types < _LARGEST_NOTE_TYPE)
+    are_possible &= (places >= 0) & (places < _PLACES)
+    return np.where(are_possible, _PLACES * note_types + places, -1)
+
+
 def template_number(note_type: object, place: object) -> int | None:
-    """Return the number of a card template; None for what is no template of Anki.
-
-    >>> template_number(1_700_000_000_123, 1)
-    1700000000123001
-    """
-    if not isinstance(note_type, int) or not 0 <= note_type < _LARGEST_NOTE_TYPE:
+    """Return the number of a card template; None for what is no template of Anki."""
+    if not isinstance(note_type, int) or not isinstance(place, int):
         return None
-    if not isinstance(place, int) or not 0 <= place < _PLACES:
-        return None
-    return _PLACES * note_type + place
-
-
-def template_of_card(note_type: int, place: int, templates: Mapping[int, str]) -> int | None:
-    """Find the template of a card among the numbers of all templates.
-
-    Cloze cards have the number of their deletion in the place of a template's number: all of them
-    belong to the only template of their note type.
-    """
-    for number in (template_number(note_type, place), template_number(note_type, 0)):
-        if number in templates:
-            return number
-    return None
+    inside = 0 <= note_type < _LARGEST_NOTE_TYPE and 0 <= place < _PLACES
+    return _PLACES * note_type + place if inside else None
 
 
 def template_names(templates: Mapping[int, str], note_types: Mapping[int, str]) -> dict[int, str]:

@@ -64,15 +64,13 @@ def collection_copy(path: Path) -> Iterator[CollectionCopy]:
         try:
             copy = _take_out(path, Path(folder, "collection.anki2"))
         except OSError as error:
-            raise _cannot_copy(path, error) from error
+            what = f"cannot be copied for reading: {error.strerror or error}"
+            hint = (
+                "Check that you may read it, and that the folder for temporary files has room for "
+                "it (TMPDIR sets that folder)."
+            )
+            raise ReviewLogError(str(path), [what], hint) from error
         yield copy
-
-
-def _cannot_copy(path: Path, error: OSError) -> ReviewLogError:
-    """Return an error for a file that the operating system refused, with its reason."""
-    what = f"cannot be copied for reading: {error.strerror or error}"
-    hint = "Check that you may read it, and that the folder for temporary files has room for it"
-    return ReviewLogError(str(path), [what], f"{hint} (TMPDIR sets that folder).")
 
 
 def _take_out(path: Path, database: Path) -> CollectionCopy:

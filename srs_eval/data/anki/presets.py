@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Iterator, Mapping
@@ -74,11 +73,7 @@ def _presets(collection: Collection) -> Iterator[tuple[int, Preset]]:
             if isinstance(number, int) and isinstance(message, bytes):
                 yield number, preset_in_message(message)
         return
-    columns = [row[1] for row in connection.execute("pragma table_info(col)")]
-    if "dconf" not in columns:
-        return
-    (text,) = connection.execute("select dconf from col").fetchone()
-    for key, options in _objects(text).items():
+    for key, options in collection.named_in_text("dconf").items():
         number = number_in(key)
         if number is not None and isinstance(options, dict):
             yield number, preset_in_text(options)
@@ -143,11 +138,3 @@ def _intervals(factors: Mapping[str, Any], maximum: Any) -> IntervalOptions:
     if isinstance(maximum, int) and maximum > 0:
         usable["maximum"] = maximum
     return IntervalOptions(**usable)
-
-
-def _objects(text: Any) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from srs_eval.cards import previous_review
 from srs_eval.data.anki.database import DAY_SECONDS, Revlog
-from srs_eval.data.intervals import previous_review
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import BoolArray, IntArray
 

@@ -68,7 +68,13 @@ def decide_scheduler(
     if chosen is None and not _has_other_meaning(revlog).any():
         return Scheduler(stated, f"schedVer={stated}; no answer depends on it")
     if chosen is None:
-        raise _contradiction(collection.source, found)
+        sides = [f"for version {v}: {'; '.join(found.reasons(v))}" for v in (1, 2)]
+        what = "the file contradicts itself about the version of Anki's scheduler"
+        hint = (
+            "Answers 2 and 3 to cards in learning are Good and Easy in version 1, Hard and Good "
+            f"from version 2 on. {_SAY_WHICH}"
+        )
+        raise ReviewLogError(collection.source, [f"{what} ({', but '.join(sides)})"], hint)
     return Scheduler(chosen, "; ".join(found.reasons(chosen)))
 
 
@@ -176,14 +182,3 @@ def _answers(revlog: Revlog) -> dict[Version, list[str]]:
 def _has_other_meaning(revlog: Revlog) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Mark the answers whose meaning depends on the version."""
     return np.isin(revlog.type, _LEARNING_TYPES) & np.isin(revlog.ease, (2, 3))
-
-
-def _contradiction(source: str, found: _Evidence) -> ReviewLogError:
-    """Return the evidence for each version, and how to decide."""
-    sides = [f"for version {v}: {'; '.join(found.reasons(v))}" for v in (1, 2)]
-    what = "the file contradicts itself about the version of Anki's scheduler"
-    hint = (
-        "Answers 2 and 3 to cards in learning are Good and Easy in version 1, Hard and Good from "
-        f"version 2 on. {_SAY_WHICH}"
-    )
-    return ReviewLogError(source, [f"{what} ({', but '.join(sides)})"], hint)

@@ -115,7 +115,10 @@ def draw_calendar(learner: Learner, rng: np.random.Generator) -> Calendar:
     start = 12 * _HOUR + _HOUR * (3 * rng.standard_normal() + 1.5 * rng.standard_normal(days))
     ability = _ability(learner, rng)[day_of_slot, np.newaxis]
     pause = _SECOND_SITTING_AFTER * (rng.random(days) < learner.sitting_share)
-    cells, session = _session(learner, len(day_of_slot))
+    # A cell for each usual review of a session.
+    usual = learner.later_reviews * _ROWS_PER_LATER_REVIEW / len(day_of_slot)
+    cells = int(np.clip(usual, _FEWEST_CELLS, _MOST_CELLS))
+    session = min(cells * _REVIEW_SECONDS, _LONGEST_SESSION)
     latest = np.minimum(_LATEST_START, _DAY - session - pause - _ALL_STEPS)
     decks, begins, width = _decks(learner.decks, new, day_of_slot, days, rng)
     log_time = _DAILY_TIME * rng.standard_normal((len(day_of_slot), 1))
@@ -161,13 +164,6 @@ def _study_days(learner: Learner, rng: np.random.Generator) -> BoolArray:
     attended &= np.cumsum(change)[:days] == 0
     attended[0] = True
     return attended
-
-
-def _session(learner: Learner, sessions: int) -> tuple[int, float]:
-    """Return the number of cells of a session, one for each usual review, and its seconds."""
-    usual = learner.later_reviews * _ROWS_PER_LATER_REVIEW / sessions
-    cells = int(np.clip(usual, _FEWEST_CELLS, _MOST_CELLS))
-    return cells, min(cells * _REVIEW_SECONDS, _LONGEST_SESSION)
 
 
 def _decks(
@@ -229,9 +225,3 @@ def hashed_uniform(key: Keys, one: IntArray, other: IntArray) -> FloatArray:
     mixed *= _THIRD
     uniform: FloatArray = ((mixed >> np.uint64(11)) + 0.5) * 2.0**-53
     return uniform
-
-
-def hashed_normal(key: Keys, one: IntArray, other: IntArray) -> FloatArray:
-    """Return standard normal numbers that depend on the key and on pairs of integers."""
-    normal: FloatArray = ndtri(hashed_uniform(key, one, other))
-    return normal

@@ -1,27 +1,29 @@
-"""Cards on their way from one review to the next, all columns advancing together."""
+"""Cards on their way from one answer to the next, all columns advancing together.
+
+An answer is a true probability, a button and the time it takes; after it, the person's memory moves
+as `Memory` says, and the app asks for the card again.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
-from srs_eval.data.simulated.calendar import Calendar, hashed_normal
+from srs_eval.data.simulated.calendar import Calendar, hashed_uniform
 from srs_eval.data.simulated.learner import Learner
-from srs_eval.data.simulated.memory import (
-    after_forgetting,
-    after_recall,
-    after_step,
-    bounded,
-    possible,
-    probability,
-)
-from srs_eval.data.simulated.scheduler import Draws
+from srs_eval.data.simulated.scheduler import Draws, bounded
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 
-_AGAIN = 1
+_DAY = 86400.0
+_AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
+_LOG_TARGET = np.log(0.9)
+_LEAST_STABILITY, _MOST_STABILITY = 0.02, 36500.0
+# Factors of stability on the same day, by rating
+_STEP_EFFECT = np.array([np.nan, 0.6, 1.3, 1.3, 1.3])
 _FIRST_STEP, _LATER_STEP, _SHORTEST_STEP, _LONGEST_STEP = 60.0, 600.0, 20.0, 1500.0
 _MOST_STEPS = 7
 _STEPS_PASSED = np.array([0, 0, 0, 1, _MOST_STEPS])  # By rating
@@ -33,6 +35,16 @@ _DIFFICULTY_SPREAD = 1.8
 _DIFFICULTY_KNOWN = 0.4
 # Log time per standard deviation of the difficulty of a card, and of its own
 _TIME_BY_DIFFICULTY, _TIME_BY_CARD = 0.27, 0.27
+_EASY_AT_FIRST = 2.0
+# Log-odds of recall that a card one standard deviation more difficult loses
+_CARD_ODDS = 0.9
+_SHORTEST_MS, _LONGEST_MS = 400.0, 60_000.0
+# Log time by rating, against Good; by rating, per log-odds of recall; and by state of the card
+_SLOWER = np.array([np.nan, 0.30, 0.25, 0.0, -0.30])
+_EASE_TIME = np.array([np.nan, 0.0, -0.05, -0.05, -0.05])
+_STATE_TIME = np.array([0.15, -0.25, 0.0, -0.25])
+# Spread of log time between answers, and share of answers that take three times as long
+_TIME_NOISE, _INTERRUPTED = 0.54, 0.12
 
 
 @dataclass(slots=True)
@@ -96,7 +108,7 @@ def new_cards(
     on_scale = np.clip(5 + _DIFFICULTY_SPREAD * rng.standard_normal(count), 1, 10)
     difficulty = (on_scale - 5) / _DIFFICULTY_SPREAD
     growth = np.exp(learner.card_growth * rng.standard_normal(count))
-    slowness = _TIME_BY_CARD * hashed_normal(calendar.keys[2], card, cohort)
+    slowness = _TIME_BY_CARD * ndtri(hashed_uniform(calendar.keys[2], card, cohort))
     return Cards(
         card=card,
         cohort=cohort,
@@ -122,6 +134,80 @@ def new_cards(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How well each card is remembered, given all there is to know before its review."""
+
+    truth: FloatArray  # [n]: Probability of any rating but Again
+    # [n]: Log-odds of the share remembered, without abilities, guesses and slips
+    odds: FloatArray
+    ease: FloatArray  # [n]: Log-odds of recall without what the day, the session and the cohort add
+
+
+def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calendar) -> Recall:
+    """Compute how well each card is remembered."""
+    memory = learner.memory
+    if cards.new:
+        odds = np.full(len(cards.day), np.inf)
+        ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.54 * cards.difficulty
+    else:
+        seconds = cards.second - cards.answered
+        # A stretched exponential, through 0.9 at the stability.
+        share = np.exp(_LOG_TARGET * (seconds / _DAY / cards.stability) ** memory.shape)
+        share = bounded(share, 1e-6, 1 - 1e-6)
+        odds = np.log(share / (1 - share))
+        # Minutes after the last answer, stability hardly matters.
+        soon = memory.step_level + 0.4 * np.log(cards.stability / 3.0)
+        ease = np.where(cards.later_day, odds, soon - 0.3 * np.log(seconds / 600.0))
+        ease -= _CARD_ODDS * cards.difficulty
+    ability = calendar.ability.take(moment) + cards.cohort_ability
+    # Memory but for guesses and slips.
+    truth = memory.guess + (1 - memory.guess - memory.slip) * _probability(ease + ability)
+    return Recall(truth, odds, ease + learner.level)
+
+
+def draw_rating(
+    cards: Cards,
+    recalled: BoolArray,
+    odds: FloatArray,
+    learner: Learner,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Press a button: Again if it was not recalled, else by how hard recalling was."""
+    if cards.new:
+        hard = _probability(learner.hard_habit)
+        easy = _probability(learner.easy_habit + _EASY_AT_FIRST)
+    else:
+        strain = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.45 * cards.difficulty
+        hard = _probability(learner.hard_habit + strain)
+        easy = _probability(learner.easy_habit - strain)
+    # Easy is given to what is left, so that the two shares never exceed the whole.
+    easy *= 1 - hard
+    drawn = rng.random(len(recalled))
+    rating: IntArray = np.where(drawn < hard + easy, _EASY, _GOOD)
+    rating[drawn < hard] = _HARD
+    rating[~recalled] = _AGAIN
+    return rating
+
+
+def draw_duration(
+    cards: Cards,
+    rating: IntArray,
+    ease: FloatArray,
+    moment: IntArray,
+    learner: Learner,
+    calendar: Calendar,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Whole milliseconds an answer takes, from 400 to 60,000."""
+    log_time = _SLOWER[rating] + _TIME_NOISE * rng.standard_normal(len(rating))
+    log_time += cards.slowness + _STATE_TIME[cards.state] + calendar.log_time.take(moment)
+    log_time += _EASE_TIME[rating] * (bounded(ease, -2, 5) - 2)
+    log_time += np.log(3) * (rng.random(len(rating)) < _INTERRUPTED)
+    duration = learner.answer_ms * np.exp(log_time)
+    return bounded(duration.round(), _SHORTEST_MS, _LONGEST_MS)
+
+
 def learn(
     cards: Cards,
     rating: IntArray,
@@ -134,16 +220,19 @@ def learn(
     `odds` are the log-odds of the share that was remembered.
     """
     if cards.new:
-        cards.stability = possible(cards.stability * learner.memory.first_stability[rating - 1])
+        cards.stability = _possible(cards.stability * learner.memory.first_stability[rating - 1])
         cards.believed_stability, cards.believed_difficulty = learner.app.first(rating)
         return
     (rows,) = cards.later_day.nonzero()
-    stability = after_step(cards.stability, rating)
+    stability = cards.stability * _STEP_EFFECT[rating]
     if len(rows):
-        given, before = rating[rows], cards.stability[rows]
-        forgotten = probability(-odds[rows])
-        recalled = after_recall(learner.memory, before, cards.growth[rows], forgotten, given)
-        failed = after_forgetting(learner.memory, before, cards.relapse[rows], forgotten)
+        memory, given, before = learner.memory, rating[rows], cards.stability[rows]
+        forgotten = _probability(-odds[rows])
+        gain = cards.growth[rows] * before**-memory.saturation
+        gain *= np.expm1(memory.spacing * forgotten)
+        recalled = before * (1 + gain * memory.share[given])
+        left = cards.relapse[rows] * ((before + 1) ** memory.relapse_power - 1)
+        failed = np.minimum(left * np.exp(memory.relapse_spacing * forgotten), before)
         noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
         stability[rows] = noise * np.where(given > _AGAIN, recalled, failed)
         # The app goes by the first review of each day.
@@ -154,7 +243,7 @@ def learn(
             given,
             cards.kind[rows],
         )
-    cards.stability = possible(stability)
+    cards.stability = _possible(stability)
 
 
 def next_reviews(
@@ -174,7 +263,10 @@ def next_reviews(
     cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
     cards.answered = cards.second + duration_ms / 1000
     cards.steps_today = np.where(cards.later_day, 0, cards.steps_today + 1)
-    _count_steps(cards, rating, again, learner)
+    # How many repetitions on the same day are left, and the state they are done in.
+    left = np.maximum(cards.steps_left - _STEPS_PASSED[rating], 0)
+    cards.steps_left = np.where(again, learner.steps[cards.state], left)
+    cards.state = np.where(cards.steps_left > 0, _STATE_OF_STEPS[cards.state], REVIEW)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
     drawn, lot, late = rng.random((3, len(rating)))
     put_off = today & (drawn < _PUT_OFF)
@@ -190,23 +282,22 @@ def next_reviews(
     alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
     cards, again = cards.take(alive), again[alive]
     cards.day = calendar.day_of_slot[cards.slot]
-    wait = _step_seconds(again & (cards.state == LEARNING), learner, rng)
+    # From an answer to the same-day repetition: one minute or ten, give or take.
+    soon = _FIRST_STEP if learner.steps[LEARNING] > 1 else _LATER_STEP
+    wait = np.where(again & (cards.state == LEARNING), soon, _LATER_STEP)
+    wait *= np.exp(0.4 * rng.standard_normal(len(wait)))
+    wait = bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
     showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, rng)
     cards.second = np.where(cards.later_day, showing, cards.answered + wait)
     return cards, Draws(days, low, high)
 
 
-def _count_steps(cards: Cards, rating: IntArray, again: BoolArray, learner: Learner) -> None:
-    """Set how many repetitions on the same day are left, and the state they are done in."""
-    left = np.maximum(cards.steps_left - _STEPS_PASSED[rating], 0)
-    left = np.where(again, learner.steps[cards.state], left)
-    cards.state = np.where(left > 0, _STATE_OF_STEPS[cards.state], REVIEW)
-    cards.steps_left = left
+def _possible(stability: FloatArray) -> FloatArray:
+    """Keep stability between half an hour and a hundred years."""
+    return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY)
 
 
-def _step_seconds(forgotten: BoolArray, learner: Learner, rng: np.random.Generator) -> FloatArray:
-    """Wait from an answer to the same-day repetition: one minute or ten, give or take."""
-    soon = _FIRST_STEP if learner.steps[LEARNING] > 1 else _LATER_STEP
-    wait = np.where(forgotten, soon, _LATER_STEP)
-    wait *= np.exp(0.4 * rng.standard_normal(len(wait)))
-    return bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
+def _probability(odds: FloatArray | float) -> FloatArray:
+    """Probability of some log-odds."""
+    result: FloatArray = 1 / (1 + np.exp(-odds))
+    return result

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.data.simulated.memory import Memory, draw_memory
 from srs_eval.data.simulated.scheduler import OWN, App, draw_app
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -33,6 +32,37 @@ _SHORTEST_LIFE, _LONGEST_LIFE = 45, 4000
 _LEAST_LEVEL = 0.7
 _MOST_SESSION_ABILITY = 2.0
 _PASSES_ONLY = 0.2
+
+_FIRST_STABILITY = np.array([0.35, 1.3, 2.6, 9.0])
+_GROWTH, _RELAPSE = np.e, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How one person really remembers, which no model is shown; the same for all of their cards.
+
+    Stability grows and shrinks much as in FSRS-6, so that models of that family have something to
+    learn. The rest departs from it on purpose: `docs/synthetic.md` lists what and why.
+    """
+
+    # [4]: Days until recall falls to 0.9, after a first Again, Hard, Good, Easy
+    first_stability: FloatArray
+    # How much a recall lengthens stability, how that falls off as stability grows, and how it gains
+    # from waiting
+    growth: float
+    saturation: float
+    spacing: float
+    share: FloatArray  # [5]: Share of the usual growth, by rating: Hard below 1, Easy above
+    # Size of stability after forgetting, its power of the stability lost, and its gain from waiting
+    relapse: float
+    relapse_power: float
+    relapse_spacing: float
+    shape: float  # Exponent of the stretched-exponential forgetting curve, at most 1
+    # Chance to answer without remembering, and to fail although remembering
+    guess: float
+    slip: float
+    # Log-odds of recall ten minutes after an answer, for a stability of three days
+    step_level: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +96,6 @@ class Learner:
     answer_ms: float  # Median time to answer, in milliseconds
 
 
-def published_size(share: FloatArray | float) -> FloatArray:
-    """Return the quantile of scored reviews per user, at a share in [0, 1].
-
-    Interpolates the published percentiles (`_SIZES`) in logarithms.
-
-    >>> published_size(0.5).round().item()
-    12500.0
-    """
-    result: FloatArray = np.exp(np.interp(share, _SIZE_SHARES, np.log(_SIZES)))
-    return result
-
-
 def draw_later_reviews(
     rng: np.random.Generator, size_scale: float, max_reviews: int | None = None
 ) -> int:
@@ -86,7 +104,7 @@ def draw_later_reviews(
     A `size_scale` of 0.1 is for a tenth of the published sizes. A log of `max_reviews` rows has
     up to 0.75 times as many such reviews.
     """
-    scored = size_scale * float(published_size(rng.random()))
+    scored = size_scale * math.exp(np.interp(rng.random(), _SIZE_SHARES, np.log(_SIZES)))
     reviews = max(_FEWEST_REVIEWS, round(scored / _SCORED_SHARE / _KEPT_SHARE))
     if max_reviews is None:
         return reviews
@@ -105,7 +123,7 @@ def draw_learner(later_reviews: int, rng: np.random.Generator, scheduler: str = 
         later_reviews=later_reviews,
         life_days=int(np.clip(life_days, _SHORTEST_LIFE, _LONGEST_LIFE)),
         app=draw_app(rng, scheduler),
-        memory=draw_memory(rng),
+        memory=_draw_memory(rng),
         level=max(_LEAST_LEVEL, rng.normal(1.3, 0.9)),
         slow_ability=_scattered(0.35, 0.4, rng),
         daily_ability=_scattered(0.2, 0.8, rng),
@@ -123,6 +141,26 @@ def draw_learner(later_reviews: int, rng: np.random.Generator, scheduler: str = 
         decks=int(rng.geometric(1 / 5)),
         leech_lapses=int(rng.integers(6, 17)),
         answer_ms=_scattered(9000, 0.6, rng),
+    )
+
+
+def _draw_memory(rng: np.random.Generator) -> Memory:
+    """Draw how a person remembers."""
+    level = np.exp(0.3 * rng.standard_normal())
+    first = _FIRST_STABILITY * level * np.exp(0.3 * rng.standard_normal(4))
+    return Memory(
+        first_stability=np.sort(first),
+        growth=_GROWTH * np.exp(0.3 * rng.standard_normal()),
+        saturation=float(np.clip(rng.normal(0.19, 0.06), 0.05, 0.4)),
+        spacing=float(np.clip(rng.normal(0.6, 0.15), 0.3, 2.0)),
+        share=np.array([np.nan, 1.0, rng.uniform(0.4, 0.9), 1.0, rng.uniform(1.2, 2.2)]),
+        relapse=_RELAPSE * level * np.exp(0.3 * rng.standard_normal()),
+        relapse_power=float(np.clip(rng.normal(0.26, 0.06), 0.1, 0.5)),
+        relapse_spacing=float(np.clip(rng.normal(1.4, 0.4), 0.3, 2.5)),
+        shape=float(rng.uniform(0.8, 1.0)),
+        guess=float(rng.uniform(0.001, 0.005)),
+        slip=0.003 * np.exp(0.8 * rng.standard_normal()),
+        step_level=rng.normal(2.7, 0.8),
     )
 
 
