@@ -149,6 +149,7 @@ def test_a_run_that_was_stopped_can_be_continued(here, number):
     if number == signal.SIGINT:
         assert done.status == 130
         assert f"resume=true hydra.run.dir={out}" in done.err
+        assert done.err.count("srs_eval: interrupted") == 1
         assert "Traceback" not in done.text
     else:
         assert done.status == -number

@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,11 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path):
     assert "with a space" in run.data.tags["mlflow.note.content"]
     assert run.data.tags["mlflow.project.entryPoint"] == "main"
     assert (tmp_path / "out" / "summary.json").is_file()
+
+
+def test_mlflow_run_makes_its_environment_of_pins_and_extras_that_there_are():
+    content = yaml.safe_load((ROOT / "python_env.yaml").read_text("utf-8"))
+    constraint, wanted = content["dependencies"]
+    assert (ROOT / constraint.removeprefix("--constraint ")).is_file()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {*re.findall(r"\w+", wanted)} <= project["optional-dependencies"].keys()

@@ -43,7 +43,9 @@ def expect_same(
     """
     for p in (expected, found):
         expect_shape(algorithm, p, np.shape(rows))
-    room = _rounding(expected, found) if tolerance is None else tolerance
+    kinds = {np.asarray(expected).dtype, np.asarray(found).dtype}
+    rounding = _SINGLE if np.dtype(np.float32) in kinds else _DOUBLE
+    room = rounding if tolerance is None else tolerance
     same = np.isclose(expected, found, rtol=0.0, atol=room, equal_nan=True)
     moved = np.flatnonzero(~same)
     if len(moved):
@@ -100,12 +102,6 @@ class SignTest:
                 f"{np.abs(towards).max():.2g}, but of {n} that move, {max(up, down)} move to the "
                 "same side, which rounding would not do: it ranks reviews, however little it is"
             )
-
-
-def _rounding(expected: FloatArray, found: FloatArray) -> float:
-    """Return the tolerance for numbers computed from the same inputs in another order."""
-    kinds = {np.asarray(expected).dtype, np.asarray(found).dtype}
-    return _SINGLE if np.dtype(np.float32) in kinds else _DOUBLE
 
 
 def expect_probabilities(

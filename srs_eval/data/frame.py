@@ -101,7 +101,12 @@ def to_pandas(table: Any) -> pd.DataFrame:
     Takes what `ReviewFrame` takes; raise `ConfigError` for anything else.
     """
     if isinstance(table, pd.DataFrame):
-        return _without_arrow(table)
+        frame = table.copy(deep=False)
+        for position, dtype in enumerate(frame.dtypes):
+            if isinstance(dtype, pd.ArrowDtype):
+                column = pa.table({"column": pa.array(frame.iloc[:, position])})
+                frame.isetitem(position, pandas_from_arrow(column)["column"].array)
+        return frame
     try:
         if hasattr(table, "__arrow_c_stream__"):
             return pandas_from_arrow(pa.table(table))
@@ -114,16 +119,6 @@ def to_pandas(table: Any) -> pd.DataFrame:
         f"data: {type(table).__name__} is no table{reason}; give a pandas or polars DataFrame, or "
         "an object with __arrow_c_stream__"
     )
-
-
-def _without_arrow(frame: pd.DataFrame) -> pd.DataFrame:
-    """Convert the columns that Arrow holds."""
-    frame = frame.copy(deep=False)
-    for position, dtype in enumerate(frame.dtypes):
-        if isinstance(dtype, pd.ArrowDtype):
-            column = pa.table({"column": pa.array(frame.iloc[:, position])})
-            frame.isetitem(position, pandas_from_arrow(column)["column"].array)
-    return frame
 
 
 def _advice(table: Any) -> str:

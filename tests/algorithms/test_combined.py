@@ -234,3 +234,18 @@ def test_the_half_life_is_the_one_that_predicts_the_held_out_reviews_best(days_a
     assert model.recalibration.half_life == expected
     again = Blend(Constant(0.5)).refit(reviews, rows, np.random.default_rng(0), model)
     assert again.recalibration == model.recalibration
+
+
+@pytest.mark.parametrize("trust", [0.1, 0.5, 1.0])
+def test_the_mixture_loses_no_more_in_all_than_its_safeguard_allows(trust):
+    blend = Blend(Hlr(), every="review", held_out=0, trust=trust)
+    model, rows = fitted(blend), FOLD.test[REVIEWS.elapsed[FOLD.test] > 0]
+
+    def loss(model):
+        p = model.predict(REVIEWS, rows)
+        return -np.log(np.where(REVIEWS.recalled[rows], p, 1 - p)).sum()
+
+    extra = loss(model) - loss(model.model)
+    assert extra != 0
+    if trust < 1:
+        assert extra < -np.log(1 - trust)

@@ -328,3 +328,14 @@ def test_what_was_learned_from_simulated_users_keeps_its_promises():
     check_algorithm(replace(shipped, base=FILTER), trial_task(same_day=True, cards=20))
     with pytest.raises(ConfigError):
         Population(base=Hlr(), weights="simulated")
+
+
+def test_trees_find_what_start_and_single_inputs_do_not_tell(reviews):
+    inputs, start, truth, recalled, weight = reviews
+    recipe = Recipe(100, learning_rate=0.1, share_of_inputs=1.0)
+    nodes = grown(inputs, start, recalled, weight, recipe, rng())
+    left_over = start + values(nodes, inputs) - truth
+    assert np.sqrt(np.mean(left_over**2)) < 0.25 * 0.8
+    again = grown(inputs, start, recalled, weight, recipe, rng())
+    assert np.array_equal(nodes, again)
+    as_nodes(as_weights(nodes), NAMES)

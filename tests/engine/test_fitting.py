@@ -6,15 +6,18 @@ from functools import partial
 import numpy as np
 import pytest
 from cases import refusals
+from published import PUBLISHED
 from random_logs import further_rows, random_log
 from scipy.optimize import LinearConstraint, minimize
 from small_models import small_model, space_of
 
+from srs_eval.engine.compiled import compiled
 from srs_eval.engine.minimise import lbfgs, newton
 from srs_eval.engine.objective import (
     Objective,
     PackedLoss,
     feasible,
+    penalty_matrix,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
@@ -199,3 +202,20 @@ def test_batches_are_shuffled_as_by_pytorch(count, seed):
     found = shuffles(count, *seed)
     for _ in range(4):
         assert next(found) == torch.randperm(count, generator=generator).tolist()
+
+
+@pytest.mark.parametrize("name", ["FSRS-6", "FSRS-7", "SBD", "HLR"])
+def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
+    equations = PUBLISHED[name]
+    space = equations.parameters
+    reviews = random_log(np.random.default_rng(4), 150, 8)
+    rows = further_rows(reviews)
+    centre = np.array(space.defaults)
+    packed = pack(reviews, rows, weight=np.ones(len(rows)))
+    objective = Objective(
+        PackedLoss(compiled(equations), packed), centre, penalty_matrix(space, 1.0)
+    )
+    found = newton(objective, centre, space, tolerance=1e-7, most_steps=200)
+    assert found.value < objective.gradient(centre).loss
+    # Objectives of several local minima: either may end in the better one, but not far above.
+    assert found.value <= by_scipy(objective, space, centre).fun * 1.001

@@ -263,7 +263,10 @@ def next_reviews(
     cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
     cards.answered = cards.second + duration_ms / 1000
     cards.steps_today = np.where(cards.later_day, 0, cards.steps_today + 1)
-    _count_steps(cards, rating, again, learner)
+    # How many repetitions on the same day are left, and the state they are done in.
+    left = np.maximum(cards.steps_left - _STEPS_PASSED[rating], 0)
+    cards.steps_left = np.where(again, learner.steps[cards.state], left)
+    cards.state = np.where(cards.steps_left > 0, _STATE_OF_STEPS[cards.state], REVIEW)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
     drawn, lot, late = rng.random((3, len(rating)))
     put_off = today & (drawn < _PUT_OFF)
@@ -279,26 +282,14 @@ def next_reviews(
     alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
     cards, again = cards.take(alive), again[alive]
     cards.day = calendar.day_of_slot[cards.slot]
-    wait = _step_seconds(again & (cards.state == LEARNING), learner, rng)
+    # From an answer to the same-day repetition: one minute or ten, give or take.
+    soon = _FIRST_STEP if learner.steps[LEARNING] > 1 else _LATER_STEP
+    wait = np.where(again & (cards.state == LEARNING), soon, _LATER_STEP)
+    wait *= np.exp(0.4 * rng.standard_normal(len(wait)))
+    wait = bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
     showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, rng)
     cards.second = np.where(cards.later_day, showing, cards.answered + wait)
     return cards, Draws(days, low, high)
-
-
-def _count_steps(cards: Cards, rating: IntArray, again: BoolArray, learner: Learner) -> None:
-    """Set how many repetitions on the same day are left, and the state they are done in."""
-    left = np.maximum(cards.steps_left - _STEPS_PASSED[rating], 0)
-    left = np.where(again, learner.steps[cards.state], left)
-    cards.state = np.where(left > 0, _STATE_OF_STEPS[cards.state], REVIEW)
-    cards.steps_left = left
-
-
-def _step_seconds(forgotten: BoolArray, learner: Learner, rng: np.random.Generator) -> FloatArray:
-    """Wait from an answer to the same-day repetition: one minute or ten, give or take."""
-    soon = _FIRST_STEP if learner.steps[LEARNING] > 1 else _LATER_STEP
-    wait = np.where(forgotten, soon, _LATER_STEP)
-    wait *= np.exp(0.4 * rng.standard_normal(len(wait)))
-    return bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
 
 
 def _possible(stability: FloatArray) -> FloatArray:
