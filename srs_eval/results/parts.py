@@ -158,6 +158,10 @@ class Parts(ABC):
         """Return the same parts, of which no file is open yet."""
         return self
 
+    def in_worker(self) -> Parts:
+        """Return what a worker keeps parts in, without those that are in memory already."""
+        return self
+
 
 class PartsInMemory(Parts):
     """Parts that workers send back to the parent, of a run that is not saved."""
@@ -165,9 +169,8 @@ class PartsInMemory(Parts):
     def __init__(self) -> None:
         self._parts: dict[str, Part] = {}
 
-    def __reduce__(self) -> tuple[type[PartsInMemory], tuple[()]]:
-        """Send workers none of the parts."""
-        return PartsInMemory, ()
+    def in_worker(self) -> PartsInMemory:
+        return PartsInMemory()
 
     def keep(self, chunk: Chunk, part: Part) -> Part:
         return part

@@ -190,7 +190,8 @@ class Evaluation:
             limits=self.limits,
         )
         scored = EvaluateAndScore(one, experiment.panel, watched=watched)
-        return EvaluateChunk(scored, self.store, None if means is None else means.metric)
+        watched_metric = None if means is None else means.metric
+        return EvaluateChunk(scored, self.store.in_worker(), watched_metric)
 
     def _done(self, work: EvaluateChunk, tick: Tick) -> Iterator[ChunkDone]:
         """Go through the chunks as they are done; those whose worker died, user by user."""
