@@ -15,6 +15,8 @@ from srs_eval.commands.export import command as export
 from srs_eval.commands.power import command as power
 from srs_eval.commands.score import command as score_command
 from srs_eval.commands.score import score_lines
+from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.srs_benchmark import result_rows
 from srs_eval.metrics.panel import Panel
@@ -217,3 +219,34 @@ def test_the_page_has_every_model_and_its_option():
     }
     for model in MODELS:
         assert f"`{model.option}`" in rows[named[model.name]][1] or not model.option, model
+
+
+SHARED = Path(__file__).parents[2] / "shared"
+RESULTS = SHARED / "data" / "srs-benchmark-results"
+TABLE = SHARED / "reference" / "leaderboard.md"
+# What the printed table calls a model, and what the results do.
+PRINTED = {
+    **{"FSRS v4": "FSRSv4", "AVG": "AVG", "ACT-R": "ACT-R", "FSRS v3": "FSRSv3"},
+    **{"Ebisu v2": "Ebisu-v2", "NN-17": "NN-17", "GRU-P": "GRU-P", "SM-2": "SM2"},
+}
+
+
+@pytest.mark.skipif(
+    not (RESULTS.is_dir() and TABLE.is_file()), reason="the published results are not here"
+)
+def test_means_and_intervals_of_published_results_are_the_printed_ones():
+    first_edition = TABLE.read_text(encoding="utf-8").partition("\n## 2.")[0]
+    lines = [line.split("|")[1:-1] for line in first_edition.splitlines() if line.startswith("| ")]
+    printed = {cells[0].strip(): [cell.strip(" *") for cell in cells[2:]] for cells in lines}
+    paired = pair(read_published(RESULTS))
+    names = [run.name for run in paired.runs]
+    for column, metric in enumerate(("log_loss", "rmse_bins", "auc")):
+        board = Verdict(paired, metric, "higher" if metric == "auc" else "lower").leaderboard
+        for model, name in PRINTED.items():
+            number = names.index(name)
+            mean, half = (part.strip() for part in printed[model][column].split("±"))
+            units = [10.0 ** -len(part.partition(".")[2]) for part in (mean, half)]
+            assert abs(board.mean[number] - float(mean)) <= 0.5001 * units[0], (name, metric)
+            # Theirs is of random resamples, and ours allows for skewness.
+            width = (board.hi[number] - board.lo[number]) / 2
+            assert abs(width - float(half)) < 2 * units[1], (name, metric)

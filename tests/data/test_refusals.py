@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.partitioned import PartitionedLogs
@@ -210,3 +212,18 @@ def test_columns_of_other_lengths_and_rows_under_other_names_are_told():
     assert refused(card=[1], rating=[1, 2], day=[0]) == [("length", "", ())]
     names = {"row_name": lambda row: f"line {row + 2}", "column_names": {"rating": "grade"}}
     assert refused(**{**ONE, "rating": [9]}, **names) == [("out_of_range", "grade", ("line 2",))]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1))
+def test_derived_intervals_equal_a_plain_loop(steps):
+    card = [card for card, _ in steps]
+    day = np.cumsum([gap for _, gap in steps])
+    last, expected = {}, []
+    for one_card, one_day in zip(card, day, strict=True):
+        expected.append(one_day - last[one_card] if one_card in last else -1)
+        last[one_card] = one_day
+    log = build(card=card, rating=[3] * len(card), day=day)
+    assert log.elapsed_days.tolist() == expected
+    assert log.elapsed.tolist() == [max(0, gap) for gap in expected]
+    assert log.row.tolist() == list(range(len(card)))

@@ -120,3 +120,10 @@ def test_days_that_were_chosen_are_doubted(monkeypatch):
 def test_nothing_to_choose_from_is_no_sign():
     lots = Lots.uniform(np.array([3, 3]), np.array([3, 3]))
     assert load_z(np.array([0, 1]), Assignments(np.arange(2), np.array([3, 3]), lots)) == 0
+
+
+def test_interval_ends_where_the_test_rejects():
+    z, x, y, card = simulated(np.random.default_rng(4))
+    found = effect(z, y, x, card)
+    for end in found.interval(0.9):
+        assert found.p_value(end) == pytest.approx(0.1)

@@ -292,3 +292,20 @@ def test_steps_are_reported_of_the_only_fit_there_is(has_steps, users, folds, re
     watch.report = None
     assert step_callback(watch, experiment, users) is None
     assert step_callback(None, experiment, users) is None
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_an_alarm_that_rings_after_the_fit_leaves_no_handler_behind(monkeypatch):
+    real, before = signal.setitimer, signal.getsignal(signal.SIGALRM)
+
+    def late(which, seconds, interval=0):
+        if seconds == 0:
+            signal.raise_signal(signal.SIGALRM)
+        return real(which, seconds, interval)
+
+    monkeypatch.setattr(signal, "setitimer", late)
+    with FitLimits(timeout=60).applied(1, 0):
+        pass
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert not limits.process_is_spoiled()

@@ -3,6 +3,9 @@
 That their files are the same bytes, killed or not, `results/test_killed_runs.py` holds.
 """
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 from srs_eval.results.parts import Chunk
 from srs_eval.run.shards import require_all
 
+SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 RUN = (
     *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),
     *("data.max_reviews=600", "figures=false", "tracking=none"),
@@ -146,3 +150,39 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
         for name, folder in zip(order, folders, strict=True)
     ]
     assert Path.cwd() == here.folder
+
+
+SBATCH = """#!/bin/sh
+# Runs what is submitted, at once and here.
+for word; do
+    case $word in
+        --array=1-*) last=${word#--array=1-} ;;
+        --*) ;;
+        *) break ;;
+    esac
+    shift
+done
+if [ -n "${last:-}" ]; then
+    for task in $(seq "$last"); do
+        SLURM_ARRAY_TASK_ID=$task SLURM_CPUS_PER_TASK=1 sh "$@" >&2 &
+    done
+    wait
+    echo 1
+else
+    sh "$@"
+fi
+"""
+
+
+@pytest.mark.slow
+def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
+    assert here(*RUN, "hydra.run.dir=one").status == 0
+    programs = here.folder / "bin"
+    programs.mkdir()
+    for name, text in (("sbatch", SBATCH), ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')):
+        (programs / name).write_text(text, encoding="utf-8")
+        (programs / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    words = ["sh", SLURM / "run.sh", "2", "out", *RUN]
+    subprocess.run(words, cwd=here.folder, env=environment, check=True)
+    assert_same_run(here.folder / "out", here.folder / "one")
