@@ -49,7 +49,7 @@ def funnel(study: Study) -> Iterator[tuple[str, int, int]]:
     yield "on the day of the card's last review", same_day, left - same_day
     left -= same_day
     usable = study.can_learn
-    why = "cards that first came back after an unusual time, or after the 128th review of a card"
+    why = "cards whose first interval few other cards had, or after the 128th review of a card"
     yield why, left - usable, usable
     scored = study.now.facts.reviews
     why = "learned from and never scored, the first sixth"

@@ -130,7 +130,7 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
         later = round(advice.learnable / new.seen)
         yield (
             f"how sure: only {advice.learnable:,} of your {counted(later, 'review')} on later days "
-            "can be judged, because the other cards first came back after an unusual time, so the "
+            "can be judged, because few other cards had the first interval of the rest, so the "
             "chance is put nearer to even"
         )
     if advice.action == "open" and not advice.differs:
@@ -140,7 +140,7 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
 def _left_out(skipped: FitSkipped, reviews: int) -> str:
     """Say why reviews cannot be learned from."""
     rare = "of cards whose first interval is rare in the user's log"
-    usual = "of cards that first came back after an unusual time"
+    usual = "of cards whose first interval few other cards had"
     reasons = {**skipped.unscored, **skipped.dropped}
     told = [f"{count:,} {reason.replace(rare, usual)}" for reason, count in reasons.items()]
     return f"of your {counted(reviews, 'review')}, these cannot be learned from: {listed(told)}"
@@ -156,10 +156,12 @@ def _settles(study: Study, advice: Advice) -> str:
 
 def _presets(study: Study, advice: Advice) -> Iterator[str]:
     """Say what to do with each of several presets, and why."""
+    is_one = advice.pastes and len(fitted_lists(study)) == 1
+    new = "the new list" if is_one else "its new list"
     for preset, (action, found) in list(advice.presets.items())[:_MOST_PRESETS]:
         assert found.own is not None
         which = "the list you have" if preset in study.stored else "the default list"
-        what = {"paste": "paste its new list", "keep": f"keep {which}"}
+        what = {"paste": f"paste {new}", "keep": f"keep {which}"}
         what["open"] = f"keep {which} for now"
         if decide(found) != action:
             why = "as for all together, because its own reviews do not tell"
@@ -178,17 +180,16 @@ def _presets(study: Study, advice: Advice) -> Iterator[str]:
 
 
 def _recall(study: Study, advice: Advice) -> Iterator[str]:
-    """Say what was recalled and what FSRS says of it, now and then, where that is nearer."""
+    """Say what was recalled, and what FSRS says of it now and with new parameters."""
     now, new = study.scored, predictions_of(study.fitted)
     if now is None or new is None or advice.leave_off or not advice.pastes:
         return
     old, fitted = average(now), average(new)
-    if abs(fitted.predicted - fitted.observed) < abs(old.predicted - old.observed):
-        yield (
-            f"recall: of your {counted(old.reviews, 'scored review')}, {study.whose} said that you "
-            f"would recall {percent(old.predicted)}, and you recalled {percent(old.observed)}; the "
-            f"new ones say {percent(fitted.predicted)}"
-        )
+    yield (
+        f"recall: of your {counted(old.reviews, 'scored review')}, {study.whose} said that you "
+        f"would recall {percent(old.predicted)}, and you recalled {percent(old.observed)}; the "
+        f"new ones say {percent(fitted.predicted)}"
+    )
 
 
 def _consequences(study: Study, advice: Advice, models: Models) -> Iterator[str]:
@@ -202,7 +203,8 @@ def _consequences(study: Study, advice: Advice, models: Models) -> Iterator[str]
         models = replace(models, new=models.now, draws=[])
     found = load(study, models, {each for each in study.presets if advice.keeps(each)})
     if found is not None:
-        yield f"reviews a day: {_load(study, found)}"
+        which = "the new parameters" if advice.pastes else "the parameters that it has"
+        yield f"reviews a day: {_load(study, found, which)}"
     elif study.is_off:
         yield "reviews a day: not known, because this file lacks the intervals that cards have now"
 
@@ -222,11 +224,11 @@ def _intervals(study: Study, told: Sequence[Next]) -> Iterator[str]:
         yield (
             "too long: some new intervals are far beyond what your reviews can tell, as none came "
             f"more than {counted(longest, 'day')} after the one before: set deck options > "
-            f'Advanced > "Maximum interval" to {min(most):,} days'
+            f'Advanced > "Maximum interval" to {min(most):,} days (the numbers here are without it)'
         )
 
 
-def _load(study: Study, found: Load) -> str:
+def _load(study: Study, found: Load, which: str) -> str:
     """Say how many reviews a day the intervals of all cards ask for, then and now."""
     change = changed(found.change, found.lo, found.hi, ("fewer", "more"))
     change, cards = change.replace(" (", f" ({_RANGE} ", 1), counted(found.cards, "card")
@@ -238,8 +240,8 @@ def _load(study: Study, found: Load) -> str:
         )
     return (
         f"the intervals that SM-2 has given your {cards} in review come to {found.now:.1f}, at "
-        f"which FSRS expects you to recall {percent(found.recall)}; at the desired retention of "
-        f"your presets, those of FSRS come to {found.new:.1f}, {change}"
+        f"which FSRS with {which} expects you to recall {percent(found.recall)}; at the desired "
+        f"retention of your presets, its own come to {found.new:.1f}, {change}"
     )
 
 
@@ -254,7 +256,8 @@ def _doubts(study: Study, advice: Advice) -> Iterator[str]:
     }
     yield from (f"look at: {odd}" for odd in doubtful(lists))
     if advice.pastes:
-        yield from (f"look at: {odd}" for odd in doubtful(numbers_of(fitted_lists(study))))
+        new = numbers_of(fitted_lists(study))
+        yield from (f"look at: {odd}" for odd in doubtful(new, study.first_ratings))
 
 
 def _how(study: Study, advice: Advice) -> Iterator[str]:
@@ -263,11 +266,15 @@ def _how(study: Study, advice: Advice) -> Iterator[str]:
     if study.can_learn < FEWEST and _odd(study):
         clicks.append(f"empty {_FIELD} of {_odd(study)}{_UNLOCK}")
     if advice.pastes:
-        one = len(fitted_lists(study)) == 1 and not advice.presets
+        one = len(fitted_lists(study)) == 1
         which = "the list of the page into" if one else "each list of the page into its preset:"
+        if one and advice.presets:
+            which = "the list of the page into each preset:"
         if advice.differs:
             pasted = [study.title(each) for each in advice.presets if not advice.keeps(each)]
             which = f"the new lists of {listed(pasted)} into their presets:"
+            if one:
+                which = f"the list of the page into the preset {listed(pasted)}:"
         clicks.append(f"paste {which} {_FIELD}{_UNLOCK}")
     if clicks and not advice.leave_off:
         yield f"how: {', then '.join(clicks)}"

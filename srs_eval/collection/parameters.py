@@ -60,7 +60,7 @@ def _in_seconds(study: Study) -> list[str]:
     """Name the run that can score a log that is too small for whole days."""
     could = study.skipped.could_score if study.skipped else {}
     return [
-        f"{counted(count, 'review')} can be scored if those on the same day count: "
+        f"{counted(count, 'review')} can be scored by other rules, in seconds instead of days: "
         + _run(study, "algo=fsrs7", f"protocol={protocol}")
         for protocol, count in could.items()
     ]
@@ -159,8 +159,14 @@ def at_limits(parameters: Sequence[float]) -> int:
     return int(sum(((found == limit) & (usual != limit)).sum() for limit in limits))
 
 
-def doubtful(lists: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Say what is odd about lists, by what they are called, with why it matters."""
+def doubtful(
+    lists: Mapping[str, Sequence[float]], firsts: Sequence[int] = (1, 1, 1, 1)
+) -> Iterator[str]:
+    """Say what is odd about lists, by what they are called, with why it matters.
+
+    `firsts` are the numbers of cards by their first rating: of one that no card had, nothing can
+    be checked.
+    """
     limits = {name: count for name, w in lists.items() if (count := at_limits(w))}
     if limits:
         count = len(Fsrs6Equations.parameters.defaults)
@@ -170,7 +176,8 @@ def doubtful(lists: Mapping[str, Sequence[float]]) -> Iterator[str]:
             "them, and intervals can become far too long or too short"
         )
     for name, w in lists.items():
-        minutes = [(each, 1440 * days) for each, days in zip(_RATINGS, w[:4], strict=True)]
+        known = zip(_RATINGS, w[:4], firsts, strict=True)
+        minutes = [(each, 1440 * days) for each, days, had in known if had]
         short = [f"{each} ({value:.0f} minutes)" for each, value in minutes if value < _MINUTES]
         if short:
             yield (
@@ -228,7 +235,7 @@ def _notes(study: Study, lists: Mapping[int | None, tuple[str, str]]) -> Iterato
         "How well they predict is measured on fits to earlier reviews only, each on reviews that "
         "it had not seen."
     )
-    for odd in doubtful(numbers_of(lists)):
+    for odd in doubtful(numbers_of(lists), study.first_ratings):
         yield f"{odd[0].upper()}{odd[1:]}. Compare the list with the one that you have now."
     if study.log.deck is not None and len(np.unique(study.log.deck)) > 1:
         run = _run(study, "algo=per_group", "algo.group=deck")

@@ -160,6 +160,12 @@ class Study:
             later, used = later & (self.log.preset == preset), self.presets[preset]
         return used / max(1, int(later.sum()))
 
+    @property
+    def first_ratings(self) -> list[int]:
+        """Number of cards whose first rating was Again, Hard, Good and Easy."""
+        first = self.log.rating[self.log.elapsed_days < 0]
+        return [int((first == rating).sum()) for rating in (1, 2, 3, 4)]
+
     def title(self, preset: int) -> str:
         """Return the name of a preset."""
         return self.log.titles.get("preset", {}).get(preset, f"preset {preset}")

@@ -12,7 +12,7 @@ from srs_eval.collection.study import Study, predictions_of
 from srs_eval.collection.words import between
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.stats.estimate import clustered_mean
-from srs_eval.stats.significance import ALPHA, wilson_interval
+from srs_eval.stats.significance import ALPHA, exact_interval
 from srs_eval.text.console import counted, percent
 
 QUESTION = "Is what Anki tells me true?"
@@ -301,8 +301,9 @@ def shares(predictions: Predictions, groups: Sequence[tuple[str, BoolArray]]) ->
     """Compute the recall of each group, a name and a mask, that has reviews.
 
     The intervals of all groups together hold with 99 %: each has 1 - 0.01 / groups (Bonferroni).
-    Each is Wilson's, for as many independent reviews as have the variance of the sum of those
-    within cards and days (Korn and Graubard, 1998, Survey Methodology 24, 193-201). Where all
+    Each is exact for as many independent reviews as have the variance of the sum of those within
+    cards and days (Korn and Graubard, 1998, Survey Methodology 24, 193-201): of one review, it
+    reaches from nearly 0 or to nearly 1. Where all
     reviews turned out alike, cards or days are counted, whichever are fewer.
     """
     held = [(name, rows) for name, rows in groups if rows.any()]
@@ -320,6 +321,6 @@ def _share(predictions: Predictions, name: str, rows: BoolArray, level: float) -
     variance = clustered_mean(recalled, *clusters).se ** 2
     if variance > 0:
         effective = min(observed * (1 - observed) / variance, float(len(recalled)))
-    lo, hi = wilson_interval(observed * effective, effective, level=level)
+    lo, hi = exact_interval(observed * effective, effective, level=level)
     predicted = float(np.mean(predictions.p[rows], dtype=np.float64))
     return Share(name, len(recalled), predicted, observed, lo, hi)

@@ -46,6 +46,23 @@ def wilson_intervals(
     return np.where(np.isnan(share), np.nan, lo), np.where(np.isnan(share), np.nan, hi)
 
 
+def exact_interval(successes: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
+    """Compute the interval of a share that holds it at least as often as `level` says.
+
+    NaN if there are no trials. See Clopper and Pearson (1934), The use of confidence or fiducial
+    limits illustrated in the case of the binomial, Biometrika 26, 404-413.
+
+    >>> [round(bound, 4) for bound in exact_interval(0, 1, level=0.98)]
+    [0.0, 0.99]
+    """
+    if not n > 0:
+        return math.nan, math.nan
+    tail, rest = (1 - level) / 2, n - successes
+    lo = float(betaincinv(successes, rest + 1, tail)) if successes > 0 else 0.0
+    hi = 1 - float(betaincinv(rest, successes + 1, tail)) if rest > 0 else 1.0
+    return lo, hi
+
+
 class SignTest(NamedTuple):
     """Counts of users for whom one model scores better than another, worse, or the same."""
 
@@ -75,17 +92,9 @@ class SignTest(NamedTuple):
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Compute the interval of the share; NaN if there are only ties.
 
-        It excludes 1/2 exactly if `p_value` is below 1 - `level`. See Clopper and Pearson (1934),
-        The use of confidence or fiducial limits illustrated in the case of the binomial, Biometrika
-        26, 404-413.
+        It excludes 1/2 exactly if `p_value` is below 1 - `level`.
         """
-        a, b = self.better, self.worse
-        if not a + b:
-            return math.nan, math.nan
-        tail = (1 - level) / 2
-        lo = float(betaincinv(a, b + 1, tail)) if a else 0.0
-        hi = 1 - float(betaincinv(b, a + 1, tail)) if b else 1.0
-        return lo, hi
+        return exact_interval(self.better, self.better + self.worse, level=level)
 
 
 def sign_test(losses: FloatArray, *, rounding: float = 0.0) -> SignTest:

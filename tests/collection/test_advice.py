@@ -94,9 +94,9 @@ def test_what_would_settle_it_follows_from_the_width():
 
 
 @pytest.mark.parametrize(
-    ("now", "new", "told"), [(0.9, 0.82, True), (0.82, 0.7, False), (None, 0.8, False)]
+    ("now", "new", "told"), [(0.9, 0.82, True), (0.82, 0.7, True), (None, 0.8, False)]
 )
-def test_what_new_parameters_say_is_told_where_it_is_nearer(monkeypatch, now, new, told):
+def test_what_new_parameters_say_is_told_also_where_it_is_farther(monkeypatch, now, new, told):
     monkeypatch.setattr(
         in_short, "average", lambda p: SimpleNamespace(predicted=p, observed=0.8, reviews=9)
     )
@@ -112,6 +112,7 @@ def study_of(*, off=False, in_sample=False, presets=(), can_learn=3666):
     """Return what sentences ask of a study with 3,055 scored reviews."""
     now = SimpleNamespace(complete=(1,), facts=SimpleNamespace(reviews=3055), fitted=())
     return SimpleNamespace(
+        first_ratings=[1, 1, 1, 1],
         log=range(5000), current={}, stored={1: LIST} if in_sample else {},
         is_off=off, is_in_sample=in_sample, caution=f" ({MAY})" * in_sample, fitted=now, now=now,
         scored=None, whose=Study.whose, presets=dict.fromkeys(presets, 1500), title=NAMES.get,
@@ -126,7 +127,7 @@ def advised(monkeypatch):
     """Yield a name, the study and the advice of every kind of evidence."""
     monkeypatch.setattr(in_short, "predictions_of", lambda _: None)
     monkeypatch.setattr(in_short, "fitted_lists", lambda _: {None: ("all", "1.0, " * 20 + "1.0")})
-    monkeypatch.setattr(in_short, "doubtful", lambda lists: ["the list is odd"] * bool(lists))
+    monkeypatch.setattr(in_short, "doubtful", lambda lists, *_: ["the list is odd"] * bool(lists))
     beliefs = {
         "on": None,
         "off": Belief.of(change_of("unknown"), SM2[0]),
@@ -223,6 +224,8 @@ def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_named():
     assert [len(each) for each in found.values()] == [0, 1, 1, 2]
     assert "1 of 21 in the new list of None" in found["limit"][0]
     assert "Again (14 minutes) in the new list" in found["minutes"][0]
+    # no card's first answer was Again, so nothing can be checked
+    assert not list(parameters.doubtful({"the new list": minutes}, [0, 1, 1, 1]))
 
 
 def test_what_published_users_show_is_computed_again():
