@@ -119,6 +119,11 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
     reviews = f"{counted(study.now.facts.reviews, 'scored review')} (of {len(study.log):,})"
     which = "for all presets together, new" if advice.differs else "new"
     said = f"why: {which} parameters {worth(new.own, those_of_now(study), reviews)}"
+    if new.own.kind == "open":
+        said = (
+            f"why: your {reviews} alone do not settle whether {which} parameters predict better "
+            f"than {those_of_now(study)}: {new.own.of_error}"
+        )
     if new.others is not None and not new.is_clear:
         who = new.others
         said += (
