@@ -186,3 +186,18 @@ def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
     words = ["sh", SLURM / "run.sh", "2", "out", *RUN]
     subprocess.run(words, cwd=here.folder, env=environment, check=True)
     assert_same_run(here.folder / "out", here.folder / "one")
+
+
+@pytest.mark.slow
+def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(here, monkeypatch):
+    monkeypatch.setattr("srs_eval.run.job.Evaluation", None)
+    for bucket, failure, what in (
+        ("nobody", "", "no such bucket"),
+        ("bucket", "403 Access Denied", "permission is denied"),
+    ):
+        with object_store(monkeypatch, "bucket") as store:
+            store.failing = lambda number, failure=failure: failure
+            done = here(*RUN, f"parts=s3://{bucket}/run")
+        assert (done.status, "Traceback" in done.err) == (1, False)
+        assert f"s3://{bucket}/run" in done.err
+        assert what in done.err

@@ -180,3 +180,14 @@ def test_processes_log_to_postgresql_at_once_and_every_run_is_whole(tmp_path):
                 assert run.data.metrics["test/log_loss"] == round(log_loss, 4)
                 kept = {file.path for file in client.list_artifacts(run.info.run_id)}
                 assert {"calibration.svg", "results", "tables", "images"} <= kept
+
+
+@pytest.mark.nightly
+def test_the_use_of_the_machine_is_logged(uri, monkeypatch):
+    pytest.importorskip("psutil")
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
+    tracker = MlflowTracker(uri=uri, system_metrics=True)
+    tracker.start(RunInfo("measured", experiment="measured too"))
+    time.sleep(1.5)
+    run = MlflowClient(tracking_uri=uri).get_run(tracker.finish("finished").run_id)
+    assert run.data.metrics["system/cpu_utilization_percentage"] >= 0
