@@ -124,6 +124,8 @@ def read_json(path: Path | Place) -> dict[str, Any]:
     """Read a JSON object."""
     text = path.read() if isinstance(path, Place) else path.read_bytes()
     content: dict[str, Any] = json.loads(text)
+    if not isinstance(content, dict):
+        raise TypeError(f"expected an object, found a {type(content).__name__}")
     return content
 
 

@@ -27,6 +27,8 @@ _STATE = "parts.json"
 # Where release 0.2 kept the digest of settings and code of a run that goes on; "" while its parts
 # are deleted.
 _FORMER = "stamp.json"
+_STATES = ("begun", "ended", "deleting")
+_KINDS = {"stamp": str, "chunk": int, "at": str, "parts": list}
 
 
 class KeptParts(PartsInFolder):
@@ -216,11 +218,24 @@ def _read(place: Place) -> dict[str, Any]:
 
 
 def _content(file: Place) -> dict[str, Any]:
-    """Read a JSON object; empty if there is no such file."""
+    """Read what was written about parts; empty if there is no such file.
+
+    Raise `ConfigError` if it was damaged or written by another program.
+    """
     if file.entry() is None:
         return {}
     with files.reading(file):
-        return files.read_json(file)
+        found = files.read_json(file)
+        for name, kind in _KINDS.items():
+            if not isinstance(found.get(name, kind()), kind):
+                raise TypeError(f"{name}: expected {kind.__name__}")
+        if found.get("state", _STATES[0]) not in _STATES:
+            raise ValueError(f"state: expected one of {', '.join(_STATES)}")
+        if not {"at", "parts", "stamp"} & found.keys() and found.get("state") != "deleting":
+            raise KeyError("stamp")
+        if found.get("stamp") and not {"chunk", "parts"} & found.keys():
+            raise KeyError("chunk")
+        return found
 
 
 def _write(place: Place, state: Mapping[str, Any]) -> None:
