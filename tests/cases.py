@@ -24,12 +24,12 @@ def rest_nightly(cases, kept=1):
 
 
 def refusals(calls, error):
-    """Return the messages with which calls, by name, are refused."""
+    """Return the errors with which calls, by name, are refused."""
     told = []
     for name, call in calls.items():
         with pytest.raises(error) as refused:
             call()
-        told.append(f"{name}: {refused.value}\n")
+        told.append(f"{name}\n  {type(refused.value).__name__}: {refused.value}\n\n")
     return "".join(told)
 
 

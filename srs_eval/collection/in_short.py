@@ -135,7 +135,7 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
         later = round(advice.learnable / new.seen)
         yield (
             f"how sure: only {advice.learnable:,} of your {counted(later, 'review')} on later days "
-            "can be judged, because few other cards had the first interval of the rest, so the "
+            "can be judged, because few other cards had the first interval of the others, so the "
             "chance is put nearer to even"
         )
     if advice.action == "open" and not advice.differs:

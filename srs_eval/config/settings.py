@@ -45,7 +45,7 @@ TEXTS = (
     "tracking.experiment",
     "experiment.prereg",
 )
-_EXPECTED = {"int": "a whole number", "bool": "true or false", "str": "text"}
+_EXPECTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
 
 
 @dataclass
