@@ -239,7 +239,7 @@ def command(words: list[str]) -> int:
     ]
     problems = [
         *_flag_problems(given, unknown, parser.format_usage()),
-        *option_files.bombs(folders),
+        *option_files.harmful(folders),
     ]
     if not given.shell_completion:  # whose words are no overrides
         problems += settings.mistakes(given.overrides, folders)

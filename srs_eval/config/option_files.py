@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from omegaconf import DictConfig, OmegaConf
 
 from srs_eval.errors import ConfigError
-from srs_eval.text.yaml_files import TooLargeError, YamlError, parsed
+from srs_eval.text.yaml_files import HarmfulError, YamlError, parsed
 
 ENTRY_POINTS = "srs_eval.conf"
 # Hydra's provider of the options in the user's own folders.
@@ -285,12 +285,10 @@ def _content(loaded: Any) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def bombs(folders: Iterable[Path]) -> list[str]:
-    """Return a message for each file in the user's folders that is too large to load."""
+def harmful(folders: Iterable[Path]) -> list[str]:
+    """Return a message for each file in the user's folders that Hydra must not load."""
     faults = {file: _fault(file) for file in _own_files(folders)}
-    return [
-        f"{file}: {fault}" for file, fault in faults.items() if isinstance(fault, TooLargeError)
-    ]
+    return [f"{file}: {fault}" for file, fault in faults.items() if isinstance(fault, HarmfulError)]
 
 
 def unreadable(folders: Iterable[Path]) -> list[str]:

@@ -28,8 +28,8 @@ class RepeatedKeyError(YamlError):
     """A key is there twice; the message is its place."""
 
 
-class TooLargeError(YamlError):
-    """There are too many values, by aliases of aliases perhaps."""
+class HarmfulError(YamlError):
+    """Other loaders must not be given it: it has too many values, or a tag that one is not of."""
 
 
 class _Loader(_Fast):  # type: ignore[misc]
@@ -80,6 +80,8 @@ def parsed(
         raise YamlError(f"it is not UTF-8 text ({error.reason} at byte {error.start})") from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise YamlError(" ".join(str(error).split())) from error
+    except (LookupError, AttributeError) as error:  # how PyYAML refuses a tag's value
+        raise HarmfulError("a value is not of the type that its tag says") from error
 
 
 def _check(text: str, *, strict: bool, values: int, depth: int) -> None:
@@ -106,7 +108,7 @@ def _check(text: str, *, strict: bool, values: int, depth: int) -> None:
         if len(begun) > depth:
             raise YamlError(f"more than {depth} levels")
         if count > values:
-            raise TooLargeError(f"more than {values:,} values, with those of aliases")
+            raise HarmfulError(f"more than {values:,} values, with those of aliases")
 
 
 def _keys(node: yaml.Node, prefix: str) -> Iterator[tuple[str, int]]:

@@ -30,7 +30,7 @@ def refused_option(folder, text):
     assert option_files.described("algo", [folder])["x"] == ""
     assert option_files.arguments("algo", [folder])["x"] == set()
     (problem,) = option_files.unreadable([folder])
-    assert bool(option_files.bombs([folder])) == (text != DEEP)
+    assert bool(option_files.harmful([folder])) == (text != DEEP)
     return problem
 
 
@@ -78,6 +78,13 @@ DOORS = {
 def test_what_would_grow_is_refused_at_every_door(tmp_path, door, text):
     problem = DOORS[door](tmp_path, text)
     assert "more than" in problem or "has an alias" in problem
+
+
+@pytest.mark.parametrize("value", ["!!bool foo", "!!int ''", "!!timestamp foo"])
+@pytest.mark.parametrize("door", DOORS)
+def test_values_against_their_tags_are_refused_at_every_door(tmp_path, door, value):
+    problem = DOORS[door](tmp_path, f"a: {value}\n")
+    assert "tag" in problem or door == "what a sweep was asked"
 
 
 def test_aliases_count_each_time_and_may_be_used():
