@@ -33,11 +33,8 @@ def refusals(calls, error):
     return "".join(told)
 
 
-def making(kinds, tell=repr):
-    """Return what makes an object for a line of a transcript, ``KIND OPTION=VALUE …``.
-
-    Values are JSON, text, or the name of another kind. Told is the object, or its error.
-    """
+def values_in(words, kinds=()):
+    """Return the values of ``KEY=VALUE …``: JSON, text, or the name of a kind to make."""
 
     def value_of(text):
         try:
@@ -45,10 +42,19 @@ def making(kinds, tell=repr):
         except ValueError:
             return text
 
+    pairs = (word.partition("=") for word in words)
+    return {key: value_of(value) for key, _, value in pairs}
+
+
+def making(kinds, tell=repr):
+    """Return what makes an object for a line of a transcript, ``KIND OPTION=VALUE …``.
+
+    Told is the object, or its error.
+    """
+
     def told_by(kind, *words):
-        pairs = (word.partition("=") for word in words)
         try:
-            made = kinds[kind](**{key: value_of(value) for key, _, value in pairs})
+            made = kinds[kind](**values_in(words, kinds))
         except SrsEvalError as error:
             return f"{error}\n"
         return f"{tell(made)}\n"

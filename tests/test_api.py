@@ -4,7 +4,6 @@ import json
 import pickle
 import re
 import sys
-import time
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from srs_eval.commands.run import command
 from srs_eval.data.partitioned import INDEX
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FailedAlikeError, FitError
-from srs_eval.evaluation.limits import process_is_spoiled
 
 NAMES = {"user": "learner", "card": "item", "rating": "grade", "time": "answered_at"}
 OF_ONE = {noun: name for noun, name in NAMES.items() if noun != "user"}
@@ -285,23 +283,9 @@ def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
 
 
-class Sleeps(Rate):
-    def fit(self, reviews, rows, rng):
-        if reviews.user in self.broken_for:
-            time.sleep(60)
-        return super().fit(reviews, rows, rng)
-
-
 def test_an_evaluation_whose_first_fits_fail_alike_is_stopped():
     source = SyntheticUsers(users=4, size_scale=0.02)
     broken = Rate(broken_for=(1, 2, 3, 4))
     with pytest.raises(FailedAlikeError):
         evaluated(broken, source)
     assert evaluated(broken, source, fail_fast=False).facts.failed == 20
-
-
-@pytest.mark.slow
-def test_a_fit_that_takes_too_long_fails_in_a_process_of_its_own():
-    made = evaluated(Sleeps(broken_for=(1,)), users=2, size_scale=0.02, fit_timeout=2)
-    assert set(made.fits.loc[made.fits["status"] == "failed", "user"]) == {1}
-    assert not process_is_spoiled()

@@ -24,7 +24,6 @@ from srs_eval.algorithms.fsrs.current import (
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.ceiling import _worth
 from srs_eval.collection.history import _needed
-from srs_eval.collection.parameters import at_limits
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import Share, _judged, shares
 from srs_eval.collection.words import Change
@@ -307,9 +306,3 @@ def test_what_is_said_depends_on_intervals(make_log, golden_text):
     log = replace(log, preset=np.ones(len(log), np.int64))
     lines = [*sentences(), "", *whose(log)]
     golden_text("collection_sentences", "\n".join(lines))
-
-
-def test_parameters_at_limits_are_counted_but_for_those_that_start_there():
-    w = (3.2854, 15.4774, 39.38, 100.0, *DEFAULTS[4:9], 0.0, *DEFAULTS[10:20], 0.1)
-    low = (0.0010004, *DEFAULTS[1:])  # as it is pasted
-    assert [at_limits(each) for each in (DEFAULTS, w, low)] == [0, 3, 1]

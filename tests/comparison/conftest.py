@@ -1,5 +1,6 @@
 """Finished runs made up in a moment: outcomes are shared, predictions differ."""
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -52,6 +53,25 @@ def _scored(user, number, answers, seed, moved, part):
     p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
     predictions = select(replace(made, p=p), slice(*part))
     return predictions, rows_fingerprint(predictions), PANEL.score(predictions)
+
+
+@pytest.fixture
+def told_of(make_run, tmp_path):
+    """Tell of each case, which is called with what makes runs in a folder of its own."""
+
+    def told(cases, tell):
+        lines = []
+        for number, (name, case) in enumerate(cases.items()):
+            (tmp_path / str(number)).mkdir()
+
+            def run(label, *users, folder=None, number=number, **options):
+                place = folder or f"{len(list((tmp_path / str(number)).iterdir()))}_{label}"
+                return make_run(label, *users, folder=f"{number}/{place}", **options)
+
+            lines += [f"=== {name}", *tell(lambda case=case, run=run: case(run)), ""]
+        return re.sub(r"/\d+/", "folder/", "\n".join(lines).replace(str(tmp_path), ""))
+
+    return told
 
 
 @pytest.fixture

@@ -345,17 +345,10 @@ def test_the_first_finished_job_that_scored_the_same_is_the_baseline(make_run, t
         assert found.name == expected
 
 
-def test_a_grid_over_settings_is_known_by_its_words(tmp_path):
-    for word, expected in {
-        "algo.fit=newton,reference": True,
-        "seed=range(5)": True,
-        "+algo.x=choice(1,2)": True,
-        "algo=fsrs6,hlr": False,
-        "algo.hidden=[4,8]": False,
-        "algo.hidden=[4,8],[2]": True,
-        "algo.name='a,b'": False,
-        "data.users=1,2": False,
-    }.items():
-        words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
-        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
-        assert sweeps_settings(tmp_path) is expected, word
+def test_a_grid_over_settings_is_known_by_its_words(tmp_path, transcript):
+    def told_by(*words):
+        asked = {"hydra": {"overrides": {"task": ["tracking=none", *words]}}}
+        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(asked))
+        return f"{sweeps_settings(tmp_path)}\n"
+
+    transcript("grids_over_settings", told_by)

@@ -25,7 +25,6 @@ from srs_eval.comparison.report.files import (
 )
 from srs_eval.comparison.report.html import figures, page
 from srs_eval.comparison.report.sweep import sweep_texts
-from srs_eval.comparison.report.tables import beside
 from srs_eval.comparison.report.words import level_text
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer
@@ -39,18 +38,6 @@ def judged(*folders, **options):
 def two(run, *users, second=None, **options):
     """Two runs that differ, of which the second has options of its own."""
     return run("a", *users, **options), run("b", *users, blur=1, **{**options, **(second or {})})
-
-
-def told_of(cases, make_run, tell):
-    """Tell of each case, whose runs are in a folder of their own."""
-    told = []
-    for number, (name, call) in enumerate(cases.items()):
-
-        def run(label, *users, folder=None, number=number, **options):
-            return make_run(label, *users, folder=f"{number}/{folder or label}", **options)
-
-        told.append("\n".join([f"=== {name}", *tell(call(run)), ""]))
-    return "\n".join(told)
 
 
 def put(folder, without=(), **metrics):
@@ -155,9 +142,10 @@ SAID = {
 
 
 def test_it_is_said_in_the_words_of_the_file_and_in_every_format(
-    make_run, golden_text, page_without_images
+    told_of, golden_text, page_without_images
 ):
-    def tell(verdict):
+    def tell(case):
+        verdict = case()
         notes = as_json(verdict)["notes"]
         for form in (terminal_text, markdown, latex, page):
             written = entities.unescape(form(verdict)).replace("\\", "")
@@ -168,7 +156,7 @@ def test_it_is_said_in_the_words_of_the_file_and_in_every_format(
             text = markdown(verdict).partition("## Where they come from")[0]
         yield text.strip()
 
-    golden_text("comparison_sentences", told_of(SAID, make_run, tell))
+    golden_text("comparison_sentences", told_of(SAID, tell))
 
 
 SWEEPS = {
@@ -196,8 +184,8 @@ SWEEPS = {
 }
 
 
-def test_the_leaderboards_of_sweeps_are_those_of_the_file(make_run, golden_text):
-    golden_text("comparison_sweeps", told_of(SWEEPS, make_run, sweep_texts))
+def test_the_leaderboards_of_sweeps_are_those_of_the_file(told_of, golden_text):
+    golden_text("comparison_sweeps", told_of(SWEEPS, lambda case: sweep_texts(case())))
 
 
 def with_command(folder, *words, **options):
@@ -235,18 +223,13 @@ CHOSEN = {
 }
 
 
-def test_a_choice_by_test_rows_is_warned_of_with_a_command(make_run, golden_text):
-    def tell(folders):
-        return selection_notes([load_run(folder) for folder in folders])
+def test_a_choice_by_test_rows_is_warned_of_with_a_command(make_run, told_of, golden_text):
+    def tell(case):
+        return selection_notes([load_run(folder) for folder in case()])
 
-    golden_text("comparison_selection", told_of(CHOSEN, make_run, tell))
+    golden_text("comparison_selection", told_of(CHOSEN, tell))
     verdict = judged(*two(make_run, algo="hlr"))
     assert as_json(verdict)["options_compared_on"] == "test_rows"
-
-
-def test_another_metric_says_of_how_many_users_it_is_where_they_are_fewer(make_run):
-    assert "auc" in beside(judged(*two(make_run))).headers
-    assert "auc (11 users)" in beside(judged(*two(make_run, only_recalled=[3]))).headers
 
 
 def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
@@ -291,27 +274,6 @@ def test_predictions_are_not_read_for_the_sweep_of_several_users(make_run):
 
 
 @pytest.fixture
-def pairwise(make_run):
-    return compare([load_run(make_run("one")), load_run(make_run("two", blur=1))])
-
-
-def labels(text):
-    return re.findall(r"\\label\{tab:(\w+)\}", text)
-
-
-def test_tables_for_a_paper_are_chosen_by_their_labels(pairwise):
-    every = labels(latex(pairwise))
-    for names, chosen in (
-        (["leaderboard_users"], ["leaderboard_users"]),
-        (["ranks", "leaderboard_reviews"], ["leaderboard_reviews", "ranks"]),
-        (["against_baseline"], ["against_baseline"]),
-        (["against"], ["against_baseline", "against_baseline_majority"]),
-        (every, every),
-    ):
-        assert labels(latex(pairwise, names)) == chosen
-
-
-@pytest.fixture
 def drawn(monkeypatch):
     """Descriptions of the images of pages, and what is in them, which are not drawn."""
     images = []
@@ -337,12 +299,13 @@ def test_the_page_and_its_figures_are_those_of_the_files(make_run, golden_text, 
 
 
 @pytest.mark.slow
-def test_the_tables_compile_and_fit_the_page(pairwise, tmp_path):
+def test_the_tables_compile_and_fit_the_page(make_run, tmp_path):
     compiler = shutil.which("pdflatex")
     if compiler is None:
         pytest.skip("needs pdflatex: apt-get install texlive-latex-recommended")
-    (tmp_path / "comparison.tex").write_text(latex(pairwise))
-    packages, *_ = latex(pairwise).removeprefix("% needs ").splitlines()
+    tables = latex(judged(*two(make_run)))
+    (tmp_path / "comparison.tex").write_text(tables)
+    packages, *_ = tables.removeprefix("% needs ").splitlines()
     document = ["\\documentclass{article}", packages, "\\begin{document}"]
     document += ["\\input{comparison}", "\\end{document}"]
     (tmp_path / "main.tex").write_text("\n".join(document))

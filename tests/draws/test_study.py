@@ -178,54 +178,25 @@ def of_model(value, se, **changes):
     return replace(OfModel("m", 9, ratio, 0, -1, 0, None, 0), **changes)
 
 
-@pytest.mark.parametrize(
-    ("model", "verdict"),
-    [
-        (of_model(1.1, 0.1), "not refuted"),
-        (of_model(1.1, 0.6), "undecided"),
-        (of_model(2.0, 0.2), "too flat"),
-        (of_model(3.0, 0.7), "too flat"),
-        (of_model(0.5, 0.1), "too steep"),
-        (of_model(0.7, 0.1, bound=0.2), "not refuted"),
-        (of_model(0.5, 0.1, refused="weak"), "refused: weak"),
-    ],
-)
-def test_verdicts(model, verdict):
-    assert model.verdict == verdict
+def test_verdicts_of_models_and_of_the_registered_hypothesis(study, golden_text):
+    registered = read_prereg(BOOK / "lottery" / "preregistration.yaml")
+
+    def told(value, se, name="fsrs6", changes=None, **of):
+        model = of_model(value, se, name=name, **of)
+        lottery = SimpleNamespace(draws=SimpleNamespace(users=200), models=[model])
+        judged = study.judged(replace(registered, **changes or {}), lottery)
+        return f"{value} ± {se} {name} {changes or ''} {of or ''}\n{model.verdict}\n{judged}\n\n"
+
+    text = "".join(told(*each) for each in ((1.1, 0.1), (1.1, 0.6), (2.0, 0.2), (3.0, 0.7)))
+    text += "".join(told(*each) for each in ((0.5, 0.1), (1.0, 0.05), (2.0, 0.05), (1.2, 0.2)))
+    text += told(0.7, 0.1, bound=0.2) + told(1.0, 0.05, refused="weak") + told(1.0, 0.05, "m")
+    for changes in ({"direction": "not_worse"}, {"users": 300}, {"metric": "log_loss"}):
+        text += told(1.2, 0.2, changes=changes)
+    golden_text("lottery_verdicts", text)
 
 
-@pytest.mark.parametrize(
-    ("model", "changes", "decision"),
-    [
-        (of_model(1.0, 0.05, name="fsrs6"), {}, "kept"),
-        (of_model(2.0, 0.05, name="fsrs6"), {}, "refuted"),
-        (of_model(1.2, 0.2, name="fsrs6"), {}, "undecided"),
-        (of_model(1.2, 0.2, name="fsrs6"), {"direction": "not_worse"}, "kept"),
-        (of_model(1.0, 0.05), {}, "no verdict"),
-        (of_model(1.0, 0.05, name="fsrs6", refused="weak"), {}, "no verdict"),
-        (of_model(1.0, 0.05, name="fsrs6"), {"users": 300}, "no verdict"),
-        (of_model(1.0, 0.05, name="fsrs6"), {"metric": "log_loss"}, "no verdict"),
-    ],
-)
-def test_the_registered_hypothesis_is_judged(study, model, changes, decision):
-    registered = replace(read_prereg(BOOK / "lottery" / "preregistration.yaml"), **changes)
-    lottery = SimpleNamespace(draws=SimpleNamespace(users=200), models=[model])
-    assert f": {decision}" in study.judged(registered, lottery)
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["experiment=lottery", "algo=a,b"], ["experiment=lottery", "study.algo=[a,b]"]),
-        (["experiment=lottery", "data.path=[x,y]"], ["experiment=lottery", "study.path=[x,y]"]),
-        (["experiment=lottery", "data.path='x,y'"], ["experiment=lottery", "study.path='x,y'"]),
-        (["experiment=sessions", "algo=a"], ["experiment=sessions", "algo=a"]),
-        (["algo=a,b", "data.path=x"], ["algo=a,b", "data.path=x"]),
-        (["experiment=nothing", "algo=a"], ["experiment=nothing", "algo=a"]),
-    ],
-)
-def test_words_of_an_evaluation_are_given_to_the_study(words, expected):
-    assert of_study(words) == expected
+def test_words_of_an_evaluation_are_given_to_the_study(transcript):
+    transcript("words_of_studies", lambda *words: " ".join(of_study(list(words))) + "\n")
 
 
 def test_words_say_what_was_found(golden_text):
