@@ -119,16 +119,12 @@ def test_names_of_published_results_are_understood_and_made_again(transcript):
     transcript("published_names", told_by)
 
 
-def test_names_say_what_is_not_done_there():
-    for label, protocol, name in (
-        ("fsrs6(prior_weight=2.0)", "srs_benchmark", "FSRS-6-short-newton-prior_weight=2.0"),
-        ("fsrs6", "srs_benchmark_refit50_cold", "FSRS-6-short-newton-refit50-cold"),
-        ("fsrs6", "prequential", "FSRS-6-short-newton-prequential"),
-        ("constant(p=0.8)", "srs_benchmark", "90%-newton-p=0.8"),
-        ("mine(a/b=../x)", "srs_benchmark_secs", "mine_a_b=.._x_-secs-no_answer_time"),
-    ):
+def test_names_say_what_is_not_done_there(transcript):
+    def told_by(label, protocol):
         algo, options = label.partition("(")[0], {"fit": "newton", "p": 0.8}
-        assert result_name(algo, label, options, protocol, weighted=False) == name
+        return f"{result_name(algo, label, options, protocol, weighted=False)}\n"
+
+    transcript("names_of_results", told_by)
 
 
 def test_models_of_the_benchmark_are_options_under_another_name(golden_text):

@@ -26,28 +26,14 @@ def percent(share, lo, hi):
     return Change.of(SimpleNamespace(mean=share, is_zero=False, interval=lambda _: (lo, hi)), 100)
 
 
-@pytest.mark.parametrize(
-    ("own", "reviews", "action"),
-    [
-        # collections of real people for whom there were "too few reviews to tell"
-        ((-5.5, -11.9, 20.6), 8000, "paste"),
-        ((9.0, -100, 3191.6), 60, "paste"),
-        ((-30.3, -84.5, 128.6), 110, "paste"),
-        ((10.3, -46.6, 237.3), 110, "paste"),
-        ((-1.4, -5.4, 3.0), 3000, "paste"),
-        # the sum of both is as likely to be better as worse
-        ((1.0, -10.0, 12.0), 150, "open"),
-        ((2.0, -10.0, 14.0), 150, "keep"),
-        ((8.0, -12.0, 24.0), 600, "keep"),
-        # one's own reviews decide alone
-        ((-10.4, -15.9, -4.8), 3000, "paste"),
-        ((-0.5, -1.2, 0.2), 3000, "keep"),
-        ((9.6, -1.3, 27.5), 3000, "keep"),
-        ((7.0, 2.0, 12.0), 30, "keep"),
-    ],
-)
-def test_both_kinds_of_evidence_decide_together(own, reviews, action):
-    assert decide(Belief.of(percent(*own), nearest(FITTED, reviews))) == action
+def test_both_kinds_of_evidence_decide_together(transcript):
+    """By one's own change in percent, its interval, and the reviews learned from."""
+
+    def told_by(*numbers):
+        *own, reviews = map(float, numbers)
+        return f"{decide(Belief.of(percent(*own), nearest(FITTED, reviews)))}\n"
+
+    transcript("decisions", told_by)
 
 
 def test_a_gain_that_is_excluded_is_not_called_too_few_reviews():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from cases import values_in
 from saved import load_predictions
 
 from srs_eval.comparison.baseline import first_alike, in_percent
@@ -180,30 +181,26 @@ def test_equal_scores_of_other_predictions_are_not_identical(make_run):
     assert find_duplicates([first, later], users) == []
 
 
-LOSSES, AREAS, NOWHERE = [0.1, 0.2, 0.3], [0.7, np.nan, 0.6], [np.nan] * 3
-
-
-@pytest.mark.parametrize(
-    ("scores", "other", "is_twin"),
-    [
-        ({"log_loss": LOSSES, "auc": AREAS}, {}, True),
-        ({"log_loss": LOSSES, "auc": AREAS, "mbe": NOWHERE}, {}, True),
-        ({"log_loss": LOSSES}, {}, False),
-        ({"log_loss": LOSSES, "mbe": NOWHERE}, {}, False),
-        ({"log_loss": LOSSES, "auc": AREAS}, {"auc": [0.7, np.nan, 0.61]}, False),
-        ({"log_loss": LOSSES, "auc": AREAS}, {"auc": [0.71, np.nan, 0.6]}, False),
-    ],
-)
-def test_published_scores_are_identical_only_in_several_metrics(tmp_path, scores, other, is_twin):
-    first, second = (
-        Run(name, tmp_path, dict.fromkeys(range(3), ""), dict.fromkeys(range(3), 9), columns)
-        for name, columns in (
-            ("a", {metric: np.array(values) for metric, values in scores.items()}),
-            ("b", {metric: np.array(values) for metric, values in {**scores, **other}.items()}),
-        )
-    )
-    found = find_duplicates([first, second], range(3))
-    assert [(one.run.name, one.by_predictions) for one in found] == [("b", False)] * is_twin
+def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
+    losses, nowhere = [0.1, 0.2, 0.3], [np.nan] * 3
+    several = {"log_loss": losses, "auc": [0.7, np.nan, 0.6]}
+    for scores, other, is_twin in (
+        (several, {}, True),
+        ({**several, "mbe": nowhere}, {}, True),
+        ({"log_loss": losses}, {}, False),
+        ({"log_loss": losses, "mbe": nowhere}, {}, False),
+        (several, {"auc": [0.7, np.nan, 0.61]}, False),
+        (several, {"auc": [0.71, np.nan, 0.6]}, False),
+    ):
+        runs = [
+            replace(
+                Run(name, tmp_path, dict.fromkeys(range(3), ""), dict.fromkeys(range(3), 9), {}),
+                scores={metric: np.array(values) for metric, values in columns.items()},
+            )
+            for name, columns in (("a", scores), ("b", {**scores, **other}))
+        ]
+        found = find_duplicates(runs, range(3))
+        assert [(one.run.name, one.by_predictions) for one in found] == [("b", False)] * is_twin
 
 
 def judged(*folders, **options):
@@ -236,21 +233,16 @@ def test_estimates_are_those_of_the_saved_scores_and_of_pairs_by_themselves(thre
                 assert (answer.lo, answer.hi) == estimate.interval(answer.level)
 
 
-def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run):
+def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run, transcript):
     folder = make_run("a", [1])
     summary = read_json(folder / SUMMARY)
     del summary["when"]
-    for written, when in (
-        ({"when": "day_before"}, "day_before"),
-        ({"when": "imm"}, "at_review"),
-        ({"when": "at some time"}, "unknown"),
-        ({"online": False}, "previous_review"),
-        ({"online": True}, "unknown"),
-        ({"online": None}, "unknown"),
-        ({"online": False, "sees_truth": True}, "at_review"),
-    ):
-        write_json(folder / SUMMARY, summary | written)
-        assert load_run(folder).when == when, written
+
+    def told_by(*written):
+        write_json(folder / SUMMARY, summary | values_in(written))
+        return f"{load_run(folder).when}\n"
+
+    transcript("when_earlier_releases_predict", told_by)
 
 
 def test_one_user_is_compared_review_by_review(make_run):

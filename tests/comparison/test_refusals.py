@@ -7,8 +7,8 @@ from dataclasses import replace
 from shutil import copyfile
 
 import pandas as pd
-import pytest
 import yaml
+from cases import refusal
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
@@ -18,7 +18,6 @@ from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.prereg import prereg_of, read_prereg
 from srs_eval.comparison.report.files import latex
 from srs_eval.comparison.strata import stratify
-from srs_eval.errors import ConfigError
 from srs_eval.results.published import read_published
 from srs_eval.results.run import load_run, with_own_names
 
@@ -216,11 +215,6 @@ REFUSED = {
 
 
 def test_each_is_refused_in_the_words_of_the_file(told_of, golden_text):
-    def tell(case):
-        with pytest.raises(ConfigError) as refused:
-            case()
-        return [str(refused.value)]
-
-    text = told_of(REFUSED, tell).replace("\\", "/")
+    text = told_of(REFUSED, lambda case: [refusal(case)]).replace("\\", "/")
     text = re.sub(r"\((ArrowInvalid|JSONDecodeError): .*\)", r"(\1)", text)
     golden_text("comparison_refusals", re.sub("(maximum recursion depth exceeded).*", r"\1", text))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refusal
 from mlflow import MlflowClient
 from mlflow_store import runs_in, started
 from saved import assert_same
@@ -172,30 +173,11 @@ def test_what_cannot_be_scored_is_refused(global_uri, frame, refusals):
     refusals("evaluator", cases)
 
 
-OPTIONS = {
-    "_target_": "srs_eval.data.synthetic.SyntheticUsers",
-    "users": 2,
-    "seed": 1,
-    "size_scale": 0.02,
-}
+def test_what_a_stranger_wrote_builds_readers_only(transcript):
+    def told_by(content):
+        return refusal(lambda: rebuilt_source(json.loads(content)))
 
-
-TABLE = {"_target_": "srs_eval.data.table.ReviewTable", "path": "x"}
-STRANGE = (
-    {"_target_": "os.system", "command": "true"},
-    {"_target_": "subprocess.Popen", "args": "true"},
-    {"_target_": "no.such.thing"},
-    {**OPTIONS, "people": 1},
-    {},
-    {**TABLE, "columns": {"_target_": "subprocess.Popen", "args": "true"}},
-    {**TABLE, "columns": {"card": {"_target_": "builtins.print"}}},
-    {**TABLE, "users": [OPTIONS]},
-)
-
-
-def test_what_a_stranger_wrote_builds_readers_only(refusals):
-    calls = {json.dumps(each): lambda each=each: rebuilt_source(each) for each in STRANGE}
-    refusals("strange_sources", calls)
+    transcript("strange_sources", told_by)
 
 
 def write_logs(folder):

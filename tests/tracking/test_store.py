@@ -12,7 +12,7 @@ from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
-from cases import values_in
+from cases import refusal, values_in
 from commands import write
 from mlflow import MlflowClient
 from mlflow.store.db import utils as mlflow_tables
@@ -138,10 +138,7 @@ TABLES_OF_ANOTHER_MLFLOW = {
 }
 
 
-def told(call):
-    with pytest.raises((ConfigError, TrackingError, RuntimeError)) as refused:
-        call()
-    return f"{type(refused.value).__name__}: {refused.value}"
+KINDS = (ConfigError, TrackingError, RuntimeError)
 
 
 def test_options_and_uses_that_mean_nothing_are_refused(tmp_path, uri, refusals):
@@ -174,8 +171,8 @@ def test_options_and_uses_that_mean_nothing_are_refused(tmp_path, uri, refusals)
     }
     known = store_address("sqlite:///runs", folder=tmp_path).database
     assert known == tmp_path / "runs"  # without an ending, but it is there
-    kinds, numbered = (ConfigError, TrackingError, RuntimeError), {"-x ID'": f"-x {deleted}'"}
-    refusals("tracking_refusals", cases, kinds=kinds, STORE=uri, **numbered)
+    numbered = {"-x ID'": f"-x {deleted}'"}
+    refusals("tracking_refusals", cases, kinds=KINDS, STORE=uri, **numbered)
 
 
 def test_a_store_of_another_program_or_another_mlflow_is_not_touched(store, tmp_path, golden_text):
@@ -196,22 +193,22 @@ def test_a_store_of_another_program_or_another_mlflow_is_not_touched(store, tmp_
 
 def refused_untouched(name, database):
     before = database.read_bytes()
-    said = told(lambda: MlflowTracker(uri=f"sqlite:///{database}").start(RUN))
+    said = refusal(lambda: MlflowTracker(uri=f"sqlite:///{database}").start(RUN), KINDS)
     assert database.read_bytes() == before
     names = {path.name for path in database.parent.iterdir()}
     assert {file for file in names if file.startswith(database.name)} <= {
         *(database.name, f"{database.name}.lock")
     }
-    return f"{name}\n  {said}\n\n"
+    return f"{name}\n  {said}\n"
 
 
 def test_a_database_or_server_that_is_not_there_is_told_at_once(monkeypatch):
     waits = []
     monkeypatch.setattr(mlflow_tables, "time", SimpleNamespace(sleep=waits.append))
     tracker = MlflowTracker(uri="postgresql+psycopg://me:hidden-word@127.0.0.1:1/runs")
-    assert "hidden-word" not in told(lambda: tracker.start(RUN))
+    assert "hidden-word" not in refusal(lambda: tracker.start(RUN))
     server, before = f"http://127.0.0.1:{free_port()}", time.monotonic()
-    assert server in told(lambda: MlflowTracker(uri=server).start(RUN))
+    assert server in refusal(lambda: MlflowTracker(uri=server).start(RUN))
     assert time.monotonic() - before < 15
     assert waits == []
 
@@ -221,5 +218,5 @@ def test_the_use_of_the_machine_needs_psutil(uri, monkeypatch):
 
     monkeypatch.setattr(mlflow_session, "find_spec", lambda name: None)
     tracker = MlflowTracker(uri=uri, system_metrics=True, experiment="measured")
-    assert "psutil" in told(lambda: tracker.start(RUN))
+    assert "psutil" in refusal(lambda: tracker.start(RUN))
     assert MlflowClient(tracking_uri=uri).get_experiment_by_name("measured") is None
