@@ -59,6 +59,13 @@ class Ends(Algorithm):
         return self.outcome
 
 
+class Breaks(Ends):
+    """Average, but the fits of a user break; a class that options can name."""
+
+    def __init__(self, user):
+        super().__init__(ValueError("a fit that breaks"), users=[user])
+
+
 def invented_log(
     *,
     seed=0,

@@ -6,39 +6,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, outcome_of, summary_of, write
+from commands import QUIET, SMALL, outcome_of, write
 
-HEAD = "card,rating,day\n"
 TO_OUT = [*QUIET, "hydra.run.dir=out"]
-CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
-
-
-def evaluated(here, text, *words):
-    """Evaluate HLR on a CSV file, which must still be as it was afterwards."""
-    file = here.folder / "log.csv"
-    file.write_text(text, encoding="utf-8")
-    done = here("algo=hlr", "panel=quick", *CSV, "data.path=log.csv", *TO_OUT, *words)
-    assert "Traceback" not in done.text
-    assert file.read_text(encoding="utf-8") == text
-    assert [path.name for path in here.folder.iterdir() if path.name != "out"] == ["log.csv"]
-    return done
-
-
-def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here):
-    for rows in (
-        "1,3,0\n",
-        "".join(f"{card},3,0\n" for card in range(100)),
-        "".join(f"1,{1 if day % 5 == 0 else 3},{day}\n" for day in range(300)),
-    ):
-        done = evaluated(here, HEAD + rows)
-        assert (done.status, outcome_of(here.folder / "out")["status"]) == (0, "skipped")
-        assert "reviews can be scored, 6 are needed for 5 folds" in done.out
-        assert "Rests on 0 of 1 user and 0 of " in done.out
-        summary = summary_of(here.folder / "out")
-        assert (summary["users"], summary["failed"], summary["skipped"]) == (0, 0, 1)
-    done = evaluated(here, HEAD)
-    assert (done.status, outcome_of(here.folder / "out")["status"]) == (1, "failed")
-    assert "log.csv: there are no reviews in it" in done.text
 
 
 def test_an_output_folder_that_cannot_be_written_is_told(here, monkeypatch):

@@ -20,6 +20,7 @@ from commands import write
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.commands.cli import Argument, Command, Key, Local, Options, parse
+from srs_eval.commands.run import command as run
 from srs_eval.compute import stopping
 from srs_eval.config import suggestions
 from srs_eval.config.option_files import varied
@@ -124,6 +125,7 @@ def test_every_command_is_started_by_its_name(name, monkeypatch, capsys):
 
 
 def test_every_command_explains_itself(capsys, golden_text):
+    assert run(["--help"]) == 0
     for name in MODULES:
         assert command_of(name)(["wrong=word", "--help"]) == 0
     pages = capsys.readouterr().out

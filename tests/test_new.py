@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cases import rest_nightly
-from commands import QUIET, SMALL, process, run_here, write
+from commands import QUIET, SMALL, process, run_here, say_installed, write
 
 from srs_eval.commands import new
 from srs_eval.submit.command import command as submit
@@ -191,9 +191,7 @@ LONGEST = "abcdefghijklmnopqrstuvwxyz_abc"
 def package(folder, kind, name):
     """Write a package, and say of it what pip would."""
     assert new.command([kind, name, str(folder)]) == 0
-    about = f"Metadata-Version: 2.1\nName: srs-{name}\nVersion: 0.1.0\n"
-    points = f"[srs_eval.conf]\n{name} = srs_{name}\n"
-    write(folder / f"srs_{name}-0.1.0.dist-info", {"METADATA": about, "entry_points.txt": points})
+    say_installed(folder, f"srs-{name}", "0.1.0", f"srs_{name}")
     return folder
 
 

@@ -31,16 +31,10 @@ def test_both_kinds_of_evidence_decide_together(transcript):
 
     def told_by(*numbers):
         *own, reviews = map(float, numbers)
-        return f"{decide(Belief.of(percent(*own), nearest(FITTED, reviews)))}\n"
+        change = percent(*own)
+        return f"{change.kind}: {decide(Belief.of(change, nearest(FITTED, reviews)))}\n"
 
     transcript("decisions", told_by)
-
-
-def test_a_gain_that_is_excluded_is_not_called_too_few_reviews():
-    assert percent(9.6, -1.3, 27.5).kind == "no_gain"
-    assert percent(2.0, -3.0, 7.0).kind == "no_gain"
-    assert percent(0.3, -5.2, 6.8).kind == "open"
-    assert percent(9.0, -100, 3191.6).kind == percent(-3.7, -100, 98).kind == "unknown"
 
 
 def test_chances_are_those_with_which_errors_become_smaller():
@@ -181,15 +175,14 @@ def test_each_preset_is_decided_by_its_own_reviews(monkeypatch):
     assert not dict(advice._of_presets(study, "keep"))
 
 
-def test_a_maximum_is_suggested_for_intervals_far_beyond_what_was_reviewed():
-    def next_of(new, most=36500.0):
-        return Next(1, 40.0, new, math.nan, math.nan, most)
+def test_a_maximum_is_suggested_for_intervals_far_beyond_what_was_reviewed(transcript):
+    """By the new interval, the longest that was reviewed, and the maximum that there is."""
 
-    assert next_of(9000.0).too_long(200) == 365
-    assert next_of(9000.0).too_long(1000) == 1000
-    assert next_of(2900.0).too_long(1000) is None
-    assert next_of(500.0).too_long(20) is None
-    assert next_of(9000.0, 365.0).too_long(200) is None  # has one already
+    def told_by(new, reviewed, most="36500"):
+        longest = Next(1, 40.0, float(new), math.nan, math.nan, float(most))
+        return f"{longest.too_long(int(reviewed))}\n"
+
+    transcript("too_long_intervals", told_by)
 
 
 def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_named():

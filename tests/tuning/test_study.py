@@ -304,14 +304,11 @@ def test_words_that_are_no_space_are_refused_all_at_once(refusals):
     refusals("no_spaces", calls, kinds=SweepError)
 
 
-def test_the_later_word_for_a_key_holds():
+def test_the_later_word_for_a_key_holds_and_a_key_keeps_what_it_is_written_with():
     space = read_space(["a=range(1,9)", "b=1,2", "a=5", "b=interval(0,1)", "c=7"])
     assert list(space.searched) == ["b"]
     assert dict(space.fixed) == {"a": "a=5", "c": "c=7"}
     assert space.words({"b": 0.25}) == ["a=5", "c=7", "b=0.25"]
-
-
-def test_a_key_keeps_what_it_is_written_with():
     space = read_space(["+a.b=range(1,9)", "~c", "optimizer@second=x,y"])
     words = space.words({"a.b": 3, "optimizer@second": "y"})
     assert words == ["~c", "+a.b=3", "optimizer@second=y"]
