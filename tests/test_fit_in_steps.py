@@ -187,18 +187,13 @@ def test_steps_that_lead_elsewhere_than_the_fit_are_caught(change, lesson):
         check_last_step_is_the_fit(honest)
 
 
-def with_method(name):
-    return type("Mine", (Average,), {name: lambda self: None})()
+def test_a_misspelt_capability_is_named_and_others_are_checked_by_their_protocols(transcript):
+    def told_by(name):
+        problems = misspelt(type("Mine", (Average,), {name: lambda self: None})())
+        assert name not in CAPABILITIES or problems == []
+        return "".join(f"{problem}\n" for problem in problems)
 
-
-def test_a_misspelt_capability_is_named_and_others_are_checked_by_their_protocols():
-    meant = {"fit_in_step": "fit_in_steps", "predict_att": "predict_at", "pre_train": "pretrain"}
-    for name, right in {**meant, "re_fit": "refit"}.items():
-        (problem,) = misspelt(with_method(name))
-        assert name in problem
-        assert right in problem
-    for name in (*CAPABILITIES, "fits", "predict_all", "parameters", "_refits"):
-        assert misspelt(with_method(name)) == []
+    transcript("misspelt_capabilities", told_by)
     assert misspelt(type("Mine", (Average,), {"refits": 3})()) == []  # no method
     assert isinstance(Fsrs6(), WarmStarting)
     assert not isinstance(Average(), WarmStarting | FittingInSteps)
