@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srs_eval.comparison.leaderboard import Leaderboard, leaderboard_of_pairs
+from srs_eval.comparison.leaderboard import Leaderboard, Rules
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.restriction import same_reviews
-from srs_eval.comparison.standing import Rules
 from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.nouns import FloatArray, IntArray, Predictions, User
@@ -47,8 +46,8 @@ def leaderboard_of_one(
         ]
         for a in range(len(runs))
     ]
-    intervals = np.array(bounds).reshape(len(runs), 2)
-    return leaderboard_of_pairs("users", 1.0, mean, intervals, pairs, rules, scores)
+    lo, hi = np.array(bounds).T
+    return Leaderboard("users", 1.0, mean, lo, hi, pairs, scores, rules)
 
 
 def ratio_of_one(paired: Paired, metric: str, number: int, baseline: int) -> Estimate:

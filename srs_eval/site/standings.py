@@ -12,7 +12,7 @@ import numpy as np
 
 from srs_eval.comparison.by_users import extremes_of, ranks
 from srs_eval.comparison.leaderboard import Leaderboard
-from srs_eval.comparison.standing import Field, Standing
+from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.strata import FACTS
 from srs_eval.comparison.verdict import Verdict, complete
 from srs_eval.nouns import FloatArray, IntArray
@@ -39,10 +39,6 @@ def standings(verdict: Verdict) -> dict[str, Any]:
 
 
 def _table(verdict: Verdict, board: Leaderboard) -> dict[str, Any]:
-    compared = Field((), board.pairs, verdict.scores, board.sign)
-    to_baseline = [
-        compared.against(n, board.leaders, board.to_best) for n in range(len(verdict.runs))
-    ]
     letters = [""] * len(verdict.runs)
     for when in verdict.times:
         for number, group in enumerate(cliques(verdict, board, when)):
@@ -54,7 +50,9 @@ def _table(verdict: Verdict, board: Leaderboard) -> dict[str, Any]:
         "groups": letters,
         "said": [_said(verdict, board, leader) for leader in board.groups if leader >= 0],
         "best": [_row(standing) for standing in board.to_best],
-        "against": [[_row(standing) for standing in each] for each in to_baseline],
+        "against": [
+            [_row(standing) for standing in board.against(n)] for n in range(len(verdict.runs))
+        ],
     }
 
 
