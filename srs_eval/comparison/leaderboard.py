@@ -88,7 +88,7 @@ class Leaderboard:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Models by the time of their predictions, then the best first; without a score last."""
-        return tuple(np.lexsort((self.sign * self.mean, self._times)).tolist())
+        return tuple(np.lexsort((self.sign * self.mean, np.array(self._times))).tolist())
 
     @cached_property
     def leaders(self) -> tuple[int, ...]:
