@@ -139,7 +139,7 @@ def difference(verdict: Verdict, model: int, other: int) -> dict[str, Any]:
         "n_users": len(kept),
         "counts": counts,
         "share": counts.interval(),
-        "extremes": [[(str(verdict.paired.users[n]), by) for n, by in each] for each in most],
+        "extremes": [[(str(verdict.paired.users[int(n)]), by) for n, by in each] for each in most],
         "histogram": histogram(ours - theirs, zero=True),
         **{
             name: _weighted(ours, theirs, user_weights(reviews, name), inside)
