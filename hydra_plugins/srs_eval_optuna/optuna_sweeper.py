@@ -90,9 +90,9 @@ class OptunaSweeper(Sweeper):
         except SweepError as error:
             # Hydra shows this exception on one line, and all others with a traceback
             raise CompactHydraException(str(error)) from error
-        if ending is not None and self.at_end is not None and ending.found.ran:
+        if ending is not None and self.at_end is not None and ending.search.ran:
             get_method(self.at_end)(ending)
-        if ending is None or ending.found.complaint:
+        if ending is None or ending.search.complaint:
             sys.exit(1)  # the reason was printed
         return {**ending.best.params, "value": ending.best.value}
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.api.evaluating import bar, compute_with
-from srs_eval.api.inputs import AlgorithmLike, DataLike, Inputs, gathered, option_of_data, source
+from srs_eval.api.inputs import AlgorithmLike, DataLike, Gathered, gathered, option_of_data, source
 from srs_eval.api.intervals import (
     DRAWS,
     LEVEL,
@@ -58,13 +58,13 @@ class FittedModels(Shown):
         The algorithm with what is special about its options.
     by_user : mapping of user to FittedUser
         Fit, model and histories of each user.
-    inputs : Inputs
+    inputs : Gathered
         What was fitted, and to what.
     """
 
     label: str
     by_user: Mapping[User, FittedUser]
-    inputs: Inputs
+    inputs: Gathered
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -312,8 +312,8 @@ class FittedModels(Shown):
             return
         logs: Source = self.inputs.experiment.source
         if data is not None:
-            alike = option_of_data(data) == self.inputs.data_option
-            logs = source(data, **{**(self.inputs.data_arguments if alike else {}), **options})
+            known = self.inputs.data_arguments.get(option_of_data(data), {})
+            logs = source(data, **{**known, **options})
         users = checked_users(logs)
         if data is None:  # a skipped fit is an error only where no user has another
             users = [user for user in users if self.by_user[user].fit.status != "skipped"] or users

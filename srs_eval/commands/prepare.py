@@ -19,7 +19,7 @@ from typing import Literal
 
 from srs_eval.commands.cli import Command
 from srs_eval.commands.overrides import Configured
-from srs_eval.config.building import build_option, resolved
+from srs_eval.config.building import build_option
 from srs_eval.data.selection import name_digest
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
@@ -76,8 +76,8 @@ def _renamed(names: str | None) -> Callable[[User], str]:
 
 def _source(options: Prepare) -> ReviewTable:
     """Build the table that is to be read."""
-    cfg, choices = options.composed()
-    source = build_option("data", choices["data"], resolved(cfg, choices)["data"])
+    content, choices = options.composed()
+    source = build_option("data", choices["data"], content["data"])
     if not isinstance(source, ReviewTable):
         raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
     return source

@@ -44,9 +44,9 @@ def run_search(asking: OptunaSweeper, arguments: Sequence[str]) -> Ending | None
         return None
     meaning = asking.meaning.format(metric=options.metric.replace("_", " "))
     config = asking.composed(space.words(found.best.params))
-    overlay = write_best(asking, found, found.best, config, meaning)
+    command = write_best(asking, found, found.best, config, meaning)
     drawn = figures.draw(found, meaning.partition(",")[0])
-    ending = Ending(found, meaning, found.best, config, overlay, drawn)
+    ending = Ending(found, meaning, found.best, config, command, drawn)
     say(told(ending))
     say()
     return ending
