@@ -37,7 +37,7 @@ def option(group: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     Names of given arguments with dots reach inside.
     """
     refuse(unknown_options(group, [name]))
-    known = arguments(group)[name]
+    known = arguments(group, name)[name]
     problems = [
         problem
         for key, value in given.items()
@@ -63,7 +63,7 @@ def divided(given: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, di
     `given` has arguments by name, those of columns without ``columns.``; `chosen` the option of
     each group that was chosen by name.
     """
-    known = {group: arguments(group)[name] for group, name in chosen.items()}
+    known = {group: arguments(group, name)[name] for group, name in chosen.items()}
     found: dict[str, dict[str, Any]] = {group: {} for group in chosen}
     problems = []
     for key, value in given.items():

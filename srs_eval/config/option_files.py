@@ -126,10 +126,11 @@ def described(group: str) -> dict[str, str]:
     return {name: _description(files[name], files) for name in options(group)}
 
 
-def arguments(group: str) -> dict[str, set[str]]:
-    """Return the dotted names of the arguments of each option of a group."""
+def arguments(group: str, *names: str) -> dict[str, set[str]]:
+    """Return the dotted names of the arguments of options of a group, by default of all."""
     files = _files(group)
-    return {name: set(paths(_composed(files[name], files))) for name in options(group)}
+    listed = [name for name in names or options(group) if name in files]
+    return {name: set(paths(_composed(files[name], files))) for name in listed}
 
 
 def values(group: str, name: str) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def of_study(words: Sequence[str]) -> list[str]:
     Several values are then one list, not several jobs.
     """
     chosen = [word.partition("=")[2] for word in words if word.startswith("experiment=")]
-    known = arguments("experiment").get(chosen[-1], set()) if chosen else set()
+    known = arguments("experiment", *chosen[-1:]).get(chosen[-1], set()) if chosen else set()
     found = []
     for word in words:
         key, _, value = word.partition("=")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,8 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
             with whole_file(job.folder / PREREG) as partial_file:
                 partial_file.write_bytes(job.prereg.raw)
         result = _evaluated(job, chunks, kept, len(users))
-        _remove_figures(job.folder)
+        for name, ending in product(_FIGURES, ("png", "svg")):  # of another run; no other file
+            (job.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
         result = results.save(result, job.folder)
         drawn = draw(job, result) if job.figures and result.complete else {}
         against = _against_baseline(job, result)
@@ -145,13 +147,6 @@ def _evaluated(job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int) -
 
 def _in_fractional_days(job: Job) -> bool:
     return bool(getattr(job.experiment.protocol, "in_fractional_days", False))
-
-
-def _remove_figures(folder: Path) -> None:
-    """Remove the figures of another run, and no other file."""
-    for name in _FIGURES:
-        for ending in ("png", "svg"):
-            (folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
 
 
 def _against_baseline(job: Job, result: Result) -> AgainstBaseline | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,7 @@ from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.headline import HEADLINE
-from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Fit, Part, Predictions, has_curve
+from srs_eval.nouns import Fit, IntArray, Part, Predictions, has_curve
 from srs_eval.nouns.predictions import select
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import PREREG, RESULTS
@@ -25,7 +25,6 @@ from srs_eval.results.parts import PARTS
 from srs_eval.results.remarks import sentences, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS, run_of
-from srs_eval.results.summary import Summary
 from srs_eval.run.description import RunDescription
 from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
@@ -48,6 +47,14 @@ from srs_eval.tracking.sections import DECIDING, section
 if TYPE_CHECKING:
     from srs_eval.comparison.baseline import AgainstBaseline
 
+# How further values of headline metrics are called, and which they are of their summary.
+_OF_HEADLINES = {
+    "users/{}_low": "lo",
+    "users/{}_high": "hi",
+    "pooled/{}": "pooled",
+    "pooled/{}_low": "pooled_lo",
+    "pooled/{}_high": "pooled_hi",
+}
 _USERS_SHOWN = 200
 _PARAMETERS_SHOWN = 50
 _CLOSE = 1e-6  # predictions of a model that is built again
@@ -73,27 +80,30 @@ def facts_after(
         summary = facts.metrics[metric.name]
         yield Value(f"{section(metric)}/{metric.name}", summary.mean_users)
         if metric.name in HEADLINE:
-            yield Value(f"users/{metric.name}_low", summary.lo)
-            yield Value(f"users/{metric.name}_high", summary.hi)
-            yield Value(f"pooled/{metric.name}", summary.pooled)
-            yield Value(f"pooled/{metric.name}_low", summary.pooled_lo)
-            yield Value(f"pooled/{metric.name}_high", summary.pooled_hi)
-    yield from _counts(result)
+            for form, key in _OF_HEADLINES.items():
+                yield Value(form.format(metric.name), getattr(summary, key))
+    yield Value("users/n", float(facts.users))
+    yield Value("users/reviews", float(facts.reviews))
+    for name in ("failed", "fallback", "skipped", "not_converged"):
+        yield Value(f"users/{name}", float(getattr(facts.fit_counts, name)))
+    yield Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
     if against is not None:
         yield from _against(against)
+    reader = dict(job.about.options.get("data", {}))
+    if isinstance(reader.get("path"), str):  # to be read from another folder
+        reader["path"] = _from_anywhere(reader["path"])
     yield DatasetInfo(
         name=source.name,
         digest=facts.rows_fingerprint,
         location=_from_anywhere(source.location),
         users=facts.users,
         reviews=facts.reviews,
-        options=_reader(job.about.options.get("data", {})),
+        options=reader,
     )
-    yield TableRows("metrics", _metrics_table(panel.names, facts.metrics))
+    rows = [{"metric": name, **asdict(facts.metrics[name])} for name in panel.names]
+    yield TableRows("metrics", _columns(rows))
     if facts.thresholds:
-        names = facts.thresholds[0]
-        at = {name: [row[name] for row in facts.thresholds] for name in names}
-        yield TableRows("thresholds", at)
+        yield TableRows("thresholds", _columns(facts.thresholds))
     yield TableRows("users", _users_table(result.by_user))
     yield TableRows("fits", _fits_table(result.fitted))
     for name, paths in figures.items():
@@ -130,21 +140,19 @@ def _scored_model(job: Job, result: Result) -> ScoredModel:
 def describe(job: Job, result: Result) -> str:
     """Return a description of the run and its headline numbers in Markdown."""
     experiment, about, facts = job.experiment, job.about, result.facts
+    known = {name: facts.metrics[name] for name in HEADLINE if name in facts.metrics}
     rows = [
         (
             *(name, _cell(s.mean_users), f"{_cell(s.lo)} … {_cell(s.hi)}"),
             *(_cell(s.pooled), s.n_users),
         )
-        for name in HEADLINE
-        if (s := facts.metrics.get(name)) is not None
+        for name, s in known.items()
     ]
-    headline = " · ".join(
-        f"{name} **{_cell(s.mean_users)}**"
-        for name in ("log_loss", "brier_skill", "smece", "auc")
-        if (s := facts.metrics.get(name)) is not None
-    )
+    first = [name for name in ("log_loss", "brier_skill", "smece", "auc") if name in facts.metrics]
+    headline = " · ".join(f"{name} **{_cell(facts.metrics[name].mean_users)}**" for name in first)
     headers = ["metric", "mean over users", f"99 % over {facts.interval_over}", "pooled", "users"]
     run = run_of(result)
+    caution = "" if facts.coverage is None else facts.coverage.caution
     traits = [" ".join(words) for trait, words in TRAITS.items() if getattr(facts, trait)]
     lines = [
         headline,
@@ -156,7 +164,7 @@ def describe(job: Job, result: Result) -> str:
         "",
         for_markdown(facts.rests_on),
         "",
-        *((f"**{caution}**", "") if (caution := _caution(facts)) else ()),
+        *((f"**{caution}**", "") if caution else ()),
         f"Fits: {fits_in_words(facts.fit_counts)}.",
         "",
         Table(headers, rows).write("markdown"),
@@ -168,16 +176,6 @@ def describe(job: Job, result: Result) -> str:
     return "\n".join(lines)
 
 
-def _caution(facts: Summary) -> str:
-    return "" if facts.coverage is None else facts.coverage.caution
-
-
-def _reader(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a source so that it can be built again from another folder."""
-    path = options.get("path")
-    return {**options, "path": _from_anywhere(path)} if isinstance(path, str) else dict(options)
-
-
 def _from_anywhere(place: str) -> str:
     """Write a path, or a pattern of paths, that is there in full; leave any other text alone."""
     with suppress(OSError, ValueError, RuntimeError):  # what is no path at all
@@ -185,17 +183,6 @@ def _from_anywhere(place: str) -> str:
         if place and (path.exists() or (not path.anchor and any(Path().glob(place)))):
             return str(path.absolute())
     return place
-
-
-def _counts(result: Result) -> Iterator[Item]:
-    facts, counts = result.facts, result.facts.fit_counts
-    yield Value("users/n", float(facts.users))
-    yield Value("users/reviews", float(facts.reviews))
-    yield Value("users/failed", float(counts.failed))
-    yield Value("users/fallback", float(counts.fallback))
-    yield Value("users/skipped", float(counts.skipped))
-    yield Value("users/not_converged", float(counts.not_converged))
-    yield Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
 
 
 def _against(against: AgainstBaseline) -> Iterator[Item]:
@@ -211,20 +198,19 @@ def _against(against: AgainstBaseline) -> Iterator[Item]:
     yield Tag("baseline_config_hash", against.baseline.facts.config_hash)
 
 
-def _metrics_table(
-    names: Sequence[str], summary: Mapping[str, MetricSummary]
-) -> dict[str, Sequence[object]]:
-    columns = tuple(f.name for f in fields(MetricSummary))
-    return {
-        "metric": list(names),
-        **{column: [getattr(summary[name], column) for name in names] for column in columns},
-    }
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[object]]:
+    """Return a table, whose rows have the same keys, by its columns."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _sample(count: int) -> IntArray:
+    """Return the numbers of an even sample of so many users."""
+    return np.linspace(0, count - 1, min(count, _USERS_SHOWN)).round().astype(np.int64)
 
 
 def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
     """Return the headline metrics of an even sample of users."""
-    size = min(len(scores.users), _USERS_SHOWN)
-    shown = np.linspace(0, len(scores.users) - 1, size).round().astype(np.int64)
+    shown = _sample(len(scores.users))
     return {
         "user": [str(scores.users[number]) for number in shown],
         "reviews": scores.reviews[shown].tolist(),
@@ -239,26 +225,17 @@ def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
 def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
     """Return the last fit of an even sample of users; each parameter is a column."""
     last = list({fit.user: fit for fit in fits}.values())
-    size = min(len(last), _USERS_SHOWN)
-    sample = [last[n] for n in np.linspace(0, len(last) - 1, size).round().astype(np.int64)]
+    sample = [last[n] for n in _sample(len(last))]
     rows = [(fit, part) for fit in sample for part in (fit, *fit.parts)]
-    shown = [fit for fit, _ in rows]
-    count = min(max((len(part.parameters) for _, part in rows), default=0), _PARAMETERS_SHOWN)
+    columns = [*zip_longest(*(part.parameters for _, part in rows))][:_PARAMETERS_SHOWN]
     parts = [part.name if isinstance(part, Part) else "" for _, part in rows]
     return {
-        "user": [str(fit.user) for fit in shown],
-        "fold": [fit.fold for fit in shown],
+        "user": [str(fit.user) for fit, _ in rows],
+        "fold": [fit.fold for fit, _ in rows],
         **({"part": parts} if any(parts) else {}),
-        "status": [fit.status for fit in shown],
-        "reason": [fit.reason for fit in shown],
-        "seconds": [fit.seconds for fit in shown],
-        **{
-            f"w{number}": [
-                part.parameters[number] if number < len(part.parameters) else None
-                for _, part in rows
-            ]
-            for number in range(count)
-        },
+        **{name: [getattr(fit, name) for fit, _ in rows] for name in ("status", "reason")},
+        "seconds": [fit.seconds for fit, _ in rows],
+        **{f"w{number}": list(column) for number, column in enumerate(columns)},
     }
 
 

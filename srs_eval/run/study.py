@@ -58,9 +58,14 @@ class Findings:
 
     def text(self, table: str, style: Style = "text") -> str:
         """Format a table as text, or in another style."""
-        columns = self.tables[table]
-        cells = [_cells(columns[name], self.formats.get(str(name))) for name in columns]
-        align = "".join("r" if _is_number(columns[name]) else "l" for name in columns)
+        columns, cells, align = self.tables[table], [], ""
+        for name, column in columns.items():
+            is_number = pd.api.types.is_numeric_dtype(column)
+            is_number &= not pd.api.types.is_bool_dtype(column)
+            usual = ",d" if pd.api.types.is_integer_dtype(column) else ".4f"
+            spec = self.formats.get(str(name), usual) if is_number else ""
+            cells.append(["" if pd.isna(value) else format(value, spec) for value in column])
+            align += "r" if is_number else "l"
         return Table([*map(str, columns)], [*zip(*cells, strict=True)], align).write(style)
 
     def summary(self) -> str:
@@ -149,14 +154,3 @@ def _items(found: Findings, folder: Path) -> Iterator[Item]:
     for name, value in found.metrics.items():
         yield Value(f"study/{name}", value)
     yield Description(found.summary())
-
-
-def _is_number(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-
-
-def _cells(column: pd.Series[Any], spec: str | None) -> list[str]:
-    if not _is_number(column):
-        return ["" if pd.isna(value) else str(value) for value in column]
-    usual = ",d" if pd.api.types.is_integer_dtype(column) else ".4f"
-    return ["" if pd.isna(value) else format(value, spec or usual) for value in column]
