@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from srs_eval.algorithms.combined.cross_fitted import cross_fitted
 from srs_eval.config.building import Inputs
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
@@ -92,6 +91,7 @@ def with_user_folds(experiment: Experiment) -> Experiment:
     algorithm, protocol, source = experiment.algorithm, experiment.protocol, experiment.source
     if not isinstance(protocol, UserFolds) or not isinstance(algorithm, Pretrainable):
         return experiment
+    from srs_eval.algorithms.combined.cross_fitted import cross_fitted  # not for every run
 
     def read(users: Sequence[User]) -> Iterator[tuple[Reviews, IntArray]]:
         return lessons(algorithm, source, protocol, users)

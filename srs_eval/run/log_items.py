@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.headline import HEADLINE
@@ -283,6 +282,8 @@ def _check(job: Job, result: Result, fit: Fit) -> tuple[bool, Predictions]:
     Return whether its clock counts whole days, and what it has predicted of the reviews after those
     it has learned from.
     """
+    from srs_eval.config.rebuild import rebuilt_model  # not where no model is kept
+
     experiment, label = job.experiment, job.about.label
     log = experiment.source.read(fit.user)
     task = experiment.protocol(log, same_day=experiment.algorithm.same_day)

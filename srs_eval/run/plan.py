@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from srs_eval.comparison.prereg import TAG as PREREG_TAG
-from srs_eval.comparison.prereg import Prereg, read_prereg
-from srs_eval.comparison.selection import (
-    ON_TEST_ROWS,
-    ON_VALIDATION_ROWS,
-    TAG,
-    sweeps_settings,
-)
 from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
@@ -32,6 +25,9 @@ from srs_eval.run.experiment import Experiment
 from srs_eval.text.suggestion import suggestion
 from srs_eval.tracking.tracker import Tracker, sweep_id
 from srs_eval.tuning.progress import RunningTrial
+
+if TYPE_CHECKING:
+    from srs_eval.comparison.prereg import Prereg
 
 # Words of a command that are about one algorithm, or one folder.
 _OF_ONE_RUN = ("algo=", "algo.", "name=", "notes=", "resume=", "shard=", "parts=", "baseline=")
@@ -109,7 +105,7 @@ def make_job(
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
     prereg = _registered(inputs)
     if prereg is not None:
-        tags[PREREG_TAG] = prereg.digest
+        tags["prereg"] = prereg.digest
     return Job(
         experiment,
         described(inputs, tags),
@@ -162,9 +158,14 @@ def _sweep_tags(
     tags = {} if sweep_folder is None else {"sweep_id": sweep_id(sweep_folder)}
     if trial is not None:
         return {"trial": str(trial.number), **tags}
-    if sweep_folder is None or not sweeps_settings(sweep_folder):
+    if sweep_folder is None:
         return tags
-    return {TAG: ON_VALIDATION_ROWS if _is_validation(protocol) else ON_TEST_ROWS, **tags}
+    from srs_eval.comparison import selection  # not for a single run
+
+    if not selection.sweeps_settings(sweep_folder):
+        return tags
+    rows = (selection.ON_TEST_ROWS, selection.ON_VALIDATION_ROWS)[_is_validation(protocol)]
+    return {selection.TAG: rows, **tags}
 
 
 def _is_validation(protocol: EvaluationProtocol) -> bool:
@@ -208,6 +209,8 @@ def _registered(inputs: Inputs) -> Prereg | None:
     given = inputs.settings.get("experiment", {}).get("prereg")
     if given is None:
         return None
+    from srs_eval.comparison.prereg import read_prereg  # not for every run
+
     prereg, panel = read_prereg(Path(given).expanduser()), inputs["panel"]
     known, problems = options_of("algo"), []
     for key in ("model", "baseline"):
