@@ -132,7 +132,7 @@ def gathered(
     wrong = [
         f"{key}={usable[key]!r}: expected a whole number, 0 or more"
         for key in ("seed", "curves_per_user")
-        if key in usable and not _is_count(usable[key])
+        if key in usable and (type(usable[key]) is not int or usable[key] < 0)
     ]
     chosen.refuse(wrong)
     chosen_users = ("users", "sample", "first")
@@ -229,7 +229,3 @@ def _content(given: object) -> dict[str, Any]:
         if isinstance(value, (*_PLAIN, list)):
             found[name] = value
     return found
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

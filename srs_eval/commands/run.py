@@ -72,9 +72,7 @@ def _begin(config: DictConfig, claims: ExitStack) -> None:
         raise ConfigError(f"shard={config.shard}: a single run is shared, without -m")
     if config.shard is not None and config.shard != ALL:
         _give_shard_a_folder(config)
-    _claim(config, claims)
-    kind = "sweep" if _command.is_sweep else "run"
-    _command.folder, _command.report = Path(config.hydra[kind].dir).resolve(), bool(config.report)
+    _command.folder, _command.report = _claimed(config, claims).resolve(), bool(config.report)
     # A search goes on with its trials; any other sweep says anew how each job ends.
     if _command.is_sweep and config.hydra.sweeper["_target_"] == _GRID:
         from srs_eval.run.jobs import forget_outcomes  # heavy: not for --help
@@ -91,7 +89,7 @@ def _give_shard_a_folder(config: DictConfig) -> None:
         place.dir = str(Path(place.dir) / SHARDS / shard.folder)
 
 
-def _claim(config: DictConfig, claims: ExitStack) -> None:
+def _claimed(config: DictConfig, claims: ExitStack) -> Path:
     """Claim the folder of the command, or one beside it if it has the time in its name."""
     from srs_eval.results.claim import claim  # not for --help and completion
 
@@ -110,9 +108,10 @@ def _claim(config: DictConfig, claims: ExitStack) -> None:
                 quoted = place.dir.replace("'", "\\'")
                 config.hydra.overrides.hydra.append(f"hydra.{kind}.dir='{quoted}'")
         except OSError:
-            return  # Hydra, or the job, will say what is wrong with the folder
+            break  # Hydra, or the job, will say what is wrong with the folder
         else:
-            return
+            break
+    return Path(place.dir)
 
 
 def job(cfg: DictConfig) -> float:
@@ -129,9 +128,8 @@ def job(cfg: DictConfig) -> float:
     sweep_folder = Path(hydra_config.sweep.dir).resolve() if in_sweep else None
     trial = running_trial(hydra_config.sweeper)
     # not from this process, which may be the worker of a launcher
-    sources = hydra_config.runtime.config_sources
+    sources, here = hydra_config.runtime.config_sources, Path.cwd()
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
-    here = Path.cwd()
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
 
     def plan() -> Planned:
@@ -146,7 +144,10 @@ def job(cfg: DictConfig) -> float:
 
     _command.reports_its_end = True
     with option_files.also_in(folders):
-        _print_once(option_files.shadowed_options(choices))
+        for text in option_files.shadowed_options(choices):
+            if text not in _command.printed:  # by an earlier job of the command
+                _command.printed.add(text)
+                complain(text)
         value, status = attempt(
             plan,
             label=choices.get("algo", ""),
@@ -191,14 +192,6 @@ def _typed() -> list[str]:
     """Return the words of the job as they were typed: nothing they refer to is looked up."""
     words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
     return list(words)
-
-
-def _print_once(texts: Sequence[str]) -> None:
-    """Print texts that no job of the command has printed before."""
-    for text in texts:
-        if text not in _command.printed:
-            _command.printed.add(text)
-            complain(text)
 
 
 def command(words: list[str]) -> int:

@@ -28,19 +28,7 @@ from srs_eval.run.description import RunDescription
 from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
-from srs_eval.tracking.items import (
-    ArtifactFile,
-    DatasetInfo,
-    Description,
-    FigureFiles,
-    Item,
-    LearnedModel,
-    Param,
-    ScoredModel,
-    TableRows,
-    Tag,
-    Value,
-)
+from srs_eval.tracking import items
 from srs_eval.tracking.sections import DECIDING, section
 
 if TYPE_CHECKING:
@@ -59,10 +47,10 @@ _PARAMETERS_SHOWN = 50
 _CLOSE = 1e-6  # predictions of a model that is built again
 
 
-def facts_before(about: RunDescription) -> Iterator[Item]:
+def facts_before(about: RunDescription) -> Iterator[items.Item]:
     """Yield the settings of a run, which are known before anything is fitted."""
     for name, value in about.params.items():
-        yield Param(name, value)
+        yield items.Param(name, value)
 
 
 def facts_after(
@@ -70,28 +58,28 @@ def facts_after(
     result: Result,
     figures: Mapping[str, Sequence[Path]],
     against: AgainstBaseline | None = None,
-) -> Iterator[Item]:
+) -> Iterator[items.Item]:
     """Yield the results of a run: numbers, tables, figures by their files, and files."""
     facts, source, panel = result.facts, job.experiment.source, job.experiment.panel
-    yield Tag("data_fingerprint", facts.data_fingerprint)
-    yield Tag("rows_fingerprint", facts.rows_fingerprint)
+    yield items.Tag("data_fingerprint", facts.data_fingerprint)
+    yield items.Tag("rows_fingerprint", facts.rows_fingerprint)
     for metric in panel:
         summary = facts.metrics[metric.name]
-        yield Value(f"{section(metric)}/{metric.name}", summary.mean_users)
+        yield items.Value(f"{section(metric)}/{metric.name}", summary.mean_users)
         if metric.name in HEADLINE:
             for form, key in _OF_HEADLINES.items():
-                yield Value(form.format(metric.name), getattr(summary, key))
-    yield Value("users/n", float(facts.users))
-    yield Value("users/reviews", float(facts.reviews))
+                yield items.Value(form.format(metric.name), getattr(summary, key))
+    yield items.Value("users/n", float(facts.users))
+    yield items.Value("users/reviews", float(facts.reviews))
     for name in ("failed", "fallback", "skipped", "not_converged"):
-        yield Value(f"users/{name}", float(getattr(facts.fit_counts, name)))
-    yield Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
+        yield items.Value(f"users/{name}", float(getattr(facts.fit_counts, name)))
+    yield items.Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
     if against is not None:
         yield from _against(against)
     reader = dict(job.about.options.get("data", {}))
     if isinstance(reader.get("path"), str):  # to be read from another folder
         reader["path"] = _from_anywhere(reader["path"])
-    yield DatasetInfo(
+    yield items.DatasetInfo(
         name=source.name,
         digest=facts.rows_fingerprint,
         location=_from_anywhere(source.location),
@@ -100,33 +88,33 @@ def facts_after(
         options=reader,
     )
     rows = [{"metric": name, **asdict(facts.metrics[name])} for name in panel.names]
-    yield TableRows("metrics", _columns(rows))
+    yield items.TableRows("metrics", _columns(rows))
     if facts.thresholds:
-        yield TableRows("thresholds", _columns(facts.thresholds))
-    yield TableRows("users", _users_table(result.by_user))
-    yield TableRows("fits", _fits_table(result.fitted))
+        yield items.TableRows("thresholds", _columns(facts.thresholds))
+    yield items.TableRows("users", _users_table(result.by_user))
+    yield items.TableRows("fits", _fits_table(result.fitted))
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
-        yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
+        yield items.FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
     for name in (*RESULTS, *((PREREG,) if job.prereg else ())):
         if (job.folder / name).is_file():
-            yield ArtifactFile(job.folder / name, "results")
+            yield items.ArtifactFile(job.folder / name, "results")
     if result.predicted.stay_in(job.folder):  # too large to be sent
         here = (job.folder / PARTS).absolute()
-        yield Tag("parts", str(job.parts or here))
+        yield items.Tag("parts", str(job.parts or here))
     model = getattr(job.tracker, "model", False)
     if model == "scores":
         yield _scored_model(job, result)
     elif model:
         yield from learned_model(job, result)
-    yield Description(describe(job, result))
+    yield items.Description(describe(job, result))
 
 
-def _scored_model(job: Job, result: Result) -> ScoredModel:
+def _scored_model(job: Job, result: Result) -> items.ScoredModel:
     """Return the algorithm with its scores, under the digest of the scored reviews."""
     facts, source = result.facts, job.experiment.source
     means = {name: facts.metrics[name].mean_users for name in HEADLINE if name in facts.metrics}
-    return ScoredModel(
+    return items.ScoredModel(
         name=job.about.label,
         options=job.about.options["algo"],
         learned_from=f"{source.name}, protocol {facts.protocol}",
@@ -184,17 +172,17 @@ def _from_anywhere(place: str) -> str:
     return place
 
 
-def _against(against: AgainstBaseline) -> Iterator[Item]:
+def _against(against: AgainstBaseline) -> Iterator[items.Item]:
     """Yield the comparison in a section per baseline, so that no chart mixes two of them."""
     about = f"vs_{against.baseline.facts.algo}"
     for percent in against.percents:
-        yield Value(f"{about}/{percent.metric}_percent", percent.difference)
+        yield items.Value(f"{about}/{percent.metric}_percent", percent.difference)
         if percent.metric == DECIDING:
-            yield Value(f"{about}/{percent.metric}_percent_low", percent.lo)
-            yield Value(f"{about}/{percent.metric}_percent_high", percent.hi)
-    yield Value(f"{about}/users", float(against.n_users))
-    yield Tag("baseline", against.baseline.name)
-    yield Tag("baseline_config_hash", against.baseline.facts.config_hash)
+            yield items.Value(f"{about}/{percent.metric}_percent_low", percent.lo)
+            yield items.Value(f"{about}/{percent.metric}_percent_high", percent.hi)
+    yield items.Value(f"{about}/users", float(against.n_users))
+    yield items.Tag("baseline", against.baseline.name)
+    yield items.Tag("baseline_config_hash", against.baseline.facts.config_hash)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[object]]:
@@ -242,7 +230,7 @@ def _cell(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4f}"
 
 
-def learned_model(job: Job, result: Result) -> Iterator[Item]:
+def learned_model(job: Job, result: Result) -> Iterator[items.Item]:
     """Yield the model of the first user's last fold, or a tag that says why there is none.
 
     The model is built from its parameters and must predict what the run has predicted.
@@ -254,11 +242,11 @@ def learned_model(job: Job, result: Result) -> Iterator[Item]:
             raise ConfigError("no fit worked")
         whole_days, predictions = _check(job, result, last)
     except SrsEvalError as error:
-        yield Tag("model", f"not kept: {error}")
+        yield items.Tag("model", f"not kept: {error}")
         return
     about, source = job.about, job.experiment.source
     scores = job.experiment.panel.score(predictions)
-    yield LearnedModel(
+    yield items.LearnedModel(
         name=about.label,
         options=about.options["algo"],
         parameters=last.parameters,
@@ -273,7 +261,7 @@ def learned_model(job: Job, result: Result) -> Iterator[Item]:
             f"Source: {source.location}."
         ),
     )
-    yield Tag("model", f"kept: user {last.user}, fold {last.fold}")
+    yield items.Tag("model", f"kept: user {last.user}, fold {last.fold}")
 
 
 def _check(job: Job, result: Result, fit: Fit) -> tuple[bool, Predictions]:

@@ -11,7 +11,7 @@ from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import ALL, Shard
-from srs_eval.config.building import Input, Inputs
+from srs_eval.config.building import Inputs
 from srs_eval.config.option_files import options as options_of
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits
@@ -95,7 +95,12 @@ def make_job(
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
     limits = FitLimits(content["fit_timeout"], report=True, fail_fast=content["fail_fast"])
-    _require_declarations(inputs.groups["algo"])
+    name, algorithm = inputs.groups["algo"].name, inputs["algo"]
+    if missing := undeclared(algorithm):
+        raise ConfigError(
+            f"algo={name}: {type(algorithm).__name__} does not declare {', '.join(missing)}; make "
+            "it a subclass of srs_eval.nouns.Algorithm, or give it these attributes"
+        )
     if trial is not None:
         _require_validation(inputs, trial)
     experiment, compute = Experiment.of(inputs), inputs["compute"]
@@ -241,13 +246,3 @@ def _require_validation(inputs: Inputs, trial: RunningTrial) -> None:
     problems += _wrong_objective(inputs["panel"], inputs.groups["panel"].name, trial)
     if problems:
         raise ConfigError("\n".join(problems))
-
-
-def _require_declarations(algorithm: Input) -> None:
-    """Refuse an algorithm that lacks a declaration that every table needs."""
-    if missing := undeclared(algorithm.built):
-        raise ConfigError(
-            f"algo={algorithm.name}: {type(algorithm.built).__name__} does not declare "
-            f"{', '.join(missing)}; make it a subclass of srs_eval.nouns.Algorithm, or give it "
-            "these attributes"
-        )

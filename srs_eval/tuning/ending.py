@@ -22,15 +22,7 @@ from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.remarks import too_few
 from srs_eval.text.console import complain, facts
-from srs_eval.tracking.items import (
-    ArtifactFile,
-    Description,
-    FigureFiles,
-    Item,
-    Param,
-    TableRows,
-    Value,
-)
+from srs_eval.tracking import items
 from srs_eval.tracking.tracker import RunInfo, Tracker, sweep_id, tracked
 from srs_eval.tuning.search import written
 from srs_eval.tuning.study import SearchStudy
@@ -191,22 +183,25 @@ def keep_in_tracker(ending: Ending) -> None:
         complain(str(error))
 
 
-def _items(ending: Ending, doubts: Sequence[str]) -> list[Item]:
+def _items(ending: Ending, doubts: Sequence[str]) -> list[items.Item]:
     search, best, options = ending.search, ending.best, ending.search.options
     settings = ("n_trials", "metric", "direction", "seed", "sampler", "pruner", "workers")
     note = f"**{ending.meaning}: {written(best.value)}**, trial {best.number} of {counts(search)}."
     note = "\n\n".join([note, *doubts]).strip()
     return [
-        *(Param(f"sweep.{name}", getattr(options, name)) for name in settings),
-        *(Param(f"space.{name}", text) for name, text in search.space.described().items()),
-        *(Param(name, value) for name, value in best.params.items()),
-        Value(f"best/{options.metric}", float(best.value or 0.0)),
-        Value("best/trial", float(best.number)),
-        *(Value(f"trials/{name}", float(number)) for name, number in _by_state(search).items()),
-        TableRows("trials", _table(search)),
-        *(FigureFiles(name, files[0], files[1]) for name, files in ending.figures.items()),
-        ArtifactFile(ending.overlay, "best"),
-        Description(f"{note}\n\n```sh\n{ending.command}\n```"),
+        *(items.Param(f"sweep.{name}", getattr(options, name)) for name in settings),
+        *(items.Param(f"space.{name}", text) for name, text in search.space.described().items()),
+        *(items.Param(name, value) for name, value in best.params.items()),
+        items.Value(f"best/{options.metric}", float(best.value or 0.0)),
+        items.Value("best/trial", float(best.number)),
+        *(
+            items.Value(f"trials/{name}", float(number))
+            for name, number in _by_state(search).items()
+        ),
+        items.TableRows("trials", _table(search)),
+        *(items.FigureFiles(name, files[0], files[1]) for name, files in ending.figures.items()),
+        items.ArtifactFile(ending.overlay, "best"),
+        items.Description(f"{note}\n\n```sh\n{ending.command}\n```"),
     ]
 
 
