@@ -76,16 +76,13 @@ def facts_after(
     yield items.Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
     if against is not None:
         yield from _against(against)
-    reader = dict(job.about.options.get("data", {}))
-    if isinstance(reader.get("path"), str):  # to be read from another folder
-        reader["path"] = _from_anywhere(reader["path"])
     yield items.DatasetInfo(
         name=source.name,
         digest=facts.rows_fingerprint,
         location=_from_anywhere(source.location),
         users=facts.users,
         reviews=facts.reviews,
-        options=reader,
+        options=_reader(job.about.options.get("data", {})),
     )
     rows = [{"metric": name, **asdict(facts.metrics[name])} for name in panel.names]
     yield items.TableRows("metrics", _columns(rows))
@@ -161,6 +158,12 @@ def describe(job: Job, result: Result) -> str:
     if about.notes:
         lines += ["", about.notes]
     return "\n".join(lines)
+
+
+def _reader(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a source so that it can be built again from another folder."""
+    path = options.get("path")
+    return {**options, "path": _from_anywhere(path)} if isinstance(path, str) else dict(options)
 
 
 def _from_anywhere(place: str) -> str:
