@@ -25,7 +25,7 @@ from srs_eval.config import suggestions
 from srs_eval.config.option_files import also_in, varied
 from srs_eval.config.settings import explain, mistakes
 from srs_eval.errors import ConfigError, FitError
-from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.space import SearchOptions
 
 MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit", "watch")}
 MODULES |= {

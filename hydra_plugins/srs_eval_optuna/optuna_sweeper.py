@@ -41,7 +41,7 @@ class OptunaSweeper(Sweeper):
         Set by the search for each of its jobs: see
         `srs_eval.tuning.progress.RunningTrial`. None in the sweep itself.
     options
-        The other options: see `srs_eval.tuning.options.SearchOptions`.
+        The other options: see `srs_eval.tuning.space.SearchOptions`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class OptunaSweeper(Sweeper):
                 "this sweep needs Optuna: pip install 'srs-eval[sweep]'\n"
                 "(grids do not need it: -m algo.epochs=5,10)"
             ) from error
-        from srs_eval.tuning.command import run_search
+        from srs_eval.tuning.search import run_search
         from srs_eval.tuning.space import SweepError
 
         try:

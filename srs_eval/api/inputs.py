@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from srs_eval.config import chosen
 from srs_eval.config.building import KINDS, Input, Inputs, build_option
-from srs_eval.config.option_files import options
+from srs_eval.config.option_files import defaults, options
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.config.targets import TARGET, require
 from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
@@ -115,10 +115,8 @@ def gathered(
     `given` has names and objects by group, where None stands for the option that the command takes
     by default; `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
-    given = {
-        group: chosen.default_option(group) if value is None and group in _OPTIONAL else value
-        for group, value in given.items()
-    }
+    usual = {group: name for group, name in defaults().items() if group in _OPTIONAL}
+    given = {group: usual.get(group) if each is None else each for group, each in given.items()}
     names: dict[str, Any] = {"algo": given["algo"], "data": option_of_data(given["data"])}
     by_name = {group: name for group, name in names.items() if isinstance(name, str)}
     for group, name in by_name.items():

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.config.building import resolved
-from srs_eval.config.option_files import arguments, composed_option, conf_folder, defaults
+from srs_eval.config.option_files import arguments, composed_option, conf_folder
 from srs_eval.config.suggestions import had_argument, unknown_argument, unknown_options
 from srs_eval.errors import ConfigError
 
@@ -24,11 +24,6 @@ def settings() -> dict[str, Any]:
     """Return what is in no group: the seed and the like, at the defaults of the command."""
     loaded: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / "config.yaml"))
     return {key: loaded[key] for key in loaded if key not in _OF_THE_COMMAND}
-
-
-def default_option(group: str) -> str:
-    """Return the name of the option of a group that the command takes by default."""
-    return defaults()[group]
 
 
 def option(group: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,25 +45,27 @@ _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
 
 def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
-    """Run a job, and return how it ended and its result; a shard has none.
+    """Run a job, and return how it ended and its result; a shard has none of its own.
 
     Results are on disk before anything is sent anywhere.
     """
     about = job.about
     if job.checks_algorithm:
         refuse_lookahead(job.experiment.algorithm, about.options["algo"], job.limits.timeout)
-    if job.shard is not None:
-        return evaluate_shard(job, job.shard, _BAR), None
-    kept = KeptParts(job.folder / PARTS, about.stamp, job.parts_above, job.parts)
-    if job.resume and not kept.is_begun:
+    kept = KeptParts(job.run_folder / PARTS, about.stamp, job.parts_above, job.parts)
+    if job.shard is not None or (job.resume and not kept.is_begun):
         finished = finished_before(job)
         if finished is not None:
-            kept.remove()  # what a kill has left of its removal
-            say(f"{about.label} was finished before, and no log is read again: {job.folder}")
+            if job.shard is None:
+                kept.remove()  # what a kill has left of its removal
+            say(f"{about.label} was finished before, and no log is read again: {job.run_folder}")
             return JobOutcome(about.label, "ok", "finished before"), finished
-    kept.check(resume=job.resume)
+    if job.shard is None:
+        kept.check(resume=job.resume)
     users = checked_users(job.experiment.source)
     say(announcement(job, len(users)))
+    if job.shard is not None:
+        return evaluate_shard(job, job.shard, kept, users, _BAR), None
     if job.is_merge:
         require_all(users, kept, shared_at(job))
     for problem in misspelt(job.experiment.algorithm):

@@ -24,8 +24,7 @@ from srs_eval.results.remarks import too_few
 from srs_eval.text.console import complain, facts
 from srs_eval.tracking import items
 from srs_eval.tracking.tracker import RunInfo, Tracker, sweep_id, tracked
-from srs_eval.tuning.search import written
-from srs_eval.tuning.study import SearchStudy
+from srs_eval.tuning.study import SearchStudy, written
 
 if TYPE_CHECKING:
     from hydra_plugins.srs_eval_optuna.optuna_sweeper import OptunaSweeper

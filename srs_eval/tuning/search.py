@@ -1,4 +1,7 @@
-"""The loop of a search: propose a batch of trials, run their jobs, record the results."""
+"""A search, from its overrides to the files in its folder.
+
+Its loop proposes a batch of trials, runs their jobs and records the results.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,77 @@ from dataclasses import replace
 from itertools import groupby
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 from hydra.core.utils import JobReturn, JobStatus
+from omegaconf import OmegaConf
 
 from srs_eval.text.console import complain, say
-from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning import figures
+from srs_eval.tuning.ending import Ending, counts, told, write_best
 from srs_eval.tuning.progress import RunningTrial, reporting_to
-from srs_eval.tuning.space import Space, SweepError
-from srs_eval.tuning.study import FILE, Proposal, SearchStudy
+from srs_eval.tuning.space import SearchOptions, Space, SweepError, read_options, read_space
+from srs_eval.tuning.study import FILE, Proposal, SearchStudy, written
+
+if TYPE_CHECKING:
+    from hydra_plugins.srs_eval_optuna.optuna_sweeper import OptunaSweeper
 
 # Runs jobs from their overrides and the number of the first; a RuntimeError if one is lost.
 Launch = Callable[[Sequence[Sequence[str]], int], Sequence[JobReturn]]
+
+
+def run_search(asking: OptunaSweeper, arguments: Sequence[str]) -> Ending | None:
+    """Search, and write the best configuration and figures into the folder of the sweep."""
+    words = [*(f"{key}={value}" for key, value in asking.params.items()), *arguments]
+    space = read_space(words, asking.loader)
+    options = read_options({**asking.options, "may_change": tuple(asking.options["may_change"])})
+    if options.pruner != "none" and not asking.shares_process:
+        raise SweepError(
+            f"hydra.sweeper.pruner={options.pruner}: jobs of this launcher run in other processes "
+            "and cannot report to the search; use hydra/launcher=basic or hydra.sweeper.pruner=none"
+        )
+    # Unknown keys and options are reported now rather than in every trial.
+    any_point = {
+        name: kind.choices[0] if hasattr(kind, "choices") else getattr(kind, "low", None)
+        for name, kind in space.searched.items()
+    }
+    asking.composed(space.words(any_point))
+    first = _as_configured(space, asking) if options.start_from_config else None
+    asking.save_config()
+    found = search(asking.folder, space, options, asking.launch, first)
+    if found.complaint:
+        complain(found.complaint)
+    if found.best is None:
+        complain(f"no trial has a value; trials {counts(found)}")
+        return None
+    meaning = asking.meaning.format(metric=options.metric.replace("_", " "))
+    config = asking.composed(space.words(found.best.params))
+    command = write_best(asking, found, found.best, config, meaning)
+    drawn = figures.draw(found, meaning.partition(",")[0])
+    ending = Ending(found, meaning, found.best, config, command, drawn)
+    say(told(ending))
+    say()
+    return ending
+
+
+def _as_configured(space: Space, asking: OptunaSweeper) -> dict[str, Any] | None:
+    """Return the configuration without the search as a point, if the space contains it."""
+    config = asking.composed(list(space.fixed.values()))
+    point: dict[str, Any] = {}
+    for name, kind in space.searched.items():
+        choices = config.hydra.runtime.choices
+        value = choices[name] if name in choices else OmegaConf.select(config, name)
+        if hasattr(kind, "choices"):
+            value = str(value)
+            is_inside = value in kind.choices
+        else:
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            is_inside = is_number and kind._contains(kind.to_internal_repr(value))
+        if not is_inside:
+            return None
+        point[name] = value
+    return point
 
 
 def search(
@@ -57,7 +118,7 @@ def _search(trials: SearchStudy, launch: Launch, first: Mapping[str, Any] | None
             for proposal, job in _run(trials, launch, batch):
                 value = _value(trials.options, proposal, job)
                 trials.end(proposal, value)
-                say(_told(trials, proposal, value))
+                say(_line(trials, proposal, value))
     except KeyboardInterrupt:
         complain(
             f"{len(trials.ended)} of {total} trials are done; to resume, repeat "
@@ -129,14 +190,7 @@ def _value(options: SearchOptions, proposal: Proposal, ended: JobReturn) -> floa
     return float(returned) if math.isfinite(returned) else None
 
 
-def written(value: float | None) -> str:
-    """Format a value with four significant digits."""
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if 0.01 <= abs(value) < 1000 else f"{value:.4g}"
-
-
-def _told(trials: SearchStudy, proposal: Proposal, value: float | None) -> str:
+def _line(trials: SearchStudy, proposal: Proposal, value: float | None) -> str:
     """Format the result of a trial on one line."""
     came = "pruned" if proposal.pruned else "failed" if value is None else written(value)
     best = trials.best

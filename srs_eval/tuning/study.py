@@ -32,8 +32,7 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from srs_eval.errors import Pruned
-from srs_eval.tuning.options import SearchOptions
-from srs_eval.tuning.space import Space, SweepError
+from srs_eval.tuning.space import SearchOptions, Space, SweepError
 
 FILE = "optuna.db"
 _NAME = "search"
@@ -221,6 +220,13 @@ class SearchStudy:
                 values.append(list(range(kind.low, kind.high + 1, kind.step)))
         for point in itertools.islice(itertools.product(*values), _SMALL):
             yield dict(zip(self.space.searched, point, strict=True))
+
+
+def written(value: float | None) -> str:
+    """Format a value with four significant digits."""
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if 0.01 <= abs(value) < 1000 else f"{value:.4g}"
 
 
 @contextmanager

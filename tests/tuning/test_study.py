@@ -25,10 +25,9 @@ from optuna.trial import TrialState
 from srs_eval.errors import Pruned
 from srs_eval.tuning import figures
 from srs_eval.tuning.ending import doubts_told, times_told
-from srs_eval.tuning.options import SearchOptions, read_options
-from srs_eval.tuning.search import search, written
-from srs_eval.tuning.space import Space, SweepError, read_space
-from srs_eval.tuning.study import SearchStudy
+from srs_eval.tuning.search import search
+from srs_eval.tuning.space import SearchOptions, Space, SweepError, read_options, read_space
+from srs_eval.tuning.study import SearchStudy, written
 
 SPACE = read_space(["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=small"])
 OPTIONS = SearchOptions(n_trials=10, startup_trials=4, may_change=("tracking",), pruner="median")
