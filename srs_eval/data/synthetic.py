@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.simulated.calendar import draw_calendar
+from srs_eval.data.simulated.calendar import Calendar
 from srs_eval.data.simulated.cards import (
     Cards,
     Life,
@@ -20,7 +20,7 @@ from srs_eval.data.simulated.cards import (
     next_reviews,
     recall_of,
 )
-from srs_eval.data.simulated.learner import Learner, draw_later_reviews, draw_learner
+from srs_eval.data.simulated.learner import Learner, draw_later_reviews
 from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import IntArray, Reviews, User
@@ -148,7 +148,7 @@ class SyntheticUsers:
         seeds = np.random.SeedSequence([self.seed, user])
         rng = np.random.Generator(np.random.PCG64(seeds))
         later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
-        found = _simulated(draw_learner(later_reviews, rng, self.scheduler), rng)
+        found = _simulated(Learner(later_reviews, rng, self.scheduler), rng)
         answers = {name: column[: self.max_reviews] for name, column in found.items()}
         drawn, low, high = (answers.pop(name) for name in ("drawn", "low", "high"))
         (row,) = drawn.nonzero()
@@ -166,7 +166,7 @@ def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
     questions were shown, with exactly ``learner.later_reviews`` reviews on a later day than the one
     before. Days and cards count from 0.
     """
-    life = Life(learner, draw_calendar(learner, rng), rng)
+    life = Life(learner, Calendar(learner, rng), rng)
     groups: list[_Log] = []
     cards, reviews = 0, 0
     while reviews < learner.later_reviews:
