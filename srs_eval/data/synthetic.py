@@ -16,7 +16,6 @@ from srs_eval.data.simulated.cards import (
     draw_duration,
     draw_rating,
     learn,
-    new_cards,
     next_reviews,
     recall_of,
 )
@@ -174,7 +173,7 @@ def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
         # The number of further cards is estimated from the cards so far; the first few are a guess.
         more = _SPARE * missing * cards / reviews if reviews else missing / 12
         count = int(more) + _FIRST_CARDS
-        group = _study(new_cards(cards, count, life), life)
+        group = _study(Cards(cards, count, life), life)
         reviews += int(np.count_nonzero(group["elapsed_days"] > 0))
         cards += count
         groups.append(group)
@@ -205,8 +204,7 @@ def _study(cards: Cards, life: Life) -> _Log:
             "deck": calendar.deck_of_cohort[cards.cohort],
         }
         learn(cards, rating, recall.odds, life)
-        cards, draws = next_reviews(cards, rating, duration_ms, life)
-        waves.append(wave | draws._asdict())
+        waves.append(wave | next_reviews(cards, rating, duration_ms, life)._asdict())
     return _joined(waves)
 
 
