@@ -13,10 +13,10 @@ from cases import refusal
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.judging import judge
-from srs_eval.comparison.one_user import reviews_by_run
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.prereg import prereg_of, read_prereg
 from srs_eval.comparison.report.files import latex
+from srs_eval.comparison.restriction import SameReviews
 from srs_eval.comparison.strata import stratify
 from srs_eval.results.published import read_published
 from srs_eval.results.run import load_run, with_own_names
@@ -114,9 +114,9 @@ REFUSED = {
     "predictions of another run": lambda run: stratify(
         pair(runs_of(*with_predictions_of(run, "c", shift=1))), 0, "brier"
     ),
-    "a user's predictions of another run": lambda run: reviews_by_run(
-        runs_of(*with_predictions_of(run, "c", [7], shift=1, of=0)), 7
-    ),
+    "a user's predictions of another run": lambda run: SameReviews(
+        runs_of(*with_predictions_of(run, "c", [7], shift=1, of=0))
+    ).read(7),
     "a column less": lambda run: overlapping(run, lambda table: table.drop(columns="p")),
     "a table that is misspelt": lambda run: latex(
         compare(runs_of(run("a"))), ["runs", "leaderboard_user"]
