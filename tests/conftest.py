@@ -156,8 +156,8 @@ def refusals(golden_text):
 def transcript(golden_text):
     """Run each command in a file of `golden/texts`, a line that begins with ``$``, and compare.
 
-    A new case is such a line; ``x{3}`` in it stands for ``xxx``. Lines that begin with ``===`` stay,
-    to say what the cases are of.
+    A new case is such a line; ``x{3}`` in it stands for ``xxx``. Lines of ``===`` stay, which say
+    what the cases are of.
     """
 
     def check(name, told_by):

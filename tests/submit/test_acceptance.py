@@ -10,7 +10,7 @@ import pytest
 from cases import values_in
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
-from submissions import PREDICTIONS, about, cell, column, registered, text, without_a_user
+from submissions import CHANGES, about, cell
 
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.data.synthetic import SyntheticUsers
@@ -96,11 +96,6 @@ def test_an_error_of_one_submission_hides_no_others(board, monkeypatch):
     assert set(found_in(board)) == {("file", board.name), ("range", "constant")}
 
 
-def copied(to, title):
-    """Copy a submission into another folder, under another title."""
-    return lambda folder: about(model=title)(Path(shutil.copytree(folder, folder.parent / to)))
-
-
 def stated(decision, digest=""):
     """State a verdict on the hypothesis in the file, or in that of a digest."""
 
@@ -112,20 +107,7 @@ def stated(decision, digest=""):
     return change
 
 
-# Changes of a folder, by what they are called in the texts.
-CHANGES = {
-    "about": lambda *words: about(**values_in(words)),
-    "cell": lambda name, value: cell(name, float(value)),
-    "column": lambda name, value: column(name, of=int(value)),
-    "copied": copied,
-    "link": lambda name, to: lambda board: (board / name).symlink_to(board / to),
-    "registered": lambda name, *words: registered(name, **values_in(words)),
-    "removed": lambda: shutil.rmtree,
-    "stated": lambda *words: stated(**values_in(words)),
-    "text": lambda file, *words: text(file, " ".join(words)),
-    "unpredicted": lambda: lambda folder: (folder / PREDICTIONS).unlink(),
-    "without_a_user": lambda: without_a_user,
-}
+ALL_CHANGES = {**CHANGES, "stated": lambda *words: stated(**values_in(words))}
 
 
 @pytest.mark.parametrize("name", ["accepting", "verifying", "registering"])
@@ -137,8 +119,8 @@ def test_commands_say_what_is_in_the_file(good, tmp_path, name, transcript, monk
             return ""
         if what == "record":
             said = Path("accepted.yaml").read_text("utf-8")
-        elif words and words[0] in CHANGES:
-            CHANGES[words[0]](*words[1:])(Path(what).absolute())
+        elif words and words[0] in ALL_CHANGES:
+            ALL_CHANGES[words[0]](*words[1:])(Path(what).absolute())
             return ""
         else:
             status, told = command([what, *words]), capsys.readouterr()
