@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import values_in
 from commands import outcome_of
 from drawn_intervals import GIVES_UP, SHOWN, write_collection
 from invented import Ends
@@ -178,21 +179,17 @@ def of_model(value, se, **changes):
     return replace(OfModel("m", 9, ratio, 0, -1, 0, None, 0), **changes)
 
 
-def test_verdicts_of_models_and_of_the_registered_hypothesis(study, golden_text):
+def test_verdicts_of_models_and_of_the_registered_hypothesis(study, transcript):
     registered = read_prereg(BOOK / "lottery" / "preregistration.yaml")
 
-    def told(value, se, name="fsrs6", changes=None, **of):
-        model = of_model(value, se, name=name, **of)
+    def told_by(value, se, *words):
+        of = {"name": "fsrs6", **values_in(words)}
+        changes = {key: of.pop(key) for key in ("direction", "users", "metric") if key in of}
+        model = of_model(float(value), float(se), **of)
         lottery = SimpleNamespace(draws=SimpleNamespace(users=200), models=[model])
-        judged = study.judged(replace(registered, **changes or {}), lottery)
-        return f"{value} ± {se} {name} {changes or ''} {of or ''}\n{model.verdict}\n{judged}\n\n"
+        return f"{model.verdict}\n{study.judged(replace(registered, **changes), lottery)}\n"
 
-    text = "".join(told(*each) for each in ((1.1, 0.1), (1.1, 0.6), (2.0, 0.2), (3.0, 0.7)))
-    text += "".join(told(*each) for each in ((0.5, 0.1), (1.0, 0.05), (2.0, 0.05), (1.2, 0.2)))
-    text += told(0.7, 0.1, bound=0.2) + told(1.0, 0.05, refused="weak") + told(1.0, 0.05, "m")
-    for changes in ({"direction": "not_worse"}, {"users": 300}, {"metric": "log_loss"}):
-        text += told(1.2, 0.2, changes=changes)
-    golden_text("lottery_verdicts", text)
+    transcript("lottery_verdicts", told_by)
 
 
 def test_words_of_an_evaluation_are_given_to_the_study(transcript):

@@ -104,7 +104,7 @@ def jobs(*values):
     return ended
 
 
-def test_a_lost_job_costs_no_other_its_result(tmp_path, capsys):
+def test_a_lost_job_costs_no_other_its_result(tmp_path, capsys, golden_text):
     launched = []
 
     def launch(words, number):
@@ -121,13 +121,8 @@ def test_a_lost_job_costs_no_other_its_result(tmp_path, capsys):
     states = [trial.state.name for trial in found.ended]
     assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
     said = re.sub(r"x=\S+ n=\S+ kind=\w+", "POINT", capsys.readouterr().out)
-    assert [line for line in said.splitlines() if line.startswith("trial ")] == [
-        "trial 0 of 5: 3.0000  POINT; best 3.0000, trial 0",
-        "trial 1 of 5: failed  POINT; best 3.0000, trial 0",
-        "trial 2 of 5: 1.0000  POINT; best 1.0000, trial 2",
-        "trial 3 of 5: 0  POINT; best 0, trial 3",
-        "trial 4 of 5: 0  POINT; best 0, trial 3",  # of equal ones the first
-    ]
+    told = [line for line in said.splitlines() if line.startswith("trial ")]
+    golden_text("trials_told", "\n".join([*told, ""]))  # of equal ones the first is the best
 
 
 @pytest.mark.parametrize(
