@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from logs import OTHER_KINDS
 
 from srs_eval.data.names import read_names
 from srs_eval.data.ratings import read_ratings
@@ -123,16 +124,10 @@ def test_groups_are_names_as_well_or_not_known(csv, tmp_path):
         assert found[0][:2] == ("wrong_type", "deck")
 
 
-KINDS = {
-    "list": pa.array([[1], [1], [2]]),
-    "struct": pa.array([{"a": 1}] * 3),
-    "map": pa.array([[(1, 2)]] * 3, pa.map_(pa.int8(), pa.int8())),
-    "binary": pa.array([b"a", b"\xff", b"a"]),
+KINDS = {kind: make(3) for kind, make in OTHER_KINDS.items()} | {
     "boolean": pa.array([True, False, True]),
     "date": pa.array([0, 1, 2], pa.date32()),
     "moment": pa.array([0, 1, 2], pa.timestamp("us", "Europe/Vienna")),
-    "duration": pa.array([0, 1, 2], pa.duration("s")),
-    "nothing": pa.nulls(3),
 }
 
 
