@@ -8,51 +8,17 @@ from anki_files import read as read_collection
 
 from srs_eval.algorithms.baselines import Average, Recorded
 from srs_eval.data.frame import ReviewFrame
-from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.recorded import RecordedRows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-HEADER = "card,rating,time,p,stored"
-FIRST = "a,3,2024-01-01T10:00:00Z,,"
-
-
-def columns(**others):
-    return Columns(**{"p": "p", "recorded_at": "stored", **others})
-
-
-def read(csv, *lines, reading=None, **others):
-    path = csv(HEADER, FIRST, *lines)
-    table = ReviewTable(path, columns(**others), **(reading or {}))
-    return table.read("log")
-
-
-def test_times_without_an_offset_are_of_the_zone(csv):
-    line, reading = "a,3,2024-01-03T10:00Z,0.9,2024-01-03T11:00", {"time_zone": "Europe/Vienna"}
-    log = read(csv, line, reading=reading)
-    assert log.recorded_names == ("p",)
-    np.testing.assert_array_equal(log.recorded, [[np.nan], [0.9]])
-
-
-def test_two_predictions_of_one_review_are_refused_whatever_is_done_about_duplicates(csv):
-    second = "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T09:00:00Z"
-    for other, refused in ((second, False), (second.replace("0.9", "0.8"), True)):
-        for duplicates in ("drop", "error"):
-            if not refused and duplicates == "drop":
-                log = read(csv, second, other, reading={"duplicates": duplicates})
-                assert log.left_out == {"card and time of an earlier row": 1}
-                continue
-            with pytest.raises(ReviewLogError) as caught:
-                read(csv, second, other, reading={"duplicates": duplicates})
-            assert {found.kind for found in caught.value.violations} == {"duplicate"}
-
 
 @pytest.mark.parametrize("others", [{"p": ["p", "p"]}, {"p": None}, {"day": "day"}])
 def test_columns_that_do_not_go_together_are_refused(others):
     with pytest.raises(ConfigError):
-        columns(**others)
+        Columns(**{"p": "p", "recorded_at": "stored", **others})
 
 
 @pytest.fixture(scope="module")
