@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 import zstandard
-from anki_files import DAY, ROWS, START, change, collection, field, number, package, read
+from anki_files import DAY, ROWS, START, change, collection, field, number, opened, package, read
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import preset_of_deck, template_number
@@ -81,47 +81,42 @@ def test_an_open_transaction_neither_blocks_nor_shows(tmp_path):
             other.execute("rollback")
 
 
-def crafted(path, *, note=(1, 70), place=0, models=None, templates=()):
-    """Write a collection whose one card, 5, belongs to a note."""
+def crafted(path, *, note=1, kind=70, place=0, models=None, templates=()):
+    """Write a collection whose one card, 5, belongs to a note of a kind."""
     path.unlink(missing_ok=True)
-    change(
-        collection(path),
-        "drop table notes",
-        "create table notes (id, mid)",
-        "create table cards (id, did, odid, nid, ord)",
-        f"insert into notes values ({note[0]}, {note[1]})",
-        f"insert into cards values (5, 1, 0, 1, {place})",
-    )
-    if models is not None:
-        text = models.replace("'", "''")
-        change(path, "alter table col add column models", f"update col set models = '{text}'")
-    if templates:
-        change(path, "create table templates (ntid, ord, name)")
-    for template in templates:
-        change(path, f"insert into templates values ({', '.join(map(repr, template))})")
+    with opened(collection(path)) as database:
+        database.execute("drop table notes")
+        database.execute("create table notes (id, mid)")
+        database.execute("create table cards (id, did, odid, nid, ord)")
+        database.execute("insert into notes values (?, ?)", (note, kind))
+        database.execute("insert into cards values (5, 1, 0, 1, ?)", (place,))
+        if models is not None:
+            database.execute("alter table col add column models")
+            text = models if isinstance(models, str) else json.dumps(models)
+            database.execute("update col set models = ?", (text,))
+        if templates:
+            database.execute("create table templates (ntid, ord, name)")
+            database.executemany("insert into templates values (?, ?, ?)", templates)
     return read(path)
 
 
-def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_known(tmp_path):
-    path = tmp_path / "a.anki2"
-    log = crafted(path, place=1, templates=[(70, 0, "front"), (70, 1, "back")])
-    assert set(log.note_type.tolist()) == {70}
-    assert set(log.template.tolist()) == {70_001}
-    assert log.titles["template"] == {70_000: "70: front", 70_001: "70: back"}
-    listed = [{"ord": True, "name": "a"}, 5, {"ord": 0, "name": "Card 1"}]
-    kinds = {"70": {"name": "Basic", "tmpls": listed}, "7": []}
-    log = crafted(path, models=json.dumps(kinds), place=4)  # the fifth deletion of a cloze
-    assert set(log.template.tolist()) == {70_000}
-    assert log.titles["note_type"] == {70: "Basic"}
-    assert log.titles["template"] == {70_000: "Basic: Card 1"}
-    for models in ("{", "[]", '{"70": 5}', '{"x": {"tmpls": [{"ord": 0}]}}'):
-        log = crafted(path, models=models)
-        assert log.template is None
-        assert set(log.note_type.tolist()) == {70}
-    assert crafted(path, note=(2, 70)).note_type is None
-    for options in ({"note": (1, "'x'")}, {"place": "null"}, {"place": 0.5}):
-        with pytest.raises(ReviewLogError, match="no whole number"):
-            crafted(path, **options)
+def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_known(
+    tmp_path, transcript
+):
+    def told_by(*words):
+        given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
+        try:
+            log = crafted(tmp_path / "a.anki2", **given)
+        except ReviewLogError as error:
+            return f"  {error.violations[0]}\n"
+        lines = []
+        for name in ("note_type", "template"):
+            if getattr(log, name) is not None:
+                numbers, titles = set(getattr(log, name).tolist()), log.titles[name]
+                lines.append(f"  {name} {numbers}, titles {titles}\n")
+        return "".join(lines) or "  unknown\n"
+
+    transcript("anki_note_types", told_by)
     for place in (-1, 1000, None, "0"):
         assert template_number(70, place) is None
     assert template_number(2**60, 0) is None
