@@ -64,8 +64,6 @@ class Dash(FittedLogOdds):
     history. Reads elapsed time and pass or fail; 9 parameters. With same-day
     reviews in the log it starts at other parameters, as published. Published row, without
     same-day reviews: log loss 0.3682, RMSE(bins) 0.0838, AUC 0.6311.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "dash"
@@ -86,8 +84,6 @@ class DashMcm(Dash):
     by Lindsey et al. (2014). Reads elapsed time and pass or fail; 9 parameters.
     With same-day reviews in the log it starts where DASH does, as published. Published row,
     without same-day reviews: log loss 0.3688, RMSE(bins) 0.0861, AUC 0.6343.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "dash_mcm"
@@ -161,8 +157,6 @@ class DashActR(FittedLogOdds):
     Reads elapsed time and pass or fail, passing over reviews less than 0.1 days ago; 5
     parameters. Published row, without same-day reviews: log loss 0.3728, RMSE(bins)
     0.0886, AUC 0.6239.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "dash_act_r"
