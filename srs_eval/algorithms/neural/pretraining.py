@@ -55,9 +55,9 @@ class ReptilePretraining(NetworkAlgorithm):
     """A network that can be pretrained so that fits to new users are short.
 
     Nichol, Achiam & Schulman (2018), *On first-order meta-learning algorithms*,
-    https://doi.org/10.48550/arXiv.1803.02999. Each outer step takes one user, trains a few steps on their reviews from the current
-    weights, and takes how far that led as a gradient. The published networks took 100,000 outer
-    steps, which are days on a CPU.
+    https://doi.org/10.48550/arXiv.1803.02999. Each outer step takes one user, trains a few steps on
+    their reviews from the current weights, and takes how far that led as a gradient. The published
+    networks took 100,000 outer steps, which are days on a CPU.
 
     Parameters
     ----------

@@ -47,9 +47,10 @@ class Gru(PooledPretraining):
     r"""A gated recurrent unit that reads a card's history and gives its stability.
 
     Cho et al. (2014), *Learning phrase representations using RNN encoder-decoder for statistical
-    machine translation*, EMNLP, https://doi.org/10.3115/v1/D14-1179. For each earlier review of the card the network reads the days since the review before it
-    and the rating, 1 to 4, both as they are. From its state after the last of them, :math:`h`,
-    it predicts recall after :math:`t` days as
+    machine translation*, EMNLP, https://doi.org/10.3115/v1/D14-1179. For each earlier review of the
+    card the network reads the days since the review before it and the rating, 1 to 4, both as they
+    are. From its state after the last of them, :math:`h`, it predicts recall after :math:`t` days
+    as
 
     .. math:: p = (1 + \tfrac{19}{81} t / S)^{-1/2}, \qquad S = \exp(w \cdot h + b).
 
@@ -204,10 +205,11 @@ class Transformer(PooledPretraining):
     r"""An encoder-decoder transformer that reads a card's history and gives its stability.
 
     Vaswani et al. (2017), *Attention is all you need*, NeurIPS,
-    https://doi.org/10.48550/arXiv.1706.03762. Encoder and decoder have one layer each, of width 2 with 2 heads and a feed-forward width of
-    2. The encoder reads, of each earlier review of the card, the days since the review before it
-    and the rating, 1 to 4; there are no positions, so their order is not read. The decoder is
-    given one token of zeros; from its output :math:`h`, recall after :math:`t` days is
+    https://doi.org/10.48550/arXiv.1706.03762. Encoder and decoder have one layer each, of width 2
+    with 2 heads and a feed-forward width of 2. The encoder reads, of each earlier review of the
+    card, the days since the review before it and the rating, 1 to 4; there are no positions, so
+    their order is not read. The decoder is given one token of zeros; from its output :math:`h`,
+    recall after :math:`t` days is
 
     .. math:: p = (1 + \tfrac{19}{81} t / S)^{-1/2}, \qquad S = \exp(w \cdot h + b).
 

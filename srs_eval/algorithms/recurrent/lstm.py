@@ -43,10 +43,10 @@ class Lstm(Algorithm):
     r"""A long short-term memory that reads a card's history and gives its forgetting curve.
 
     Hochreiter & Schmidhuber (1997), *Long short-term memory*, Neural Computation 9,
-    https://doi.org/10.1162/neco.1997.9.8.1735. For each earlier review of the card, same-day ones included, the network reads
-    :math:`0.3 \ln(1 + \text{days})` since the review before it (0 at the first) and the rating
-    as four 0/1 numbers. Its state after the last of them, :math:`h`, gives stability and decay
-    of a power law,
+    https://doi.org/10.1162/neco.1997.9.8.1735. For each earlier review of the card, same-day ones
+    included, the network reads :math:`0.3 \ln(1 + \text{days})` since the review before it (0 at
+    the first) and the rating as four 0/1 numbers. Its state after the last of them, :math:`h`,
+    gives stability and decay of a power law,
 
     .. math::
         p = \bigl(1 + (0.9^{-1/d} - 1)\, t / S\bigr)^{-d}, \qquad
@@ -248,9 +248,10 @@ class LstmPublished(Algorithm):
     r"""A long short-term memory that reads a card's history and gives its stability.
 
     Hochreiter & Schmidhuber (1997), *Long short-term memory*, Neural Computation 9,
-    https://doi.org/10.1162/neco.1997.9.8.1735. For each earlier review of the card the network reads the days since the review before it
-    (0 at the first, not scaled) and the rating as four 0/1 numbers. From its state after the
-    last of them, :math:`h`, it predicts recall after :math:`t` days as
+    https://doi.org/10.1162/neco.1997.9.8.1735. For each earlier review of the card the network
+    reads the days since the review before it (0 at the first, not scaled) and the rating as four
+    0/1 numbers. From its state after the last of them, :math:`h`, it predicts recall after
+    :math:`t` days as
 
     .. math:: p = 0.9^{t / S}, \qquad S = \exp(w \cdot h + b).
 
