@@ -47,6 +47,15 @@ _STATE_TIME = np.array([0.15, -0.25, 0.0, -0.25])
 _TIME_NOISE, _INTERRUPTED = 0.54, 0.12
 
 
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A person, their days, and the random numbers that decide what happens on them."""
+
+    learner: Learner
+    calendar: Calendar
+    rng: np.random.Generator
+
+
 @dataclass(slots=True)
 class Cards:
     """Cards about to be reviewed for the k-th time; every column has one entry per card.
@@ -95,10 +104,9 @@ class Cards:
         return Cards(*[getattr(self, name)[kept] for name in Cards.__slots__])
 
 
-def new_cards(
-    begin: int, count: int, learner: Learner, calendar: Calendar, rng: np.random.Generator
-) -> Cards:
+def new_cards(begin: int, count: int, life: Life) -> Cards:
     """Draw cards never seen before, and the days they come up."""
+    learner, calendar, rng = life.learner, life.calendar, life.rng
     slot = np.searchsorted(calendar.arrivals, rng.random(count), side="right")
     day = calendar.day_of_slot[slot]
     card = np.arange(begin, begin + count, dtype=np.int64)
@@ -144,9 +152,9 @@ class Recall:
     ease: FloatArray  # [n]: Log-odds of recall without what the day, the session and the cohort add
 
 
-def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calendar) -> Recall:
+def recall_of(cards: Cards, moment: IntArray, life: Life) -> Recall:
     """Compute how well each card is remembered."""
-    memory = learner.memory
+    learner, memory = life.learner, life.learner.memory
     if cards.new:
         odds = np.full(len(cards.day), np.inf)
         ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.54 * cards.difficulty
@@ -160,20 +168,15 @@ def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calend
         soon = memory.step_level + 0.4 * np.log(cards.stability / 3.0)
         ease = np.where(cards.later_day, odds, soon - 0.3 * np.log(seconds / 600.0))
         ease -= _CARD_ODDS * cards.difficulty
-    ability = calendar.ability.take(moment) + cards.cohort_ability
+    ability = life.calendar.ability.take(moment) + cards.cohort_ability
     # Memory but for guesses and slips.
     truth = memory.guess + (1 - memory.guess - memory.slip) * _probability(ease + ability)
     return Recall(truth, odds, ease + learner.level)
 
 
-def draw_rating(
-    cards: Cards,
-    recalled: BoolArray,
-    odds: FloatArray,
-    learner: Learner,
-    rng: np.random.Generator,
-) -> IntArray:
+def draw_rating(cards: Cards, recalled: BoolArray, odds: FloatArray, life: Life) -> IntArray:
     """Press a button: Again if it was not recalled, else by how hard recalling was."""
+    learner = life.learner
     if cards.new:
         hard = _probability(learner.hard_habit)
         easy = _probability(learner.easy_habit + _EASY_AT_FIRST)
@@ -183,7 +186,7 @@ def draw_rating(
         easy = _probability(learner.easy_habit - strain)
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
-    drawn = rng.random(len(recalled))
+    drawn = life.rng.random(len(recalled))
     rating: IntArray = np.where(drawn < hard + easy, _EASY, _GOOD)
     rating[drawn < hard] = _HARD
     rating[~recalled] = _AGAIN
@@ -191,74 +194,58 @@ def draw_rating(
 
 
 def draw_duration(
-    cards: Cards,
-    rating: IntArray,
-    ease: FloatArray,
-    moment: IntArray,
-    learner: Learner,
-    calendar: Calendar,
-    rng: np.random.Generator,
+    cards: Cards, rating: IntArray, ease: FloatArray, moment: IntArray, life: Life
 ) -> FloatArray:
     """Whole milliseconds an answer takes, from 400 to 60,000."""
+    rng = life.rng
     log_time = _SLOWER[rating] + _TIME_NOISE * rng.standard_normal(len(rating))
-    log_time += cards.slowness + _STATE_TIME[cards.state] + calendar.log_time.take(moment)
+    log_time += cards.slowness + _STATE_TIME[cards.state] + life.calendar.log_time.take(moment)
     log_time += _EASE_TIME[rating] * (bounded(ease, -2, 5) - 2)
     log_time += np.log(3) * (rng.random(len(rating)) < _INTERRUPTED)
-    duration = learner.answer_ms * np.exp(log_time)
+    duration = life.learner.answer_ms * np.exp(log_time)
     return bounded(duration.round(), _SHORTEST_MS, _LONGEST_MS)
 
 
-def learn(
-    cards: Cards,
-    rating: IntArray,
-    odds: FloatArray,
-    learner: Learner,
-    rng: np.random.Generator,
-) -> None:
+def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
     """Move what the person knows, and what the app believes, past one answer.
 
     `odds` are the log-odds of the share that was remembered.
     """
+    memory, app = life.learner.memory, life.learner.app
     if cards.new:
-        cards.stability = _possible(cards.stability * learner.memory.first_stability[rating - 1])
-        cards.believed_stability, cards.believed_difficulty = learner.app.first(rating)
+        cards.stability = _possible(cards.stability * memory.first_stability[rating - 1])
+        cards.believed_stability, cards.believed_difficulty = app.first(rating)
         return
     (rows,) = cards.later_day.nonzero()
     stability = cards.stability * _STEP_EFFECT[rating]
     if len(rows):
-        memory, given, before = learner.memory, rating[rows], cards.stability[rows]
+        given, before = rating[rows], cards.stability[rows]
         forgotten = _probability(-odds[rows])
         gain = cards.growth[rows] * before**-memory.saturation
         gain *= np.expm1(memory.spacing * forgotten)
         recalled = before * (1 + gain * memory.share[given])
         left = cards.relapse[rows] * ((before + 1) ** memory.relapse_power - 1)
         failed = np.minimum(left * np.exp(memory.relapse_spacing * forgotten), before)
-        noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
+        noise = np.exp(_ENCODING_NOISE * life.rng.standard_normal(len(rows)))
         stability[rows] = noise * np.where(given > _AGAIN, recalled, failed)
         # The app goes by the first review of each day.
-        cards.believed_stability[rows], cards.believed_difficulty[rows] = learner.app.later(
-            cards.believed_stability[rows],
-            cards.believed_difficulty[rows],
-            cards.day[rows] - cards.last_day[rows],
-            given,
-            cards.kind[rows],
+        believed = cards.believed_stability[rows], cards.believed_difficulty[rows]
+        days = cards.day[rows] - cards.last_day[rows]
+        cards.believed_stability[rows], cards.believed_difficulty[rows] = app.later(
+            believed, days, given, cards.kind[rows]
         )
     cards.stability = _possible(stability)
 
 
 def next_reviews(
-    cards: Cards,
-    rating: IntArray,
-    duration_ms: FloatArray,
-    learner: Learner,
-    calendar: Calendar,
-    rng: np.random.Generator,
+    cards: Cards, rating: IntArray, duration_ms: FloatArray, life: Life
 ) -> tuple[Cards, Draws]:
     """Plan the next review of each card, later today or on a later day; drop the finished.
 
     A card is finished when it is given up as a leech, or when life ends before it is due. Also
     returns the intervals that were drawn for all, with 0 days where none was.
     """
+    learner, calendar, rng = life.learner, life.calendar, life.rng
     again = rating == _AGAIN
     cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
     cards.answered = cards.second + duration_ms / 1000

@@ -45,6 +45,8 @@ _LONGEST_FIXED = 64.0
 OWN = "own"
 SCHEDULERS = "own, sm2, fixed, or fsrs_50 to fsrs_99"
 
+Beliefs = tuple[FloatArray, FloatArray]  # Stability in days, and difficulty from 1 to 10; [n]
+
 
 class Draws(NamedTuple):
     """Intervals in days, and the least and most that were as likely; [n] each."""
@@ -65,32 +67,28 @@ class App:
     growth: float
     relapse: float
 
-    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+    def first(self, rating: IntArray) -> Beliefs:
         """Believe in a stability in days and a difficulty, 1 to 10, after the first rating."""
         difficulty = _DIFFICULTY - _DIFFICULTY_SLOPE * (rating - _GOOD)
         return self.first_stability[rating - 1], bounded(difficulty, 1, 10)
 
     def later(
-        self,
-        stability: FloatArray,
-        difficulty: FloatArray,
-        elapsed_days: IntArray,
-        rating: IntArray,
-        kind: FloatArray | float = 1.0,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Believe in a stability and difficulty after a review on a later day.
+        self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
+    ) -> Beliefs:
+        """Believe in a stability and difficulty after a review so many days later.
 
         `kind` is the factor by which stabilities of this kind are known to gain more than usual.
         """
-        forgotten = 1 - (1 + _CURVE * elapsed_days / stability) ** -0.5
+        stability, difficulty = believed
+        forgotten = 1 - (1 + _CURVE * days / stability) ** -0.5
         gain = kind * self.growth * (11 - difficulty) * stability**-_SATURATION
         recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * _SHARE[rating])
         left = self.relapse * difficulty**-_RELAPSE_DIFFICULTY
         left *= ((stability + 1) ** _RELAPSE_POWER - 1) * np.exp(_RELAPSE_SPACING * forgotten)
-        believed = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
+        stability = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
         moved = difficulty - _DIFFICULTY_STEP[rating]
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
-        return bounded(believed, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
+        return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
 
     def draws(self, stability: FloatArray, lot: FloatArray) -> Draws:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
@@ -110,20 +108,16 @@ class Sm2(App):
 
     __slots__ = ()
 
-    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+    def first(self, rating: IntArray) -> Beliefs:
         """Give the interval and the ease after the first rating."""
         return _SM2_FIRST[rating - 1], np.full(len(rating), _EASE)
 
     def later(
-        self,
-        stability: FloatArray,
-        difficulty: FloatArray,
-        elapsed_days: IntArray,
-        rating: IntArray,
-        kind: FloatArray | float = 1.0,
-    ) -> tuple[FloatArray, FloatArray]:
+        self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
+    ) -> Beliefs:
         """Multiply the interval by the ease, or start again from a day, and move the ease."""
-        late = np.maximum(elapsed_days - stability, 0) * _LATE_SHARE[rating]
+        stability, difficulty = believed
+        late = np.maximum(days - stability, 0) * _LATE_SHARE[rating]
         factor = np.array([np.nan, np.nan, np.nan, 1.0, _EASY_BONUS])[rating] * difficulty
         grown = np.where(rating < _GOOD, stability * _HARD_GROWTH, (stability + late) * factor)
         interval = np.where(rating == _AGAIN, 1.0, np.maximum(grown, stability + 1))
@@ -136,20 +130,15 @@ class Fixed(App):
 
     __slots__ = ()
 
-    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+    def first(self, rating: IntArray) -> Beliefs:
         """Give a day, and no difficulty."""
         return np.ones(len(rating)), np.zeros(len(rating))
 
     def later(
-        self,
-        stability: FloatArray,
-        difficulty: FloatArray,
-        elapsed_days: IntArray,
-        rating: IntArray,
-        kind: FloatArray | float = 1.0,
-    ) -> tuple[FloatArray, FloatArray]:
+        self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
+    ) -> Beliefs:
         """Double the interval."""
-        return np.minimum(2 * stability, _LONGEST_FIXED), difficulty
+        return np.minimum(2 * believed[0], _LONGEST_FIXED), believed[1]
 
 
 def is_scheduler(name: object) -> bool:
