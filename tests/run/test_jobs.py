@@ -17,6 +17,7 @@ from saved import assert_same, result_from
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.comparison.baseline import in_percent
+from srs_eval.config.building import Input, Inputs
 from srs_eval.errors import (
     ConfigError,
     FitError,
@@ -249,8 +250,9 @@ CONTENT = {
 def planned(folder, algorithm, source):
     built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": None}
     built |= {"panel": Panel([LogLoss(), Auc()]), "tracking": NoTracker()}
-    choices = dict.fromkeys(built, "chosen")
-    return make_job(built, CONTENT, choices, usual={}, folder=folder, sweep_folder=None)
+    groups = {name: Input(each, "chosen", CONTENT.get(name, {})) for name, each in built.items()}
+    settings = {key: CONTENT[key] for key in CONTENT if key not in built}
+    return make_job(Inputs(groups, settings), folder)
 
 
 def told(item):
