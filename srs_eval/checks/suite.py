@@ -19,24 +19,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from srs_eval.checks import edge_cases, lookahead, training
 from srs_eval.checks.assertions import CheckFailed
-from srs_eval.checks.edge_cases import (
-    check_empty_folds,
-    check_goes_to_a_worker,
-    check_parameters_rebuild_the_model,
-    check_short_and_long_histories,
-)
-from srs_eval.checks.lookahead import (
-    check_blind_to_the_future,
-    check_time_of_prediction,
-)
-from srs_eval.checks.perturb import columns_of, renamed
-from srs_eval.checks.training import (
-    check_deterministic,
-    check_fit_ignores_test_rows,
-    check_last_step_is_the_fit,
-    check_nothing_outlives_a_fit,
-)
+from srs_eval.checks.perturb import renamed
 from srs_eval.checks.trial import (
     SEED,
     Check,
@@ -46,7 +31,7 @@ from srs_eval.checks.trial import (
     other_times,
     prediction,
 )
-from srs_eval.nouns import Algorithm, FloatArray, Task
+from srs_eval.nouns import Algorithm, FloatArray, Task, columns_of
 from srs_eval.nouns.capabilities import misspelt, undeclared
 
 
@@ -189,20 +174,20 @@ def _expect_probabilities(
 
 
 _CHECKS: tuple[Check, ...] = (
-    check_blind_to_the_future,
-    check_fit_ignores_test_rows,
-    check_time_of_prediction,
+    lookahead.check_blind_to_the_future,
+    training.check_fit_ignores_test_rows,
+    lookahead.check_time_of_prediction,
     check_truth_is_not_read,
-    check_deterministic,
-    check_nothing_outlives_a_fit,
+    training.check_deterministic,
+    training.check_nothing_outlives_a_fit,
     check_inputs_not_mutated,
     check_capability_names,
     check_predict_at_equals_predict,
-    check_last_step_is_the_fit,
-    check_empty_folds,
-    check_short_and_long_histories,
-    check_goes_to_a_worker,
-    check_parameters_rebuild_the_model,
+    training.check_last_step_is_the_fit,
+    edge_cases.check_empty_folds,
+    edge_cases.check_short_and_long_histories,
+    edge_cases.check_goes_to_a_worker,
+    edge_cases.check_parameters_rebuild_the_model,
 )
 
 _READS_TRUTH = (

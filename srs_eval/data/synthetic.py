@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.simulated.calendar import draw_calendar
+from srs_eval.data.simulated.calendar import Calendar
 from srs_eval.data.simulated.cards import (
     Cards,
     Life,
     draw_duration,
     draw_rating,
     learn,
-    new_cards,
     next_reviews,
     recall_of,
 )
-from srs_eval.data.simulated.learner import Learner, draw_later_reviews, draw_learner
+from srs_eval.data.simulated.learner import Learner, draw_later_reviews
 from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import IntArray, Reviews, User
@@ -148,7 +147,7 @@ class SyntheticUsers:
         seeds = np.random.SeedSequence([self.seed, user])
         rng = np.random.Generator(np.random.PCG64(seeds))
         later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
-        found = _simulated(draw_learner(later_reviews, rng, self.scheduler), rng)
+        found = _simulated(Learner(later_reviews, rng, self.scheduler), rng)
         answers = {name: column[: self.max_reviews] for name, column in found.items()}
         drawn, low, high = (answers.pop(name) for name in ("drawn", "low", "high"))
         (row,) = drawn.nonzero()
@@ -166,7 +165,7 @@ def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
     questions were shown, with exactly ``learner.later_reviews`` reviews on a later day than the one
     before. Days and cards count from 0.
     """
-    life = Life(learner, draw_calendar(learner, rng), rng)
+    life = Life(learner, Calendar(learner, rng), rng)
     groups: list[_Log] = []
     cards, reviews = 0, 0
     while reviews < learner.later_reviews:
@@ -174,7 +173,7 @@ def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
         # The number of further cards is estimated from the cards so far; the first few are a guess.
         more = _SPARE * missing * cards / reviews if reviews else missing / 12
         count = int(more) + _FIRST_CARDS
-        group = _study(new_cards(cards, count, life), life)
+        group = _study(Cards(cards, count, life), life)
         reviews += int(np.count_nonzero(group["elapsed_days"] > 0))
         cards += count
         groups.append(group)
@@ -205,8 +204,7 @@ def _study(cards: Cards, life: Life) -> _Log:
             "deck": calendar.deck_of_cohort[cards.cohort],
         }
         learn(cards, rating, recall.odds, life)
-        cards, draws = next_reviews(cards, rating, duration_ms, life)
-        waves.append(wave | draws._asdict())
+        waves.append(wave | next_reviews(cards, rating, duration_ms, life)._asdict())
     return _joined(waves)
 
 

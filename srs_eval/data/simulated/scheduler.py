@@ -16,7 +16,6 @@ https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html.
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -56,16 +55,23 @@ class Draws(NamedTuple):
     high: IntArray
 
 
-@dataclass(frozen=True, slots=True)
 class App:
-    """How one person's app is set."""
+    """How one person's app is set: a desired retention, and numbers around the published ones.
 
-    desired_retention: float  # Recall at which it asks for a card
-    # [4]: Days it believes recall takes to fall to 0.9, after a first Again, Hard, Good, Easy
-    first_stability: FloatArray
-    # How much it believes a recall adds to stability, and forgetting leaves of it
-    growth: float
-    relapse: float
+    A desired retention that is given replaces what was drawn, so that all other draws of the person
+    stay as they are.
+    """
+
+    def __init__(self, rng: np.random.Generator, desired_retention: float | None = None) -> None:
+        scatter = np.exp(0.3 * rng.standard_normal(3))
+        own = float(np.clip(rng.normal(0.89, 0.04), 0.75, 0.97))
+        # Recall at which it asks for a card
+        self.desired_retention = own if desired_retention is None else desired_retention
+        # [4]: Days it believes recall takes to fall to 0.9, after a first Again, Hard, Good, Easy
+        self.first_stability = _FIRST * scatter[0]
+        # How much it believes a recall adds to stability, and forgetting leaves of it
+        self.growth = float(_GROWTH * scatter[1])
+        self.relapse = float(_RELAPSE * scatter[2])
 
     def first(self, rating: IntArray) -> Beliefs:
         """Believe in a stability in days and a difficulty, 1 to 10, after the first rating."""
@@ -106,8 +112,6 @@ class Sm2(App):
     These two are what it "believes"; at a desired retention of 0.9 a stability is an interval.
     """
 
-    __slots__ = ()
-
     def first(self, rating: IntArray) -> Beliefs:
         """Give the interval and the ease after the first rating."""
         return _SM2_FIRST[rating - 1], np.full(len(rating), _EASE)
@@ -128,8 +132,6 @@ class Sm2(App):
 class Fixed(App):
     """Asks after 1, 2, 4, ... 64, 64, ... days, whatever the ratings."""
 
-    __slots__ = ()
-
     def first(self, rating: IntArray) -> Beliefs:
         """Give a day, and no difficulty."""
         return np.ones(len(rating)), np.zeros(len(rating))
@@ -147,24 +149,12 @@ def is_scheduler(name: object) -> bool:
 
 
 def draw_app(rng: np.random.Generator, scheduler: str = OWN) -> App:
-    """Draw how an app is set: a desired retention, and numbers around the published ones.
-
-    Another scheduler than each person's own replaces what was drawn, so that all other draws of the
-    person stay as they are.
-    """
-    scatter = np.exp(0.3 * rng.standard_normal(3))
-    app = App(
-        desired_retention=float(np.clip(rng.normal(0.89, 0.04), 0.75, 0.97)),
-        first_stability=_FIRST * scatter[0],
-        growth=float(_GROWTH * scatter[1]),
-        relapse=float(_RELAPSE * scatter[2]),
-    )
-    if scheduler == OWN:
-        return app
+    """Draw how an app is set that schedules as `data.scheduler` says."""
     kind, _, percent = scheduler.partition("_")
-    if kind == "fsrs":
-        return replace(app, desired_retention=int(percent) / 100)
-    return {"sm2": Sm2, "fixed": Fixed}[kind](0.9, *astuple(app)[1:])
+    if kind == OWN:
+        return App(rng)
+    kinds = {"fsrs": App, "sm2": Sm2, "fixed": Fixed}
+    return kinds[kind](rng, int(percent or 90) / 100)
 
 
 def bounded(values: FloatArray, least: float, most: float) -> FloatArray:
