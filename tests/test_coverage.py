@@ -214,7 +214,10 @@ REASONS = (
     *(["too few"], ["too few"] * 2, ["only 3 of 90; x", "only 0 of 1,130; y"], ["user u1: no"]),
     *(["user u1, fold 2: no", "user u2: no", "of user u3"], ["log of user u1", "log of user u2"]),
     *(["u:\n  - a is 3\n  - b\n  Do this."], ["u:\n  - is a 3?\n  - b"]),
-    *(["at 2024-03-01T10:00", "at 2025-04-02T11:01"], [f"reason {'x' * n}" for n in range(1, 9)]),
+    *(
+        ["at 2024-03-01T10:00", "at 2025-04-02T11:01"],
+        [f"reason {'x' * n}" for n in range(1, 9)] * 2,
+    ),
 )
 
 
@@ -224,7 +227,7 @@ def test_reasons_that_differ_in_numbers_are_one(golden_text):
         rows = [row(f"u{n}", "skipped", why, reviews_read=7) for n, why in enumerate(reasons, 1)]
         found = counted(*rows).left_out
         assert sum(each.reviews for each in found) == 7 * len(reasons)
-        told = [f"  {each.users}: {each.reason}" for each in found]
+        told = [f"  {each.users} {each.status}: {each.reason}" for each in found]
         text += "\n".join([*reasons, *told, "", ""])
     golden_text("reasons", text)
 
