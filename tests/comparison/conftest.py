@@ -126,6 +126,16 @@ def make_run(tmp_path):
     return make
 
 
+# Predictions that are not those of their run.
+SPOILED = {
+    "another_card": lambda table: table.assign(
+        card=table.card + ((table.user == 4) & (table.row == 60))
+    ),
+    "no_p": lambda table: table.drop(columns="p"),
+    "twice": lambda table: pd.concat([table, table[table.user == 4][-1:]]),
+}
+
+
 @pytest.fixture
 def runs_in_words(make_run):
     """Make the runs of a line of a transcript, ``LABEL KEY=VALUE … | LABEL … | KEY=VALUE …``.
@@ -135,7 +145,9 @@ def runs_in_words(make_run):
     """
     lines = count()
 
-    def run(label, *, scores=None, lacks=(), predictions=True, cut="", hydra=None, **options):
+    def run(
+        label, *, scores=None, lacks=(), predictions=True, spoiled="", cut="", hydra=None, **options
+    ):
         rows = {int(user): slice(*part) for user, part in options.pop("rows", {}).items()}
         made = make_run(label, rows=rows, **options)
         if scores or lacks:
@@ -143,6 +155,9 @@ def runs_in_words(make_run):
             pd.read_parquet(file).assign(**scores or {}).drop(columns=[*lacks]).to_parquet(file)
         if not predictions:
             (made / "predictions.parquet").unlink()
+        if spoiled:
+            file = made / "predictions.parquet"
+            SPOILED[spoiled](pd.read_parquet(file)).to_parquet(file)
         if cut:
             os.truncate(made / cut, (made / cut).stat().st_size - 20)
         contents = {f".hydra/{name}.yaml": yaml.safe_dump(of) for name, of in (hydra or {}).items()}
@@ -151,7 +166,7 @@ def runs_in_words(make_run):
 
     def made(*words):
         line, folders, further = next(lines), [], {}
-        for part in " ".join(words).split(" | "):
+        for part in filter(None, " ".join(words).split(" | ")):
             if re.match(r"\w+=", part):
                 further = values_in(part.split())
                 continue
