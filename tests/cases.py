@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,14 @@ def making(kinds, tell=repr):
         return f"{tell(made)}\n"
 
     return told_by
+
+
+def elements(page):
+    """Return the elements of a page with their attributes."""
+    parser, found = HTMLParser(), []
+    parser.handle_starttag = lambda tag, pairs: found.append((tag, dict(pairs)))
+    parser.feed(page)
+    return found
 
 
 def loaded(path):

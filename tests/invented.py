@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.data.schema import reviews_from_columns
@@ -103,6 +104,17 @@ def invented_log(
         rating=rating[in_time],
         day=day[in_time],
     )
+
+
+def of_presets(logs):
+    """Return a table of one learner who has the cards of each log in a preset of that name."""
+    frames = [
+        pd.DataFrame(
+            {name: getattr(log, name) for name in ("day", "rating", "elapsed_days")}
+        ).assign(card=log.card + 1_000_000 * number, preset=preset)
+        for number, (preset, log) in enumerate(logs.items())
+    ]
+    return pd.concat(frames).sort_values("day", kind="stable")
 
 
 def expect_one_log(log):
