@@ -224,13 +224,11 @@ class Verdict:
         )
         return (*self.paired.notes, *((undefined,) if left_out and not self.coverage else ()))
 
-    def ratio_to_baseline(self, run: int, metric: str | None = None) -> Estimate:
+    def ratio_to_baseline(self, run: int, metric: str) -> Estimate:
         """Estimate the difference of a run to the baseline as a share of the baseline's mean.
 
-        The estimate, of the metric of the verdict or of another one, has no mean if the baseline's
-        is not above 0.
+        The estimate, of any metric, has no mean if the baseline's is not above 0.
         """
-        metric = metric or self.metric
         scores = self.paired.scores(metric)
         ours, theirs = scores[:, run], scores[:, self.baseline]
         known = ~np.isnan(ours) & ~np.isnan(theirs)
