@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+Value = TypeVar("Value")
 
 # Where pydantic says it in more words.
 _EXPECTED = {
@@ -26,3 +31,17 @@ def expected(error: Mapping[str, Any]) -> str:
         return str(error["ctx"]["error"])
     text = _EXPECTED.get(error["type"], error["msg"].removeprefix("Input should be "))
     return re.sub("^(greater|less)", r"a number \1", text).replace("'", "")
+
+
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+def validated(kind: type[Value], content: Any) -> Value:
+    """Build a value of annotated fields; raise a `ValueError` that says what is wrong first."""
+    try:
+        built: Value = _adapter(kind).validate_python(content)
+    except ValidationError as errors:
+        first = errors.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where}: {first['input']!r}, expected {expected(first)}") from errors
+    return built
