@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,10 @@ from srs_eval.results.user_rows import users_of
 
 
 class Predicted(ABC):
-    """Predictions of some users, of which one user at a time needs to be in memory."""
+    """Predictions of some users, of which one user at a time needs to be in memory.
+
+    A copy has files of its own, which close after use.
+    """
 
     @property
     @abstractmethod
@@ -44,10 +48,6 @@ class Predicted(ABC):
     def are_kept(self) -> bool:
         """Whether there is anything to read."""
         return bool(self.users)
-
-    def reopened(self) -> Predicted:
-        """Return the same predictions, with files of their own that close after use."""
-        return self
 
     def stay_in(self, folder: Path) -> bool:
         """Whether a folder has the predictions already, in parts that stay there."""
@@ -95,11 +95,8 @@ class SavedPredictions(Predicted):
         return (self._folder / PREDICTIONS).is_file()
 
     def __reduce__(self) -> tuple[type[SavedPredictions], tuple[Path]]:
-        """Pickle none of the open files."""
+        """Pickle, and copy, none of the open files."""
         return SavedPredictions, (self._folder,)
-
-    def reopened(self) -> SavedPredictions:
-        return SavedPredictions(self._folder)
 
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:
         """Read the predictions of one user in order of their rows; None if there are none."""
@@ -187,9 +184,9 @@ class PartPredictions(Predicted):
         self.folder = folder
         self._as_text = as_text
 
-    def reopened(self) -> PartPredictions:
-        parts = self._parts.reopened()
-        return PartPredictions(parts, self._names, self.folder, as_text=self._as_text)
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle, and copy, none of the open files."""
+        return {**vars(self), "_parts": copy(self._parts)}
 
     def stay_in(self, folder: Path) -> bool:
         return self.folder is not None and self.folder.resolve() == folder.resolve()

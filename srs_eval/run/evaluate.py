@@ -26,7 +26,6 @@ from srs_eval.results.parts import (
     Chunk,
     Part,
     Parts,
-    PartsInMemory,
     chunk_size,
     cut,
     part_of,
@@ -248,7 +247,7 @@ def evaluate(
     users = checked_users(experiment.source) if users is None else users
     compute = compute or Serial()
     chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
-    evaluation = Evaluation(experiment, chunks, PartsInMemory(), compute, progress, limits=limits)
+    evaluation = Evaluation(experiment, chunks, Parts(), compute, progress, limits=limits)
     evaluation.run()
     return evaluation.result(about)
 
