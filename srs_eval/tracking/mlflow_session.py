@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -57,7 +56,6 @@ def begin_run(
     """Open the store and begin a run, or join the one that ``mlflow run`` began."""
     if system_metrics and find_spec("psutil") is None:
         raise ConfigError("tracking.system_metrics=true needs psutil: pip install psutil")
-    host = socket.gethostname()
     output = {} if run.folder is None else {"output": str(run.folder.absolute())}
     facts = {**run_facts.process_facts(), **output, **run.tags}
     tags, environment = run_facts.split_environment(facts)
@@ -74,7 +72,7 @@ def begin_run(
         opened = open_experiment(client, address, run.experiment or experiment)
     with ExitStack() as undo:
         with tracking_errors("begin a run", address):
-            close_dead_runs(client, opened.experiment_id, host)
+            close_dead_runs(client, opened.experiment_id)
             if joined is None and run.resumes:
                 joined = finished_run(client, opened.experiment_id, output, run.tags)
                 if joined is not None:

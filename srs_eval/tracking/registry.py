@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 from srs_eval.errors import ConfigError
-from srs_eval.tracking.address import store_address
-from srs_eval.tracking.mlflow_store import open_store, tracking_errors
-from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
+from srs_eval.tracking.mlflow_store import opened
 
 CHAMPION, CHALLENGER = "champion", "challenger"
 REASON = "srs_eval.promotion"
@@ -27,31 +24,27 @@ class Promotion:
 
 def promotion(uri: str | None, model: str) -> Promotion:
     """Look which versions of a model have the aliases; raise `ConfigError` if one is missing."""
-    address = store_address(uri, None)
-    with quiet_mlflow(IMPATIENCE):
-        client, versions = open_store(address), []
-        with tracking_errors("read the model registry", address):
-            known = {found.name for found in client.search_registered_models()}
-            if model not in known:
-                listed = ", ".join(sorted(known)) or "none"
-                raise ConfigError(f"promote={model}: no such registered model; there are: {listed}")
-            for alias in (CHAMPION, CHALLENGER):
-                try:
-                    found = client.get_model_version_by_alias(model, alias)
-                except MlflowException as error:
-                    raise ConfigError(
-                        f"promote={model}: no version of it has the alias {alias}; give it one "
-                        "with MlflowClient().set_registered_model_alias"
-                    ) from error
-                versions.append(str(found.version))
+    versions = []
+    with opened(uri, "read the model registry") as (client, _):
+        known = {found.name for found in client.search_registered_models()}
+        if model not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise ConfigError(f"promote={model}: no such registered model; there are: {listed}")
+        for alias in (CHAMPION, CHALLENGER):
+            try:
+                found = client.get_model_version_by_alias(model, alias)
+            except MlflowException as error:
+                raise ConfigError(
+                    f"promote={model}: no version of it has the alias {alias}; give it one "
+                    "with MlflowClient().set_registered_model_alias"
+                ) from error
+            versions.append(str(found.version))
     return Promotion(model, *versions)
 
 
 def promote(uri: str | None, move: Promotion, reason: str) -> None:
     """Move the alias; the reason is a tag on both versions."""
-    address = store_address(uri, None)
-    with quiet_mlflow(IMPATIENCE), tracking_errors(f"promote {move.model}", address):
-        client = MlflowClient(tracking_uri=address.uri)
+    with opened(uri, f"promote {move.model}") as (client, _):
         for version in (move.before, move.after):
             client.set_model_version_tag(move.model, version, REASON, reason)
         client.set_registered_model_alias(move.model, CHAMPION, move.after)

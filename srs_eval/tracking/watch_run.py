@@ -10,12 +10,10 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 
-from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import Item, Tag
-from srs_eval.tracking.mlflow_run import METRICS_AT_ONCE, log_items
-from srs_eval.tracking.mlflow_store import tracking_errors
+from srs_eval.tracking.mlflow_run import log_batches, log_items
+from srs_eval.tracking.mlflow_store import opened
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
 from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
 
 _PARENT = "mlflow.parentRunId"
@@ -39,18 +37,15 @@ def log_night(
 ) -> tuple[RunLinks, str]:
     """Log a night; return its links and the id of the parent, made if it is not in the store."""
     tracker = MlflowTracker(uri=uri, experiment=experiment, artifacts=artifacts, view=False)
-    address = store_address(uri, artifacts)
-    if not _is_there(parent, address.uri):
+    with opened(uri, "look for the watch") as (client, _):
+        is_there = _is_there(client, parent)
+    if not is_there:
         with tracked(tracker, RunInfo(night.watch, tags={"kind": "watch"})) as begun:
             pass
         parent = begun.links.run_id
-    with quiet_mlflow(IMPATIENCE), tracking_errors("keep the watch", address):
-        client = MlflowClient(tracking_uri=address.uri)
+    with opened(uri, "keep the watch") as (client, _):
         # Curves grow by the days that are new.
-        new = list(_new_values(client, parent, night.curves))
-        for first in range(0, len(new), METRICS_AT_ONCE):
-            part = new[first : first + METRICS_AT_ONCE]
-            client.log_batch(parent, metrics=part, synchronous=True)
+        log_batches(client, parent, "metrics", [*_new_values(client, parent, night.curves)])
         log_items(client, parent, [*night.of_watch, Tag("last_night", night.date)], digits=4)
     tags = {"kind": "night", _PARENT: parent, "watch": night.watch}
     with tracked(tracker, RunInfo(f"night of {night.date}", tags=tags)) as run:
@@ -58,13 +53,10 @@ def log_night(
     return run.links, parent
 
 
-def _is_there(run_id: str, uri: str) -> bool:
+def _is_there(client: MlflowClient, run_id: str) -> bool:
     """Whether a run is in the store, and not deleted."""
-    if not run_id:
-        return False
-    with quiet_mlflow(IMPATIENCE), suppress(MlflowException):
-        found = MlflowClient(tracking_uri=uri).get_run(run_id)
-        return bool(found.info.lifecycle_stage == "active")
+    with suppress(MlflowException):
+        return bool(run_id and client.get_run(run_id).info.lifecycle_stage == "active")
     return False
 
 
