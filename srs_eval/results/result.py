@@ -35,14 +35,16 @@ class Result:
     # Predictions and forgetting curves, one user at a time; of no user where they were not kept
     predicted: Predicted
     folder: Path | None = None  # Folder the result is saved in
-    # Reviews in the logs, scored or not; None where that is not known
-    reviews_read: int | None = None
 
     @property
     def complete(self) -> tuple[User, ...]:
         """Users without a missing fold, which the summary is about."""
-        pairs = zip(self.by_user.users, self.by_user.rows, strict=True)
-        return tuple(user for user, rows in pairs if rows)
+        return self.by_user.complete
+
+    @property
+    def reviews_read(self) -> int | None:
+        """Reviews in the logs, scored or not; None where that is not known."""
+        return self.facts.coverage.reviews if self.facts.coverage else None
 
     @property
     def scores(self) -> pd.DataFrame:

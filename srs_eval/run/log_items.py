@@ -31,6 +31,7 @@ from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
 from srs_eval.tracking.items import (
+    DECIDING,
     ArtifactFile,
     DatasetInfo,
     Description,
@@ -42,8 +43,8 @@ from srs_eval.tracking.items import (
     TableRows,
     Tag,
     Value,
+    section,
 )
-from srs_eval.tracking.sections import DECIDING, section
 
 if TYPE_CHECKING:
     from srs_eval.comparison.baseline import AgainstBaseline

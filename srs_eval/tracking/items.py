@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srs_eval.nouns import Part
+from srs_eval.nouns import Metric, Part
+
+# What models are ranked by.
+DECIDING = "log_loss"
+
+
+def section(metric: Metric) -> str:
+    """Group of charts a metric is shown in."""
+    return "calib" if metric.section == "calibration" else metric.section
 
 
 @dataclass(frozen=True, slots=True)

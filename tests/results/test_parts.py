@@ -32,7 +32,7 @@ from srs_eval.results import files, load, save
 from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
 from srs_eval.results.parts import KINDS, PARTS, USERS, Chunk, chunk_size, cut, part_of
 from srs_eval.results.predicted import PartPredictions, fits_in_parts
-from srs_eval.results.user_rows import AllUsers
+from srs_eval.results.user_rows import of_all_users
 from srs_eval.run.evaluate import Evaluation, evaluate
 from srs_eval.run.experiment import Experiment
 
@@ -110,15 +110,15 @@ def test_results_come_back_as_they_were(kept, scored):
     assert predicted(kept, names).read(4) is None
     for result in results[:2]:
         assert_same(predicted(kept, names).read(result.user), result.predictions)
-    users = AllUsers.of((kept.read(name, USERS) for name in names), PANEL.names)
-    assert users.scores.users == (7, "ann", 4)
+    scores, facts = of_all_users((kept.read(name, USERS) for name in names), PANEL.names)
+    assert scores.users == (7, "ann", 4)
     expected = np.array([result.values for result in results])
-    assert users.scores.values.tobytes() == expected.tobytes()
-    assert users.complete == (7, "ann")
-    assert users.left_out == {"cards": 4}
-    assert users.notes == ("user 7: a", "user 7: b", "user ann: a", "user ann: b")
-    assert (users.counts["fits"], users.counts["failed"]) == (11, 1)
-    assert users.fit_notes == ("user 4: why",)
+    assert scores.values.tobytes() == expected.tobytes()
+    assert scores.complete == (7, "ann")
+    assert facts.left_out == {"cards": 4}
+    assert facts.notes == ("user 7: a", "user 7: b", "user ann: a", "user ann: b")
+    assert (facts.fits, facts.failed) == (11, 1)
+    assert facts.fit_notes == ("user 4: why",)
 
 
 def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
