@@ -75,7 +75,7 @@ class Predicted(ABC):
 
 
 class SavedPredictions(Predicted):
-    """The predictions in the folder of a run, read user by user.
+    """The predictions and fits in the folder of a run, read user by user.
 
     Runs of one source keep their users in the same order, and then each row group is read once;
     never more than one of them is in memory. Without a file of predictions there are no users.
@@ -107,6 +107,13 @@ class SavedPredictions(Predicted):
         found = read_predictions(user, table, sampled)
         in_order = bool((np.diff(found.row) > 0).all())
         return found if in_order else select(found, np.argsort(found.row, kind="stable"))
+
+    def fits(self) -> Iterator[Fit]:
+        """Go through all fits."""
+        file = self._folder / FITS
+        with reading(file):
+            fits = read_fits(read_table(file))
+        yield from fits
 
     @cached_property
     def _rows(self) -> _RowsOfUsers | None:
@@ -164,7 +171,7 @@ class _RowsOfUsers:
 
 
 class PartPredictions(Predicted):
-    """The predictions in the parts of a run.
+    """The predictions and fits in the parts of a run.
 
     `names` are those of the parts, in the order of the source. `folder` is that of the run, where
     the parts stay; None where they are gathered into files. With `as_text`, users go by text
@@ -201,6 +208,17 @@ class PartPredictions(Predicted):
         name, number, curve = self._places[user]
         sampled = self._parts.read(name, CURVES, curve) if curves and curve >= 0 else None
         return read_predictions(user, self._parts.read(name, PREDICTIONS, number), sampled)
+
+    def fits(self) -> Iterator[Fit]:
+        """Go through all fits."""
+        for name in self._names:
+            table = self._parts.read(name, FITS)
+            users: dict[str, User] = {}
+            if not self._as_text and table.schema.field("user").type == pa.string():
+                users = {str(user): user for user in users_of(self._parts.read(name, USERS))}
+            for fit in read_fits(table):
+                user = str(fit.user) if self._as_text else users.get(str(fit.user), fit.user)
+                yield fit if user == fit.user else replace(fit, user=user)
 
     def tables(self, file: str) -> Iterator[pa.Table]:
         for name, count in self._counts(file):
@@ -255,22 +273,3 @@ class SavedFits(Sequence[Fit]):
     def __getitem__(self, number: int | slice) -> Fit | tuple[Fit, ...]:
         """Return one fit, or some."""
         return tuple(self)[number]
-
-
-def fits_in_file(file: Path) -> Iterator[Fit]:
-    """Go through the fits in the file of a run."""
-    with reading(file):
-        fits = read_fits(read_table(file))
-    yield from fits
-
-
-def fits_in_parts(parts: Parts, names: Sequence[str], *, as_text: bool = False) -> Iterator[Fit]:
-    """Go through the fits in the parts of a run; arguments as for `PartPredictions`."""
-    for name in names:
-        table = parts.read(name, FITS)
-        users: dict[str, User] = {}
-        if not as_text and table.schema.field("user").type == pa.string():  # some user has a name
-            users = {str(user): user for user in users_of(parts.read(name, USERS))}
-        for fit in read_fits(table):
-            user = str(fit.user) if as_text else users.get(str(fit.user), fit.user)
-            yield fit if user == fit.user else replace(fit, user=user)

@@ -37,7 +37,7 @@ from srs_eval.results.parts import (
     part_of,
     pooled_sums,
 )
-from srs_eval.results.predicted import PartPredictions, Predicted, SavedFits, fits_in_parts
+from srs_eval.results.predicted import PartPredictions, Predicted, SavedFits
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.results.user_rows import a_fit_worked, of_all_users
@@ -221,12 +221,13 @@ class Evaluation:
         run, if its parts stay there.
         """
         names, panel, store = [c.name for c in self.chunks], self.experiment.panel, self.store
-        fitted = SavedFits(partial(fits_in_parts, store, names))
+        predicted = PartPredictions(store, names, stay)
+        fitted = SavedFits(predicted.fits)
         return result_of(
             self.experiment,
             of_all_users((store.read(name, USERS) for name in names), panel.names),
             fitted if stay else tuple(fitted),
-            PartPredictions(store, names, stay),
+            predicted,
             partial(pooled_sums, store, names, panel),
             about,
         )

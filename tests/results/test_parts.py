@@ -31,7 +31,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
 from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
 from srs_eval.results.parts import KINDS, PARTS, USERS, Chunk, chunk_size, cut, part_of
-from srs_eval.results.predicted import PartPredictions, fits_in_parts
+from srs_eval.results.predicted import PartPredictions
 from srs_eval.results.user_rows import of_all_users
 from srs_eval.run.evaluate import Evaluation, evaluate
 from srs_eval.run.experiment import Experiment
@@ -106,7 +106,9 @@ def test_results_come_back_as_they_were(kept, scored):
     results[0] = replace(results[0], fits=odd, values=(np.nan, -np.inf, 1 / 3))
     results.append(score_user(nothing(), PANEL))
     names = keep(kept, *results, size=2)
-    assert repr(list(fits_in_parts(kept, names))) == repr([fit for r in results for fit in r.fits])
+    assert repr(list(predicted(kept, names).fits())) == repr(
+        [fit for r in results for fit in r.fits]
+    )
     assert predicted(kept, names).read(4) is None
     for result in results[:2]:
         assert_same(predicted(kept, names).read(result.user), result.predictions)
@@ -228,8 +230,8 @@ def test_the_end_keeps_the_parts_of_all_chunks_and_removes_what_is_left_over(kep
     names = keep(kept, *results, size=1)
     (kept.folder / "users" / ".part.partial").touch()
     kept.end([Chunk((user,)) for user in (1, 2, 3)])
-    predictions, fits = kept_for_good(kept.folder.parent, as_text=False)
-    assert (predictions.users, len(fits)) == ((1, 2, 3), 15)
+    found = kept_for_good(kept.folder.parent, as_text=False)
+    assert (found.users, len([*found.fits()])) == ((1, 2, 3), 15)
     left = [file for file in kept.folder.rglob("*") if file.is_file()]
     assert {file.stem for file in left} == {*(f"part-{name}" for name in names[:3]), "parts"}
     assert not kept.is_begun
@@ -383,8 +385,8 @@ def test_parts_elsewhere_are_of_one_run(tmp_path, scored):
     assert are(mine) == (True, True)
     mine.end([chunk])
     assert are(mine) == (False, False)
-    predictions, fits = kept_for_good(tmp_path / "mine", as_text=False)
-    assert (predictions.users, len(fits)) == ((1,), 5)
+    found = kept_for_good(tmp_path / "mine", as_text=False)
+    assert (found.users, len([*found.fits()])) == ((1,), 5)
     with pytest.raises(ConfigError):
         kept("another").check(resume=False)
     kept("another").open(resume=True, chunk=1)  # as if the folder of the run had been lost
@@ -446,8 +448,8 @@ def test_parts_that_release_0_2_has_left_are_resumed_refused_or_read(tmp_path, s
         assert not kept.folder.exists()
     ended = left("ended", parts={"stamp": STAMP})
     assert not ended.is_begun
-    predictions, fits = kept_for_good(ended.folder.parent, as_text=False)
-    assert (predictions.users, len(fits)) == ((1, 2), 10)
+    found = kept_for_good(ended.folder.parent, as_text=False)
+    assert (found.users, len([*found.fits()])) == ((1, 2), 10)
     deleting = left("deleting", stamp={"stamp": ""})
     assert not deleting.is_begun
     deleting.open(resume=True, chunk=5)
