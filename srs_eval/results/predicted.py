@@ -87,7 +87,7 @@ class SavedPredictions(Predicted):
     @cached_property
     def users(self) -> Sequence[User]:
         """Users who have predictions, in the order of the file."""
-        return () if self._rows is None else tuple(self._rows.parts)
+        return tuple(self._rows.parts)
 
     @property
     def are_kept(self) -> bool:
@@ -100,11 +100,10 @@ class SavedPredictions(Predicted):
 
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:
         """Read the predictions of one user in order of their rows; None if there are none."""
-        table = None if self._rows is None else self._rows.read(user)
+        table = self._rows.read(user)
         if table is None:
             return None
-        sampled = self._curves.read(user) if curves and self._curves is not None else None
-        found = read_predictions(user, table, sampled)
+        found = read_predictions(user, table, self._curves.read(user) if curves else None)
         in_order = bool((np.diff(found.row) > 0).all())
         return found if in_order else select(found, np.argsort(found.row, kind="stable"))
 
@@ -116,24 +115,23 @@ class SavedPredictions(Predicted):
         yield from fits
 
     @cached_property
-    def _rows(self) -> _RowsOfUsers | None:
-        if not self.are_kept:
-            return None
+    def _rows(self) -> _RowsOfUsers:
         return _RowsOfUsers(self._folder / PREDICTIONS, PREDICTION_COLUMNS, NEEDED)
 
     @cached_property
-    def _curves(self) -> _RowsOfUsers | None:
-        file = self._folder / CURVES
-        return _RowsOfUsers(file, CURVE_COLUMNS[1:], CURVE_COLUMNS) if file.is_file() else None
+    def _curves(self) -> _RowsOfUsers:
+        return _RowsOfUsers(self._folder / CURVES, CURVE_COLUMNS[1:], CURVE_COLUMNS)
 
 
 class _RowsOfUsers:
-    """A parquet file with a column of users, read one user at a time."""
+    """A parquet file with a column of users, read one user at a time; of none if there is none."""
 
     def __init__(self, path: Path, columns: Sequence[str], needed: Sequence[str]) -> None:
         self._path = path
         self._held: tuple[int, pa.Table] | None = None
         self.parts: dict[User, list[tuple[int, int, int]]] = {}
+        if not path.is_file():
+            return
         with reading(path):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
             names = self._file.schema_arrow.names

@@ -87,7 +87,7 @@ def open_store(address: StoreAddress) -> MlflowClient:
 
 @contextmanager
 def opened(uri: str | None, doing: str) -> Iterator[tuple[MlflowClient, StoreAddress]]:
-    """Use a store, outside of a run, to do something that errors are told of."""
+    """Use a store outside of a run; errors say what it was for."""
     address = store_address(uri, None)
     with quiet_mlflow(IMPATIENCE):
         client = open_store(address)
