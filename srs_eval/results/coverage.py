@@ -15,13 +15,14 @@ from srs_eval.text.console import counted
 from srs_eval.text.expected import validated
 
 
-def _whole_number(value: object) -> int:
+def whole_number(value: object) -> int:
+    """Check a count that was read from a file."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("a whole number, 0 or more")
     return value
 
 
-Count = Annotated[int, BeforeValidator(_whole_number)]
+Count = Annotated[int, BeforeValidator(whole_number)]
 # How users are without a score, and how sentences about them begin.
 STATUSES = {
     "skipped": "Skipped",

@@ -14,7 +14,7 @@ from srs_eval.nouns import Fit, User
 from srs_eval.results.files import PREDICTIONS
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.summary import Summary
-from srs_eval.results.tables import common_schema, fits_table, scores_table
+from srs_eval.results.tables import concatenated, fits_table, scores_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,10 +71,7 @@ class Result:
         Cards have the numbers of `Reviews.card`, also where the log has names for them.
         """
         tables = list(self.predicted.tables(PREDICTIONS))
-        if not tables:
-            return _frame(pa.table({}))
-        schema = common_schema([table.schema for table in tables])
-        return _frame(pa.concat_tables([table.cast(schema) for table in tables]))
+        return _frame(concatenated(tables) if tables else pa.table({}))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

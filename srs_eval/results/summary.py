@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Better
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN, WHEN, when_named
-from srs_eval.results.coverage import Count, Coverage
+from srs_eval.results.coverage import Count, Coverage, whole_number
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
 from srs_eval.text.console import counted, interval
@@ -20,6 +20,8 @@ from srs_eval.text.expected import validated
 from srs_eval.text.table import Table
 
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
+# A count that a file may lack, and that is not null there.
+Told = Annotated[int | None, BeforeValidator(whole_number)]
 
 
 def _numbers(row: Mapping[str, float | None]) -> dict[str, float]:
@@ -48,12 +50,12 @@ class Summary:
     users: Count = 0
     reviews: Count = 0
     forgotten: Count = 0
-    # As in `FitCounts`; 0 where an earlier release did not write it
-    fits: Count = 0
-    failed: Count = 0
-    fallback: Count = 0
-    skipped: Count = 0
-    not_converged: Count = 0
+    # As in `FitCounts`; None where an earlier release did not write it
+    fits: Told = None
+    failed: Told = None
+    fallback: Told = None
+    skipped: Told = None
+    not_converged: Told = None
     # The panel, over these users
     metrics: Mapping[str, Annotated[MetricSummary, BeforeValidator(_metric)]] = field(
         default_factory=dict
@@ -87,7 +89,7 @@ class Summary:
     @property
     def fit_counts(self) -> FitCounts:
         """Counts of fits by how they ended."""
-        return FitCounts(*(getattr(self, f.name) for f in fields(FitCounts)))
+        return FitCounts(*(getattr(self, f.name) or 0 for f in fields(FitCounts)))
 
     @property
     def rests_on(self) -> str:
@@ -108,8 +110,9 @@ class Summary:
         return str(self.tags.get("config_hash", ""))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of the file, in which NaN is not yet null."""
-        return asdict(self) | {"coverage": self.coverage and self.coverage.as_json()}
+        """Return the content of the file, without what is unknown; NaN is not yet null."""
+        found = asdict(self) | {"coverage": self.coverage and self.coverage.as_json()}
+        return {name: value for name, value in found.items() if value is not None}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Summary:

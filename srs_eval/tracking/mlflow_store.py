@@ -24,9 +24,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.address import StoreAddress, store_address
-from srs_eval.tracking.locked import is_lock, wait_when_locked
 from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
-from srs_eval.tracking.sqlite_file import prepare
+from srs_eval.tracking.sqlite_file import is_lock, prepare, wait_when_locked
 from srs_eval.tracking.view import VIEW_TAG, encode_view, experiment_note, view_state
 
 NOTE_TAG = "mlflow.note.content"
