@@ -45,7 +45,7 @@ EXAMPLE = pd.DataFrame(
 )
 
 
-def log_model(client: MlflowClient, run_id: str, model: LearnedModel | ScoredModel) -> None:
+def log_model(client: MlflowClient, run_id: str, model: ScoredModel) -> None:
     """Log a model to a run, with its scores on its page and in a section of the run.
 
     A fitted model is ready to be registered and served; one with scores alone has no files, and is
@@ -90,7 +90,7 @@ def _log_files(client: MlflowClient, run_id: str, logged: LoggedModel, model: Le
         client.log_model_artifacts(logged.model_id, str(place))
 
 
-def _created(client: MlflowClient, run_id: str, model: LearnedModel | ScoredModel) -> LoggedModel:
+def _created(client: MlflowClient, run_id: str, model: ScoredModel) -> LoggedModel:
     """Begin a model of a run."""
     experiment_id = client.get_run(run_id).info.experiment_id
     return client.create_logged_model(

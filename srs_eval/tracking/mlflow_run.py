@@ -32,7 +32,6 @@ from srs_eval.tracking.items import (
     Description,
     FigureFiles,
     Item,
-    LearnedModel,
     Param,
     ScoredModel,
     TableRows,
@@ -159,7 +158,7 @@ def log_items(
     for artifact in _of(ArtifactFile, items):
         client.log_artifact(run_id, str(artifact.path), artifact.folder or None)
     for model in items:
-        if isinstance(model, LearnedModel | ScoredModel):
+        if isinstance(model, ScoredModel):
             from srs_eval.tracking.mlflow_model import log_model  # takes seconds to import
 
             log_model(client, run_id, model)
