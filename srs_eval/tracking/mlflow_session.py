@@ -112,8 +112,9 @@ def begin_run(
                 tag_interrupted(client, opened.experiment_id, run_id, output)
         has_view = view and write_view(client, opened)
         monitor = _monitor(address, run_id) if system_metrics else None
+        begun = OpenRun(client, address, opened.experiment_id, run_id, has_view, monitor)
         undo.pop_all()
-    return OpenRun(client, address, opened.experiment_id, run_id, has_view, monitor)
+    return begun
 
 
 def _give_up(client: MlflowClient, run_id: str) -> None:

@@ -101,8 +101,8 @@ class MlflowTracker:
         return {"MLFLOW_RUN_ID": run.run_id, "MLFLOW_TRACKING_URI": run.address.uri}
 
     def log(self, items: Iterable[Item]) -> None:
-        items = tuple(items)
-        self._open_run().log(items, self.digits)
+        run, items = self._open_run(), tuple(items)
+        run.log(items, self.digits)
         run_facts.add({item.name: item.value for item in items if isinstance(item, Tag)})
 
     def finish(self, status: RunEnd) -> RunLinks:
