@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from reprlib import repr as short
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -43,5 +44,7 @@ def validated(kind: type[Value], content: Any) -> Value:
     except ValidationError as errors:
         first = errors.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{where}: {first['input']!r}, expected {expected(first)}") from errors
+        raise ValueError(
+            f"{where}: {short(first['input'])}, expected {expected(first)}"
+        ) from errors
     return built
