@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sphinx import addnodes
 
 from srs_eval import __version__
+
+sys.path.append(str(Path(__file__).parent))
+from make_algorithms import classes
 
 if TYPE_CHECKING:
     from docutils import nodes
@@ -89,7 +93,7 @@ def write_style(app: Sphinx) -> None:
 
 
 def adapt(_app: Sphinx, page: str, text: list[str]) -> None:
-    """Let links to what is no page lead to the repository, and make anchors targets."""
+    """Let links to what is no page lead to the repository."""
     folder = (ROOT / page).parent
 
     def absolute(link: re.Match[str]) -> str:
@@ -101,8 +105,13 @@ def adapt(_app: Sphinx, page: str, text: list[str]) -> None:
         where = f"{REPOSITORY}/{kind}/main/{path.relative_to(ROOT).as_posix()}"
         return f"]({where}#{anchor})" if anchor else f"]({where})"
 
-    linked = re.sub(r"\]\((?![a-z]+:)([^)\s]+)\)", absolute, text[0])
-    text[0] = re.sub(r'<a id="(\w+)"></a>\n?', r"(\1)=\n", linked)
+    text[0] = re.sub(r"\]\((?![a-z]+:)([^)\s]+)\)", absolute, text[0])
+
+
+def describe_algorithms(_app: Sphinx, page: str, text: list[str]) -> None:
+    """Add what the classes say of themselves below the table of algorithms."""
+    if page == "docs/algorithms":
+        text[0] += f"\n{classes()}"
 
 
 def unlink_words(_app: Sphinx, page: nodes.document) -> None:
@@ -122,6 +131,7 @@ def lead_home(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("builder-inited", write_style)
+    app.connect("source-read", describe_algorithms)
     app.connect("source-read", adapt)
     app.connect("doctree-read", unlink_words)
     app.connect("build-finished", lead_home)

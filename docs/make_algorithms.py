@@ -3,18 +3,16 @@
     python docs/make_algorithms.py
 
 Every file of conf/algo is an option. The class it names says in its docstring what it is, from
-where, what it reads, how many parameters it has, and its published row; `Facts` finds these.
+where, what it reads, how many parameters it has, and its published row; `Facts` finds these. On the
+site, the docstrings follow below the table.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
-from itertools import groupby
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +29,13 @@ OPTIONS = Path(__file__).parents[1] / "conf" / "algo"
 INTRODUCTION = """\
 # Algorithms
 
-Every option of `algo=`, as its class and its file in [conf/algo](../conf/algo) describe it. This
-page is made by `python docs/make_algorithms.py`; to change it, change them. How models are fitted
-is in [method.md](method.md#how-models-are-fitted), how to add one in [plugins.md](plugins.md).
+Every option of `algo=`. Its name leads to its class, which says from where the algorithm is, its
+formulas and its options; those that are set are in its file in [conf/algo](../conf/algo). How
+models are fitted is in [method.md](method.md#how-models-are-fitted), how to add one in
+[plugins.md](plugins.md). `python docs/make_algorithms.py` makes this page from the classes.
 
 The published log loss is that of the public benchmark without same-day reviews, a mean over its
-users; each paragraph says of what exactly. It cannot be compared with numbers on other logs.
+users; the class says of what exactly. It cannot be compared with numbers on other logs.
 
 *predicts*: when a prediction is made, at the card's previous review, the day before, or at the
 review ([method.md](method.md#when-a-prediction-is-made)). Scores of different times are not
@@ -139,6 +138,11 @@ class Option:
         return get_class(self.content["_target_"])
 
     @property
+    def source(self) -> str:
+        """The file of the class, as a link."""
+        return f"../{self.target.__module__.replace('.', '/')}.py"
+
+    @property
     def facts(self) -> Facts:
         """What the class says of itself."""
         return Facts(inspect.getdoc(self.target) or "")
@@ -167,38 +171,11 @@ class Option:
 
     @property
     def comment(self) -> str:
-        """What the file says on its first lines."""
+        """The first sentence of the file."""
         lines = self.path.read_text(encoding="utf-8").splitlines()
         top = next(n for n, line in enumerate(lines) if not line.startswith("#"))
-        return " ".join(line.removeprefix("#").strip() for line in lines[:top])
-
-    @property
-    def arguments(self) -> str:
-        """What can be set, and what it is if nothing is."""
-        shown = [f"`{key}={value}`" for key, value in _flat(self.content)]
-        return f"Arguments: {', '.join(shown)}." if shown else "No arguments."
-
-
-def _flat(content: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield what can be typed: an algorithm inside of another by the name of its option."""
-    for key, value in content.items():
-        if key == "_target_":
-            continue
-        name = _named().get(repr(value)) if isinstance(value, dict) else None
-        if name is not None:
-            yield before + key, name
-        elif isinstance(value, dict):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            written = {"None": "null", "True": "true", "False": "false"}
-            yield before + key, written.get(str(value), str(value))
-
-
-@cache
-def _named() -> dict[str, str]:
-    """Names of options by what a file has that takes their defaults."""
-    plain = [option for option in options() if not option.is_variant]
-    return {repr({"_target_": option.content["_target_"]}): option.name for option in plain}
+        told = " ".join(line.removeprefix("#").strip() for line in lines[:top])
+        return re.split(r"(?<!et al)\.(?: |$)", told)[0]
 
 
 def options() -> list[Option]:
@@ -215,48 +192,29 @@ def table(every: list[Option]) -> str:
         fitted = option.content.get("fit") != "default"
         rows.append(
             [
-                f"[`{option.name}`](#{option.name}) {option.marks}".strip(),
+                f"[`{option.name}`]({option.source}) {option.marks}".strip(),
+                option.comment,
                 count if fitted or count == "0" else f"{count}, not fitted",
-                option.algorithm.when.replace("_", " "),
-                facts.reads,
                 "" if option.is_variant else published,
+                option.algorithm.when.replace("_", " "),
+                re.sub(":math:`([^`]+)`", r"$\1$", facts.reads or "").replace("``", "`"),
             ]
         )
-    headers = ["`algo=`", "parameters", "predicts", "reads", "published log loss"]
+    headers = ["`algo=`", "what it is", "parameters", "published log loss", "predicts", "reads"]
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 
-def paragraphs(every: list[Option]) -> Iterator[str]:
-    """Describe each class once, with all of its options."""
-
-    def by_class(option: Option) -> str:
-        return option.target.__name__
-
-    for name, sharing in groupby(sorted(every, key=by_class), by_class):
-        described = list(sharing)
-        yield "".join(f'<a id="{option.name}"></a>' for option in described)
-        yield f"## {name}"
-        yield from map(_in_markdown, described[0].facts.paragraphs)
-        yield "\n".join(
-            f"- `algo={option.name}`: {_in_markdown(option.comment)}  \n  {option.arguments}"
-            for option in described
-        )
-
-
-def _in_markdown(text: str) -> str:
-    """Write the mark-up of docstrings as a page does."""
-    if text.startswith("    "):
-        return f"```sh\n{textwrap.dedent(text)}\n```"
-    text = re.sub(r"^\.\. math:: (.+)$", r"$$\1$$", text)
-    text = re.sub(r":math:`([^`]+)`", r"$\1$", text)
-    return re.sub("::$", ":", text.replace("``", "`"))
+def classes() -> str:
+    """Return where the site describes the class of each option, once."""
+    found = {(option.target.__name__, option.content["_target_"]) for option in options()}
+    described = "\n".join(f".. autoclass:: {path}" for _, path in sorted(found))
+    return f"## Classes\n\n```{{eval-rst}}\n{described}\n```\n"
 
 
 def page() -> str:
     """Return the whole page."""
-    every = options()
-    parts = [INTRODUCTION.strip(), table(every), MARKS.strip().replace("\n", "  \n")]
-    return "\n\n".join([*parts, *paragraphs(every)]) + "\n"
+    parts = [INTRODUCTION.strip(), table(options()), MARKS.strip().replace("\n", "  \n")]
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from srs_eval.nouns import REVIEW_COLUMNS, BoolArray, FloatArray, IntArray, Reviews
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews, columns_of
 
 Clock = TypeVar("Clock", IntArray, FloatArray)
 
@@ -214,9 +214,7 @@ def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
         "row": np.arange(len(reviews), len(reviews) + len(last)),
     }
     columns: dict[str, Any] = {}
-    for name in REVIEW_COLUMNS:
-        column = getattr(reviews, name)
-        if column is not None:
-            added = following.get(name, column[last])
-            columns[name] = np.concatenate([column, added.astype(column.dtype)])
+    for name, column in columns_of(reviews).items():
+        added = following.get(name, column[last])
+        columns[name] = np.concatenate([column, added.astype(column.dtype)])
     return replace(reviews, **columns), np.arange(len(reviews), len(reviews) + len(last))

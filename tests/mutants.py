@@ -273,7 +273,7 @@ def noticed_by(change: Change, items: Sequence[pytest.Item]) -> str:
             os.dup2(silence, stream)
         path = PACKAGE / change.file
         replace_code(path, changed_code(path, change.number))
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items, None][1:], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if FAILED:
                 os.write(writing, FAILED[0].encode())

@@ -35,13 +35,13 @@ from srs_eval.checks import (
     check_pretraining_users_are_refused,
 )
 from srs_eval.checks.assertions import SignTest
-from srs_eval.checks.perturb import columns_of, other_future, twice
+from srs_eval.checks.perturb import other_future, twice
 from srs_eval.checks.quick import check_quickly
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.worker import NotImportable, call_elsewhere
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import Shard
-from srs_eval.nouns import GROUPS, when_of
+from srs_eval.nouns import GROUPS, columns_of, when_of
 from srs_eval.nouns.capabilities import undeclared
 from srs_eval.run.experiment import refuse_lookahead
 from srs_eval.run.plan import Job

@@ -222,7 +222,7 @@ def test_a_tenth_of_users_or_reviews_left_out_is_loud():
         (["u:\n  - a is 3\n  - b\n  Do this."], [(1, "u: a is 3. b. Do this")]),
         (["u:\n  - is a 3?\n  - b"], [(1, "u: is a 3? b")]),
         (["at 2024-03-01T10:00", "at 2025-04-02T11:01"], [(2, "such as at 2024-03-01T10:00")]),
-        ([f"reason {'x' * n}" for n in range(1, 9)], [(1, None)] * 5 + [(3, None)]),
+        ([f"reason {'x' * n}" for n in range(1, 9)] * 2, [(2, None)] * 5 + [(6, None)]),
     ],
 )
 def test_reasons_that_differ_in_numbers_are_one(reasons, said):

@@ -317,5 +317,5 @@ def test_json_has_the_intervals_at_which_the_model_predicts_90_percent(kind, equ
 def test_json_has_null_for_what_is_no_number_or_never_reached():
     content = json.loads(for_anyone(fitted((*FSRS7[:33], math.nan), "fsrs.fsrs7.Fsrs7")).text)
     assert (content["parameters"], "first_s90" in content) == ([*FSRS7[:33], None], False)
-    found = json.loads(for_anyone(fitted((1e12, *FSRS6[1:20], 1e-3))).text)["first_s90"]
-    assert (found["again"], found["good"]) == (None, pytest.approx(FSRS6[2]))
+    found = json.loads(for_anyone(fitted((1e12, 1e-12, *FSRS6[2:20], 1e-3))).text)["first_s90"]
+    assert [*found.values()] == [None, None, *map(pytest.approx, FSRS6[2:4])]

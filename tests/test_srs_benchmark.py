@@ -103,8 +103,9 @@ def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys
     assert [json.loads(line)["user"] for line in result_rows(load_run(folder), "2").lines] == [2]
     write_table(folder / FITS, fits_table([*fits, Fit(3, 1, "failed"), Fit(3, 0, "ok")]))
     # of users without a line, by what became of them, and of the time that is told
-    for users, count in (((), 1), ((3,), 2), ((3, 4), 3)):
-        assert len(result_rows(replace(load_run(folder), incomplete=users)).notes) == count
+    for users, counts in (((), []), ((3,), ["1"]), ((4, 5, 3), ["2", "1"])):
+        *notes, _ = result_rows(replace(load_run(folder), incomplete=users)).notes
+        assert [note.split()[0] for note in notes] == counts
     file = tmp_path / "one.jsonl"
     assert export([str(folder), "to=srs_benchmark", f"out={file}"]) == 0
     (again,) = read_published(file)

@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.checks.assertions import CheckFailed, expect_learned_values, expect_same, named
-from srs_eval.checks.harness import curve_of, fit, honesty_check, learned, predicted, prediction
 from srs_eval.checks.perturb import answered, renamed
+from srs_eval.checks.trial import Trial, curve_of, honesty_check, prediction
 from srs_eval.checks.worker import NotImportable, WorkerDied, call_elsewhere
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitError, FitSkipped, SrsEvalError
-from srs_eval.nouns import GROUPS, Algorithm, FloatArray, Fold, IntArray, Reviews
+from srs_eval.nouns import GROUPS, FloatArray, IntArray, Reviews
 
 _LONG = 5000
 _LAPSE_EVERY = 9
@@ -35,53 +34,54 @@ _MISHAPS = (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, F
 
 
 @honesty_check("Expect folds without a row")
-def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_empty_folds(trial: Trial) -> None:
     """Check that nothing to learn from and nothing to predict are no accidents.
 
     `fit` without training rows must give a model that predicts, or raise FitSkipped; `predict`
     without rows must return an empty array.
     """
-    with _explained(algorithm, "without any row to predict", "Return an empty array"):
-        model = fit(algorithm, reviews, fold.train)
-        _expect_numbers(algorithm, prediction(model, reviews, _NO_ROWS), (0,), "without rows")
+    reviews = trial.reviews
+    with _explained(trial, "without any row to predict", "Return an empty array"):
+        model = trial.fit()
+        _expect_numbers(trial, prediction(model, reviews, _NO_ROWS), (0,), "without rows")
         curve = curve_of(model)
         if curve is not None:
             p = curve(reviews, _NO_ROWS, np.empty((0, 3)))
-            _expect_numbers(algorithm, p, (0, 3), "without rows")
+            _expect_numbers(trial, p, (0, 3), "without rows")
     advice = "Fall back to a default prediction, or raise FitSkipped('no training reviews')"
-    with _explained(algorithm, "without a training row", advice):
+    with _explained(trial, "without a training row", advice):
         try:
-            model = learned(algorithm, reviews, _NO_ROWS)
+            model = trial.learned(reviews, _NO_ROWS)
         except FitSkipped:
             return
-        p = prediction(model, reviews, fold.test)
-    _expect_numbers(algorithm, p, (len(fold.test),), "after a fit without a training row")
+        p = prediction(model, reviews, trial.fold.test)
+    _expect_numbers(trial, p, trial.fold.test.shape, "after a fit without a training row")
 
 
 @honesty_check("Expect cards of 1 and of 5,000 reviews")
-def check_short_and_long_histories(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_short_and_long_histories(trial: Trial) -> None:
     """Check that cards of 1, 2 and 5,000 reviews are predicted, and a few reviews learned from."""
-    rare = _rare_log(whole_days=reviews.whole_days)
+    rare = _rare_log(whole_days=trial.reviews.whole_days)
     scored = np.flatnonzero(rare.elapsed_days > 0)
     ends = np.r_[scored[:_FIRST], scored[-_LAST:]]
     advice = (
         "Counts reach 5,000 and histories are as short as one review: clip what is raised to a "
         "power, divide by nothing that may be 0"
     )
-    with _explained(algorithm, "on cards of 1, 2 and 5,000 reviews", advice):
-        p = prediction(fit(algorithm, reviews, fold.train), rare, ends)
-    _expect_numbers(algorithm, p, (len(ends),), f"on cards of 2 and 5,000 reviews. {advice}")
-    with _explained(algorithm, "after a fit to a few reviews", advice):
+    with _explained(trial, "on cards of 1, 2 and 5,000 reviews", advice):
+        p = prediction(trial.fit(), rare, ends)
+    _expect_numbers(trial, p, ends.shape, f"on cards of 2 and 5,000 reviews. {advice}")
+    with _explained(trial, "after a fit to a few reviews", advice):
         try:
-            model = learned(algorithm, rare, scored[:_FEW])
+            model = trial.learned(rare, scored[:_FEW])
         except FitSkipped:
             return
         p = prediction(model, rare, scored[_FEW:_FIRST])
-    _expect_numbers(algorithm, p, (_FIRST - _FEW,), f"after a fit to a few reviews. {advice}")
+    _expect_numbers(trial, p, (_FIRST - _FEW,), f"after a fit to a few reviews. {advice}")
 
 
 @honesty_check("Keep plain values in attributes")
-def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_goes_to_a_worker(trial: Trial) -> None:
     """Check that the algorithm reaches a worker process, and is the same there.
 
     Runs with ``compute=processes`` send it by pickle to a process that shares nothing with this
@@ -89,52 +89,50 @@ def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -
     class defined inside a function, or in a module that cannot be imported there, is passed over:
     no run can name it.
     """
-    if "<locals>" in type(algorithm).__qualname__ or type(algorithm).__module__ == "__main__":
+    kind = type(trial.algorithm)
+    if "<locals>" in kind.__qualname__ or kind.__module__ == "__main__":
         return
     try:
-        pickle.dumps(algorithm)
+        pickle.dumps(trial.algorithm)
     except (pickle.PicklingError, AttributeError, *_MISHAPS) as error:
-        raise CheckFailed(
-            f"{named(algorithm)}: cannot be sent to a worker process ({error}). Keep plain values "
-            "in attributes: no lambdas, open files, locks or modules"
+        raise trial.failure(
+            f"cannot be sent to a worker process ({error}). Keep plain values in attributes: no "
+            "lambdas, open files, locks or modules"
         ) from error
-    expected = predicted(algorithm, fit(algorithm, reviews, fold.train), reviews, fold.test)
+    expected = trial.predicted(trial.fit())
     try:
-        found = call_elsewhere(type(algorithm).__module__, _tried, algorithm, fold, reviews)
+        found = call_elsewhere(kind.__module__, _tried, trial)
     except NotImportable:
         return
     except (WorkerDied, SrsEvalError, AttributeError, OSError, *_MISHAPS) as error:
-        raise CheckFailed(
-            f"{named(algorithm)}: does not work in a worker process ({error}). {_LOST}."
-        ) from error
-    expect_same(algorithm, expected, found, fold.test, f"differs in a worker process. {_LOST}")
+        raise trial.failure(f"does not work in a worker process ({error}). {_LOST}.") from error
+    trial.expect_same(expected, found, f"differs in a worker process. {_LOST}")
 
 
 @honesty_check("Put all that was learned into `parameters`")
-def check_parameters_rebuild_the_model(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_parameters_rebuild_the_model(trial: Trial) -> None:
     """Check that what was learned can be given back: ``parameters=…`` with ``fit="default"``.
 
     By that models are kept, registered and served. Algorithms whose class does not take both
     words, or knows no such fit, pass.
     """
-    if not {"fit", "parameters"} <= set(inspect.signature(type(algorithm)).parameters):
+    kind: Any = type(trial.algorithm)
+    if not {"fit", "parameters"} <= set(inspect.signature(kind).parameters):
         return
-    options = _options_without_a_fit(algorithm)
+    options = _options_without_a_fit(trial)
     if not options:
         return
-    model = fit(algorithm, reviews, fold.train)
-    values = expect_learned_values(algorithm, model).tolist()
+    model = trial.fit()
+    values = trial.learned_values(model).tolist()
     try:
-        again: Any = type(algorithm)(**{**options, "parameters": values})
-        rebuilt = learned(again, reviews, _NO_ROWS)
+        again = replace(trial, algorithm=kind(**{**options, "parameters": values}))
+        rebuilt = again.learned(trial.reviews, _NO_ROWS)
     except (SrsEvalError, *_MISHAPS) as error:
-        raise CheckFailed(
-            f"{named(algorithm)}: cannot be built from the parameters it has learned ({error}). "
-            "Take every value that a fit can come to, and fit nothing where fit='default'"
+        raise trial.failure(
+            f"cannot be built from the parameters it has learned ({error}). Take every value that "
+            "a fit can come to, and fit nothing where fit='default'"
         ) from error
-    expected = prediction(model, reviews, fold.test)
-    found = prediction(rebuilt, reviews, fold.test)
-    expect_same(algorithm, expected, found, fold.test, _NOT_ALL)
+    trial.expect_same(trial.predicted(model), trial.predicted(rebuilt), _NOT_ALL)
 
 
 _LOST = (
@@ -148,7 +146,7 @@ _NOT_ALL = (
 
 
 @contextmanager
-def _explained(algorithm: Algorithm, when: str, advice: str) -> Iterator[None]:
+def _explained(trial: Trial, when: str, advice: str) -> Iterator[None]:
     """Turn an accident into a failed check that says when it happened and what to do."""
     try:
         # the mean of an empty array warns; what counts is the result
@@ -157,52 +155,48 @@ def _explained(algorithm: Algorithm, when: str, advice: str) -> Iterator[None]:
             yield
     except _MISHAPS as error:
         what = f"{type(error).__name__}: {error}"
-        raise CheckFailed(f"{named(algorithm)}: fails {when} ({what}). {advice}.") from error
+        raise trial.failure(f"fails {when} ({what}). {advice}.") from error
 
 
-def _expect_numbers(algorithm: Algorithm, p: FloatArray, shape: tuple[int, ...], when: str) -> None:
+def _expect_numbers(trial: Trial, found: FloatArray, shape: tuple[int, ...], when: str) -> None:
     """Raise unless there is a number from 0 to 1 for each row, however extreme."""
-    found = np.asarray(p)
     if found.shape != shape:
-        raise CheckFailed(
-            f"{named(algorithm)}: predictions have shape {found.shape}, not {shape}, {when}."
-        )
+        raise trial.failure(f"predictions have shape {found.shape}, not {shape}, {when}.")
     wrong = found[~((found >= 0) & (found <= 1))]
     if len(wrong):
-        raise CheckFailed(
-            f"{named(algorithm)}: {len(wrong)} of {found.size} predictions are not probabilities, "
-            f"the first is {wrong[0]}, {when}."
+        raise trial.failure(
+            f"{len(wrong)} of {found.size} predictions are not probabilities, the first is "
+            f"{wrong[0]}, {when}."
         )
 
 
-def _options_without_a_fit(algorithm: Algorithm) -> dict[str, Any]:
-    """Collect the options it was built with, without those that only a fit has a use for.
+def _options_without_a_fit(trial: Trial) -> dict[str, Any]:
+    """Collect the options an algorithm was built with, without those that only a fit has a use for.
 
     There are none if its class knows no ``fit="default"``.
     """
-    kind: Any = type(algorithm)
-    own = {
-        name: getattr(algorithm, name)
+    kind: Any = type(trial.algorithm)
+    own = [
+        {name: getattr(trial.algorithm, name)}
         for name in inspect.signature(kind).parameters
-        if name not in ("fit", "parameters") and hasattr(algorithm, name)
-    }
+        if name not in ("fit", "parameters") and hasattr(trial.algorithm, name)
+    ]
     options: dict[str, Any] = {}
-    for option in ({"fit": "default"}, *({name: value} for name, value in own.items())):
+    for option in ({"fit": "default"}, *own):
         with suppress(SrsEvalError, *_MISHAPS):
             kind(**{**options, **option})
             options |= option
     return options if "fit" in options else {}
 
 
-def _tried(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> FloatArray:
+def _tried(trial: Trial) -> FloatArray:
     """Predict another log first, of the same length."""
-    model = fit(algorithm, reviews, fold.train)
-    row = int(fold.train[-1])
+    model, reviews, row = trial.fit(), trial.reviews, int(trial.fold.train[-1])
     answers = np.arange(row + 1, len(reviews))
     rng = np.random.default_rng(row)
     other = answered(reviews, answers, ~reviews.recalled[answers], rng)
-    prediction(model, other, fold.test)
-    return prediction(model, reviews, fold.test)
+    prediction(model, other, trial.fold.test)
+    return prediction(model, reviews, trial.fold.test)
 
 
 def _rare_log(*, whole_days: bool) -> Reviews:

@@ -7,17 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.cards import rows_by_card
-from srs_eval.checks.assertions import SignTest, expect_same
-from srs_eval.checks.harness import (
-    curve_of,
-    evenly_spaced,
-    fit,
-    honesty_check,
-    other_times,
-    predicted,
-)
+from srs_eval.checks.assertions import SignTest
 from srs_eval.checks.perturb import answered, cut_after, other_future, renamed, twice
-from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews, when_of
+from srs_eval.checks.trial import Trial, curve_of, evenly_spaced, honesty_check, other_times
+from srs_eval.nouns import FloatArray, IntArray, MemoryModel, Reviews, when_of
 
 _PROBED_ROWS = 200
 # In a log that is twice as long.
@@ -29,7 +22,7 @@ _CURVES = 4
 
 
 @honesty_check("Read only rows before the predicted one")
-def check_blind_to_the_future(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_blind_to_the_future(trial: Trial) -> None:
     """Check that no prediction moves when its own outcome and everything later changes.
 
     Every test row takes its turn as t, or 200 of them where there are more, and 8 rows of a log
@@ -40,13 +33,10 @@ def check_blind_to_the_future(algorithm: Algorithm, fold: Fold, reviews: Reviews
     there is may not take the side of the outcome at t, or of the better future, row after row.
     Some rows are asked for alone, some with many others.
     """
-    model = fit(algorithm, reviews, fold.train)
-    expect_blind(algorithm, model, reviews, fold.test, _PROBED_ROWS)
+    expect_blind(trial, trial.fit(), _PROBED_ROWS)
 
 
-def expect_blind(
-    algorithm: Algorithm, model: MemoryModel, reviews: Reviews, test: IntArray, probes: int
-) -> None:
+def expect_blind(trial: Trial, model: MemoryModel, probes: int) -> None:
     """Raise if a prediction of the model moves with its outcome or with the future.
 
     So many rows of the log are looked at, and a few of one that is twice as long.
@@ -54,23 +44,18 @@ def expect_blind(
     sides = {
         advice: SignTest() for advice in (_KNOWS_ITS_ANSWER, _KNOWS_THE_FUTURE, _CURVE_KNOWS_IT)
     }
-    _probe(algorithm, model, reviews, test, probes, sides)
-    further_on = test + len(reviews)
-    _probe(algorithm, model, twice(reviews), further_on, min(probes, _FURTHER_ON), sides)
+    further_on = replace(trial.fold, test=trial.fold.test + len(trial.reviews))
+    _probe(trial, model, probes, sides)
+    trial = replace(trial, fold=further_on, reviews=twice(trial.reviews))
+    _probe(trial, model, min(probes, _FURTHER_ON), sides)
     for advice, taken in sides.items():
-        taken.expect_none(algorithm, advice)
+        taken.expect_none(trial.algorithm, advice)
 
 
-def _probe(
-    algorithm: Algorithm,
-    model: MemoryModel,
-    reviews: Reviews,
-    test: IntArray,
-    probes: int,
-    sides: dict[str, SignTest],
-) -> None:
+def _probe(trial: Trial, model: MemoryModel, probes: int, sides: dict[str, SignTest]) -> None:
     """Raise if a prediction moves by more than rounding; what else it moves is added to `sides`."""
-    expected = predicted(algorithm, model, reviews, test)
+    reviews, test = trial.reviews, trial.fold.test
+    expected = trial.predicted(model)
     share = _SHARE if min(len(test), probes) > _MANY else 1
     for nth, last in enumerate(evenly_spaced(len(test), probes)):
         row, seen, before = int(test[last]), test[: last + 1], expected[: last + 1]
@@ -79,25 +64,28 @@ def _probe(
         # Rows to be predicted together with this one: none, a few, or many.
         asked_too = rng.random() ** 3
         asked = test[(rng.random(len(test)) < asked_too) | (test == row)]
-        sides[_KNOWS_THE_FUTURE].add(_expect_blind_to(algorithm, model, futures, asked, row))
-        sides[_CURVE_KNOWS_IT].add(_expect_same_curve(algorithm, model, futures, seen, rng))
+        known = asked <= row
+        bad, good = (trial.predicted(model, future, asked)[known] for future in futures)
+        higher = trial.expect_same(bad, good, PEEKED, rows=asked[known])
+        sides[_KNOWS_THE_FUTURE].add(higher[-1])
+        sides[_CURVE_KNOWS_IT].add(_expect_same_curve(trial, model, futures, seen, rng))
         if nth % share:
             continue
         better = -1 if reviews.recalled[row] else 1
         changed = answered(reviews, np.array([row]), ~reviews.recalled[[row]], rng)
-        moved = predicted(algorithm, model, changed, test)[: last + 1]
-        expect_same(algorithm, before, moved, seen, PEEKED)
-        sides[_KNOWS_ITS_ANSWER].add(better * (moved[-1] - before[-1]))
-        alone = predicted(algorithm, model, cut_after(reviews, row), seen)
-        expect_same(algorithm, before, alone, seen, PEEKED)
+        moved = trial.predicted(model, changed)[: last + 1]
+        higher = trial.expect_same(before, moved, PEEKED, rows=seen)
+        sides[_KNOWS_ITS_ANSWER].add(better * higher[-1])
+        alone = trial.predicted(model, cut_after(reviews, row), seen)
+        trial.expect_same(before, alone, PEEKED, rows=seen)
         if nth % _SHARE**2 == 0:
-            moved = predicted(algorithm, model, cut_after(changed, row), seen)
-            expect_same(algorithm, alone, moved, seen, PEEKED)
-            sides[_KNOWS_ITS_ANSWER].add(better * (moved[-1] - alone[-1]))
+            moved = trial.predicted(model, cut_after(changed, row), seen)
+            higher = trial.expect_same(alone, moved, PEEKED, rows=seen)
+            sides[_KNOWS_ITS_ANSWER].add(better * higher[-1])
 
 
 @honesty_check("What is asked for are rows of the log that is given, whatever log was fitted to")
-def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_time_of_prediction(trial: Trial) -> None:
     """Check that predictions are made when `when` says.
 
     Of the reviews of other cards, some come too late for a prediction: those since the card's
@@ -107,48 +95,41 @@ def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews)
     and then they are removed. No prediction may move by more than rounding, nor by rounding to
     the same side row after row. Algorithms that predict ``at_review`` pass.
     """
-    if when_of(algorithm) == "at_review":
+    if when_of(trial.algorithm) == "at_review":
         return
-    model = fit(algorithm, reviews, fold.train)
-    told = untimely(algorithm)
-    sides = SignTest()
-    for last in evenly_spaced(len(fold.test), _PROBED_ROWS):
-        seen = fold.test[: last + 1]
-        row = int(seen[-1])
-        others = too_late_for(algorithm, fold, reviews, row)
+    model, reviews, test = trial.fit(), trial.reviews, trial.fold.test
+    told, sides = untimely(trial), SignTest()
+    for last in evenly_spaced(len(test), _PROBED_ROWS):
+        seen, row = test[: last + 1], test[last : last + 1]
+        others = too_late_for(trial, int(row[0]))
         if not len(others):
             continue
-        rng = np.random.default_rng(row)
-        bad, good = opposite_answers(reviews, others, rng)
-        kept = np.setdiff1d(np.arange(row + 1), others)
+        rng = np.random.default_rng(int(row[0]))
+        futures = opposite_answers(reviews, others, rng)
+        kept = np.setdiff1d(np.arange(row[0] + 1), others)
         others_gone = renamed(replace(reviews.take(kept), row=np.arange(len(kept))))
-        low, high, alone = (
-            predicted(algorithm, model, log, rows)[-1:]
-            for log, rows in (
-                (bad, seen),
-                (good, seen),
-                (others_gone, np.flatnonzero(np.isin(kept, seen))),
-            )
-        )
-        expect_same(algorithm, low, high, seen[-1:], told)
-        expect_same(algorithm, low, alone, seen[-1:], told)
-        sides.add(high - low)
-        sides.add(_expect_same_curve(algorithm, model, (bad, good), seen[-1:], rng, told))
-    sides.expect_none(algorithm, told)
+        low, high = (trial.predicted(model, log, seen)[-1:] for log in futures)
+        rows = np.flatnonzero(np.isin(kept, seen))
+        alone = trial.predicted(model, others_gone, rows)[-1:]
+        sides.add(trial.expect_same(low, high, told, rows=row))
+        trial.expect_same(low, alone, told, rows=row)
+        sides.add(_expect_same_curve(trial, model, futures, row, rng, told))
+    sides.expect_none(trial.algorithm, told)
 
 
-def untimely(algorithm: Algorithm) -> str:
+def untimely(trial: Trial) -> str:
     """Return the advice where a prediction rests on what is too late for it."""
-    return f'{_TOO_LATE} `when = "{when_of(algorithm)}"`{_SAY_LATER}'
+    return f'{_TOO_LATE} `when = "{when_of(trial.algorithm)}"`{_SAY_LATER}'
 
 
-def too_late_for(algorithm: Algorithm, fold: Fold, reviews: Reviews, row: int) -> IntArray:
+def too_late_for(trial: Trial, row: int) -> IntArray:
     """Return the reviews of other cards that the prediction of a row may not rest on."""
-    begin = int(rows_by_card(reviews.card).previous()[row])
-    if when_of(algorithm) == "day_before":
-        begin = int(np.searchsorted(reviews.day, reviews.day[row])) - 1
-    since = np.arange(max(int(fold.train[-1]), begin) + 1, row)
-    others: IntArray = since[reviews.card[since] != reviews.card[row]]
+    card, day = trial.reviews.card, trial.reviews.day
+    begin = int(rows_by_card(card).previous()[row])
+    if when_of(trial.algorithm) == "day_before":
+        begin = int(np.searchsorted(day, day[row])) - 1
+    since = np.arange(max(int(trial.fold.train[-1]), begin) + 1, row)
+    others: IntArray = since[card[since] != card[row]]
     return others
 
 
@@ -192,23 +173,8 @@ def opposite_futures(
     )
 
 
-def _expect_blind_to(
-    algorithm: Algorithm,
-    model: MemoryModel,
-    futures: tuple[Reviews, Reviews],
-    asked: IntArray,
-    row: int,
-) -> FloatArray:
-    """Return by how much a row's prediction is higher in the better future."""
-    bad, good = (predicted(algorithm, model, future, asked) for future in futures)
-    known = asked <= row
-    expect_same(algorithm, bad[known], good[known], asked[known], PEEKED)
-    higher: FloatArray = good[asked == row] - bad[asked == row]
-    return higher
-
-
 def _expect_same_curve(
-    algorithm: Algorithm,
+    trial: Trial,
     model: MemoryModel,
     futures: tuple[Reviews, Reviews],
     seen: IntArray,
@@ -223,6 +189,5 @@ def _expect_same_curve(
     elapsed = other_times(futures[0], rows, rng)
     bad, good = (curve(future, rows, elapsed) for future in futures)
     there = np.repeat(rows[:, None], elapsed.shape[1], axis=1)
-    expect_same(algorithm, bad, good, there, told)
-    higher: FloatArray = (good - bad)[-1]
+    higher: FloatArray = trial.expect_same(bad, good, told, rows=there)[-1]
     return higher

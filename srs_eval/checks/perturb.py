@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.cards import rows_by_card
-from srs_eval.nouns import GROUPS, REVIEW_COLUMNS, BoolArray, IntArray, Reviews
+from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, columns_of
 
 # Tampered answer times reach further than invented ones, so that a threshold is crossed.
 _SHORTEST_MS, _LONGEST_OVER_SHORTEST = 100.0, 1000.0
@@ -30,12 +30,6 @@ def renamed(reviews: Reviews) -> Reviews:
 def cut_after(reviews: Reviews, row: int) -> Reviews:
     """Copy a log up to and including a row, under a new name."""
     return renamed(reviews.take(np.arange(row + 1)))
-
-
-def columns_of(reviews: Reviews) -> dict[str, Any]:
-    """Collect the columns a log has, by name."""
-    columns = {name: getattr(reviews, name) for name in REVIEW_COLUMNS}
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 def answered(

@@ -11,8 +11,6 @@ from copy import deepcopy
 
 import numpy as np
 
-from srs_eval.checks.assertions import expect_same
-from srs_eval.checks.harness import evenly_spaced, fit, predicted
 from srs_eval.checks.lookahead import (
     PEEKED,
     opposite_answers,
@@ -22,8 +20,9 @@ from srs_eval.checks.lookahead import (
 )
 from srs_eval.checks.perturb import answered
 from srs_eval.checks.toy_log import trial_task
+from srs_eval.checks.trial import Trial, evenly_spaced
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, Fold, MemoryModel, Reviews, when_of
+from srs_eval.nouns import Algorithm, MemoryModel, when_of
 
 _SIZES = (40, 160)
 _PROBES = 12
@@ -46,46 +45,44 @@ def check_quickly(algorithm: Algorithm) -> None:
     """
     with _generators_kept():
         try:
-            fold, reviews, model = _tried(deepcopy(algorithm))
-            expected, again = (predicted(algorithm, model, reviews, fold.test) for _ in range(2))
+            trial, model = _tried(deepcopy(algorithm))
+            expected, again = (trial.predicted(model) for _ in range(2))
         except Exception:  # noqa: BLE001 - a plug-in can raise anything; its run will report it
             return
         if np.allclose(expected, again, rtol=0, atol=_REPEATED):
-            _try_rows(algorithm, fold, reviews, model)
+            _try_rows(trial, model)
 
 
-def _try_rows(algorithm: Algorithm, fold: Fold, reviews: Reviews, model: MemoryModel) -> None:
-    began = time.monotonic()
-    for last in evenly_spaced(len(fold.test), _PROBES):
-        row, asked = int(fold.test[last]), fold.test[: last + 1]
+def _try_rows(trial: Trial, model: MemoryModel) -> None:
+    began, reviews, test = time.monotonic(), trial.reviews, trial.fold.test
+    for last in evenly_spaced(len(test), _PROBES):
+        row, asked, here = int(test[last]), test[: last + 1], test[last : last + 1]
         rng = np.random.default_rng(row)
-        here = asked[-1:]
         other_answer = answered(reviews, here, ~reviews.recalled[here], rng)
         pairs = [
             (reviews, other_answer, asked, PEEKED),
             (*opposite_futures(reviews, row, rng), asked, PEEKED),
         ]
-        late = too_late_for(algorithm, fold, reviews, row)
-        if when_of(algorithm) != "at_review" and len(late):
-            pairs.append((*opposite_answers(reviews, late, rng), here, untimely(algorithm)))
+        late = too_late_for(trial, row)
+        if when_of(trial.algorithm) != "at_review" and len(late):
+            pairs.append((*opposite_answers(reviews, late, rng), here, untimely(trial)))
         for one, other, same, advice in pairs:
             try:
-                p, q = (predicted(algorithm, model, log, asked) for log in (one, other))
+                p, q = (trial.predicted(model, log, asked)[-len(same) :] for log in (one, other))
             except Exception:  # noqa: BLE001
                 return
-            place = slice(-len(same), None)
-            expect_same(algorithm, p[place], q[place], same, advice, tolerance=_PLAINLY)
+            trial.expect_same(p, q, advice, rows=same, tolerance=_PLAINLY)
         if time.monotonic() - began > _SECONDS:
             return
 
 
-def _tried(algorithm: Algorithm) -> tuple[Fold, Reviews, MemoryModel]:
+def _tried(algorithm: Algorithm) -> tuple[Trial, MemoryModel]:
     """Fit to a toy log, or to a larger one if the first is skipped."""
     for cards in _SIZES:
         task = trial_task(same_day=algorithm.same_day, cards=cards)
-        fold, reviews = task.folds[-1], task.reviews
+        trial = Trial(algorithm, task.folds[-1], task.reviews)
         with suppress(FitSkipped):
-            return fold, reviews, fit(algorithm, reviews, fold.train)
+            return trial, trial.fit()
     raise FitSkipped("too few reviews")
 
 

@@ -19,41 +19,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.checks.assertions import (
-    CheckFailed,
-    expect_learned_values,
-    expect_probabilities,
-    expect_same,
-    named,
-)
-from srs_eval.checks.edge_cases import (
-    check_empty_folds,
-    check_goes_to_a_worker,
-    check_parameters_rebuild_the_model,
-    check_short_and_long_histories,
-)
-from srs_eval.checks.harness import (
+from srs_eval.checks import edge_cases, lookahead, training
+from srs_eval.checks.assertions import CheckFailed
+from srs_eval.checks.perturb import renamed
+from srs_eval.checks.trial import (
     SEED,
     Check,
+    Trial,
     curve_of,
-    fit,
     honesty_check,
-    learned,
     other_times,
     prediction,
 )
-from srs_eval.checks.lookahead import (
-    check_blind_to_the_future,
-    check_time_of_prediction,
-)
-from srs_eval.checks.perturb import columns_of, cut_after, renamed
-from srs_eval.checks.training import (
-    check_deterministic,
-    check_fit_ignores_test_rows,
-    check_last_step_is_the_fit,
-    check_nothing_outlives_a_fit,
-)
-from srs_eval.nouns import Algorithm, Fold, Reviews, Task
+from srs_eval.nouns import Algorithm, FloatArray, Task, columns_of
 from srs_eval.nouns.capabilities import misspelt, undeclared
 
 
@@ -78,8 +56,8 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     """
     if missing := undeclared(algorithm):
         raise CheckFailed(
-            f"{named(algorithm)} does not declare {', '.join(missing)}. Make it a subclass of "
-            "srs_eval.nouns.Algorithm, or give it these attributes"
+            f"{type(algorithm).__name__} does not declare {', '.join(missing)}. Make it a subclass "
+            "of srs_eval.nouns.Algorithm, or give it these attributes"
         )
     check_probabilities_in_range(algorithm, task)  # without these, no other check means anything
     failures: dict[object, CheckFailed] = {}
@@ -104,31 +82,31 @@ def _cause(failure: CheckFailed) -> object:
 
 
 @honesty_check("Do not read `reviews.truth`")
-def check_truth_is_not_read(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_truth_is_not_read(trial: Trial) -> None:
     """Check that the true probabilities of simulated users are not read, unless declared.
 
     An algorithm with ``sees_truth = True`` is an upper bound and may read them.
     """
-    if algorithm.sees_truth or reviews.truth is None:
+    truth = trial.reviews.truth
+    if trial.algorithm.sees_truth or truth is None:
         return
-    expected = prediction(fit(algorithm, reviews, fold.train), reviews, fold.test)
-    changed = renamed(replace(reviews, truth=1.0 - reviews.truth))
-    found = prediction(fit(algorithm, changed, fold.train), changed, fold.test)
-    expect_same(algorithm, expected, found, fold.test, _READS_TRUTH, tolerance=0.0)
+    changed = replace(trial, reviews=renamed(replace(trial.reviews, truth=1.0 - truth)))
+    expected, found = (each.predicted(each.fit()) for each in (trial, changed))
+    trial.expect_same(expected, found, _READS_TRUTH, tolerance=0.0)
 
 
 @honesty_check("Work on copies")
-def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_inputs_not_mutated(trial: Trial) -> None:
     """Check that neither fitting nor predicting writes into what it is given."""
+    reviews, fold, known = trial.reviews, trial.fold, trial.known()
     elapsed = other_times(reviews, fold.test, np.random.default_rng(SEED))
-    known = cut_after(reviews, int(fold.train[-1]))
     given = [
         *((f"reviews.{name}", column) for name, column in columns_of(known).items()),
         *((f"reviews.{name}", column) for name, column in columns_of(reviews).items()),
         *(("train rows", fold.train), ("test rows", fold.test), ("elapsed", elapsed)),
     ]
     kept = [array.copy() for _, array in given]
-    model = learned(algorithm, known, fold.train)
+    model = trial.learned(known)
     prediction(model, reviews, fold.test)
     curve = curve_of(model)
     if curve is not None:
@@ -139,61 +117,77 @@ def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews)
         if not np.array_equal(array, before)
     ]
     if written:
-        raise CheckFailed(
-            f"{named(algorithm)}: these arrays were changed: {', '.join(dict.fromkeys(written))}. "
+        raise trial.failure(
+            f"these arrays were changed: {', '.join(dict.fromkeys(written))}. "
             "They are shared; work on a copy."
         )
 
 
 @honesty_check("Return a model with `predict`")
-def check_capability_names(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_capability_names(trial: Trial) -> None:
     """Check that no method of the algorithm or its model is a misspelt optional one."""
-    sentences = [*misspelt(algorithm), *misspelt(fit(algorithm, reviews, fold.train))]
+    sentences = [*misspelt(trial.algorithm), *misspelt(trial.fit())]
     if sentences:
-        raise CheckFailed(f"{named(algorithm)}: {'; '.join(sentences)}")
+        raise trial.failure("; ".join(sentences))
 
 
 @honesty_check("This is an ordinary fit and prediction, without anything changed")
-def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_probabilities_in_range(trial: Trial) -> None:
     """Check that each row gets one probability above 0 and below 1, and parameters are numbers."""
-    model = fit(algorithm, reviews, fold.train)
-    p = prediction(model, reviews, fold.test)
-    expect_learned_values(algorithm, model)
-    expect_probabilities(algorithm, p, (len(fold.test),), "predict")
+    model = trial.fit()
+    p = prediction(model, trial.reviews, trial.fold.test)
+    trial.learned_values(model)
+    _expect_probabilities(trial, p, trial.fold.test.shape, "predict")
 
 
 @honesty_check("Return one probability for each of `elapsed`")
-def check_predict_at_equals_predict(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def check_predict_at_equals_predict(trial: Trial) -> None:
     """Check that forgetting curves pass through the predictions.
 
     Models without ``predict_at`` have no curve, and pass.
     """
-    model = fit(algorithm, reviews, fold.train)
+    model = trial.fit()
     curve = curve_of(model)
     if curve is None:
         return
-    elapsed = other_times(reviews, fold.test, np.random.default_rng(SEED))
-    p = curve(reviews, fold.test, elapsed)
-    expect_probabilities(algorithm, p, elapsed.shape, "predict_at")
-    expected = prediction(model, reviews, fold.test)
-    expect_same(algorithm, expected, p[:, 1], fold.test, _OTHER_CURVE)
+    elapsed = other_times(trial.reviews, trial.fold.test, np.random.default_rng(SEED))
+    p = curve(trial.reviews, trial.fold.test, elapsed)
+    _expect_probabilities(trial, p, elapsed.shape, "predict_at")
+    trial.expect_same(trial.predicted(model), p[:, 1], _OTHER_CURVE)
+
+
+def _expect_probabilities(
+    trial: Trial, found: FloatArray, shape: tuple[int, ...], method: str
+) -> None:
+    """Raise unless numbers have the shape and type of probabilities and lie inside (0, 1)."""
+    if found.shape != shape:
+        raise trial.failure(f"{method} has shape {found.shape}, not {shape}.")
+    if found.dtype not in (np.float32, np.float64):
+        raise trial.failure(f"{method} returns {found.dtype}, not float32 or float64.")
+    wrong = found[~((found > 0) & (found < 1))]
+    if len(wrong):
+        raise trial.failure(
+            f"{len(wrong)} of {found.size} numbers of {method} are not probabilities above 0 and "
+            f"below 1, the first is {wrong[0]}. "
+            "Nothing is certain: keep a little distance from 0 and 1."
+        )
 
 
 _CHECKS: tuple[Check, ...] = (
-    check_blind_to_the_future,
-    check_fit_ignores_test_rows,
-    check_time_of_prediction,
+    lookahead.check_blind_to_the_future,
+    training.check_fit_ignores_test_rows,
+    lookahead.check_time_of_prediction,
     check_truth_is_not_read,
-    check_deterministic,
-    check_nothing_outlives_a_fit,
+    training.check_deterministic,
+    training.check_nothing_outlives_a_fit,
     check_inputs_not_mutated,
     check_capability_names,
     check_predict_at_equals_predict,
-    check_last_step_is_the_fit,
-    check_empty_folds,
-    check_short_and_long_histories,
-    check_goes_to_a_worker,
-    check_parameters_rebuild_the_model,
+    training.check_last_step_is_the_fit,
+    edge_cases.check_empty_folds,
+    edge_cases.check_short_and_long_histories,
+    edge_cases.check_goes_to_a_worker,
+    edge_cases.check_parameters_rebuild_the_model,
 )
 
 _READS_TRUTH = (

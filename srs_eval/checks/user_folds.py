@@ -9,12 +9,12 @@ from typing import cast
 import numpy as np
 
 from srs_eval.algorithms.combined.cross_fitted import cross_fitted
-from srs_eval.checks.assertions import CheckFailed, expect_same, named
-from srs_eval.checks.harness import SEED, learned, predicted, raised
-from srs_eval.checks.perturb import answered, cut_after
+from srs_eval.checks.assertions import CheckFailed
+from srs_eval.checks.perturb import answered
 from srs_eval.checks.toy_log import trial_task
+from srs_eval.checks.trial import SEED, Trial, raised
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Pretrainable, Reviews, Task, User
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Pretrainable, Reviews, User
 
 _USERS = 4
 
@@ -39,12 +39,14 @@ def check_user_folds(algorithm: Pretrainable, users: int = _USERS) -> None:
         If a prediction moves, or a user is refused as known.
     """
     fold_of: dict[User, int] = {user: user % 2 for user in range(users)}
-    tasks: dict[User, Task] = {
-        user: trial_task(same_day=algorithm.same_day, seed=SEED + user) for user in range(users)
+    tasks = [trial_task(same_day=algorithm.same_day, seed=SEED + user) for user in range(users)]
+    trials: dict[User, Trial] = {
+        user: Trial(algorithm, task.folds[-1], replace(task.reviews, user=user))
+        for user, task in enumerate(tasks)
     }
-    logs = {user: replace(task.reviews, user=user) for user, task in tasks.items()}
+    logs = {user: trial.reviews for user, trial in trials.items()}
     for fold in (0, 1):
-        scored = [user for user in tasks if fold_of[user] == fold]
+        scored = [user for user in trials if fold_of[user] == fold]
         opposite = {}
         for user in scored:
             log = logs[user]
@@ -52,52 +54,43 @@ def check_user_folds(algorithm: Pretrainable, users: int = _USERS) -> None:
             opposite[user] = replace(answered(log, rows, ~log.recalled, rng), user=user)
         # Each is asked before the next is pretrained: what is kept elsewhere is overwritten.
         expected, found = (
-            _predictions(algorithm, _pretrained(algorithm, tasks, taught, fold_of), tasks, logs)
+            _predictions(_pretrained(algorithm, trials, taught, fold_of), trials)
             for taught in (logs, logs | opposite)
         )
         for user in scored:
-            rows = tasks[user].folds[-1].test
-            expect_same(algorithm, expected[user], found[user], rows, _LEAKS)
+            trials[user].expect_same(expected[user], found[user], _LEAKS)
 
 
 def _pretrained(
     algorithm: Pretrainable,
-    tasks: Mapping[User, Task],
+    trials: Mapping[User, Trial],
     logs: Mapping[User, Reviews],
     fold_of: Mapping[User, int],
 ) -> Algorithm:
     """Pretrain for each fold on the logs of the users of the other."""
 
     def lessons(users: Sequence[User]) -> list[tuple[Reviews, IntArray]]:
-        folds = {user: tasks[user].folds[-1] for user in users}
+        folds = {user: trials[user].fold for user in users}
         return [(logs[user], np.r_[folds[user].train, folds[user].test]) for user in users]
 
     return cast(Algorithm, cross_fitted(algorithm, fold_of, lessons, SEED))
 
 
-def _predictions(
-    algorithm: Pretrainable,
-    pretrained: Algorithm,
-    tasks: Mapping[User, Task],
-    logs: Mapping[User, Reviews],
-) -> dict[User, FloatArray]:
+def _predictions(pretrained: Algorithm, trials: Mapping[User, Trial]) -> dict[User, FloatArray]:
     """Fit and predict every user."""
     found = {}
-    for user, log in logs.items():
-        fold = tasks[user].folds[-1]
-        known = replace(cut_after(log, int(fold.train[-1])), user=user)
+    for user, trial in trials.items():
         try:
-            model = learned(pretrained, known, fold.train)
-            found[user] = predicted(algorithm, model, log, fold.test)
+            found[user] = trial.predicted(replace(trial, algorithm=pretrained).fit())
         except FitSkipped as skipped:
-            raise CheckFailed(
-                f"{named(algorithm)}: refuses a user of the fold that it is to score ({skipped}). "
+            raise trial.failure(
+                f"refuses a user of the fold that it is to score ({skipped}). "
                 "What is learned for one fold is known in another"
             ) from skipped
         except CheckFailed:
             raise
         except Exception as error:  # a plug-in can raise anything
-            raise CheckFailed(f"{named(algorithm)}: raises {raised(error)}") from error
+            raise trial.failure(f"raises {raised(error)}") from error
     return found
 
 

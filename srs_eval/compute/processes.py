@@ -62,6 +62,11 @@ class Processes:
             raise ConfigError(f"compute.workers={self.workers}: at least 1, or null for all cores")
         check_chunk(self.chunk)
 
+    def prepare(self) -> None:
+        """Start the server of workers, whose imports then take no time of this process."""
+        if sys.platform != "win32":
+            _start_server()
+
     def map(
         self, work: Work[Result], items: Sequence[Any], *, on_crash: OnCrash[Result], tick: Tick
     ) -> Iterator[Result]:
@@ -197,8 +202,7 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
         context: Any = multiprocessing.get_context("spawn")
     else:  # not fork: libraries that have started threads do not survive it
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([name for name in sys.modules if name.startswith(_OURS)])
-        _start_forkserver_ignoring_sigint()
+        _start_server()
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
     with _standard_start_method(context.get_start_method()):
@@ -226,8 +230,9 @@ def _standard_start_method(method: str) -> Iterator[None]:
         multiprocessing.set_start_method(before, force=True)
 
 
-def _start_forkserver_ignoring_sigint() -> None:
+def _start_server() -> None:
     """Start the server with SIGINT blocked: workers ignore it, the parent handles it."""
+    forkserver.set_forkserver_preload([name for name in sys.modules if name.startswith(_OURS)])
     resource_tracker.ensure_running()  # which unblocks SIGINT when it starts
     # Blocked rather than ignored: a signal that comes meanwhile is handled afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from srs_eval.cards import Clock, previous_review, since_previous, stable_order
 from srs_eval.data.by_user import Rows, UserRows, tables_by_user
-from srs_eval.data.columns import violations, whole_numbers
+from srs_eval.data.columns import whole_numbers
 from srs_eval.data.files import check_columns, column_names, enough_memory, existing, read_table
-from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
-from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.names import identities
+from srs_eval.data.schema import Draft
 from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Reading
+from srs_eval.data.table_rows import identify_cards
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
-from srs_eval.nouns import BoolArray, IntArray, Reviews, User
+from srs_eval.nouns import BoolArray, Reviews, User
 from srs_eval.place import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
@@ -158,7 +158,7 @@ class RevlogsFolder(TableSource):
                 user = found.known.find(user)
                 source = f", user {user}" * (len(found.known.users) > 1)
             rows = found.of(user)
-            return _reviews(user, f"{rows.source}{source}", rows.table, rows.numbers)
+            return _reviews(user, f"{rows.source}{source}", rows)
 
 
 @dataclass(frozen=True)
@@ -220,38 +220,25 @@ class _UserFolders:
         return Rows(str(file), table, np.arange(len(table)))
 
 
-def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) -> Reviews:
+def _reviews(user: User, source: str, rows: Rows) -> Reviews:
     """Check one user's rows as they stand in the file, then leave out what is no answer."""
-    present = list(table.columns)
+    present = list(rows.table.columns)
     named = _NEEDED | {noun: name for noun, name in _OPTIONAL.items() if name in present}
     check_columns(source, present, [(name, f"the {noun}") for noun, name in named.items()])
-    table = table.reset_index(drop=True)
-    columns: dict[str, Any] = {noun: table[name] for noun, name in named.items()}
-
-    def row_name(row: int) -> str:
-        return f"row {file_rows[row] + 1}"
-
-    names = read_names(columns["card"])
-    if names.bad.any():
-        wrong = violations(_CARD, columns["card"], names.bad, EXPECTED, row_name)
-        raise ReviewLogError(source, wrong, RENAME)
-    rating, unreadable = whole_numbers(columns["rating"])
+    table = rows.table.reset_index(drop=True)
+    log = Draft(source, {noun: table[name] for noun, name in named.items()}, rows.numbers, named)
+    identify_cards(log)
+    if log.violations:
+        raise log.error(log.violations)
+    log.columns["card"] = identities(log.columns["card"])
+    rating, unreadable = whole_numbers(log.columns["rating"])
     unknown = ((rating < 1) | (rating > 4)) & ~unreadable
-    columns["card"] = identities(names.values)
     # The other columns are checked with all rows in place; there, any rating will do, and
     # the states of rows that are no answers are none of ours.
     for noun, any_known in (("rating", 1), ("state", 0)):
-        if unknown.any() and noun in columns:
-            columns[noun] = columns[noun].mask(unknown, any_known)
-    note = nearly_alike("cards", names.values)
-    everything = reviews_from_columns(
-        user=user,
-        source=source,
-        **columns,
-        notes=[note] if note else [],
-        row_name=row_name,
-        column_names=named,
-    )
+        if unknown.any() and noun in log.columns:
+            log.columns[noun] = log.columns[noun].mask(unknown, any_known)
+    everything = log.finished(user)
     if not unknown.any():
         return everything
     if unknown.all():

@@ -31,8 +31,6 @@ def reviews_from_columns(
     notes: Sequence[str] = (),  # remarks on the log for the person
     row_name: Callable[[int], str] | None = None,  # of row i (from 0) in errors; else ``row i+1``
     column_names: Mapping[str, str] | None = None,  # of the source, in errors; else those below
-    problems: Sequence[Violation] = (),  # what is wrong besides
-    hint: str = "",  # what to do about that
     **columns: Any,
 ) -> Reviews:
     """Build one user's log from columns [n] in time order, checking all of it once.
@@ -47,60 +45,101 @@ def reviews_from_columns(
     >>> log.elapsed_days.tolist()
     [-1, -1, 5]
     """
-    given = {name: columns.pop(name, None) for name in COLUMNS}
-    lacking = [name for name, each in COLUMNS.items() if each.is_needed and given[name] is None]
-    if columns or lacking:
-        raise TypeError(f"a log has no columns {[*columns]}, and needs {lacking}")
-    given = {name: values for name, values in given.items() if values is not None}
-    lengths = {name: len(values) for name, values in given.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        what = f"the columns differ in length: {listed} rows"
-        raise ReviewLogError(source, [Violation(what, "length")])
-    n = lengths["card"]
-    if not n:
-        nothing = Violation("there are no reviews in it", "empty")
-        raise ReviewLogError(source, problems or [nothing], hint)
-    check = _Check(row_name or (lambda row: f"row {row + 1}"), column_names or {})
-    for name, values in given.items():
-        check.read(name, values)
-    previous = previous_review(check.values["card"])
-    derived = since_previous(check.values["day"], previous)
-    check.order_and_intervals(derived, first=previous == FIRST)
-    check.ranges()
-    if problems or check.violations:
-        raise ReviewLogError(source, [*problems, *check.violations], hint)
-    return Reviews(
-        user=user,
-        elapsed=np.maximum(derived, 0).astype(np.float64),
-        row=np.arange(n, dtype=np.int64),
-        left_out=dict(left_out or {}),
-        notes=tuple(notes),
-        **{**check.values, "elapsed_days": derived},
-    )
+    given = {name: values for name, values in columns.items() if values is not None}
+    unknown = [name for name in columns if name not in COLUMNS]
+    lacking = [name for name, each in COLUMNS.items() if each.is_needed and name not in given]
+    if unknown or lacking:
+        raise TypeError(f"a log has no columns {unknown}, and needs {lacking}")
+    draft = Draft(source, given, np.arange(len(given["card"])), column_names or {})
+    draft.row_name, draft.left_out = row_name or draft.row_name, dict(left_out or {})
+    draft.notes = [*notes]
+    return draft.finished(user)
+
+
+@dataclass(slots=True)
+class Draft:
+    """Columns of one user on their way to a log, with all that is wrong with them."""
+
+    source: str  # File or table, named in errors
+    columns: dict[str, Any]  # [n] each, as given or as read so far
+    file_row: IntArray  # [n]: Number of each row in the source, from 0
+    names: Mapping[str, str] = field(default_factory=dict)  # What the source calls its columns
+    row_name: Callable[[int], str] = lambda row: f"row {row + 1}"
+    left_out: dict[str, int] = field(default_factory=dict)  # Rows that are not reviews, by reason
+    notes: list[str] = field(default_factory=list)  # Remarks on the log
+    violations: list[Violation] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)  # What to do about them
+
+    def place(self, row: int) -> str:
+        """Return the name of a row in errors."""
+        return self.row_name(int(self.file_row[row]))
+
+    def refuse(self, name: str, bad: BoolArray, expected: str, kind: str = "wrong_type") -> None:
+        """Note the values of a column that break a rule."""
+        shown, values = self.names.get(name, name), self.columns[name]
+        self.violations += violations(shown, values, bad, expected, self.place, kind)
+
+    def take(self, rows: IntArray | BoolArray) -> None:
+        """Select rows, by number or by mask, in the given order; columns are those of pandas."""
+        self.columns = {
+            name: column[rows].reset_index(drop=True) for name, column in self.columns.items()
+        }
+        self.file_row = self.file_row[rows]
+
+    def finished(self, user: User) -> Reviews:
+        """Check all columns that are there, and return the log in their order."""
+        given = {name: self.columns[name] for name in COLUMNS if name in self.columns}
+        lengths = {name: len(values) for name, values in given.items()}
+        if len(set(lengths.values())) > 1:
+            listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            what = f"the columns differ in length: {listed} rows"
+            raise ReviewLogError(self.source, [Violation(what, "length")])
+        if not lengths["card"]:
+            nothing = Violation("there are no reviews in it", "empty")
+            raise self.error(self.violations or [nothing])
+        check = _Check(self)
+        for name in given:
+            check.read(name)
+        previous = previous_review(check.values["card"])
+        derived = since_previous(check.values["day"], previous)
+        check.order_and_intervals(derived, first=previous == FIRST)
+        for name, column in ((name, COLUMNS[name]) for name in given):
+            values = check.values[name]
+            check.require(name, (values >= column.low) & (values <= column.high), column.meaning)
+        if self.violations:
+            raise self.error(self.violations)
+        return Reviews(
+            user=user,
+            elapsed=np.maximum(derived, 0).astype(np.float64),
+            row=np.arange(lengths["card"], dtype=np.int64),
+            left_out=dict(self.left_out),
+            notes=tuple(self.notes),
+            **{**check.values, "elapsed_days": derived},
+        )
+
+    def error(self, wrong: Sequence[Violation]) -> ReviewLogError:
+        """Return the error of a log that cannot be used."""
+        return ReviewLogError(self.source, wrong, " ".join(self.hints))
 
 
 @dataclass(slots=True)
 class _Check:
-    """Collects the columns that could be read, and everything wrong with them."""
+    """The columns of a draft as numbers, and which of them could be read."""
 
-    row_name: Callable[[int], str]
-    column_names: Mapping[str, str]
-    violations: list[Violation] = field(default_factory=list)
-    given: dict[str, Any] = field(default_factory=dict)
+    draft: Draft
     values: dict[str, Any] = field(default_factory=dict)
     readable: dict[str, BoolArray] = field(default_factory=dict)
 
-    def read(self, name: str, values: Any) -> None:
+    def read(self, name: str) -> None:
         """Convert one column, and note the values that are not numbers of its kind."""
-        self.given[name] = values
+        given = self.draft.columns[name]
         if COLUMNS[name].is_whole:
-            self.values[name], bad = whole_numbers(values)
-            expected = "a whole number"
+            self.values[name], bad = whole_numbers(given)
+            self.draft.refuse(name, bad, "a whole number")
         else:
-            self.values[name] = numbers(values)
-            bad, expected = ~np.isfinite(self.values[name]), "a number"
-        self._report(name, bad, expected, "wrong_type")
+            self.values[name] = numbers(given)
+            bad = ~np.isfinite(self.values[name])
+            self.draft.refuse(name, bad, "a number")
         self.readable[name] = ~bad
 
     def order_and_intervals(self, derived: IntArray, *, first: BoolArray) -> None:
@@ -109,42 +148,29 @@ class _Check:
             return
         if "elapsed_seconds" in self.values:
             seconds = self.values["elapsed_seconds"]
-            self._require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
-            self._require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
+            self.require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
+            self.require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
         if not self.readable["day"].all():
             return
         day = self.values["day"]
         plausible = (day >= -_LATEST_DAY) & (day <= _LATEST_DAY)
         plausible &= day - day[plausible].min(initial=_LATEST_DAY) <= _CENTURY_DAYS
-        self._require("day", plausible, _NOT_DAYS)
+        self.require("day", plausible, _NOT_DAYS)
         if not plausible.all():
             return
         backwards = np.r_[False, day[1:] < day[:-1]]
         in_order = "no day before that of the row above (time order)"
-        self._require("day", ~backwards, in_order, "order")
+        self.require("day", ~backwards, in_order, "order")
         if "elapsed_days" in self.values:
             stated = self.values["elapsed_days"]
-            self._require("elapsed_days", ~first | (stated == FIRST), _FIRST_EXPECTED)
-            self._require("elapsed_days", first | (stated >= 0), _LATER_EXPECTED)
+            self.require("elapsed_days", ~first | (stated == FIRST), _FIRST_EXPECTED)
+            self.require("elapsed_days", first | (stated >= 0), _LATER_EXPECTED)
             follows = first | (stated < 0) | (stated == derived) | backwards.any()
             expected = "the days since the card's previous row"
-            self._require("elapsed_days", follows, expected, "order")
+            self.require("elapsed_days", follows, expected, "order")
 
-    def ranges(self) -> None:
-        """Check the columns whose values have bounds."""
-        for name, values in self.values.items():
-            column = COLUMNS[name]
-            self._require(name, (values >= column.low) & (values <= column.high), column.meaning)
-
-    def _require(
+    def require(
         self, name: str, good: BoolArray, expected: str, kind: str = "out_of_range"
     ) -> None:
-        """Report the readable values of a column that break a rule."""
-        self._report(name, ~good & self.readable[name], expected, kind)
-
-    def _report(self, name: str, bad: BoolArray, expected: str, kind: str) -> None:
-        """Add one violation that quotes the first bad rows of a column."""
-        shown_name = self.column_names.get(name, name)
-        self.violations += violations(
-            shown_name, self.given[name], bad, expected, self.row_name, kind
-        )
+        """Note the readable values of a column that break a rule."""
+        self.draft.refuse(name, ~good & self.readable[name], expected, kind)

@@ -157,7 +157,7 @@ class _Database:
         """Return the result of a statement."""
         return _interruptible(partial(self._run, statement))
 
-    def _run(self, statement: Any, running: _Running) -> pd.DataFrame:
+    def _run(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         if self.url is not None:
             return self._run_by_driver(_address(self.url), statement, running)
         if self.path is None:
@@ -176,7 +176,7 @@ class _Database:
         return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
 
     def _run_by_driver(
-        self, address: str, statement: Any, running: _Running, **options: Any
+        self, address: str, statement: Any, running: list[Any], **options: Any
     ) -> pd.DataFrame:
         url = _parsed(address)
         if url.get_backend_name() == "sqlite" and not (url.query or options):
@@ -185,7 +185,7 @@ class _Database:
             engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **options)
             with engine.connect() as connection:
                 driver = connection.connection.driver_connection
-                running.on(driver)
+                running.append(driver)
                 if options and self.tables_only is not None:
                     self._refuse(programs_in_sqlite(driver, self.tables_only))
                 if engine.dialect.name == "postgresql":
@@ -203,7 +203,7 @@ class _Database:
             raise ReviewLogError(str(self.path), programs, hint)
 
     def _run_in_duckdb(
-        self, statement: Any, path: str, running: _Running, *, read_only: bool
+        self, statement: Any, path: str, running: list[Any], *, read_only: bool
     ) -> pd.DataFrame:
         try:
             duckdb: Any = import_module("duckdb")
@@ -218,7 +218,7 @@ class _Database:
         values = [compiled.params[name] for name in compiled.positiontup or ()]
         try:
             with closing(duckdb.connect(path, read_only=read_only, config=_OFFLINE)) as connection:
-                running.on(connection)
+                running.append(connection)
                 if read_only and self.tables_only is not None:
                     self._refuse(programs_in_duckdb(connection, self.tables_only))
                 if len(connection.extract_statements(str(compiled))) > 1:
@@ -260,33 +260,24 @@ def _rows(database: _Database, source: str, query: str, columns: Columns) -> Use
     return UserRows(KnownUsers(source, tuple(values)), read)
 
 
-class _Running:
-    """The connection that a query runs on, once it is open."""
-
-    def __init__(self) -> None:
-        self._connection: Any = None
-
-    def on(self, connection: Any) -> None:
-        """Note the connection of a driver."""
-        self._connection = connection
-
-    def interrupt(self) -> None:
-        """End what the connection is doing, if its driver can."""
-        ways = (getattr(self._connection, way, None) for way in _WAYS)
-        way = next(filter(callable, ways), None)
+def _interrupt(connections: Sequence[Any]) -> None:
+    """End what connections are doing, as far as their drivers can."""
+    for connection in connections:
+        ways = (getattr(connection, way, None) for way in _WAYS)
         # The query may just have ended.
         with suppress(Exception):
-            if way is not None:
-                way()
+            next(filter(callable, ways))()
 
 
-def _interruptible(query: Callable[[_Running], pd.DataFrame]) -> pd.DataFrame:
+def _interruptible(query: Callable[[list[Any]], pd.DataFrame]) -> pd.DataFrame:
     """Return the result of a query; Ctrl-C and SIGTERM end it while its driver waits or computes.
 
     Python handles signals between its own instructions in the main thread, and most drivers return
-    only when they have a result. A query therefore runs in a thread of its own.
+    only when they have a result. A query therefore runs in a thread of its own, and adds the
+    connection that it runs on to a list.
     """
-    running, future = _Running(), Future[pd.DataFrame]()
+    running: list[Any] = []
+    future = Future[pd.DataFrame]()
 
     def run() -> None:
         try:
@@ -301,7 +292,7 @@ def _interruptible(query: Callable[[_Running], pd.DataFrame]) -> pd.DataFrame:
     finally:
         until = monotonic() + _SECONDS_TO_END
         while not future.done() and monotonic() < until:
-            Thread(target=running.interrupt, daemon=True).start()
+            Thread(target=_interrupt, args=(running,), daemon=True).start()
             wait([future], _SECONDS_BETWEEN_LOOKS)
     return future.result()
 

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.simulated.calendar import Calendar, draw_calendar
+from srs_eval.data.simulated.calendar import Calendar
 from srs_eval.data.simulated.cards import (
-    NEW,
     Cards,
+    Life,
     draw_duration,
     draw_rating,
     learn,
-    new_cards,
     next_reviews,
     recall_of,
 )
-from srs_eval.data.simulated.learner import Learner, draw_later_reviews, draw_learner
+from srs_eval.data.simulated.learner import Learner, draw_later_reviews
 from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import IntArray, Reviews, User
@@ -148,7 +147,7 @@ class SyntheticUsers:
         seeds = np.random.SeedSequence([self.seed, user])
         rng = np.random.Generator(np.random.PCG64(seeds))
         later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
-        found = _simulated(draw_learner(later_reviews, rng, self.scheduler), rng)
+        found = _simulated(Learner(later_reviews, rng, self.scheduler), rng)
         answers = {name: column[: self.max_reviews] for name, column in found.items()}
         drawn, low, high = (answers.pop(name) for name in ("drawn", "low", "high"))
         (row,) = drawn.nonzero()
@@ -166,7 +165,7 @@ def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
     questions were shown, with exactly ``learner.later_reviews`` reviews on a later day than the one
     before. Days and cards count from 0.
     """
-    calendar = draw_calendar(learner, rng)
+    life = Life(learner, Calendar(learner, rng), rng)
     groups: list[_Log] = []
     cards, reviews = 0, 0
     while reviews < learner.later_reviews:
@@ -174,53 +173,47 @@ def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
         # The number of further cards is estimated from the cards so far; the first few are a guess.
         more = _SPARE * missing * cards / reviews if reviews else missing / 12
         count = int(more) + _FIRST_CARDS
-        group = _study(new_cards(cards, count, learner, calendar, rng), learner, calendar, rng)
+        group = _study(Cards(cards, count, life), life)
         reviews += int(np.count_nonzero(group["elapsed_days"] > 0))
         cards += count
         groups.append(group)
-    return _in_order(groups, learner.later_reviews)
+    return _in_order(_joined(groups), learner.later_reviews)
 
 
-def _study(cards: Cards, learner: Learner, calendar: Calendar, rng: np.random.Generator) -> _Log:
+def _study(cards: Cards, life: Life) -> _Log:
     """Follow cards through the whole life, one wave of answers for each k."""
-    waves = []
+    calendar, waves = life.calendar, []
     while len(cards.card):
         moment = calendar.moment(cards.slot, cards.second)
-        recall = recall_of(cards, moment, learner, calendar)
-        recalled = rng.random(len(cards.card)) < recall.truth
-        rating = draw_rating(cards, recalled, recall.odds, learner, rng)
-        duration_ms = draw_duration(cards, rating, recall.ease, moment, learner, calendar, rng)
-        asked = cards.card, cards.cohort, cards.state, cards.day, cards.second
-        before = cards.last_day, cards.answered
-        learn(cards, rating, recall.odds, learner, rng)
-        cards, draws = next_reviews(cards, rating, duration_ms, learner, calendar, rng)
-        waves.append((*asked, *before, rating, duration_ms, recall.truth, *draws))
-    columns = (np.concatenate(column) for column in zip(*waves, strict=True))
-    card, cohort, state, day, second, last_day, answered, *of_answer = columns
-    rating, duration_ms, truth, drawn, low, high = of_answer
-    first = state == NEW
-    # Whole seconds from answer to answer, so that without its time an answer ends the interval.
-    until_answer = np.rint(np.floor(second - answered) + duration_ms / 1000)
-    return {
-        "card": card,
-        "day": day,
-        "second": second,
-        "rating": rating,
-        "elapsed_days": np.where(first, -1, day - last_day),
-        "elapsed_seconds": np.where(first, -1, until_answer),
-        "duration_ms": duration_ms,
-        "state": state,
-        "truth": truth,
-        "deck": calendar.deck_of_cohort[cohort],
-        "drawn": drawn,
-        "low": low,
-        "high": high,
-    }
+        recall = recall_of(cards, moment, life)
+        recalled = life.rng.random(len(cards.card)) < recall.truth
+        rating = draw_rating(cards, recalled, recall.odds, life)
+        duration_ms = draw_duration(cards, rating, recall.ease, moment, life)
+        # Whole seconds from answer to answer, so that without its time an answer ends the interval.
+        until_answer = np.rint(np.floor(cards.second - cards.answered) + duration_ms / 1000)
+        wave: _Log = {
+            "card": cards.card,
+            "day": cards.day,
+            "second": cards.second,
+            "rating": rating,
+            "elapsed_days": np.where(cards.new, -1, cards.day - cards.last_day),
+            "elapsed_seconds": np.where(cards.new, -1, until_answer),
+            "duration_ms": duration_ms,
+            "state": cards.state,
+            "truth": recall.truth,
+            "deck": calendar.deck_of_cohort[cards.cohort],
+        }
+        learn(cards, rating, recall.odds, life)
+        waves.append(wave | next_reviews(cards, rating, duration_ms, life)._asdict())
+    return _joined(waves)
 
 
-def _in_order(groups: list[_Log], later_reviews: int) -> _Log:
+def _joined(parts: list[_Log]) -> _Log:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _in_order(column: _Log, later_reviews: int) -> _Log:
     """Sort the answers by time, stop at the last one needed, and number what is left from 0."""
-    column = {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
     order = np.argsort(column["second"])
     if (np.diff(column["second"][order]) == 0).any():
         # Two cards may come up in the same instant; the card number then decides.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from srs_eval.cards import FIRST, previous_review, since_previous
 from srs_eval.data.by_user import UserRows
-from srs_eval.data.columns import numbers, violations, without_categories
+from srs_eval.data.columns import numbers, without_categories
 from srs_eval.data.files import check_columns
 from srs_eval.data.names import (
     EXPECTED,
@@ -21,7 +21,7 @@ from srs_eval.data.names import (
     read_names,
 )
 from srs_eval.data.ratings import read_ratings
-from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.schema import Draft
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
 from srs_eval.errors import ReviewLogError, Violation
@@ -40,36 +40,6 @@ _ZONES = (
     "Check data.time_zone, which times without an offset refer to, and that data.columns.time is "
     "when the answer was given."
 )
-
-
-@dataclass(slots=True)
-class _Log:
-    """One user's rows on their way, in whatever order they have by now."""
-
-    names: Mapping[str, str]
-    columns: dict[str, pd.Series]
-    file_row: IntArray
-    problems: list[Violation] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    hints: list[str] = field(default_factory=list)
-    first_day: int | None = None
-
-    def row_name(self, row: int) -> str:
-        """Return the name of a row: its place in the file."""
-        return f"row {self.file_row[row] + 1}"
-
-    def refuse(self, noun: str, bad: BoolArray, expected: str, kind: str = "wrong_type") -> None:
-        """Note the values of a column that break a rule."""
-        name, values = self.names[noun], self.columns[noun]
-        self.problems += violations(name, values, bad, expected, self.row_name, kind)
-
-    def take(self, rows: IntArray | BoolArray) -> None:
-        """Select rows, by number or by mask, in the given order."""
-        self.columns = {
-            noun: column[rows].reset_index(drop=True) for noun, column in self.columns.items()
-        }
-        self.file_row = self.file_row[rows]
 
 
 def columns_needed(columns: Columns) -> list[tuple[str, str]]:
@@ -111,57 +81,41 @@ def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) ->
     names = columns.in_use()
     check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
     part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
-    log = _Log(names, part, rows.numbers)
-    _identify_cards(log)
+    log = Draft(source, part, rows.numbers, names)
+    identify_cards(log)
     _rate(log, reading)
     _read_recorded(log)
-    if "time" in part:
-        _put_in_time_order(log, reading)
+    first_day = _put_in_time_order(log, reading) if "time" in part else None
     recorded = {noun: log.columns.pop(noun) for noun in [*log.columns] if _is_recorded(noun)}
-    log.columns.pop("recorded_at", None)
-    cards = log.columns["card"]
-    log.columns["card"] = identities(cards)
     titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
-    titles["card"] = _titles(log.columns["card"], cards)
+    titles["card"] = _number(log, "card", log.columns["card"])
     _fill_first_intervals(log)
     duration = log.columns.get("duration_ms")
     if duration is not None and duration.isna().all():
         del log.columns["duration_ms"]
-    reviews = reviews_from_columns(
-        user=user,
-        source=source,
-        left_out=log.left_out,
-        notes=[*log.notes, *logs.known.remarks(user)],
-        row_name=log.row_name,
-        column_names=names,
-        problems=log.problems,
-        hint=" ".join(log.hints),
-        **log.columns,
-    )
+    log.notes += logs.known.remarks(user)
     return replace(
-        reviews,
+        log.finished(user),
         titles=titles,
-        first_day=log.first_day,
+        first_day=first_day,
         recorded=np.column_stack([*map(numbers, recorded.values())]) if recorded else None,
         recorded_names=tuple(names[noun] for noun in recorded),
     )
 
 
-def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
+def _number_groups(log: Draft, group: str) -> Mapping[int, str]:
     """Replace the groups of a column by numbers, -1 where not known; return their names."""
     column = log.columns[group]
     read = read_names(column)
     if read.bad.any():
         nameless = column.isna() | column.map(lambda value: isinstance(value, str))
         log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
-    names = read.values
-    codes = identities(names).fillna(_NOT_KNOWN)
-    log.columns[group] = codes
-    return _titles(codes, names)
+    return _number(log, group, read.values)
 
 
-def _titles(codes: pd.Series, names: pd.Series) -> Mapping[int, str]:
-    """Return the name of each number, where it is not the number itself."""
+def _number(log: Draft, noun: str, names: pd.Series) -> Mapping[int, str]:
+    """Replace a column by numbers; return the name of each that is not the number itself."""
+    codes = log.columns[noun] = identities(names).fillna(_NOT_KNOWN)
     if names.dtype.kind in "iuf":
         return {}
     distinct = pd.DataFrame({"number": codes, "name": names}).dropna().drop_duplicates("number")
@@ -169,7 +123,7 @@ def _titles(codes: pd.Series, names: pd.Series) -> Mapping[int, str]:
     return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
 
 
-def _rate(log: _Log, reading: Reading) -> None:
+def _rate(log: Draft, reading: Reading) -> None:
     """Read the ratings, or make them of a column that says whether a review was recalled."""
     noun = "recalled" if "recalled" in log.columns else "rating"
     column = log.columns[noun]
@@ -183,7 +137,7 @@ def _rate(log: _Log, reading: Reading) -> None:
     log.columns["rating"] = ratings.values
 
 
-def _identify_cards(log: _Log) -> None:
+def identify_cards(log: Draft) -> None:
     """Read the names of the cards; rows without one are refused, and not looked at further."""
     names = read_names(log.columns["card"])
     log.refuse("card", names.bad, EXPECTED)
@@ -195,8 +149,11 @@ def _identify_cards(log: _Log) -> None:
     log.notes += [note] if note else []
 
 
-def _put_in_time_order(log: _Log, reading: Reading) -> None:
-    """Sort the rows by time, deal with duplicates, and derive days and seconds."""
+def _put_in_time_order(log: Draft, reading: Reading) -> int | None:
+    """Sort the rows by time, deal with duplicates, and derive days and seconds.
+
+    Return the days from 1970 to the first of them, if it can be known.
+    """
     times = read_times(log.columns["time"], unit=reading.time_unit, time_zone=reading.time_zone)
     possible = ~times.bad
     if possible.all() or (reading.invalid_times == "drop" and possible.any()):
@@ -214,7 +171,7 @@ def _put_in_time_order(log: _Log, reading: Reading) -> None:
         del log.columns["time"]
         # No order can be found; the other columns are checked all the same.
         log.columns["day"] = pd.Series(np.zeros(len(possible), np.int64))
-        return
+        return None
     order = np.flatnonzero(possible)
     order = order[np.argsort(times.microseconds[order], kind="stable")]
     log.take(order)
@@ -224,12 +181,12 @@ def _put_in_time_order(log: _Log, reading: Reading) -> None:
     _require_recorded_before(log, instants, reading)
     days = day_numbers(instants, time_zone=reading.time_zone, day_start_hour=reading.day_start_hour)
     previous = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))
-    log.first_day = int(days[0]) if len(days) else None
     log.columns["day"] = pd.Series(days - days[:1])
     log.columns["elapsed_seconds"] = pd.Series(since_previous(instants // 1_000_000, previous))
+    return int(days[0]) if len(days) else None
 
 
-def _settle_duplicates(log: _Log, reading: Reading) -> None:
+def _settle_duplicates(log: Draft, reading: Reading) -> None:
     """Drop and count, or refuse, rows with the card and time of an earlier row."""
     repeated = (
         pd.DataFrame({noun: log.columns[noun] for noun in ("card", "time")})
@@ -244,12 +201,17 @@ def _settle_duplicates(log: _Log, reading: Reading) -> None:
         log.left_out[_DUPLICATE] = count
         log.take(~repeated)
         return
-    places = [log.row_name(int(row)) for row in np.flatnonzero(repeated)[:_ROWS_QUOTED]]
-    more = f" and {count - _ROWS_QUOTED} further" if count > _ROWS_QUOTED else ""
-    has = "has" if count == 1 else "have"
-    what = f"{', '.join(places)}{more} {has} the {_DUPLICATE}"
-    log.problems.append(Violation(what, "duplicate", rows=places))
+    places, quoted = _quoted(log, repeated)
+    what = f"{quoted} {'has' if count == 1 else 'have'} the {_DUPLICATE}"
+    log.violations.append(Violation(what, "duplicate", rows=places))
     log.hints.append("Set data.duplicates=drop to keep the first of them and count the others.")
+
+
+def _quoted(log: Draft, rows: BoolArray) -> tuple[list[str], str]:
+    """Return the places of the first of some rows, and a list of them with how many there are."""
+    places = [log.place(int(row)) for row in np.flatnonzero(rows)[:_ROWS_QUOTED]]
+    further = int(rows.sum()) - len(places)
+    return places, ", ".join(places) + (f" and {further} further" if further else "")
 
 
 def _is_recorded(noun: str) -> bool:
@@ -257,7 +219,7 @@ def _is_recorded(noun: str) -> bool:
     return noun.startswith("p ")
 
 
-def _read_recorded(log: _Log) -> None:
+def _read_recorded(log: Draft) -> None:
     """Replace the columns of predictions by numbers, NaN where there is none."""
     for noun in filter(_is_recorded, [*log.columns]):
         given = log.columns[noun]
@@ -271,7 +233,7 @@ def _read_recorded(log: _Log) -> None:
         log.columns[noun] = pd.Series(np.where(unreadable | outside, np.nan, p))
 
 
-def _require_recorded_before(log: _Log, answered: IntArray, reading: Reading) -> None:
+def _require_recorded_before(log: Draft, answered: IntArray, reading: Reading) -> None:
     """Refuse predictions that were stored after the answer, in microseconds since 1970 [n]."""
     given = log.columns.get("recorded_at")
     if given is None:
@@ -289,25 +251,23 @@ def _require_recorded_before(log: _Log, answered: IntArray, reading: Reading) ->
         log.hints.append(_ZONES)
 
 
-def _refuse_two_predictions(log: _Log) -> None:
+def _refuse_two_predictions(log: Draft) -> None:
     """Refuse rows of one review, sorted by time, with different predictions."""
     key = [log.columns["card"], log.columns["time"]]
     for noun in filter(_is_recorded, log.columns):
         p = log.columns[noun]
         first = p.groupby(key, sort=False, dropna=False).transform("first")
-        other = np.flatnonzero((p.notna() & (p != first)).to_numpy(bool))
-        if len(other):
-            places = [log.row_name(int(row)) for row in other[:_ROWS_QUOTED]]
-            further = len(other) - len(places)
-            more = f" and {further} further" if further else ""
+        other = (p.notna() & (p != first)).to_numpy(bool)
+        if other.any():
+            places, quoted = _quoted(log, other)
             what = (
-                f"{log.names[noun]}: {', '.join(places)}{more}: another prediction of the review "
+                f"{log.names[noun]}: {quoted}: another prediction of the review "
                 "of an earlier row; expected one for each review"
             )
-            log.problems.append(Violation(what, "duplicate", log.names[noun], places))
+            log.violations.append(Violation(what, "duplicate", log.names[noun], places))
 
 
-def _fill_first_intervals(log: _Log) -> None:
+def _fill_first_intervals(log: Draft) -> None:
     """Mark an empty interval at a card's first review as a first review."""
     for noun in ("elapsed_days", "elapsed_seconds"):
         column = log.columns.get(noun)

@@ -45,6 +45,7 @@ from srs_eval.nouns.values import (
     Task as Task,
     User as User,
     Vector as Vector,
+    columns_of as columns_of,
 )
 from srs_eval.nouns.when import (
     WHEN as WHEN,

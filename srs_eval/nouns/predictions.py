@@ -18,6 +18,7 @@ from srs_eval.nouns import (
     Predictions,
     Reviews,
     User,
+    columns_of,
 )
 
 
@@ -47,20 +48,15 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
 
 def select(predictions: Predictions, rows: IntArray | BoolArray | slice) -> Predictions:
     """Select scored reviews by number, mask or range; curves stay as they are."""
-    columns = {
-        name: column[rows]
-        for name in ("user", *PREDICTION_COLUMNS)
-        if (column := getattr(predictions, name)) is not None
-    }
-    return replace(predictions, **columns)
+    return replace(
+        predictions, **{name: column[rows] for name, column in columns_of(predictions).items()}
+    )
 
 
 def read_only(predictions: Predictions) -> Predictions:
     """View predictions as arrays that cannot be written into: metrics share them."""
     columns: dict[str, Any] = {
-        name: _locked(column)
-        for name in ("user", *PREDICTION_COLUMNS)
-        if (column := getattr(predictions, name)) is not None
+        name: _locked(column) for name, column in columns_of(predictions).items()
     }
     curves = predictions.curves
     if curves is not None:

@@ -125,10 +125,7 @@ class Reviews:
 
     def take(self, rows: IntArray | BoolArray) -> Reviews:
         """Select rows, by number or by mask, in the given order."""
-        present = {name: getattr(self, name) for name in REVIEW_COLUMNS}
-        return replace(
-            self, **{name: column[rows] for name, column in present.items() if column is not None}
-        )
+        return replace(self, **{name: each[rows] for name, each in columns_of(self).items()})
 
 
 # Its columns, in the order of the fields.
@@ -193,17 +190,10 @@ class Task:
 
     def take(self, rows: IntArray | BoolArray) -> Task:
         """Select histories, by number or by mask, and number them anew; folds are left out."""
-        columns = {
-            name: column[rows]
-            for name in _TASK_COLUMNS
-            if (column := getattr(self, name)) is not None
-        }
+        columns: dict[str, Any] = {name: each[rows] for name, each in columns_of(self).items()}
         reviews = self.reviews.take(rows)
         reviews = replace(reviews, row=np.arange(len(reviews)))
         return replace(self, reviews=reviews, folds=(), **columns)
-
-
-_TASK_COLUMNS = tuple(f.name for f in fields(Task) if "Array" in str(f.type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +340,12 @@ class Predictions:
     def __len__(self) -> int:
         """Count the scored reviews."""
         return len(self.p)
+
+
+def columns_of(table: Reviews | Task | Predictions) -> dict[str, Any]:
+    """Return the columns that a log, a task or predictions have, by name."""
+    columns = {f.name: getattr(table, f.name) for f in fields(table) if "Array" in str(f.type)}
+    return {name: column for name, column in columns.items() if column is not None}
 
 
 _SCORED = tuple(f for f in fields(Predictions) if f.name not in ("users", "user", "curves"))

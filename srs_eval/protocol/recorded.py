@@ -9,6 +9,7 @@ import numpy as np
 
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import BoolArray, Reviews, Task
+from srs_eval.protocol.split import on_folds
 from srs_eval.protocol.srs_benchmark import AroundAnother
 
 _MISSING = "without a recorded prediction"
@@ -59,12 +60,5 @@ class RecordedRows(AroundAnother):
         scored = np.unique(np.concatenate([fold.test for fold in task.folds]))
         dropped = {**task.dropped, _MISSING: int(np.count_nonzero(~has[scored]))}
         folds = [replace(fold, test=fold.test[has[fold.test]]) for fold in task.folds]
-        kept = [fold for fold in folds if len(fold.test)]
-        if not kept:
-            raise FitSkipped(
-                f"user {reviews.user}: none of {len(scored):,} reviews has a recorded prediction",
-                dropped=dropped,
-                unscored=task.unscored,
-            )
-        numbered = [replace(fold, number=number) for number, fold in enumerate(kept)]
-        return replace(task, folds=numbered, dropped=dropped)
+        what = f"user {reviews.user}: none of {len(scored):,} reviews has a recorded prediction"
+        return on_folds(task, folds, dropped, what)

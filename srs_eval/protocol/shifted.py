@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fold, IntArray, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
-from srs_eval.protocol.split import expanding_folds, used_rows
+from srs_eval.protocol.split import expanding_folds, on_folds, used_rows
 
 _SIDES = ("short", "long")
 _CHOICES = {"train": (*_SIDES, "both"), "test": _SIDES, "median": ("user", "card")}
@@ -76,15 +76,11 @@ class Shifted:
         whole = [part for part in parts if len(part.train) and len(part.test)]
         unused = len(targets) - len(used_rows(whole))
         dropped = {**task.dropped, **({_UNUSED: unused} if unused else {})}
-        if not whole:
-            raise FitSkipped(
-                f"user {reviews.user}: no block of {len(targets)} reviews has "
-                f"{self.test} intervals after {_other(self.test)} ones",
-                dropped=dropped,
-                unscored=task.unscored,
-            )
-        folds = [replace(part, number=number) for number, part in enumerate(whole)]
-        return replace(task, folds=folds, dropped=dropped)
+        what = (
+            f"user {reviews.user}: no block of {len(targets)} reviews has {self.test} intervals "
+            f"after {_other(self.test)} ones"
+        )
+        return on_folds(task, whole, dropped, what)
 
     def _part(self, reviews: Reviews, block: Fold) -> Fold:
         """Keep one side of a block, and the other side, or as many rows, of what comes before."""

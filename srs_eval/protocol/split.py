@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.errors import ConfigError
-from srs_eval.nouns import Fold, IntArray
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import Fold, IntArray, Task
 
 
 def expanding_folds(targets: IntArray, folds: int, refits: int | None = None) -> tuple[Fold, ...]:
@@ -37,6 +38,18 @@ def trained_before(targets: IntArray, blocks: Iterable[IntArray]) -> tuple[Fold,
         Fold(number, train=targets[: np.searchsorted(targets, block[0])], test=block)
         for number, block in enumerate(blocks)
     )
+
+
+def on_folds(task: Task, folds: Iterable[Fold], dropped: Mapping[str, int], what: str) -> Task:
+    """Return a task with those of other folds that score something, numbered anew.
+
+    `dropped` are the counts of the task; raise `FitSkipped`, which says `what`, if no fold is left.
+    """
+    kept = [fold for fold in folds if len(fold.test)]
+    if not kept:
+        raise FitSkipped(what, dropped=dropped, unscored=task.unscored)
+    numbered = [replace(fold, number=number) for number, fold in enumerate(kept)]
+    return replace(task, folds=numbered, dropped=dropped)
 
 
 def used_rows(folds: Sequence[Fold]) -> IntArray:

@@ -73,6 +73,8 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
             f"protocol={job.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
             "were made for these"
         )
+    if prepare := getattr(job.compute, "prepare", None):
+        prepare()  # beside the import of MLflow
     info = RunInfo(about.name, tags=about.tags, folder=job.folder, resumes=job.resume)
     with tracked(job.tracker, info) as run:
         job.tracker.log(facts_before(about))

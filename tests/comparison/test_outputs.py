@@ -102,6 +102,7 @@ SAID = {
     "one user without predictions of one run": lambda run: judged(
         run("a", [1], **NO_INTERVAL), *without_predictions([run("b", [1], blur=1, **NO_INTERVAL)])
     ),
+    "one user by another metric": lambda run: judged(*two(run, [1]), metric="auc"),
     "0 is best": lambda run: judged(
         *(put(folder, mbe=[0.4, -0.01] * 6) for folder in two(run)), metric="mbe"
     ),
@@ -254,6 +255,8 @@ def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(make_run):
     assert [str(one.average) for one in verdict.leaderboard.to_best] == [
         str(one.average) for one in alone.leaderboard.to_best
     ]
+    of_two = [title for title, *_ in figures(alone)]
+    assert of_two == ["Against the baseline", "Where they differ"]
     rows = as_json(verdict)["leaderboard"]
     bad, copy = (row for row in rows if "b " in row["run"] and row["weighting"] == "users")
     assert {name for name in bad if copy[name] != bad[name]} == {"run", "identical_to"}

@@ -127,7 +127,7 @@ def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_kno
     assert set(log.template.tolist()) == {70_000}
     assert log.titles["note_type"] == {70: "Basic"}
     assert log.titles["template"] == {70_000: "Basic: Card 1"}
-    for models in ("{", "[]", '{"70": 5}', '{"x": {"tmpls": [{"ord": 0}]}}'):
+    for models in ("{", "[]", '{"70": 5}', '{"x": {"tmpls": [{"ord": 0}]}}', '{"--7": {}}'):
         log = crafted(path, models=models)
         assert log.template is None
         assert set(log.note_type.tolist()) == {70}

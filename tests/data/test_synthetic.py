@@ -103,7 +103,7 @@ def states(name, first, later):
     state = app.first(np.array([first]))
     found = [state]
     for rating, days in later:
-        state = app.later(*state, np.array([days]), np.array([rating]))
+        state = app.later(state, np.array([days]), np.array([rating]))
         found.append(state)
     middle = np.array([0.5])  # of the range of the fuzz
     return found, [int(app.draws(each[0], middle).drawn[0]) for each in found]

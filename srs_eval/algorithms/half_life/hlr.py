@@ -195,7 +195,7 @@ class HlrDuolingo(Algorithm):
     Settles & Meeder (2016), *A Trainable Spaced Repetition Model for Language Learning*, ACL,
     https://doi.org/10.18653/v1/P16-1174, in the form of its public code: the half-life is
     ``2**(weights · (sqrt(1 + right), sqrt(1 + wrong), 1))`` days, between 15 minutes and 274
-    days, and minimised is (p - p̂)² + alpha (h - ĥ)² + penalty |weights|², averaged over
+    days, and minimised is ``(p - p̂)² + alpha (h - ĥ)² + penalty |weights|²``, averaged over
     reviews. There p is the share of a session's exercises that were right, and h the half-life
     that explains it; here a session is one review, whose p is 0.9999 or 0.0001. Then h is
     hardly more than the outcome again, on another scale, and its term, by far the largest,

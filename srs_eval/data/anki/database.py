@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from srs_eval.data.anki.groups import (
-    number_in,
     preset_of_deck,
     template_names,
     template_number,
@@ -47,6 +47,7 @@ _NO_NOTE_TYPES = (
 )
 # Codes of SQLite have further bits for what exactly went wrong.
 _PRIMARY_CODE = 0xFF
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _COLUMNS = ("id", "cid", "ease", "ivl", "factor", "time", "type")
 # What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
 _NOT_A_NUMBER = -(2**63)
@@ -197,39 +198,41 @@ class Collection:
         """
         found: dict[str, Mapping[int, str]] = {}
         for group, table, text in _NAMED:
-            rows: Iterable[tuple[Any, Any]] = ()
-            if {"id", "name"} <= self._columns_of(table):
-                rows = self.connection.execute(f"select id, name from {table} not indexed")
-            else:
-                facts = self.named_in_text(text)
-                named = {key: each for key, each in facts.items() if isinstance(each, dict)}
-                rows = [(number_in(key), each.get("name")) for key, each in named.items()]
-            found[group] = {
-                number: name.replace("\x1f", "::")
-                for number, name in rows
-                if isinstance(number, int) and isinstance(name, str)
-            }
+            kept = self.kept(table, "name", text)
+            names = ((n, each.get("name") if isinstance(each, dict) else each) for n, each in kept)
+            found[group] = {n: name.replace("\x1f", "::") for n, name in names if _is_text(name)}
         return found | {"template": template_names(self._templates(), found["note_type"])}
 
     def _templates(self) -> Mapping[int, str]:
         """Return the names of all card templates by number; what cannot be read is left out."""
-        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self.named_in_text("models"))
+        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self.kept_as_text("models"))
         if {"ntid", "ord", "name"} <= self._columns_of("templates"):
             rows = self.connection.execute("select ntid, ord, name from templates not indexed")
         return {
             number: name
             for note_type, place, name in rows
-            if (number := template_number(note_type, place)) is not None and isinstance(name, str)
+            if (number := template_number(note_type, place)) is not None and _is_text(name)
         }
 
-    def named_in_text(self, column: str) -> Mapping[str, Any]:
-        """Parse decks, presets or note types kept as text; an empty object if that fails."""
+    def kept(self, table: str, column: str, text: str) -> Sequence[tuple[int, Any]]:
+        """Return a column of decks, presets or note types, each with its number.
+
+        Older versions of Anki keep them as text: then it is the whole object of each.
+        """
+        if not {"id", column} <= self._columns_of(table):
+            return [*self.kept_as_text(text)]
+        rows = self.connection.execute(f"select id, {column} from {table} not indexed")
+        return [(number, value) for number, value in rows if isinstance(number, int)]
+
+    def kept_as_text(self, column: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Go through decks, presets or note types kept as text; nothing if it cannot be read."""
         if column not in self._columns_of("col"):
-            return {}
+            return
         with suppress(ReviewLogError):
             (stored,) = self.connection.execute(f"select {column} from col").fetchone()
-            return self._object_in_json(column, stored)
-        return {}
+            for key, each in self._object_in_json(column, stored).items():
+                if _NUMBER.fullmatch(key) and isinstance(each, dict):
+                    yield int(key), each
 
     def settings(self) -> tuple[int, Mapping[str, Any]]:
         """Read the creation stamp in seconds, and the settings on days, as Anki stored them."""
@@ -354,6 +357,10 @@ def _require_anki(source: str, connection: sqlite3.Connection) -> None:
     if missing:
         what = f"is a database but no Anki collection: it has no {', '.join(missing)}"
         raise ReviewLogError(source, [what], "Name a collection or an exported package of Anki.")
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str)
 
 
 def _whole(value: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -106,21 +106,12 @@ def template_names(templates: Mapping[int, str], note_types: Mapping[int, str]) 
     }
 
 
-def templates_in_text(note_types: Mapping[str, Any]) -> Iterable[tuple[int, int, Any]]:
-    """Read note type, place and name of each template where note types are kept as text.
-
-    What is not readable is left out.
-    """
-    for key, facts in note_types.items():
-        listed = facts.get("tmpls") if isinstance(facts, dict) else None
-        note_type = number_in(key)
-        if note_type is None or not isinstance(listed, list):
-            continue
-        for template in listed:
+def templates_in_text(
+    note_types: Iterable[tuple[int, Mapping[str, Any]]],
+) -> Iterator[tuple[int, int, Any]]:
+    """Go through note type, place and name of each template of note types kept as text."""
+    for note_type, facts in note_types:
+        listed = facts.get("tmpls")
+        for template in listed if isinstance(listed, list) else ():
             if isinstance(template, dict) and type(template.get("ord")) is int:
                 yield note_type, template["ord"], template.get("name")
-
-
-def number_in(text: str) -> int | None:
-    """Parse a whole number of at most 64 bits; None if it is not one."""
-    return int(text) if text.isascii() and text.lstrip("-").isdigit() and len(text) < 20 else None

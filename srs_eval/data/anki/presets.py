@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from srs_eval.data.anki.database import Collection, open_collection
-from srs_eval.data.anki.groups import message_field, number_in
+from srs_eval.data.anki.database import open_collection
+from srs_eval.data.anki.groups import message_field
 
 _DEFAULT_RETENTION = 0.9
 # Keys of a message of protocol buffers: 8 * number of the field + kind of value.
@@ -62,21 +62,12 @@ def read_fsrs_settings(path: str | Path) -> FsrsSettings:
     """
     with open_collection(Path(path).expanduser()) as collection:
         _, settings = collection.settings()
-        return FsrsSettings(settings.get("fsrs") is True, dict(_presets(collection)))
-
-
-def _presets(collection: Collection) -> Iterator[tuple[int, Preset]]:
-    """Read the presets from their table, or from the text where older versions keep them."""
-    connection = collection.connection
-    if connection.execute("pragma table_info(deck_config)").fetchall():
-        for number, message in connection.execute("select id, config from deck_config not indexed"):
-            if isinstance(number, int) and isinstance(message, bytes):
-                yield number, preset_in_message(message)
-        return
-    for key, options in collection.named_in_text("dconf").items():
-        number = number_in(key)
-        if number is not None and isinstance(options, dict):
-            yield number, preset_in_text(options)
+        presets = {
+            number: preset_in_text(kept) if isinstance(kept, dict) else preset_in_message(kept)
+            for number, kept in collection.kept("deck_config", "config", "dconf")
+            if isinstance(kept, dict | bytes)
+        }
+        return FsrsSettings(settings.get("fsrs") is True, presets)
 
 
 def preset_in_message(message: bytes) -> Preset:

@@ -6,7 +6,6 @@ Given these effects cards are independent, so they can be simulated one after an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -49,32 +48,54 @@ _FIRST, _SECOND, _THIRD = (
 Keys = np.uint64 | NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True)
 class Calendar:
-    """A user's days; a slot counts the days with study from 0.
+    """The days of one person's life; a slot counts those with study from 0.
 
     Cards introduced together, in the first or second half of a day, are a cohort: those of day
     d have the numbers 2 d and 2 d + 1.
     """
 
-    day_of_slot: IntArray  # [slots]: Days with study, ascending
-    # [days + 1]: First slot on or after each day; `slots` where there is none
-    slot_from_day: IntArray
-    # [slots, cells]: What each moment of a session adds to the log-odds of recall, and to log time
-    ability: FloatArray
-    log_time: FloatArray
-    # [slots]: Second of the day change, and seconds from there to the beginning of study
-    midnight: FloatArray
-    start: FloatArray
-    session: float  # Seconds of study on each day without the pause
-    pause: FloatArray  # [slots]: Seconds between the two sittings of a day, 0 if there is one
-    arrivals: FloatArray  # [slots]: Share of the new cards that come up to and including each slot
-    deck_of_cohort: IntArray  # [cohorts]
-    # [slots, decks]: The part of a session in which each deck is studied, as shares of the session
-    deck_begins: FloatArray
-    deck_width: FloatArray
-    # [3]: Of hashed effects: of cohorts on recall, of cohorts on the order, of cards on time
-    keys: NDArray[np.uint64]
+    def __init__(self, learner: Learner, rng: np.random.Generator) -> None:
+        days = learner.life_days
+        # [slots]: Days with study, ascending
+        self.day_of_slot = np.flatnonzero(_study_days(learner, rng)).astype(np.int64)
+        slots = len(self.day_of_slot)
+        # [days + 1]: First slot on or after each day; `slots` where there is none
+        self.slot_from_day = np.searchsorted(self.day_of_slot, np.arange(days + 1))
+        new = np.exp(_BURST * rng.standard_normal(slots))
+        new *= self.day_of_slot <= rng.uniform(*_NEW_CARDS_UNTIL) * days
+        arrived = np.cumsum(new)
+        # [slots]: Share of the new cards that come up to and including each slot
+        self.arrivals = arrived / arrived[-1]
+        start = 12 * _HOUR + _HOUR * (3 * rng.standard_normal() + 1.5 * rng.standard_normal(days))
+        ability = _ability(learner, rng)[self.day_of_slot, np.newaxis]
+        pause = _SECOND_SITTING_AFTER * (rng.random(days) < learner.sitting_share)
+        # A cell for each usual review of a session.
+        usual = learner.later_reviews * _ROWS_PER_LATER_REVIEW / slots
+        cells = int(np.clip(usual, _FEWEST_CELLS, _MOST_CELLS))
+        # Seconds of study on each day without the pause
+        self.session = min(cells * _REVIEW_SECONDS, _LONGEST_SESSION)
+        latest = np.minimum(_LATEST_START, _DAY - self.session - pause - _ALL_STEPS)
+        # [slots]: Second of the day change, seconds from there to the beginning of study, and
+        # seconds between the two sittings of a day, 0 if there is one
+        self.midnight = self.day_of_slot * _DAY
+        self.start = np.clip(start, _EARLIEST_START, latest)[self.day_of_slot]
+        self.pause = pause[self.day_of_slot]
+        # [cohorts]
+        # [slots, decks]: The part of a session in which each deck is studied, as shares of it
+        self.deck_of_cohort, self.deck_begins, self.deck_width = _decks(
+            learner.decks, new, self.day_of_slot, days, rng
+        )
+        log_time = _DAILY_TIME * rng.standard_normal((slots, 1))
+        recall_walks, time_walks = (
+            session_walks(slots, cells, length, rng) for length in (_RECALL_LENGTH, _TIME_LENGTH)
+        )
+        # [slots, cells]: What each moment of a session adds to the log-odds of recall, and to log
+        # time
+        self.ability = ability + learner.session_ability * recall_walks
+        self.log_time = log_time + _SESSION_TIME * time_walks
+        # [3]: Of hashed effects: of cohorts on recall, of cohorts on the order, of cards on time
+        self.keys = rng.integers(0, 2**64, 3, dtype=np.uint64)
 
     def moment(self, slot: IntArray, second: FloatArray) -> IntArray:
         """Flat index into `ability` and `log_time` of the moments in which questions are shown."""
@@ -102,45 +123,6 @@ class Calendar:
         after_start = self.session * place + self.pause[slot] * (place > 0.5)
         second = self.midnight[slot] + self.start[slot] + after_start
         return second, _COHORT * ndtri(of_recall)
-
-
-def draw_calendar(learner: Learner, rng: np.random.Generator) -> Calendar:
-    """Draw the days of one person's life."""
-    days = learner.life_days
-    attended = _study_days(learner, rng)
-    day_of_slot = np.flatnonzero(attended).astype(np.int64)
-    new = np.exp(_BURST * rng.standard_normal(len(day_of_slot)))
-    new *= day_of_slot <= rng.uniform(*_NEW_CARDS_UNTIL) * days
-    arrived = np.cumsum(new)
-    start = 12 * _HOUR + _HOUR * (3 * rng.standard_normal() + 1.5 * rng.standard_normal(days))
-    ability = _ability(learner, rng)[day_of_slot, np.newaxis]
-    pause = _SECOND_SITTING_AFTER * (rng.random(days) < learner.sitting_share)
-    # A cell for each usual review of a session.
-    usual = learner.later_reviews * _ROWS_PER_LATER_REVIEW / len(day_of_slot)
-    cells = int(np.clip(usual, _FEWEST_CELLS, _MOST_CELLS))
-    session = min(cells * _REVIEW_SECONDS, _LONGEST_SESSION)
-    latest = np.minimum(_LATEST_START, _DAY - session - pause - _ALL_STEPS)
-    decks, begins, width = _decks(learner.decks, new, day_of_slot, days, rng)
-    log_time = _DAILY_TIME * rng.standard_normal((len(day_of_slot), 1))
-    recall_walks, time_walks = (
-        session_walks(len(day_of_slot), cells, length, rng)
-        for length in (_RECALL_LENGTH, _TIME_LENGTH)
-    )
-    return Calendar(
-        day_of_slot=day_of_slot,
-        slot_from_day=np.searchsorted(day_of_slot, np.arange(days + 1)),
-        ability=ability + learner.session_ability * recall_walks,
-        log_time=log_time + _SESSION_TIME * time_walks,
-        midnight=day_of_slot * _DAY,
-        start=np.clip(start, _EARLIEST_START, latest)[day_of_slot],
-        session=session,
-        pause=pause[day_of_slot],
-        arrivals=arrived / arrived[-1],
-        deck_of_cohort=decks,
-        deck_begins=begins,
-        deck_width=width,
-        keys=rng.integers(0, 2**64, 3, dtype=np.uint64),
-    )
 
 
 def _study_days(learner: Learner, rng: np.random.Generator) -> BoolArray:

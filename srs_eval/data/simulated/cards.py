@@ -47,91 +47,66 @@ _STATE_TIME = np.array([0.15, -0.25, 0.0, -0.25])
 _TIME_NOISE, _INTERRUPTED = 0.54, 0.12
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A person, their days, and the random numbers that decide what happens on them."""
+
+    learner: Learner
+    calendar: Calendar
+    rng: np.random.Generator
+
+
 class Cards:
     """Cards about to be reviewed for the k-th time; every column has one entry per card.
 
     As all are at their k-th review, either all of them are new or none is.
     """
 
-    # Of the review to come, as in `Answers` and `Calendar`
-    card: IntArray
-    cohort: IntArray  # Cards introduced in the same half of a day
-    state: IntArray
-    slot: IntArray
-    day: IntArray
-    second: FloatArray
-    later_day: BoolArray  # Whether it is not on the day of the review before
-    # Day of the review before, and second its answer was given; 0 while new
-    last_day: IntArray
-    answered: FloatArray
-    cohort_ability: FloatArray  # What is added to the log-odds of recall on the day of the review
-    # Same-day repetitions still to do and done, and how often it was forgotten
-    steps_left: IntArray
-    steps_today: IntArray
-    lapses: IntArray
-    # The truth, fixed: in standard deviations, factors of stability gains and of stability after
-    # forgetting, and what is added to the log time of answers
-    difficulty: FloatArray
-    growth: FloatArray
-    relapse: FloatArray
-    slowness: FloatArray
-    stability: FloatArray  # Days; while new, a multiplier of the person's first stability
-    # What the app believes
-    believed_stability: FloatArray
-    believed_difficulty: FloatArray
-    kind: FloatArray  # Factor of stability gains that it knows of cards of this kind
+    def __init__(self, begin: int, count: int, life: Life) -> None:
+        """Draw cards never seen before, and the days they come up."""
+        learner, calendar, rng = life.learner, life.calendar, life.rng
+        nothing: IntArray = np.zeros(count, np.int64)
+        zeros: FloatArray = np.zeros(count)
+        # Of the review to come; a cohort are the cards introduced in the same half of a day
+        self.slot = np.searchsorted(calendar.arrivals, rng.random(count), side="right")
+        self.day = calendar.day_of_slot[self.slot]
+        self.card = np.arange(begin, begin + count, dtype=np.int64)
+        self.cohort = 2 * self.day + self.card % 2
+        self.state = np.full(count, NEW, np.int64)
+        # Also what is added to the log-odds of recall on the day of the review
+        self.second, self.cohort_ability = calendar.showing(self.slot, self.cohort, rng)
+        self.later_day = np.ones(count, np.bool_)  # Whether not on the day of the review before
+        # Day of the review before, and second its answer was given; 0 while new
+        self.last_day, self.answered = nothing, zeros
+        # Same-day repetitions still to do and done, and how often it was forgotten
+        self.steps_left = np.full(count, learner.steps[NEW])
+        self.steps_today, self.lapses = nothing, nothing
+        # The truth, fixed: in standard deviations, factors of stability gains and of stability
+        # after forgetting, and what is added to the log time of answers
+        on_scale = np.clip(5 + _DIFFICULTY_SPREAD * rng.standard_normal(count), 1, 10)
+        self.difficulty = (on_scale - 5) / _DIFFICULTY_SPREAD
+        growth = np.exp(learner.card_growth * rng.standard_normal(count))
+        self.growth = growth * learner.memory.growth * (11 - on_scale)
+        self.relapse = learner.memory.relapse * on_scale**-0.06
+        slowness = _TIME_BY_CARD * ndtri(hashed_uniform(calendar.keys[2], self.card, self.cohort))
+        self.slowness = slowness + _TIME_BY_DIFFICULTY * self.difficulty
+        # Days; while new, a multiplier of the person's first stability
+        self.stability = np.exp(learner.card_stability * rng.standard_normal(count))
+        # What the app believes, and the factor of stability gains it knows of cards of this kind
+        self.believed_stability, self.believed_difficulty = zeros, zeros
+        self.kind = growth * np.exp(-_DIFFICULTY_KNOWN * self.difficulty)
 
     @property
     def new(self) -> bool:
         """Whether the cards are at their first review."""
         return bool(self.state[0] == NEW)
 
-    def take(self, rows: BoolArray) -> Cards:
+    def keep(self, rows: BoolArray) -> None:
         """Keep some of the cards."""
         (kept,) = rows.nonzero()
-        if len(kept) == len(rows):
-            return self
-        return Cards(*[getattr(self, name)[kept] for name in Cards.__slots__])
-
-
-def new_cards(
-    begin: int, count: int, learner: Learner, calendar: Calendar, rng: np.random.Generator
-) -> Cards:
-    """Draw cards never seen before, and the days they come up."""
-    slot = np.searchsorted(calendar.arrivals, rng.random(count), side="right")
-    day = calendar.day_of_slot[slot]
-    card = np.arange(begin, begin + count, dtype=np.int64)
-    cohort = 2 * day + card % 2
-    second, cohort_ability = calendar.showing(slot, cohort, rng)
-    nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
-    on_scale = np.clip(5 + _DIFFICULTY_SPREAD * rng.standard_normal(count), 1, 10)
-    difficulty = (on_scale - 5) / _DIFFICULTY_SPREAD
-    growth = np.exp(learner.card_growth * rng.standard_normal(count))
-    slowness = _TIME_BY_CARD * ndtri(hashed_uniform(calendar.keys[2], card, cohort))
-    return Cards(
-        card=card,
-        cohort=cohort,
-        state=np.full(count, NEW, np.int64),
-        slot=slot,
-        day=day,
-        second=second,
-        later_day=np.ones(count, np.bool_),
-        last_day=nothing,
-        answered=zeros,
-        cohort_ability=cohort_ability,
-        steps_left=np.full(count, learner.steps[NEW]),
-        steps_today=nothing,
-        lapses=nothing,
-        difficulty=difficulty,
-        growth=growth * learner.memory.growth * (11 - on_scale),
-        relapse=learner.memory.relapse * on_scale**-0.06,
-        slowness=slowness + _TIME_BY_DIFFICULTY * difficulty,
-        stability=np.exp(learner.card_stability * rng.standard_normal(count)),
-        believed_stability=zeros,
-        believed_difficulty=zeros,
-        kind=growth * np.exp(-_DIFFICULTY_KNOWN * difficulty),
-    )
+        if len(kept) < len(rows):
+            for name, column in vars(self).items():
+                setattr(self, name, column[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +119,9 @@ class Recall:
     ease: FloatArray  # [n]: Log-odds of recall without what the day, the session and the cohort add
 
 
-def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calendar) -> Recall:
+def recall_of(cards: Cards, moment: IntArray, life: Life) -> Recall:
     """Compute how well each card is remembered."""
-    memory = learner.memory
+    learner, memory = life.learner, life.learner.memory
     if cards.new:
         odds = np.full(len(cards.day), np.inf)
         ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.54 * cards.difficulty
@@ -160,20 +135,15 @@ def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calend
         soon = memory.step_level + 0.4 * np.log(cards.stability / 3.0)
         ease = np.where(cards.later_day, odds, soon - 0.3 * np.log(seconds / 600.0))
         ease -= _CARD_ODDS * cards.difficulty
-    ability = calendar.ability.take(moment) + cards.cohort_ability
+    ability = life.calendar.ability.take(moment) + cards.cohort_ability
     # Memory but for guesses and slips.
     truth = memory.guess + (1 - memory.guess - memory.slip) * _probability(ease + ability)
     return Recall(truth, odds, ease + learner.level)
 
 
-def draw_rating(
-    cards: Cards,
-    recalled: BoolArray,
-    odds: FloatArray,
-    learner: Learner,
-    rng: np.random.Generator,
-) -> IntArray:
+def draw_rating(cards: Cards, recalled: BoolArray, odds: FloatArray, life: Life) -> IntArray:
     """Press a button: Again if it was not recalled, else by how hard recalling was."""
+    learner = life.learner
     if cards.new:
         hard = _probability(learner.hard_habit)
         easy = _probability(learner.easy_habit + _EASY_AT_FIRST)
@@ -183,7 +153,7 @@ def draw_rating(
         easy = _probability(learner.easy_habit - strain)
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
-    drawn = rng.random(len(recalled))
+    drawn = life.rng.random(len(recalled))
     rating: IntArray = np.where(drawn < hard + easy, _EASY, _GOOD)
     rating[drawn < hard] = _HARD
     rating[~recalled] = _AGAIN
@@ -191,74 +161,56 @@ def draw_rating(
 
 
 def draw_duration(
-    cards: Cards,
-    rating: IntArray,
-    ease: FloatArray,
-    moment: IntArray,
-    learner: Learner,
-    calendar: Calendar,
-    rng: np.random.Generator,
+    cards: Cards, rating: IntArray, ease: FloatArray, moment: IntArray, life: Life
 ) -> FloatArray:
     """Whole milliseconds an answer takes, from 400 to 60,000."""
+    rng = life.rng
     log_time = _SLOWER[rating] + _TIME_NOISE * rng.standard_normal(len(rating))
-    log_time += cards.slowness + _STATE_TIME[cards.state] + calendar.log_time.take(moment)
+    log_time += cards.slowness + _STATE_TIME[cards.state] + life.calendar.log_time.take(moment)
     log_time += _EASE_TIME[rating] * (bounded(ease, -2, 5) - 2)
     log_time += np.log(3) * (rng.random(len(rating)) < _INTERRUPTED)
-    duration = learner.answer_ms * np.exp(log_time)
+    duration = life.learner.answer_ms * np.exp(log_time)
     return bounded(duration.round(), _SHORTEST_MS, _LONGEST_MS)
 
 
-def learn(
-    cards: Cards,
-    rating: IntArray,
-    odds: FloatArray,
-    learner: Learner,
-    rng: np.random.Generator,
-) -> None:
+def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
     """Move what the person knows, and what the app believes, past one answer.
 
     `odds` are the log-odds of the share that was remembered.
     """
+    memory, app = life.learner.memory, life.learner.app
     if cards.new:
-        cards.stability = _possible(cards.stability * learner.memory.first_stability[rating - 1])
-        cards.believed_stability, cards.believed_difficulty = learner.app.first(rating)
+        cards.stability = _possible(cards.stability * memory.first_stability[rating - 1])
+        cards.believed_stability, cards.believed_difficulty = app.first(rating)
         return
     (rows,) = cards.later_day.nonzero()
     stability = cards.stability * _STEP_EFFECT[rating]
     if len(rows):
-        memory, given, before = learner.memory, rating[rows], cards.stability[rows]
+        given, before = rating[rows], cards.stability[rows]
         forgotten = _probability(-odds[rows])
         gain = cards.growth[rows] * before**-memory.saturation
         gain *= np.expm1(memory.spacing * forgotten)
         recalled = before * (1 + gain * memory.share[given])
         left = cards.relapse[rows] * ((before + 1) ** memory.relapse_power - 1)
         failed = np.minimum(left * np.exp(memory.relapse_spacing * forgotten), before)
-        noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
+        noise = np.exp(_ENCODING_NOISE * life.rng.standard_normal(len(rows)))
         stability[rows] = noise * np.where(given > _AGAIN, recalled, failed)
         # The app goes by the first review of each day.
-        cards.believed_stability[rows], cards.believed_difficulty[rows] = learner.app.later(
-            cards.believed_stability[rows],
-            cards.believed_difficulty[rows],
-            cards.day[rows] - cards.last_day[rows],
-            given,
-            cards.kind[rows],
+        believed = cards.believed_stability[rows], cards.believed_difficulty[rows]
+        days = cards.day[rows] - cards.last_day[rows]
+        cards.believed_stability[rows], cards.believed_difficulty[rows] = app.later(
+            believed, days, given, cards.kind[rows]
         )
     cards.stability = _possible(stability)
 
 
-def next_reviews(
-    cards: Cards,
-    rating: IntArray,
-    duration_ms: FloatArray,
-    learner: Learner,
-    calendar: Calendar,
-    rng: np.random.Generator,
-) -> tuple[Cards, Draws]:
+def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: Life) -> Draws:
     """Plan the next review of each card, later today or on a later day; drop the finished.
 
-    A card is finished when it is given up as a leech, or when life ends before it is due. Also
-    returns the intervals that were drawn for all, with 0 days where none was.
+    A card is finished when it is given up as a leech, or when life ends before it is due. Return
+    the intervals that were drawn for all, with 0 days where none was.
     """
+    learner, calendar, rng = life.learner, life.calendar, life.rng
     again = rating == _AGAIN
     cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
     cards.answered = cards.second + duration_ms / 1000
@@ -280,7 +232,8 @@ def next_reviews(
     cards.slot = np.where(cards.later_day, slot, cards.slot)
     cards.last_day = cards.day
     alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
-    cards, again = cards.take(alive), again[alive]
+    cards.keep(alive)
+    again = again[alive]
     cards.day = calendar.day_of_slot[cards.slot]
     # From an answer to the same-day repetition: one minute or ten, give or take.
     soon = _FIRST_STEP if learner.steps[LEARNING] > 1 else _LATER_STEP
@@ -289,7 +242,7 @@ def next_reviews(
     wait = bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
     showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, rng)
     cards.second = np.where(cards.later_day, showing, cards.answered + wait)
-    return cards, Draws(days, low, high)
+    return Draws(days, low, high)
 
 
 def _possible(stability: FloatArray) -> FloatArray:

@@ -16,7 +16,6 @@ https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html.
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +44,8 @@ _LONGEST_FIXED = 64.0
 OWN = "own"
 SCHEDULERS = "own, sm2, fixed, or fsrs_50 to fsrs_99"
 
+Beliefs = tuple[FloatArray, FloatArray]  # Stability in days, and difficulty from 1 to 10; [n]
+
 
 class Draws(NamedTuple):
     """Intervals in days, and the least and most that were as likely; [n] each."""
@@ -54,43 +55,46 @@ class Draws(NamedTuple):
     high: IntArray
 
 
-@dataclass(frozen=True, slots=True)
 class App:
-    """How one person's app is set."""
+    """How one person's app is set: a desired retention, and numbers around the published ones.
 
-    desired_retention: float  # Recall at which it asks for a card
-    # [4]: Days it believes recall takes to fall to 0.9, after a first Again, Hard, Good, Easy
-    first_stability: FloatArray
-    # How much it believes a recall adds to stability, and forgetting leaves of it
-    growth: float
-    relapse: float
+    A desired retention that is given replaces what was drawn, so that all other draws of the person
+    stay as they are.
+    """
 
-    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+    def __init__(self, rng: np.random.Generator, desired_retention: float | None = None) -> None:
+        scatter = np.exp(0.3 * rng.standard_normal(3))
+        own = float(np.clip(rng.normal(0.89, 0.04), 0.75, 0.97))
+        # Recall at which it asks for a card
+        self.desired_retention = own if desired_retention is None else desired_retention
+        # [4]: Days it believes recall takes to fall to 0.9, after a first Again, Hard, Good, Easy
+        self.first_stability = _FIRST * scatter[0]
+        # How much it believes a recall adds to stability, and forgetting leaves of it
+        self.growth = float(_GROWTH * scatter[1])
+        self.relapse = float(_RELAPSE * scatter[2])
+
+    def first(self, rating: IntArray) -> Beliefs:
         """Believe in a stability in days and a difficulty, 1 to 10, after the first rating."""
         difficulty = _DIFFICULTY - _DIFFICULTY_SLOPE * (rating - _GOOD)
         return self.first_stability[rating - 1], bounded(difficulty, 1, 10)
 
     def later(
-        self,
-        stability: FloatArray,
-        difficulty: FloatArray,
-        elapsed_days: IntArray,
-        rating: IntArray,
-        kind: FloatArray | float = 1.0,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Believe in a stability and difficulty after a review on a later day.
+        self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
+    ) -> Beliefs:
+        """Believe in a stability and difficulty after a review so many days later.
 
         `kind` is the factor by which stabilities of this kind are known to gain more than usual.
         """
-        forgotten = 1 - (1 + _CURVE * elapsed_days / stability) ** -0.5
+        stability, difficulty = believed
+        forgotten = 1 - (1 + _CURVE * days / stability) ** -0.5
         gain = kind * self.growth * (11 - difficulty) * stability**-_SATURATION
         recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * _SHARE[rating])
         left = self.relapse * difficulty**-_RELAPSE_DIFFICULTY
         left *= ((stability + 1) ** _RELAPSE_POWER - 1) * np.exp(_RELAPSE_SPACING * forgotten)
-        believed = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
+        stability = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
         moved = difficulty - _DIFFICULTY_STEP[rating]
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
-        return bounded(believed, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
+        return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
 
     def draws(self, stability: FloatArray, lot: FloatArray) -> Draws:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
@@ -108,22 +112,16 @@ class Sm2(App):
     These two are what it "believes"; at a desired retention of 0.9 a stability is an interval.
     """
 
-    __slots__ = ()
-
-    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+    def first(self, rating: IntArray) -> Beliefs:
         """Give the interval and the ease after the first rating."""
         return _SM2_FIRST[rating - 1], np.full(len(rating), _EASE)
 
     def later(
-        self,
-        stability: FloatArray,
-        difficulty: FloatArray,
-        elapsed_days: IntArray,
-        rating: IntArray,
-        kind: FloatArray | float = 1.0,
-    ) -> tuple[FloatArray, FloatArray]:
+        self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
+    ) -> Beliefs:
         """Multiply the interval by the ease, or start again from a day, and move the ease."""
-        late = np.maximum(elapsed_days - stability, 0) * _LATE_SHARE[rating]
+        stability, difficulty = believed
+        late = np.maximum(days - stability, 0) * _LATE_SHARE[rating]
         factor = np.array([np.nan, np.nan, np.nan, 1.0, _EASY_BONUS])[rating] * difficulty
         grown = np.where(rating < _GOOD, stability * _HARD_GROWTH, (stability + late) * factor)
         interval = np.where(rating == _AGAIN, 1.0, np.maximum(grown, stability + 1))
@@ -134,22 +132,15 @@ class Sm2(App):
 class Fixed(App):
     """Asks after 1, 2, 4, ... 64, 64, ... days, whatever the ratings."""
 
-    __slots__ = ()
-
-    def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
+    def first(self, rating: IntArray) -> Beliefs:
         """Give a day, and no difficulty."""
         return np.ones(len(rating)), np.zeros(len(rating))
 
     def later(
-        self,
-        stability: FloatArray,
-        difficulty: FloatArray,
-        elapsed_days: IntArray,
-        rating: IntArray,
-        kind: FloatArray | float = 1.0,
-    ) -> tuple[FloatArray, FloatArray]:
+        self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
+    ) -> Beliefs:
         """Double the interval."""
-        return np.minimum(2 * stability, _LONGEST_FIXED), difficulty
+        return np.minimum(2 * believed[0], _LONGEST_FIXED), believed[1]
 
 
 def is_scheduler(name: object) -> bool:
@@ -158,24 +149,12 @@ def is_scheduler(name: object) -> bool:
 
 
 def draw_app(rng: np.random.Generator, scheduler: str = OWN) -> App:
-    """Draw how an app is set: a desired retention, and numbers around the published ones.
-
-    Another scheduler than each person's own replaces what was drawn, so that all other draws of the
-    person stay as they are.
-    """
-    scatter = np.exp(0.3 * rng.standard_normal(3))
-    app = App(
-        desired_retention=float(np.clip(rng.normal(0.89, 0.04), 0.75, 0.97)),
-        first_stability=_FIRST * scatter[0],
-        growth=float(_GROWTH * scatter[1]),
-        relapse=float(_RELAPSE * scatter[2]),
-    )
-    if scheduler == OWN:
-        return app
+    """Draw how an app is set that schedules as `data.scheduler` says."""
     kind, _, percent = scheduler.partition("_")
-    if kind == "fsrs":
-        return replace(app, desired_retention=int(percent) / 100)
-    return {"sm2": Sm2, "fixed": Fixed}[kind](0.9, *astuple(app)[1:])
+    if kind == OWN:
+        return App(rng)
+    kinds = {"fsrs": App, "sm2": Sm2, "fixed": Fixed}
+    return kinds[kind](rng, int(percent or 90) / 100)
 
 
 def bounded(values: FloatArray, least: float, most: float) -> FloatArray:
