@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from reprlib import repr as short
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Value = TypeVar("Value")
 
@@ -34,17 +35,22 @@ def expected(error: Mapping[str, Any]) -> str:
     return re.sub("^(greater|less)", r"a number \1", text).replace("'", "")
 
 
-_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
-
-
 def validated(kind: type[Value], content: Any) -> Value:
     """Build a value of annotated fields; raise a `ValueError` that says what is wrong first."""
+    from pydantic import ValidationError  # not for --help
+
     try:
         built: Value = _adapter(kind).validate_python(content)
     except ValidationError as errors:
         first = errors.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ValueError(
-            f"{where}: {short(first['input'])}, expected {expected(first)}"
-        ) from errors
+        found = short(first["input"])
+        raise ValueError(f"{where}: {found}, expected {expected(first)}") from errors
     return built
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
