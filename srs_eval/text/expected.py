@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,7 +35,7 @@ def expected(error: Mapping[str, Any]) -> str:
     return re.sub("^(greater|less)", r"a number \1", text).replace("'", "")
 
 
-def validated(kind: type[Value], content: Any) -> Value:
+def validated(kind: Callable[..., Value], content: Any) -> Value:
     """Build a value of annotated fields; raise a `ValueError` that says what is wrong first."""
     from pydantic import ValidationError  # not for --help
 
