@@ -82,26 +82,25 @@ class EvaluateChunk:
     def __call__(self, chunk: Chunk, tick: Tick = lambda *_: None) -> ChunkDone:
         """Evaluate a chunk, calling `tick` after each fold."""
         users = self.store.users_if_whole(chunk)
-        if users is None or not _logs_are(users, chunk, self.evaluate.evaluate.source):
-            scored = []
-            for user in chunk.users:
-                scored.append(self.evaluate(user, tick))
-                if self.is_spoiled and len(chunk.users) > 1:
-                    return ChunkDone(chunk, has_died=True)
-            return self.kept(chunk, scored)
-        done = self._done(chunk, users, None)
-        return replace(done, was_done=True, fits_worked=a_fit_worked(users))
+        if users is not None and _logs_are(users, chunk, self.evaluate.evaluate.source):
+            worked = a_fit_worked(users)
+            return ChunkDone(chunk, None, self._watched(users), was_done=True, fits_worked=worked)
+        scored = []
+        for user in chunk.users:
+            scored.append(self.evaluate(user, tick))
+            if self.is_spoiled and len(chunk.users) > 1:
+                return ChunkDone(chunk, has_died=True)
+        return self.kept(chunk, scored)
 
     def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
         """Keep the results of the users of a chunk."""
         part = part_of(scored, self.evaluate.panel)
-        done = self._done(chunk, part[USERS][0], self.store.keep(chunk, part))
+        sent, watched = self.store.keep(chunk, part), self._watched(part[USERS][0])
         fits = [fit for each in scored for fit in each.fits]
         if any(fit.predicts for fit in fits):
-            return done
-        return replace(
-            done, fits_worked=False, failed=tuple(fit for fit in fits if fit.status == "failed")
-        )
+            return ChunkDone(chunk, sent, watched)
+        failed = tuple(fit for fit in fits if fit.status == "failed")
+        return ChunkDone(chunk, sent, watched, fits_worked=False, failed=failed)
 
     @property
     def patience(self) -> float | None:
@@ -122,11 +121,11 @@ class EvaluateChunk:
         failed = UserEvaluation(user, (fit,), None, ReviewLog())
         return self.kept(chunk, [score_user(failed, self.evaluate.panel)])
 
-    def _done(self, chunk: Chunk, users: pa.Table, part: Part | None) -> ChunkDone:
+    def _watched(self, users: pa.Table) -> tuple[float, ...]:
         if self.watched is None:
-            return ChunkDone(chunk, part)
+            return ()
         column = self.evaluate.panel.names.index(self.watched)
-        return ChunkDone(chunk, part, tuple(row[column] for row in users["values"].to_pylist()))
+        return tuple(row[column] for row in users["values"].to_pylist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +276,7 @@ def result_of(
     over = summarise_users(scores, experiment.panel, of_users, sums)
     algorithm, protocol, source = experiment.algorithm, experiment.protocol, experiment.source
     named = type(algorithm).__name__
-    about = RunDescription(named, source.name, named) if about is None else about
+    about = about or RunDescription(named, source.name, named)
     facts = replace(
         facts,
         algo=about.algo,

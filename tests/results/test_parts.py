@@ -225,18 +225,6 @@ def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tm
     assert kept.users_if_whole(Chunk((1, 3))) is None
 
 
-def test_the_end_keeps_the_parts_of_all_chunks_and_removes_what_is_left_over(kept, scored):
-    results = scored(1, 2, 3, 4, algorithm=Average())
-    names = keep(kept, *results, size=1)
-    (kept.folder / "users" / ".part.partial").touch()
-    kept.end([Chunk((user,)) for user in (1, 2, 3)])
-    found = kept_for_good(kept.folder.parent, as_text=False)
-    assert (found.users, len([*found.fits()])) == ((1, 2, 3), 15)
-    left = [file for file in kept.folder.rglob("*") if file.is_file()]
-    assert {file.stem for file in left} == {*(f"part-{name}" for name in names[:3]), "parts"}
-    assert not kept.is_begun
-
-
 def run(experiment, folder, compute, size=None, *, stay=False):
     users = list(experiment.source.users())
     parts = KeptParts(folder / "parts", STAMP, stays_above=0 if stay else 1000)
