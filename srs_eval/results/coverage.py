@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from srs_eval.text.console import counted
-from srs_eval.text.expected import validated
+from srs_eval.text.validated import validated
 
 
 def whole_number(value: object) -> int:

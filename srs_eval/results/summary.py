@@ -16,8 +16,8 @@ from srs_eval.results.coverage import Count, Coverage, whole_number
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
 from srs_eval.text.console import counted, interval
-from srs_eval.text.expected import validated
 from srs_eval.text.table import Table
+from srs_eval.text.validated import validated
 
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
 # A count that a file may lack, and that is not null there.
