@@ -145,7 +145,7 @@ def test_what_cannot_be_is_refused(refusals, tmp_path, monkeypatch):
 def test_an_argument_that_two_options_have_is_given_to_one(monkeypatch):
     from srs_eval.config import chosen
 
-    monkeypatch.setattr(chosen, "arguments", lambda group: {"mine": {"seed"}})
+    monkeypatch.setattr(chosen, "arguments", lambda group, *names: {"mine": {"seed"}})
     with pytest.raises(ConfigError, match=r"srs_eval\.source"):
         chosen.divided({"seed": 1}, {"algo": "mine", "data": "mine"})
     monkeypatch.undo()

@@ -22,10 +22,10 @@ from omegaconf.errors import OmegaConfBaseException
 from srs_eval.commands.cli import Argument, Command, Key, Local, Options, parse
 from srs_eval.compute import stopping
 from srs_eval.config import suggestions
-from srs_eval.config.option_files import varied
+from srs_eval.config.option_files import also_in, varied
 from srs_eval.config.settings import explain, mistakes
 from srs_eval.errors import ConfigError, FitError
-from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.space import SearchOptions
 
 MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit", "watch")}
 MODULES |= {
@@ -220,7 +220,8 @@ def test_what_is_right_is_not_complained_about():
 def test_an_overlay_may_choose_the_option_that_it_varies(tmp_path):
     params = "{algo: 'avg,constant', algo.p: '0.8,0.9', data.seed: '1,2'}"
     write(tmp_path, {"sweep/both.yaml": f"hydra: {{sweeper: {{params: {params}}}}}\n"})
-    assert varied("sweep", "both", [tmp_path]) == {"data": ["seed"]}
+    with also_in([tmp_path]):
+        assert varied("sweep", "both") == {"data": ["seed"]}
 
 
 def test_what_hydra_says_is_told_without_its_links_and_with_the_cause():

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import shlex
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -153,15 +154,7 @@ def plan_of(*words, sweep_folder=None):
     words = [*USUAL, "compute=serial", *words]
     choices = dict(word.split("=") for word in words if word.split("=")[0] in settings.BUILT_GROUPS)
     content = building.resolved(settings.composed(words), choices)
-    usual = option_files.values("algo", choices["algo"])
-    return make_job(
-        building.build(content, choices),
-        content,
-        choices,
-        usual=usual,
-        folder=Path("out"),
-        sweep_folder=sweep_folder,
-    )
+    return make_job(building.build(content, choices), Path("out"), sweep_folder)
 
 
 def test_a_plan_holds_what_was_chosen():
@@ -259,12 +252,11 @@ def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line():
 
 def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
     choices = dict(word.split("=") for word in [*USUAL, "compute=serial"])
-    content = building.resolved(settings.composed(USUAL), choices)
-    built = building.build(content, choices)
+    inputs = building.build(building.resolved(settings.composed(USUAL), choices), choices)
 
     def stamp(parameters):
-        parts = {**built, "algo": CurrentParameters({1: parameters})}
-        return described(parts, content, choices, usual={}, further_tags={}).stamp
+        algo = replace(inputs.groups["algo"], built=CurrentParameters({1: parameters}))
+        return described(replace(inputs, groups={**inputs.groups, "algo": algo})).stamp
 
     assert stamp(DEFAULTS) == stamp(DEFAULTS) != stamp((1.0, *DEFAULTS[1:]))
 

@@ -41,7 +41,7 @@ class OptunaSweeper(Sweeper):
         Set by the search for each of its jobs: see
         `srs_eval.tuning.progress.RunningTrial`. None in the sweep itself.
     options
-        The other options: see `srs_eval.tuning.options.SearchOptions`.
+        The other options: see `srs_eval.tuning.space.SearchOptions`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class OptunaSweeper(Sweeper):
                 "this sweep needs Optuna: pip install 'srs-eval[sweep]'\n"
                 "(grids do not need it: -m algo.epochs=5,10)"
             ) from error
-        from srs_eval.tuning.command import run_search
+        from srs_eval.tuning.search import run_search
         from srs_eval.tuning.space import SweepError
 
         try:
@@ -90,9 +90,9 @@ class OptunaSweeper(Sweeper):
         except SweepError as error:
             # Hydra shows this exception on one line, and all others with a traceback
             raise CompactHydraException(str(error)) from error
-        if ending is not None and self.at_end is not None and ending.found.ran:
+        if ending is not None and self.at_end is not None and ending.search.ran:
             get_method(self.at_end)(ending)
-        if ending is None or ending.found.complaint:
+        if ending is None or ending.search.complaint:
             sys.exit(1)  # the reason was printed
         return {**ending.best.params, "value": ending.best.value}
 

@@ -13,14 +13,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.api.evaluating import bar, compute_with
-from srs_eval.api.inputs import AlgorithmLike, DataLike, Inputs, gathered, option_of_data, source
-from srs_eval.api.intervals import (
-    DRAWS,
-    LEVEL,
-    Ranges,
-    next_intervals,
-    sampled,
-)
+from srs_eval.api.inputs import AlgorithmLike, DataLike, Gathered, gathered, option_of_data, source
+from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, next_intervals, sampled
 from srs_eval.api.result import exported
 from srs_eval.api.show import Shown
 from srs_eval.cards import with_next_reviews
@@ -28,16 +22,7 @@ from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
-from srs_eval.nouns import (
-    Fit,
-    IntArray,
-    MemoryModel,
-    Reviews,
-    Source,
-    Task,
-    User,
-    has_curve,
-)
+from srs_eval.nouns import Fit, IntArray, MemoryModel, Reviews, Source, Task, User, has_curve
 from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
 from srs_eval.run.experiment import checked_users
@@ -58,13 +43,13 @@ class FittedModels(Shown):
         The algorithm with what is special about its options.
     by_user : mapping of user to FittedUser
         Fit, model and histories of each user.
-    inputs : Inputs
+    inputs : Gathered
         What was fitted, and to what.
     """
 
     label: str
     by_user: Mapping[User, FittedUser]
-    inputs: Inputs
+    inputs: Gathered
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -114,18 +99,14 @@ class FittedModels(Shown):
         for log, model, task in self._tasks(data, options):
             last = task.folds[-1]
             rows = np.concatenate([last.train, last.test])
-            p = np.array(model.predict(task.reviews, rows))
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "user": log.user,
-                        "row": task.log_row[rows],
-                        "card": _names(log, task.reviews.card[rows]),
-                        "p": p,
-                        "recalled": task.reviews.recalled[rows],
-                    }
-                )
-            )
+            columns = {
+                "user": log.user,
+                "row": task.log_row[rows],
+                "card": _names(log, task.reviews.card[rows]),
+                "p": np.array(model.predict(task.reviews, rows)),
+                "recalled": task.reviews.recalled[rows],
+            }
+            parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
     def predict_at(
@@ -162,17 +143,14 @@ class FittedModels(Shown):
             if not has_curve(model):
                 raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
             reviews, rows = with_next_reviews(task.reviews)
-            p = np.array(model.predict_at(reviews, rows, np.tile(asked, (len(rows), 1))))
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "user": log.user,
-                        "card": np.repeat(_names(log, reviews.card[rows]), len(asked)),
-                        "days": np.tile(asked, len(rows)),
-                        "recall": p.ravel(),
-                    }
-                )
-            )
+            days = np.tile(asked, (len(rows), 1))
+            columns = {
+                "user": log.user,
+                "card": np.repeat(_names(log, reviews.card[rows]), len(asked)),
+                "days": days.ravel(),
+                "recall": np.array(model.predict_at(reviews, rows, days)).ravel(),
+            }
+            parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
     def next_intervals(
@@ -312,8 +290,8 @@ class FittedModels(Shown):
             return
         logs: Source = self.inputs.experiment.source
         if data is not None:
-            alike = option_of_data(data) == self.inputs.data_option
-            logs = source(data, **{**(self.inputs.data_arguments if alike else {}), **options})
+            known = self.inputs.data_arguments.get(option_of_data(data), {})
+            logs = source(data, **{**known, **options})
         users = checked_users(logs)
         if data is None:  # a skipped fit is an error only where no user has another
             users = [user for user in users if self.by_user[user].fit.status != "skipped"] or users
@@ -352,11 +330,10 @@ def fit(
     """
     given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": None}
     inputs = gathered(given, options, {"seed": seed})
-    users = checked_users(inputs.experiment.source)
     one = inputs.experiment
-    work = FitToEverything(
-        EvaluateUser(one.source, one.algorithm, one.protocol, seed=one.seed, curves=0)
-    )
+    users = checked_users(one.source)
+    each = EvaluateUser(one.source, one.algorithm, one.protocol, seed=one.seed, curves=0)
+    work = FitToEverything(each)
     with bar("fits", "fit", on=progress)(total=len(users)) as shown:
         tick = partial(shown.update, 1)
         done = compute_with(workers).map(work, users, on_crash=_crashed, tick=tick)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from srs_eval.config import chosen
-from srs_eval.config.building import KINDS, build_option
-from srs_eval.config.option_files import options, values
+from srs_eval.config.building import KINDS, Input, Inputs, build_option
+from srs_eval.config.option_files import defaults, options
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.config.targets import TARGET, require
 from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
@@ -18,7 +18,7 @@ from srs_eval.data.partitioned import INDEX
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.nouns import Algorithm, Source
 from srs_eval.place import Place
-from srs_eval.run.description import described
+from srs_eval.run.description import RunDescription, described
 from srs_eval.run.experiment import Experiment
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
@@ -39,49 +39,20 @@ DataLike = str | Path | Source | ArrowTable
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """An object, and what describes it."""
+class Gathered(Inputs):
+    """The inputs of a run in Python."""
 
-    built: Any  # Such as an algorithm
-    name: str  # Name of the option, or of the class of an object
-    # The option's resolved configuration; for an object, its class and plain arguments
-    content: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """The input of each group, and what is in no group."""
-
-    groups: Mapping[str, Input]  # What the experiment is made of
-    settings: Mapping[str, Any]  # Seed and the like
-    data_option: str | None  # As in `option_of_data`
-    data_arguments: Mapping[str, Any]  # Arguments that other data of this kind can be read with
+    # Arguments that other data can be read with, by the option that takes them
+    data_arguments: Mapping[str | None, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def experiment(self) -> Experiment:
         """The experiment they make."""
-        return Experiment.of(self.built, self.settings)
+        return Experiment.of(self)
 
-    @property
-    def built(self) -> dict[str, Any]:
-        """The object of each group."""
-        return {group: each.built for group, each in self.groups.items()}
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """The configuration, as the command would have it."""
-        return {group: each.content for group, each in self.groups.items()} | dict(self.settings)
-
-    def description(self) -> Any:
+    def description(self) -> RunDescription:
         """Return what describes a run, with the digests of configuration and code."""
-        algo = self.groups["algo"]
-        about = described(
-            self.built,
-            self.content,
-            {group: each.name for group, each in self.groups.items()},
-            usual=values("algo", algo.name),
-            further_tags={},
-        )
+        about = described(self)
         label = self.settings["name"] or about.label
         return replace(about, label=label, tags={**about.tags, "label": label})
 
@@ -138,16 +109,14 @@ def source(data: DataLike, **arguments: Any) -> Source:
 
 def gathered(
     given: Mapping[str, Any], arguments: Mapping[str, Any], settings: Mapping[str, Any]
-) -> Inputs:
+) -> Gathered:
     """Build everything that is given by name, and check everything that is an object.
 
     `given` has names and objects by group, where None stands for the option that the command takes
     by default; `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
-    given = {
-        group: chosen.default_option(group) if value is None and group in _OPTIONAL else value
-        for group, value in given.items()
-    }
+    usual = {group: name for group, name in defaults().items() if group in _OPTIONAL}
+    given = {group: usual.get(group) if each is None else each for group, each in given.items()}
     names: dict[str, Any] = {"algo": given["algo"], "data": option_of_data(given["data"])}
     by_name = {group: name for group, name in names.items() if isinstance(name, str)}
     for group, name in by_name.items():
@@ -161,12 +130,12 @@ def gathered(
     wrong = [
         f"{key}={usable[key]!r}: expected a whole number, 0 or more"
         for key in ("seed", "curves_per_user")
-        if key in usable and not _is_count(usable[key])
+        if key in usable and (type(usable[key]) is not int or usable[key] < 0)
     ]
     chosen.refuse(wrong)
     chosen_users = ("users", "sample", "first")
     of_data = {k: value for k, value in of_group.get("data", {}).items() if k not in chosen_users}
-    return Inputs(groups, known | usable, names["data"], of_data)
+    return Gathered(groups, known | usable, {names["data"]: of_data})
 
 
 def option_of_data(data: object) -> str | None:
@@ -258,7 +227,3 @@ def _content(given: object) -> dict[str, Any]:
         if isinstance(value, (*_PLAIN, list)):
             found[name] = value
     return found
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -284,7 +284,7 @@ class _Field:
 def _fields(options: type[Options]) -> list[_Field]:
     """Return the fields of options; their help is the string below each."""
     abouts = {}
-    for part in options.__mro__[:-1]:
+    for part in options.__mro__[-2::-1]:  # a class has the last word on its own fields
         (tree,) = ast.parse(inspect.getsource(part)).body
         for above, below in pairwise(getattr(tree, "body", ())):
             if isinstance(above, ast.AnnAssign) and isinstance(below, ast.Expr):

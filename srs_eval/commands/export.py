@@ -38,22 +38,12 @@ _NAMED = 5  # users without parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HandedOver(Options):
-    """What the commands that hand parameters over have in common."""
-
-    to: To
-    """anki, the list for Anki's field "FSRS parameters"; py_fsrs, JSON for py-fsrs's
-    Scheduler.from_json; or json, for other programs
-    """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Export(HandedOver):
+class Export(Options):
     """Options of the command."""
 
     run: Argument[Path]
     """the folder of one run"""
-    to: Literal[To, "srs_benchmark"]  # type: ignore[assignment]  # wider than those of a fit
+    to: Literal[To, "srs_benchmark"]
     """anki, the list for Anki's field "FSRS parameters"; py_fsrs, JSON for py-fsrs's
     Scheduler.from_json; json, for other programs; or srs_benchmark, scores and parameters as lines
     of the public benchmark's result/NAME.jsonl

@@ -15,17 +15,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from srs_eval.commands.cli import Argument, Command, Key, Local
-from srs_eval.commands.export import HandedOver, deliver
+from srs_eval.commands.cli import Argument, Command, Key, Local, Options
+from srs_eval.commands.export import To, deliver
 from srs_eval.commands.overrides import values_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit(HandedOver):
+class Fit(Options):
     """Options of the command."""
 
     log: Argument[Path]
     """one review log"""
+    to: To
+    """anki, the list for Anki's field "FSRS parameters"; py_fsrs, JSON for py-fsrs's
+    Scheduler.from_json; or json, for other programs
+    """
     algo: str = "fsrs6"
     """the algorithm; per_group for a list for each preset"""
     algo_options: Annotated[Mapping[str, str], Key("algo.KEY")] = field(default_factory=dict)

@@ -9,10 +9,10 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import DictConfig
 
 from srs_eval.commands.cli import Options
 from srs_eval.config import settings
+from srs_eval.config.building import resolved
 from srs_eval.config.option_files import defaults
 from srs_eval.errors import ConfigError
 from srs_eval.text.console import shell
@@ -28,10 +28,11 @@ class Configured(Options):
         """Return what ``python -m srs_eval`` would refuse."""
         return settings.mistakes(self.overrides)
 
-    def composed(self) -> tuple[DictConfig, dict[str, str]]:
-        """Compose the configuration; return it and the option of each group."""
+    def composed(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Compose and resolve the configuration; return it and the option of each group."""
         words = [*self.overrides, "tracking=none"]
-        return settings.composed(words), defaults() | dict(w.split("=", 1) for w in words)
+        choices = defaults() | dict(word.split("=", 1) for word in words)
+        return resolved(settings.composed(words), choices), choices
 
 
 def values_of(group: str, options: Mapping[str, str]) -> dict[str, Any]:

@@ -33,10 +33,10 @@ from annotated_types import Ge, Gt, Lt
 from srs_eval.commands.cli import Argument, Command, Options
 from srs_eval.comparison.compare import directions
 from srs_eval.comparison.inputs import read_runs
+from srs_eval.comparison.matching import shared_users
 from srs_eval.comparison.prereg import REGIONS, claim_of
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, User
-from srs_eval.results.run import Run
+from srs_eval.nouns import FloatArray
 from srs_eval.stats.estimate import Estimate, mean_of_users
 from srs_eval.stats.power import Study, upper_deviation, users_needed
 from srs_eval.stats.significance import LEVEL
@@ -193,28 +193,20 @@ def _differences(options: Power) -> FloatArray:
     if len(runs) != 2:
         raise ConfigError(f"{len(runs)} runs ({listed([run.name for run in runs])}): name two")
     (first, second), metric = runs, options.metric
-    for run in (first, second):
+    for run in runs:
         if metric not in run.scores:
             raise ConfigError(f"metric={metric}: {run.name} has {', '.join(run.scores)}")
-    scores = [dict(zip(run.rows, run.scores[metric], strict=True)) for run in (first, second)]
-    same = [user for user in first.rows if user in second.rows and _alike(first, second, user)]
-    differences: FloatArray = np.array([scores[0][user] - scores[1][user] for user in same])
+    same = shared_users(runs)
+    differences: FloatArray = first.values(metric, same) - second.values(metric, same)
     differences = differences[~np.isnan(differences)]
     if len(differences) < 3:
         raise ConfigError(f"{len(differences)} users have the same scored reviews in both runs")
     if not options.direction:
         return differences
-    better = directions([first, second]).get(metric)
+    better = directions(runs).get(metric)
     if better is None:
         raise ConfigError(f"metric={metric}: neither higher nor lower values are better")
     return differences if better == "higher" else -differences
-
-
-def _alike(first: Run, second: Run, user: User) -> bool:
-    """Whether two runs scored the same reviews of a user, as far as published scores say."""
-    rows, others = first.rows[user], second.rows[user]
-    is_known = rows != "" and others != ""
-    return rows == others if is_known else first.reviews[user] == second.reviews[user]
 
 
 command = Command("python -m srs_eval.power", __doc__, Power, power)

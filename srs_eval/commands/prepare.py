@@ -19,7 +19,7 @@ from typing import Literal
 
 from srs_eval.commands.cli import Command
 from srs_eval.commands.overrides import Configured
-from srs_eval.config.building import build_option, resolved
+from srs_eval.config.building import build_option
 from srs_eval.data.selection import name_digest
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
@@ -58,7 +58,11 @@ def prepare(options: Prepare) -> int:
     from srs_eval.data.preparing import prepare  # heavy: not for --help and for mistakes
 
     renamed, out = _renamed(options.names), Place.of(options.out)
-    made = prepare(_source(options), out, renamed=renamed, memory=options.memory)
+    content, choices = options.composed()
+    source = build_option("data", choices["data"], content["data"])
+    if not isinstance(source, ReviewTable):
+        raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
+    made = prepare(source, out, renamed=renamed, memory=options.memory)
     say(f"{out}: {made.rows:,} reviews of {made.users:,} users in {made.parts:,} files")
     say(f"python -m srs_eval data=partitioned data.path={out}")
     return 0
@@ -72,15 +76,6 @@ def _renamed(names: str | None) -> Callable[[User], str]:
     if not salt:
         raise ConfigError(f"names=salted needs the environment variable {_SALT}")
     return partial(name_digest, salt=salt.encode())
-
-
-def _source(options: Prepare) -> ReviewTable:
-    """Build the table that is to be read."""
-    cfg, choices = options.composed()
-    source = build_option("data", choices["data"], resolved(cfg, choices)["data"])
-    if not isinstance(source, ReviewTable):
-        raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
-    return source
 
 
 command = Command("python -m srs_eval.prepare", __doc__, Prepare, prepare)

@@ -25,7 +25,7 @@ import numpy as np
 from srs_eval.algorithms.combined.cross_fitted import cross_fitted
 from srs_eval.commands.cli import Command, Local
 from srs_eval.commands.overrides import Configured
-from srs_eval.config.building import build, resolved
+from srs_eval.config.building import build
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import IntArray, Reviews, User
 from srs_eval.protocol.user_folds import UserFolds
@@ -65,18 +65,16 @@ def pretrain(options: Pretrain) -> int:
 
 def pretrained(options: Configured) -> Sequence[Any]:
     """Build the objects of the overrides, and pretrain the algorithm, once or for each fold."""
-    cfg, choices = options.composed()
-    content = resolved(cfg, choices)
-    built = build(content, choices)
-    algorithm = built["algo"]
+    inputs = build(*options.composed())
+    algorithm, name = inputs["algo"], inputs.groups["algo"].name
     if not hasattr(algorithm, "pretrain"):
-        raise ConfigError(f"algo={choices['algo']} cannot be pretrained")
+        raise ConfigError(f"algo={name} cannot be pretrained")
     if not hasattr(algorithm, "weights"):
         raise ConfigError(
-            f"algo={choices['algo']} has pretrain, but no weights for the result "
+            f"algo={name} has pretrain, but no weights for the result "
             "(see srs_eval.nouns.Pretrainable)"
         )
-    source, protocol, seed = built["data"], built["protocol"], content["seed"]
+    source, protocol, seed = inputs["data"], inputs["protocol"], inputs.settings["seed"]
 
     def read(users: Sequence[User]) -> Iterator[tuple[Reviews, IntArray]]:
         return lessons(algorithm, source, protocol, users, left_out=say)

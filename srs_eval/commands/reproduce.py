@@ -109,7 +109,8 @@ def reproduce(options: Reproduce) -> int:
         f"{sum(user not in known for user in with_logs):,} with logs alone, are left out\n"
     )
     evaluations, left_out = _evaluations(runs, logs)
-    found = _evaluate(EvaluateAgain(evaluations, _rows(runs)), users, options.workers)
+    published = {name: frozenset(run.rows) for name, run in runs.items()}
+    found = _evaluate(EvaluateAgain(evaluations, published), users, options.workers)
     made = [
         Reproduction(runs[name], {user: each[name] for user, each in found if name in each})
         for name in evaluations
@@ -149,10 +150,6 @@ def _panel(run: Run) -> Panel:
     """Return the metrics that a result has."""
     needed = {"log_loss", *run.scores} | ({"brier"} if "rmse" in run.scores else set())
     return Panel([metric for metric in default_panel() if metric.name in needed], pooled=False)
-
-
-def _rows(runs: Mapping[str, Run]) -> dict[str, frozenset[User]]:
-    return {name: frozenset(run.rows) for name, run in runs.items()}
 
 
 def _evaluate(
@@ -208,9 +205,7 @@ def _page(options: Reproduce, text: str) -> str:
         "srs_eval": version("srs-eval"),
         "Python": platform.python_version(),
         "processor": f"{target_cpu()}, {platform.system()}",
-        "libraries": ", ".join(
-            f"{name} {version(name)}" for name in ("numpy", "scipy", "llvmlite")
-        ),
+        "libraries": ", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
         # without places, which are no one's business
         "options": " ".join(word for word in options.words if word.startswith(_TOLD)) or "none",
     }

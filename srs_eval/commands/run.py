@@ -72,9 +72,7 @@ def _begin(config: DictConfig, claims: ExitStack) -> None:
         raise ConfigError(f"shard={config.shard}: a single run is shared, without -m")
     if config.shard is not None and config.shard != ALL:
         _give_shard_a_folder(config)
-    _claim(config, claims)
-    kind = "sweep" if _command.is_sweep else "run"
-    _command.folder, _command.report = Path(config.hydra[kind].dir).resolve(), bool(config.report)
+    _command.folder, _command.report = _claimed(config, claims).resolve(), bool(config.report)
     # A search goes on with its trials; any other sweep says anew how each job ends.
     if _command.is_sweep and config.hydra.sweeper["_target_"] == _GRID:
         from srs_eval.run.jobs import forget_outcomes  # heavy: not for --help
@@ -91,7 +89,7 @@ def _give_shard_a_folder(config: DictConfig) -> None:
         place.dir = str(Path(place.dir) / SHARDS / shard.folder)
 
 
-def _claim(config: DictConfig, claims: ExitStack) -> None:
+def _claimed(config: DictConfig, claims: ExitStack) -> Path:
     """Claim the folder of the command, or one beside it if it has the time in its name."""
     from srs_eval.results.claim import claim  # not for --help and completion
 
@@ -110,9 +108,10 @@ def _claim(config: DictConfig, claims: ExitStack) -> None:
                 quoted = place.dir.replace("'", "\\'")
                 config.hydra.overrides.hydra.append(f"hydra.{kind}.dir='{quoted}'")
         except OSError:
-            return  # Hydra, or the job, will say what is wrong with the folder
+            break  # Hydra, or the job, will say what is wrong with the folder
         else:
-            return
+            break
+    return Path(place.dir)
 
 
 def job(cfg: DictConfig) -> float:
@@ -129,11 +128,9 @@ def job(cfg: DictConfig) -> float:
     sweep_folder = Path(hydra_config.sweep.dir).resolve() if in_sweep else None
     trial = running_trial(hydra_config.sweeper)
     # not from this process, which may be the worker of a launcher
-    sources = hydra_config.runtime.config_sources
+    sources, here = hydra_config.runtime.config_sources, Path.cwd()
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
-    here = Path.cwd()
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
-    _print_once(option_files.shadowed_options(choices, folders))
 
     def plan() -> Planned:
         if cfg.study is not None:
@@ -141,23 +138,16 @@ def job(cfg: DictConfig) -> float:
         content = resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
-        built = build(content, choices)
-        usual = option_files.values("algo", choices["algo"], folders)
-        made = make_job(
-            built,
-            content,
-            choices,
-            usual=usual,
-            folder=folder,
-            sweep_folder=sweep_folder,
-            trial=trial,
-            words=[*(f"--config-dir={folder}" for folder in folders), *_typed()],
-            folders=folders,
-        )
+        words = [*(f"--config-dir={folder}" for folder in folders), *_typed()]
+        made = make_job(build(content, choices), folder, sweep_folder, trial, words)
         return made.about.label, partial(run_job, made)
 
     _command.reports_its_end = True
-    with option_files.also_in(own):
+    with option_files.also_in(folders):
+        for text in option_files.shadowed_options(choices):
+            if text not in _command.printed:  # by an earlier job of the command
+                _command.printed.add(text)
+                complain(text)
         value, status = attempt(
             plan,
             label=choices.get("algo", ""),
@@ -204,14 +194,6 @@ def _typed() -> list[str]:
     return list(words)
 
 
-def _print_once(texts: Sequence[str]) -> None:
-    """Print texts that no job of the command has printed before."""
-    for text in texts:
-        if text not in _command.printed:
-            _command.printed.add(text)
-            complain(text)
-
-
 def command(words: list[str]) -> int:
     """Run the command line `words` and return the exit status."""
     if "--version" in words:
@@ -221,34 +203,36 @@ def command(words: list[str]) -> int:
     parser.prog = PROGRAM
     # "intermixed" takes overrides before and after flags, which Hydra itself does not
     given, unknown = parser.parse_known_intermixed_args(words)
-    folders = [Path(given.config_dir)] if given.config_dir else []
+    with option_files.also_in([Path(given.config_dir)] if given.config_dir else []):
+        return _done(given, unknown, parser)
+
+
+def _done(given: Namespace, unknown: Sequence[str], parser: ArgumentParser) -> int:
+    """Do what a command line asks for, and return the exit status."""
     if not given.shell_completion:
         for problem in option_files.package_problems():
             complain(problem)
     asked = [word.removesuffix("=?") for word in given.overrides if word.endswith("=?")]
     if asked and all(group in settings.GROUPS for group in asked):
         for group in asked:
-            say(facts(option_files.described(group, folders)))
+            say(facts(option_files.described(group)))
         return 0
     if given.help:
-        say(option_files.help_page(folders))
+        say(option_files.help_page())
         return 0
     given.overrides = [
         settings.literally(word, is_sweep=given.multirun)
-        for word in settings.of_study(given.overrides, folders)
+        for word in settings.of_study(given.overrides)
     ]
-    problems = [
-        *_flag_problems(given, unknown, parser.format_usage()),
-        *option_files.harmful(folders),
-    ]
+    problems = [*_flag_problems(given, unknown, parser.format_usage()), *option_files.harmful()]
     if not given.shell_completion:  # whose words are no overrides
-        problems += settings.mistakes(given.overrides, folders)
+        problems += settings.mistakes(given.overrides)
     if problems:
         return refused(PROGRAM, problems)
     settings.register_schema()
     vars(_command).update(vars(_Command()))
     with ExitStack() as claims:
-        return _ended(_run(given, parser, folders, claims))
+        return _ended(_run(given, parser, claims))
 
 
 def _flag_problems(given: Namespace, unknown: Sequence[str], usage: str) -> Iterator[str]:
@@ -267,11 +251,10 @@ def _flag_problems(given: Namespace, unknown: Sequence[str], usage: str) -> Iter
         yield f"--config-dir={given.config_dir}: there is no such folder"
 
 
-def _run(given: Namespace, parser: ArgumentParser, folders: list[Path], claims: ExitStack) -> int:
+def _run(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> int:
     """Run what a command line asks for, tell errors, and return the exit status."""
     try:
-        with option_files.also_in(folders):
-            _start(given, parser, claims)
+        _start(given, parser, claims)
     except ConfigError as error:
         return refused(PROGRAM, error.args)
     except SystemExit as end:  # of completion, and of a run that was asked to stop
@@ -279,15 +262,15 @@ def _run(given: Namespace, parser: ArgumentParser, folders: list[Path], claims: 
     except (HydraException, OmegaConfBaseException) as error:
         return refused(PROGRAM, [settings.explain(error, given.overrides)])
     except (YAMLError, ValueError) as error:
-        return refused(PROGRAM, option_files.unreadable(folders) or [str(error)])
+        return refused(PROGRAM, option_files.unreadable() or [str(error)])
     except RecursionError:
         itself = ["an option refers to itself, or is nested too deeply"]
-        return refused(PROGRAM, option_files.unreadable(folders) or itself)
+        return refused(PROGRAM, option_files.unreadable() or itself)
     except FolderInUseError as error:
         complain(str(error))
         return 1
     except OSError as error:
-        unreadable = option_files.unreadable(folders) if error.errno is None else []
+        unreadable = option_files.unreadable() if error.errno is None else []
         if unreadable:  # which the loader of option files tells so
             return refused(PROGRAM, unreadable)
         named = "" if error.filename is None else f": {error.filename}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -10,7 +11,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.compute.interface import Compute
-from srs_eval.config import option_files
 from srs_eval.config.option_files import values
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.config.targets import TARGET, Builder, classes_of
@@ -31,6 +31,33 @@ KINDS: Mapping[str, type] = {
     "tracking": Tracker,
     "compute": Compute,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An object, and what describes it."""
+
+    built: Any  # Such as an algorithm
+    name: str  # Name of the option, or of the class of an object
+    # The option's resolved configuration; for an object, its class and plain arguments
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The input of each group, and what is in no group."""
+
+    groups: Mapping[str, Input]
+    settings: Mapping[str, Any]  # Seed and the like
+
+    def __getitem__(self, group: str) -> Any:
+        """Return the object of a group."""
+        return self.groups[group].built
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The whole configuration."""
+        return {group: each.content for group, each in self.groups.items()} | dict(self.settings)
 
 
 def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
@@ -66,9 +93,9 @@ def _with_options(content: Mapping[str, Any], key: str) -> dict[str, Any]:
 
     def whole(value: Any, place: str, *, is_algorithm: bool) -> Any:
         if isinstance(value, str) and is_algorithm:
-            if problems := unknown_options("algo", [value], option_files.own_folders()):
+            if problems := unknown_options("algo", [value]):
                 raise ConfigError(*(f"{place}={value}: {problem}" for problem in problems))
-            options = values("algo", value, option_files.own_folders())
+            options = values("algo", value)
             return _with_options(_essential(options), place)
         if isinstance(value, Mapping) and TARGET in value:
             return _with_options(value, place)
@@ -95,28 +122,27 @@ def _essential(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def build(content: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
+def build(content: Mapping[str, Any], choices: Mapping[str, str]) -> Inputs:
     """Build the object of each group from a resolved configuration."""
     built: dict[str, Any] = {}
     problems: list[str] = []
-    for_data = False
+    options = {group: content[group] or {} for group in KINDS}
+    is_current = options["algo"].get("parameters") == CURRENT
+    if is_current:  # nothing is fitted, and the collection has them
+        usual = values("algo", choices["algo"])
+        problems += _without_effect(options["algo"], usual)
+        options["algo"] = {**usual, "fit": "default"}
     for group in KINDS:
-        options = content[group] or {}
-        is_current = group == "algo" and options.get("parameters") == CURRENT
-        if is_current:  # nothing is fitted, and the collection has them
-            usual = values("algo", choices["algo"])
-            problems += _without_effect(options, usual)
-            options = {**usual, "fit": "default"}
         try:
-            built[group] = build_option(group, choices[group], options)
+            built[group] = build_option(group, choices[group], options[group])
         except ConfigError as error:
             problems.append(str(error))
-        for_data = for_data or is_current
     if problems:
         raise ConfigError(*problems)
-    if for_data:
+    if is_current:
         built["algo"] = _of_collection(built["algo"], built["data"])
-    return built
+    groups = {group: Input(built[group], choices[group], content[group]) for group in KINDS}
+    return Inputs(groups, {key: content[key] for key in content if key not in KINDS})
 
 
 def in_user_folds(protocol: Any) -> Any:

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.config.building import resolved
-from srs_eval.config.option_files import arguments, composed_option, conf_folder, defaults
+from srs_eval.config.option_files import arguments, composed_option, conf_folder
 from srs_eval.config.suggestions import had_argument, unknown_argument, unknown_options
 from srs_eval.errors import ConfigError
 
@@ -26,18 +26,13 @@ def settings() -> dict[str, Any]:
     return {key: loaded[key] for key in loaded if key not in _OF_THE_COMMAND}
 
 
-def default_option(group: str) -> str:
-    """Return the name of the option of a group that the command takes by default."""
-    return defaults()[group]
-
-
 def option(group: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of an option, as ``group=name group.argument=value`` makes it.
 
     Names of given arguments with dots reach inside.
     """
     refuse(unknown_options(group, [name]))
-    known = arguments(group)[name]
+    known = arguments(group, name)[name]
     problems = [
         problem
         for key, value in given.items()
@@ -63,7 +58,7 @@ def divided(given: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, di
     `given` has arguments by name, those of columns without ``columns.``; `chosen` the option of
     each group that was chosen by name.
     """
-    known = {group: arguments(group)[name] for group, name in chosen.items()}
+    known = {group: arguments(group, name)[name] for group, name in chosen.items()}
     found: dict[str, dict[str, Any]] = {group: {} for group in chosen}
     problems = []
     for key, value in given.items():

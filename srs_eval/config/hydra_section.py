@@ -241,8 +241,13 @@ def _without_levels(node: Any) -> Any:
 
 def _folders(config: DictConfig) -> Iterator[str]:
     for key in _FOLDERS:
-        text = _resolved(config, f"hydra.{key}")
-        problem = None if text is None else _folder_problem(str(text))
+        folder = _resolved(config, f"hydra.{key}")
+        text = "." if folder is None else str(folder)
+        problem = uri_problem(text)
+        if not text.strip():
+            problem = "name a folder; . is the one the command is typed in"
+        elif Path(text).is_absolute() and Path(text).resolve() == Path(Path(text).anchor):
+            problem = "is the root of the file system; name a folder in it"
         if problem:
             yield f"hydra.{key}={text}: {problem}"
 
@@ -259,14 +264,6 @@ def _resolved(config: DictConfig, key: str) -> object:
         return None
     finally:
         known.cfg = before
-
-
-def _folder_problem(text: str) -> str:
-    if not text.strip():
-        return "name a folder; . is the one the command is typed in"
-    if Path(text).is_absolute() and Path(text).resolve() == Path(Path(text).anchor):
-        return "is the root of the file system; name a folder in it"
-    return uri_problem(text)
 
 
 def _below(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:

@@ -8,7 +8,7 @@ package changes an option of srs_eval.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -86,24 +86,24 @@ def package_problems() -> list[str]:
     return problems
 
 
-def shadowed_options(choices: Mapping[str, str], folders: Sequence[Path]) -> list[str]:
+def shadowed_options(choices: Mapping[str, str]) -> list[str]:
     """Return a message for each chosen option whose user file shadows a packaged one."""
     others = {"srs_eval": conf_folder()} | dict(packages())
     found = []
     for group, name in choices.items():
         file = Path(group, f"{name}.yaml")
-        own = [folder / file for folder in folders if (folder / file).is_file()]
+        own = [folder / file for folder in _own if (folder / file).is_file()]
         theirs = [other for other, folder in others.items() if (folder / file).is_file()]
         if own and theirs:
             found.append(f"{group}={name} is that of {own[-1]}, not {theirs[0]}'s")
     return found
 
 
-def help_page(extra_folders: Iterable[Path] = ()) -> str:
+def help_page() -> str:
     """Return the page of ``--help``: the texts of config.yaml and the list of options."""
     help_texts = OmegaConf.load(conf_folder() / "config.yaml").hydra.help
-    extra = list(extra_folders)
-    listed = [in_lines(f"{group}: ", options(group, extra)) for group in sorted(_groups(extra))]
+    groups = sorted({path.parent.name for at in _folders() for path in at.glob("*/*.yaml")})
+    listed = [in_lines(f"{group}: ", options(group)) for group in groups]
     middle = "\n".join(["Groups and their options (group=option):", "", *listed])
     return "\n".join([help_texts.header, middle, "", help_texts.footer])
 
@@ -115,39 +115,38 @@ def in_lines(before: str, names: Iterable[str]) -> str:
     )
 
 
-def options(group: str, extra_folders: Iterable[Path] = ()) -> list[str]:
+def options(group: str) -> list[str]:
     """Return the names of the options of a group."""
-    return list(_files(group, extra_folders))
+    return sorted(name for name in _files(group) if "/" not in name)
 
 
-def described(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, str]:
+def described(group: str) -> dict[str, str]:
     """Return the description of each option of a group, with its arguments and defaults."""
-    files = _files(group, extra_folders)
-    known = _parts(group, extra_folders) | files
-    return {name: _description(path, known) for name, path in files.items()}
+    files = _files(group)
+    return {name: _description(files[name], files) for name in options(group)}
 
 
-def arguments(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, set[str]]:
-    """Return the dotted names of the arguments of each option of a group."""
-    files = _files(group, extra_folders)
-    known = _parts(group, extra_folders) | files
-    return {name: set(paths(_composed(path, known))) for name, path in files.items()}
+def arguments(group: str, *names: str) -> dict[str, set[str]]:
+    """Return the dotted names of the arguments of options of a group, by default of all."""
+    files = _files(group)
+    listed = [name for name in names or options(group) if name in files]
+    return {name: set(paths(_composed(files[name], files))) for name in listed}
 
 
-def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, Any]:
+def values(group: str, name: str) -> dict[str, Any]:
     """Return the top-level arguments of an option."""
-    files = _parts(group, extra_folders) | _files(group, extra_folders)
+    files = _files(group)
     return _content(_composed(files[name], files)) if name in files else {}
 
 
-def varied(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, list[str]]:
+def varied(group: str, name: str) -> dict[str, list[str]]:
     """Return the arguments that an overlay gives several values, by group.
 
     Groups are left out of which the overlay chooses the option itself.
     """
-    file = _files(group, extra_folders).get(name)
-    content: Any = {} if file is None else _content(_loaded(file))
-    params = content
+    file = _files(group).get(name)
+    content = {} if file is None else _content(_loaded(file))
+    params: Any = content
     for key in ("hydra", "sweeper", "params"):
         params = params.get(key) if isinstance(params, dict) else None
     keys = [str(key).partition(".") for key in params] if isinstance(params, dict) else []
@@ -165,7 +164,7 @@ def varied(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[st
 
 def composed_option(group: str, name: str) -> DictConfig:
     """Load an option with those of its group that it builds on, as Hydra composes them."""
-    files = _parts(group, ()) | _files(group, ())
+    files = _files(group)
     file = files[name]
     if fault := _fault(file):
         raise ConfigError(f"{group}={name}: {file} cannot be read: {fault}")
@@ -249,29 +248,21 @@ def _options_in(folder: Path) -> list[str]:
     return sorted(f"{path.parent.name}={path.stem}" for path in folder.glob("*/*.yaml"))
 
 
-def _folders(extra_folders: Iterable[Path]) -> list[Path]:
+def _folders() -> list[Path]:
     """Return all folders of options, in order of increasing precedence."""
-    others = [package.folder for package in reversed(packages())]
-    return [*others, conf_folder(), *extra_folders]
+    return [*(package.folder for package in reversed(packages())), conf_folder(), *_own]
 
 
-def _groups(extra_folders: Iterable[Path]) -> set[str]:
-    folders = _folders(extra_folders)
-    return {path.parent.name for folder in folders for path in folder.glob("*/*.yaml")}
+def _files(group: str) -> dict[str, Path]:
+    """Return the files of a group by name, from the folder with the highest precedence.
 
-
-def _files(group: str, extra_folders: Iterable[Path]) -> dict[str, Path]:
-    """Return one file per option, from the folder with the highest precedence."""
-    folders = _folders(extra_folders)
-    found = {path.stem: path for folder in folders for path in (folder / group).glob("*.yaml")}
-    return dict(sorted(found.items()))
-
-
-def _parts(group: str, extra_folders: Iterable[Path]) -> dict[str, Path]:
-    """Return what options of a group share: the files in folders of its own."""
-    places = [folder / group for folder in _folders(extra_folders)]
-    files = [(place, path) for place in places for path in place.glob("*/*.yaml")]
-    return {path.relative_to(place).with_suffix("").as_posix(): path for place, path in files}
+    What options share is in folders of the group: there is a slash in its name.
+    """
+    found = {}
+    for place in (folder / group for folder in _folders()):
+        for path in (*place.glob("*/*.yaml"), *place.glob("*.yaml")):
+            found[path.relative_to(place).with_suffix("").as_posix()] = path
+    return found
 
 
 def _loaded(file: Path) -> Any:
@@ -285,21 +276,22 @@ def _content(loaded: Any) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def harmful(folders: Iterable[Path]) -> list[str]:
+def harmful() -> list[str]:
     """Return a message for each file in the user's folders that Hydra must not load."""
-    faults = {file: _fault(file) for file in _own_files(folders)}
-    return [f"{file}: {fault}" for file, fault in faults.items() if isinstance(fault, HarmfulError)]
+    faults = _faults().items()
+    return [f"{file}: {fault}" for file, fault in faults if isinstance(fault, HarmfulError)]
 
 
-def unreadable(folders: Iterable[Path]) -> list[str]:
+def unreadable() -> list[str]:
     """Return a message for each file in the user's folders that is not an option."""
-    faults = {file: _fault(file) for file in _own_files(folders)}
-    return [f"{file}: cannot be read: {fault}" for file, fault in faults.items() if fault]
+    return [f"{file}: cannot be read: {fault}" for file, fault in _faults().items()]
 
 
-def _own_files(folders: Iterable[Path]) -> list[Path]:
+def _faults() -> dict[Path, Exception]:
+    """Return why files in the user's folders are not options."""
     depths = ("*.yaml", "*/*.yaml", "*/*/*.yaml")  # groups may be in groups, as hydra/launcher
-    return sorted(file for folder in folders for depth in depths for file in folder.glob(depth))
+    files = sorted(file for folder in _own for depth in depths for file in folder.glob(depth))
+    return {file: fault for file in files if (fault := _fault(file)) is not None}
 
 
 def _fault(file: Path) -> Exception | None:

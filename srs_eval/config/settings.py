@@ -96,7 +96,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         return compose("config", overrides=list(overrides))
 
 
-def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
+def mistakes(overrides: Sequence[str]) -> list[str]:
     """Return all errors in a command line, with suggestions."""
     # before Hydra saves the words of the command
     keys = [word.partition("=") for word in overrides]
@@ -110,28 +110,28 @@ def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str
     chosen = _chosen(readable.values())
     return [
         *(
-            _unreadable(word, error, folders)
+            _unreadable(word, error)
             for word, error in parsed.items()
             if not isinstance(error, Override)
         ),
-        *(p for word, found in readable.items() for p in _problems(word, found, chosen, folders)),
+        *(p for word, found in readable.items() for p in _problems(word, found, chosen)),
         *(
             problem
             for name in chosen.get("sweep", ())
             # what a sweep varies may be changed
             if not any(word.lstrip("+~").startswith("hydra.sweeper.params") for word in overrides)
-            for problem in unfit_overlay("sweep", name, _with_defaults(chosen), folders)
+            for problem in unfit_overlay("sweep", name, _with_defaults(chosen))
         ),
     ]
 
 
-def of_study(words: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
+def of_study(words: Sequence[str]) -> list[str]:
     """Give algo= and data.path= to the study that is chosen, if it has options of these names.
 
     Several values are then one list, not several jobs.
     """
     chosen = [word.partition("=")[2] for word in words if word.startswith("experiment=")]
-    known = arguments("experiment", folders).get(chosen[-1], set()) if chosen else set()
+    known = arguments("experiment", *chosen[-1:]).get(chosen[-1], set()) if chosen else set()
     found = []
     for word in words:
         key, _, value = word.partition("=")
@@ -185,9 +185,9 @@ def _parsed(word: str) -> Override | str:
         return str(error).partition("\n")[0]
 
 
-def _unreadable(word: str, error: str, folders: Sequence[Path]) -> str:
+def _unreadable(word: str, error: str) -> str:
     if word in GROUPS:
-        return f"{word}: write {word}=OPTION{there_are(options(word, folders))}"
+        return f"{word}: write {word}=OPTION{there_are(options(word))}"
     if "=" not in word:
         return f"{word}: write KEY=VALUE, such as algo=lstm"
     key, _, value = word.partition("=")
@@ -218,9 +218,7 @@ def _with_defaults(chosen: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {group: [name] for group, name in defaults().items()} | dict(chosen)
 
 
-def _problems(
-    word: str, override: Override, chosen: Mapping[str, Sequence[str]], folders: Sequence[Path]
-) -> list[str]:
+def _problems(word: str, override: Override, chosen: Mapping[str, Sequence[str]]) -> list[str]:
     key = override.key_or_group
     top = key.split(".")[0]
     known = (*GROUPS, *Settings.__dataclass_fields__)
@@ -228,12 +226,12 @@ def _problems(
         return []
     if top not in known:
         in_groups = {group: chosen.get(group, []) for group in BUILT_GROUPS}
-        return unknown_key(word, key, known, in_groups, folders)
+        return unknown_key(word, key, known, in_groups)
     if top == "study" and set(chosen.get("experiment", ())) <= {"null", "None"}:
-        listed = there_are(options("experiment", folders))
+        listed = there_are(options("experiment"))
         return [f"{word}: options of a study need experiment=NAME{listed}"]
     if key in GROUPS:
-        return _unknown_options(word, override, folders)
+        return _unknown_options(word, override)
     if top == "experiment":
         own = [f"experiment.{name}" for name in Registered.__dataclass_fields__]
         return [] if key in own else [f"{word}: there is no {key!r}{there_are(own)}"]
@@ -243,15 +241,15 @@ def _problems(
         return _wrong_type(word, override)
     if top == "tags":
         return [] if override.is_delete() else [f"{word}: write +{word}"]
-    return unknown_argument(word, key, chosen.get(top, []), folders) if top in GROUPS else []
+    return unknown_argument(word, key, chosen.get(top, [])) if top in GROUPS else []
 
 
-def _unknown_options(word: str, override: Override, folders: Sequence[Path]) -> list[str]:
-    group, known = override.key_or_group, options(override.key_or_group, folders)
+def _unknown_options(word: str, override: Override) -> list[str]:
+    group, known = override.key_or_group, options(override.key_or_group)
     names = ["null"] if override.is_delete() else _named(override)
     if group in BUILT_GROUPS and "null" in names:
         return [f"{word}: {group} cannot be left out{there_are(known)}"]
-    return unknown_options(group, [name for name in names if name != "null"], folders)
+    return unknown_options(group, [name for name in names if name != "null"])
 
 
 def _named(override: Override) -> list[str]:

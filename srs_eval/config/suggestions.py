@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 
 from srs_eval.config.option_files import arguments, in_lines, options, varied
 from srs_eval.text.suggestion import suggestion
@@ -39,9 +38,9 @@ def there_are(known: Sequence[str]) -> str:
     return "; there are\n" + in_lines("  ", known)
 
 
-def unknown_options(group: str, names: Iterable[str], folders: Sequence[Path] = ()) -> list[str]:
+def unknown_options(group: str, names: Iterable[str]) -> list[str]:
     """Return a message for each name that is no option of a group."""
-    known = options(group, folders)
+    known = options(group)
     problems = []
     for name in names:
         theirs = in_other_words(name) if group == "algo" else ""
@@ -50,15 +49,15 @@ def unknown_options(group: str, names: Iterable[str], folders: Sequence[Path] = 
     return problems
 
 
-def unknown_argument(
-    word: str, key: str, chosen: Sequence[str], folders: Sequence[Path] = ()
-) -> list[str]:
+def unknown_argument(word: str, key: str, chosen: Sequence[str]) -> list[str]:
     """Return a message for an argument that is in none of the chosen options' files.
 
     `word` is the argument as written, such as ``algo.fti=newton``, and `key` its group and name.
     """
     group, _, path = key.partition(".")
-    known = arguments(group, folders)
+    if chosen and all(path in known for known in arguments(group, *chosen).values()):
+        return []
+    known = arguments(group)
     having = [name for name, paths_of in known.items() if path in paths_of]
     lacking = [name for name in chosen if name in known and name not in having]
     if having and not lacking:
@@ -80,7 +79,6 @@ def unknown_key(
     key: str,
     known: Sequence[str],
     chosen: Mapping[str, Sequence[str]],
-    folders: Sequence[Path] = (),
 ) -> list[str]:
     """Return a message for a key that the top level of the configuration does not have.
 
@@ -89,26 +87,24 @@ def unknown_key(
     """
     top = key.split(".")[0]
     near = suggestion(top, known)
-    meant = _further_down(key, chosen, folders)
+    meant = _further_down(key, chosen)
     if not meant and not near:
-        names = {path.rpartition(".")[2] for group in chosen for path in _all(group, folders)}
+        names = {path.rpartition(".")[2] for group in chosen for path in _all(group)}
         for name in get_close_matches(key, sorted(names.union(_OF_HYDRA)), n=1):
-            meant = _further_down(name, chosen, folders)
+            meant = _further_down(name, chosen)
     if not meant:
         return [f"{word}: there is no {top!r}{near}"]
     return [f"{word}: there is no {key!r}; did you mean {' or '.join(meant)}?"]
 
 
-def _further_down(
-    key: str, chosen: Mapping[str, Sequence[str]], folders: Sequence[Path]
-) -> list[str]:
+def _further_down(key: str, chosen: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the full names of what ends with a key, at most one in each group."""
     found = []
     for group, names in chosen.items():
-        known = arguments(group, folders)
+        known = arguments(group)
         having = {
             path: [name for name in known if path in known[name]]
-            for path in _all(group, folders)
+            for path in _all(group)
             if f".{path}".endswith(f".{key}")
         }
         # of a chosen option if possible, and not deeper than need be
@@ -126,20 +122,18 @@ def _further_down(
     return found
 
 
-def _all(group: str, folders: Sequence[Path]) -> set[str]:
-    return set().union(*arguments(group, folders).values())
+def _all(group: str) -> set[str]:
+    return set().union(*arguments(group).values())
 
 
-def unfit_overlay(
-    group: str, name: str, chosen: Mapping[str, Sequence[str]], folders: Sequence[Path] = ()
-) -> list[str]:
+def unfit_overlay(group: str, name: str, chosen: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a message for each chosen option that lacks an argument which an overlay varies.
 
     `group` and `name` are those of the overlay, such as ``sweep=optuna_lstm``.
     """
     problems = []
-    for of, paths in varied(group, name, folders).items():
-        known = arguments(of, folders)
+    for of, paths in varied(group, name).items():
+        known = arguments(of)
         having = [f"{of}={option}" for option in known if known[option].issuperset(paths)]
         fit = f" of {' or '.join(having)}" if len(having) <= _FEW else ""
         listed = "" if fit else there_are(having)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace, UnionType
@@ -127,12 +128,7 @@ def require(given: object, kind: type, key: str) -> None:
     """Check that an object given in place of an option's name has all that its kind asks for."""
     if isinstance(given, type):
         raise ConfigError(f"{key}: {given.__name__} is a class; give an instance of it")
-    if getattr(kind, "_is_protocol", False):
-        missing = [name for name in _members(kind) if not hasattr(given, name)]
-        problem = _without(kind, missing or _refused(type(given), kind))
-    else:
-        problem = _lacks(type(given), kind)
-    if problem:
+    if problem := _lacks(type(given), kind, partial(hasattr, given)):
         raise ConfigError(f"{key}: {type(given).__name__} {problem}")
 
 
@@ -161,32 +157,20 @@ def _misfit(found: Any, kinds: tuple[type, ...]) -> str:
         known = FUNCTIONS.get(f"{_module_of(found)}.{getattr(found, '__qualname__', '')}")
         named = {f"{_module_of(kind)}.{kind.__qualname__}" for kind in kinds}
         return "" if known in named else "is not a class"
-    reasons = [_lacks(found, kind) for kind in kinds]
+    has = _declared(found).__contains__
+    reasons = [_lacks(found, kind, has) for kind in kinds]
     return "" if "" in reasons else "; ".join(reasons)
 
 
-def _lacks(found: type, kind: type) -> str:
+def _lacks(found: type, kind: type, has: Callable[[str], bool]) -> str:
+    """Return why a class, which `has` attributes, is not of a kind; empty if it is."""
+    name = f"{_module_of(kind)}.{kind.__qualname__}"
     if not getattr(kind, "_is_protocol", False):
-        derived = issubclass(found, kind)
-        return "" if derived else f"is not a subclass of {_module_of(kind)}.{kind.__qualname__}"
-    declared = _declared(found)
-    missing = [name for name in _members(kind) if name not in declared]
-    return _without(kind, missing + _refused(found, kind))
-
-
-def _refused(found: type, kind: type) -> list[str]:
-    """Names of methods that do not take what the protocol gives by keyword."""
-    return [name for name in _members(kind) if _refuses_keywords(found, kind, name)]
-
-
-def _without(kind: type, missing: Sequence[str]) -> str:
-    """Return a text on missing methods of a protocol; empty if there are none."""
-    if not missing:
-        return ""
-    return (
-        f"cannot be used here: it has no {', '.join(missing)} as in "
-        f"{_module_of(kind)}.{kind.__qualname__}"
-    )
+        return "" if issubclass(found, kind) else f"is not a subclass of {name}"
+    members = _members(kind)
+    lacking = [each for each in members if not has(each)]
+    lacking += [each for each in members if _refuses_keywords(found, kind, each)]
+    return f"cannot be used here: it has no {', '.join(lacking)} as in {name}" if lacking else ""
 
 
 def _members(protocol: type) -> list[str]:

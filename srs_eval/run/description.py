@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from srs_eval.config.building import Inputs
+from srs_eval.config.option_files import values
 from srs_eval.cpu import common_level
 from srs_eval.engine.machine import target_cpu
 from srs_eval.nouns.when import when_of
@@ -52,43 +54,31 @@ class RunDescription:
         return all(tags.get(name) == self.tags.get(name) for name in _SAME)
 
 
-def described(
-    built: Mapping[str, Any],
-    content: Mapping[str, Any],
-    choices: Mapping[str, str],
-    *,
-    usual: Mapping[str, Any],
-    further_tags: Mapping[str, str],
-) -> RunDescription:
-    """Describe a run by its configuration, `content`, and the objects of each group, `built`.
-
-    `choices` are the options chosen in each group, `usual` the arguments of the algorithm as its
-    option has them, and `further_tags` those of a sweep.
-    """
-    algo, data = choices["algo"], choices["data"]
-    label = algo + _inside(content["algo"]) + _arguments(built["algo"], content["algo"], usual)
-    marks = "".join(
-        mark for trait, (mark, _) in TRAITS.items() if getattr(built["algo"], trait, False)
-    )
-    options = {group: content[group] for group in built if group in content}
-    protocol = built["protocol"]
+def described(inputs: Inputs, further_tags: Mapping[str, str] | None = None) -> RunDescription:
+    """Describe a run by what it is made of; `further_tags` are those of a sweep."""
+    algorithm, protocol, content = inputs["algo"], inputs["protocol"], inputs.content
+    options = {group: each.content for group, each in inputs.groups.items()}
+    choices = {group: each.name for group, each in inputs.groups.items()}
+    own, algo, data = options["algo"], choices["algo"], choices["data"]
+    label = algo + _inside(own) + _arguments(algorithm, own, values("algo", algo))
+    marks = "".join(mark for trait, (mark, _) in TRAITS.items() if getattr(algorithm, trait, False))
     # what was read from the data may be another the next time
-    algorithm = {**content["algo"], **getattr(built["algo"], "from_data", {})}
+    numbers = {**content, "algo": {**own, **getattr(algorithm, "from_data", {})}}
     tags = {
         "algo": algo,
         "label": label,
         "data": data,
         "protocol": protocol.name,
         "protocol_version": protocol.version,
-        "config_hash": config_hash({**content, "algo": algorithm}),
-        "code_hash": _code_hash(built.values(), targets(options)),
-        "when": when_of(built["algo"]),
+        "config_hash": config_hash(numbers),
+        "code_hash": _code_hash((each.built for each in inputs.groups.values()), targets(options)),
+        "when": when_of(algorithm),
         "python": platform.python_version(),
         "cpu": target_cpu(),
         **versions(_LIBRARIES),
         **plug_in_versions(targets(options)),
         **content["tags"],
-        **further_tags,
+        **(further_tags or {}),
     }
     return RunDescription(
         algo=algo,
@@ -96,7 +86,7 @@ def described(
         label=label,
         name=content["name"] or f"{label} {marks}".rstrip() + f" on {data}",
         notes=content["notes"],
-        params=_flat({**{group: choices[group] for group in built}, **_flat(content)}),
+        params=_flat({**choices, **_flat(content)}),
         options=options,
         tags=tags,
     )

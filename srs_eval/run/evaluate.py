@@ -17,7 +17,13 @@ from srs_eval.compute.serial import Serial
 from srs_eval.errors import SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, process_is_spoiled
-from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
+from srs_eval.evaluation.scoring import (
+    EvaluateAndScore,
+    ScoredUser,
+    Scores,
+    score_user,
+    summarise_users,
+)
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
@@ -26,16 +32,15 @@ from srs_eval.results.parts import (
     Chunk,
     Part,
     Parts,
-    PartsInMemory,
     chunk_size,
     cut,
     part_of,
     pooled_sums,
 )
-from srs_eval.results.predicted import PartPredictions, Predicted, SavedFits, fits_in_parts
+from srs_eval.results.predicted import PartPredictions, Predicted, SavedFits
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
-from srs_eval.results.user_rows import AllUsers, a_fit_worked
+from srs_eval.results.user_rows import a_fit_worked, of_all_users
 from srs_eval.run.description import RunDescription
 from srs_eval.run.experiment import (
     Experiment,
@@ -77,26 +82,25 @@ class EvaluateChunk:
     def __call__(self, chunk: Chunk, tick: Tick = lambda *_: None) -> ChunkDone:
         """Evaluate a chunk, calling `tick` after each fold."""
         users = self.store.users_if_whole(chunk)
-        if users is None or not _logs_are(users, chunk, self.evaluate.evaluate.source):
-            scored = []
-            for user in chunk.users:
-                scored.append(self.evaluate(user, tick))
-                if self.is_spoiled and len(chunk.users) > 1:
-                    return ChunkDone(chunk, has_died=True)
-            return self.kept(chunk, scored)
-        done = self._done(chunk, users, None)
-        return replace(done, was_done=True, fits_worked=a_fit_worked(users))
+        if users is not None and _logs_are(users, chunk, self.evaluate.evaluate.source):
+            worked = a_fit_worked(users)
+            return ChunkDone(chunk, None, self._watched(users), was_done=True, fits_worked=worked)
+        scored = []
+        for user in chunk.users:
+            scored.append(self.evaluate(user, tick))
+            if self.is_spoiled and len(chunk.users) > 1:
+                return ChunkDone(chunk, has_died=True)
+        return self.kept(chunk, scored)
 
     def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
         """Keep the results of the users of a chunk."""
         part = part_of(scored, self.evaluate.panel)
-        done = self._done(chunk, part[USERS][0], self.store.keep(chunk, part))
+        sent, watched = self.store.keep(chunk, part), self._watched(part[USERS][0])
         fits = [fit for each in scored for fit in each.fits]
         if any(fit.predicts for fit in fits):
-            return done
-        return replace(
-            done, fits_worked=False, failed=tuple(fit for fit in fits if fit.status == "failed")
-        )
+            return ChunkDone(chunk, sent, watched)
+        failed = tuple(fit for fit in fits if fit.status == "failed")
+        return ChunkDone(chunk, sent, watched, fits_worked=False, failed=failed)
 
     @property
     def patience(self) -> float | None:
@@ -117,11 +121,11 @@ class EvaluateChunk:
         failed = UserEvaluation(user, (fit,), None, ReviewLog())
         return self.kept(chunk, [score_user(failed, self.evaluate.panel)])
 
-    def _done(self, chunk: Chunk, users: pa.Table, part: Part | None) -> ChunkDone:
+    def _watched(self, users: pa.Table) -> tuple[float, ...]:
         if self.watched is None:
-            return ChunkDone(chunk, part)
+            return ()
         column = self.evaluate.panel.names.index(self.watched)
-        return ChunkDone(chunk, part, tuple(row[column] for row in users["values"].to_pylist()))
+        return tuple(row[column] for row in users["values"].to_pylist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +220,13 @@ class Evaluation:
         run, if its parts stay there.
         """
         names, panel, store = [c.name for c in self.chunks], self.experiment.panel, self.store
-        fitted = SavedFits(partial(fits_in_parts, store, names))
+        predicted = PartPredictions(store, names, stay)
+        fitted = SavedFits(predicted.fits)
         return result_of(
             self.experiment,
-            AllUsers.of((store.read(name, USERS) for name in names), panel.names),
+            of_all_users((store.read(name, USERS) for name in names), panel.names),
             fitted if stay else tuple(fitted),
-            PartPredictions(store, names, stay),
+            predicted,
             partial(pooled_sums, store, names, panel),
             about,
         )
@@ -248,14 +253,14 @@ def evaluate(
     users = checked_users(experiment.source) if users is None else users
     compute = compute or Serial()
     chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
-    evaluation = Evaluation(experiment, chunks, PartsInMemory(), compute, progress, limits=limits)
+    evaluation = Evaluation(experiment, chunks, Parts(), compute, progress, limits=limits)
     evaluation.run()
     return evaluation.result(about)
 
 
 def result_of(
     experiment: Experiment,
-    users: AllUsers,
+    users: tuple[Scores, Summary],
     fitted: Sequence[Fit],
     predicted: Predicted,
     sums: Callable[[], PooledSums] | None = None,
@@ -266,25 +271,19 @@ def result_of(
     `sums` returns the sums of the users without a missing fold, for pooled scores; by default they
     are computed from the predictions.
     """
-    of_users = partial(predicted.of, users.complete)
-    over = summarise_users(users.scores, experiment.panel, of_users, sums)
+    scores, facts = users
+    of_users = partial(predicted.of, scores.complete)
+    over = summarise_users(scores, experiment.panel, of_users, sums)
     algorithm, protocol, source = experiment.algorithm, experiment.protocol, experiment.source
-    named, counts = type(algorithm).__name__, users.counts
-    about = RunDescription(named, source.name, named) if about is None else about
-    facts = Summary(
+    named = type(algorithm).__name__
+    about = about or RunDescription(named, source.name, named)
+    facts = replace(
+        facts,
         algo=about.algo,
         label=about.label,
         data=about.data,
         protocol=protocol.name,
         is_validation=bool(getattr(protocol, "is_validation", False)),
-        users=len(users.complete),
-        reviews=int(over.scores.reviews.sum()),
-        forgotten=counts["forgotten"],
-        fits=counts["fits"],
-        failed=counts["failed"],
-        fallback=counts["fallback"],
-        skipped=counts["skipped"],
-        not_converged=counts["not_converged"],
         metrics=over.metrics,
         thresholds=over.thresholds,
         interval_over=over.interval_over,
@@ -294,15 +293,11 @@ def result_of(
         or learns_from_other_users(experiment),
         in_sample=bool(getattr(algorithm, "in_sample", False)),
         seed=experiment.seed,
-        left_out=users.left_out,
-        notes=(*getattr(source, "remarks", tuple)(), *users.notes),
-        fit_notes=users.fit_notes,
-        data_fingerprint=users.fingerprint,
+        notes=(*getattr(source, "remarks", tuple)(), *facts.notes),
         rows_fingerprint=over.scores.fingerprint,
-        coverage=users.coverage,
         tags=dict(about.tags),
     )
-    return Result(facts, over.scores, fitted, predicted, reviews_read=counts["reviews_read"])
+    return Result(facts, over.scores, fitted, predicted)
 
 
 def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:

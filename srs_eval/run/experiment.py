@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
-from srs_eval.algorithms.combined.cross_fitted import cross_fitted
+from srs_eval.config.building import Inputs
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
 from srs_eval.metrics.panel import Panel
@@ -45,11 +45,11 @@ class Experiment:
     curves_per_user: int = CURVES_PER_USER
 
     @classmethod
-    def of(cls, built: Mapping[str, Any], settings: Mapping[str, Any]) -> Experiment:
-        """Return the experiment of the objects of each group, and of what is in no group."""
-        algorithm, source, protocol = (built[group] for group in ("algo", "data", "protocol"))
-        seed, curves = settings["seed"], settings["curves_per_user"]
-        return cls(algorithm, source, protocol, built["panel"], seed, curves)
+    def of(cls, inputs: Inputs) -> Experiment:
+        """Return the experiment of what a run is made of."""
+        algorithm, source, protocol = (inputs[group] for group in ("algo", "data", "protocol"))
+        seed, curves = inputs.settings["seed"], inputs.settings["curves_per_user"]
+        return cls(algorithm, source, protocol, inputs["panel"], seed, curves)
 
 
 def checked_users(source: Source) -> list[User]:
@@ -91,6 +91,7 @@ def with_user_folds(experiment: Experiment) -> Experiment:
     algorithm, protocol, source = experiment.algorithm, experiment.protocol, experiment.source
     if not isinstance(protocol, UserFolds) or not isinstance(algorithm, Pretrainable):
         return experiment
+    from srs_eval.algorithms.combined.cross_fitted import cross_fitted  # not for every run
 
     def read(users: Sequence[User]) -> Iterator[tuple[Reviews, IntArray]]:
         return lessons(algorithm, source, protocol, users)

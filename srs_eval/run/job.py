@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,25 +45,27 @@ _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
 
 def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
-    """Run a job, and return how it ended and its result; a shard has none.
+    """Run a job, and return how it ended and its result; a shard has none of its own.
 
     Results are on disk before anything is sent anywhere.
     """
     about = job.about
     if job.checks_algorithm:
         refuse_lookahead(job.experiment.algorithm, about.options["algo"], job.limits.timeout)
-    if job.shard is not None:
-        return evaluate_shard(job, job.shard, _BAR), None
-    kept = KeptParts(job.folder / PARTS, about.stamp, job.parts_above, job.parts)
-    if job.resume and not kept.is_begun:
+    kept = KeptParts(job.run_folder / PARTS, about.stamp, job.parts_above, job.parts)
+    if job.shard is not None or (job.resume and not kept.is_begun):
         finished = finished_before(job)
         if finished is not None:
-            kept.remove()  # what a kill has left of its removal
-            say(f"{about.label} was finished before, and no log is read again: {job.folder}")
+            if job.shard is None:
+                kept.remove()  # what a kill has left of its removal
+            say(f"{about.label} was finished before, and no log is read again: {job.run_folder}")
             return JobOutcome(about.label, "ok", "finished before"), finished
-    kept.check(resume=job.resume)
+    if job.shard is None:
+        kept.check(resume=job.resume)
     users = checked_users(job.experiment.source)
     say(announcement(job, len(users)))
+    if job.shard is not None:
+        return evaluate_shard(job, job.shard, kept, users, _BAR), None
     if job.is_merge:
         require_all(users, kept, shared_at(job))
     for problem in misspelt(job.experiment.algorithm):
@@ -88,7 +91,8 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
             with whole_file(job.folder / PREREG) as partial_file:
                 partial_file.write_bytes(job.prereg.raw)
         result = _evaluated(job, chunks, kept, len(users))
-        _remove_figures(job.folder)
+        for name, ending in product(_FIGURES, ("png", "svg")):  # of another run; no other file
+            (job.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
         result = results.save(result, job.folder)
         drawn = draw(job, result) if job.figures and result.complete else {}
         against = _against_baseline(job, result)
@@ -147,13 +151,6 @@ def _evaluated(job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int) -
 
 def _in_fractional_days(job: Job) -> bool:
     return bool(getattr(job.experiment.protocol, "in_fractional_days", False))
-
-
-def _remove_figures(folder: Path) -> None:
-    """Remove the figures of another run, and no other file."""
-    for name in _FIGURES:
-        for ending in ("png", "svg"):
-            (folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
 
 
 def _against_baseline(job: Job, result: Result) -> AgainstBaseline | None:

@@ -86,9 +86,11 @@ def attempt(
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
     with claimed:
         write_outcome(folder, outcome)
-        shown, done = "", None
+        shown, value = "", math.nan
         try:
             done, outcome, shown = _carry_out(plan, label, folder, sweep_folder)
+            if done is not None and metric in done.facts.metrics:
+                value = done.facts.metrics[metric].mean_users
         except (KeyboardInterrupt, SystemExit):
             shown = "interrupted" + _what_is_kept(folder, sweep_folder)
             raise
@@ -97,7 +99,7 @@ def attempt(
             if shown:
                 complain(shown)
         if outcome.exit_status == 0 and is_recorded:
-            return _mean(done, metric), 0
+            return value, 0
         return math.nan, max(outcome.exit_status, 1)
 
 
@@ -153,11 +155,6 @@ def _record(folder: Path, outcome: JobOutcome) -> bool:
     return True
 
 
-def _mean(result: Result | None, metric: str) -> float:
-    summary = None if result is None else result.facts.metrics.get(metric)
-    return math.nan if summary is None else summary.mean_users
-
-
 def write_outcome(folder: Path, outcome: JobOutcome) -> None:
     """Write the outcome of a job into its folder."""
     write_json(folder / OUTCOME, asdict(outcome))
@@ -211,8 +208,11 @@ def report_jobs(folder: Path, *, report: bool = False) -> int:
         say(terminal_text(verdict, of_sweep=True))
     pages = _written(verdicts, folder / COMPARISON) if report else []
     say()
-    found = _places(folder, [outcome for _, outcome in outcomes])
-    say(places({**found, "report": ", ".join(map(str, pages)) or None}))
+    shown = [outcome for _, outcome in outcomes if outcome.view_url]
+    where: dict[str, str | None] = {"results": str(folder)}
+    if shown:
+        where |= {"MLflow UI": shown[-1].ui_command, "all runs": shown[-1].view_url}
+    say(places({**where, "report": ", ".join(map(str, pages)) or None}))
     return max(outcome.exit_status for _, outcome in outcomes)
 
 
@@ -227,15 +227,6 @@ def _written(verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
         pages.append(write_html(verdict, place, command=command))
         write_files(verdict, place)
     return pages
-
-
-def _places(folder: Path, outcomes: Sequence[JobOutcome]) -> dict[str, str | None]:
-    shown = [outcome for outcome in outcomes if outcome.view_url]
-    return {
-        "results": str(folder),
-        "MLflow UI": shown[-1].ui_command if shown else None,
-        "all runs": shown[-1].view_url if shown else None,
-    }
 
 
 def _jobs(numbers: Sequence[int]) -> str:

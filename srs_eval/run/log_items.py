@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.headline import HEADLINE
-from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Fit, Part, Predictions, has_curve
+from srs_eval.nouns import Fit, IntArray, Part, Predictions, has_curve
 from srs_eval.nouns.predictions import select
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import PREREG, RESULTS
@@ -25,38 +24,33 @@ from srs_eval.results.parts import PARTS
 from srs_eval.results.remarks import sentences, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS, run_of
-from srs_eval.results.summary import Summary
 from srs_eval.run.description import RunDescription
 from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
-from srs_eval.tracking.items import (
-    ArtifactFile,
-    DatasetInfo,
-    Description,
-    FigureFiles,
-    Item,
-    LearnedModel,
-    Param,
-    ScoredModel,
-    TableRows,
-    Tag,
-    Value,
-)
-from srs_eval.tracking.sections import DECIDING, section
+from srs_eval.tracking import items
+from srs_eval.tracking.items import DECIDING, section
 
 if TYPE_CHECKING:
     from srs_eval.comparison.baseline import AgainstBaseline
 
+# How further values of headline metrics are called, and which they are of their summary.
+_OF_HEADLINES = {
+    "users/{}_low": "lo",
+    "users/{}_high": "hi",
+    "pooled/{}": "pooled",
+    "pooled/{}_low": "pooled_lo",
+    "pooled/{}_high": "pooled_hi",
+}
 _USERS_SHOWN = 200
 _PARAMETERS_SHOWN = 50
 _CLOSE = 1e-6  # predictions of a model that is built again
 
 
-def facts_before(about: RunDescription) -> Iterator[Item]:
+def facts_before(about: RunDescription) -> Iterator[items.Item]:
     """Yield the settings of a run, which are known before anything is fitted."""
     for name, value in about.params.items():
-        yield Param(name, value)
+        yield items.Param(name, value)
 
 
 def facts_after(
@@ -64,24 +58,25 @@ def facts_after(
     result: Result,
     figures: Mapping[str, Sequence[Path]],
     against: AgainstBaseline | None = None,
-) -> Iterator[Item]:
+) -> Iterator[items.Item]:
     """Yield the results of a run: numbers, tables, figures by their files, and files."""
     facts, source, panel = result.facts, job.experiment.source, job.experiment.panel
-    yield Tag("data_fingerprint", facts.data_fingerprint)
-    yield Tag("rows_fingerprint", facts.rows_fingerprint)
+    yield items.Tag("data_fingerprint", facts.data_fingerprint)
+    yield items.Tag("rows_fingerprint", facts.rows_fingerprint)
     for metric in panel:
         summary = facts.metrics[metric.name]
-        yield Value(f"{section(metric)}/{metric.name}", summary.mean_users)
+        yield items.Value(f"{section(metric)}/{metric.name}", summary.mean_users)
         if metric.name in HEADLINE:
-            yield Value(f"users/{metric.name}_low", summary.lo)
-            yield Value(f"users/{metric.name}_high", summary.hi)
-            yield Value(f"pooled/{metric.name}", summary.pooled)
-            yield Value(f"pooled/{metric.name}_low", summary.pooled_lo)
-            yield Value(f"pooled/{metric.name}_high", summary.pooled_hi)
-    yield from _counts(result)
+            for form, key in _OF_HEADLINES.items():
+                yield items.Value(form.format(metric.name), getattr(summary, key))
+    yield items.Value("users/n", float(facts.users))
+    yield items.Value("users/reviews", float(facts.reviews))
+    for name in ("failed", "fallback", "skipped", "not_converged"):
+        yield items.Value(f"users/{name}", float(getattr(facts.fit_counts, name)))
+    yield items.Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
     if against is not None:
         yield from _against(against)
-    yield DatasetInfo(
+    yield items.DatasetInfo(
         name=source.name,
         digest=facts.rows_fingerprint,
         location=_from_anywhere(source.location),
@@ -89,35 +84,34 @@ def facts_after(
         reviews=facts.reviews,
         options=_reader(job.about.options.get("data", {})),
     )
-    yield TableRows("metrics", _metrics_table(panel.names, facts.metrics))
+    rows = [{"metric": name, **asdict(facts.metrics[name])} for name in panel.names]
+    yield items.TableRows("metrics", _columns(rows))
     if facts.thresholds:
-        names = facts.thresholds[0]
-        at = {name: [row[name] for row in facts.thresholds] for name in names}
-        yield TableRows("thresholds", at)
-    yield TableRows("users", _users_table(result.by_user))
-    yield TableRows("fits", _fits_table(result.fitted))
+        yield items.TableRows("thresholds", _columns(facts.thresholds))
+    yield items.TableRows("users", _users_table(result.by_user))
+    yield items.TableRows("fits", _fits_table(result.fitted))
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
-        yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
+        yield items.FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
     for name in (*RESULTS, *((PREREG,) if job.prereg else ())):
         if (job.folder / name).is_file():
-            yield ArtifactFile(job.folder / name, "results")
+            yield items.ArtifactFile(job.folder / name, "results")
     if result.predicted.stay_in(job.folder):  # too large to be sent
         here = (job.folder / PARTS).absolute()
-        yield Tag("parts", str(job.parts or here))
+        yield items.Tag("parts", str(job.parts or here))
     model = getattr(job.tracker, "model", False)
     if model == "scores":
         yield _scored_model(job, result)
     elif model:
         yield from learned_model(job, result)
-    yield Description(describe(job, result))
+    yield items.Description(describe(job, result))
 
 
-def _scored_model(job: Job, result: Result) -> ScoredModel:
+def _scored_model(job: Job, result: Result) -> items.ScoredModel:
     """Return the algorithm with its scores, under the digest of the scored reviews."""
     facts, source = result.facts, job.experiment.source
     means = {name: facts.metrics[name].mean_users for name in HEADLINE if name in facts.metrics}
-    return ScoredModel(
+    return items.ScoredModel(
         name=job.about.label,
         options=job.about.options["algo"],
         learned_from=f"{source.name}, protocol {facts.protocol}",
@@ -130,21 +124,19 @@ def _scored_model(job: Job, result: Result) -> ScoredModel:
 def describe(job: Job, result: Result) -> str:
     """Return a description of the run and its headline numbers in Markdown."""
     experiment, about, facts = job.experiment, job.about, result.facts
+    known = {name: facts.metrics[name] for name in HEADLINE if name in facts.metrics}
     rows = [
         (
             *(name, _cell(s.mean_users), f"{_cell(s.lo)} … {_cell(s.hi)}"),
             *(_cell(s.pooled), s.n_users),
         )
-        for name in HEADLINE
-        if (s := facts.metrics.get(name)) is not None
+        for name, s in known.items()
     ]
-    headline = " · ".join(
-        f"{name} **{_cell(s.mean_users)}**"
-        for name in ("log_loss", "brier_skill", "smece", "auc")
-        if (s := facts.metrics.get(name)) is not None
-    )
+    first = [name for name in ("log_loss", "brier_skill", "smece", "auc") if name in facts.metrics]
+    headline = " · ".join(f"{name} **{_cell(facts.metrics[name].mean_users)}**" for name in first)
     headers = ["metric", "mean over users", f"99 % over {facts.interval_over}", "pooled", "users"]
     run = run_of(result)
+    caution = "" if facts.coverage is None else facts.coverage.caution
     traits = [" ".join(words) for trait, words in TRAITS.items() if getattr(facts, trait)]
     lines = [
         headline,
@@ -156,7 +148,7 @@ def describe(job: Job, result: Result) -> str:
         "",
         for_markdown(facts.rests_on),
         "",
-        *((f"**{caution}**", "") if (caution := _caution(facts)) else ()),
+        *((f"**{caution}**", "") if caution else ()),
         f"Fits: {fits_in_words(facts.fit_counts)}.",
         "",
         Table(headers, rows).write("markdown"),
@@ -166,10 +158,6 @@ def describe(job: Job, result: Result) -> str:
     if about.notes:
         lines += ["", about.notes]
     return "\n".join(lines)
-
-
-def _caution(facts: Summary) -> str:
-    return "" if facts.coverage is None else facts.coverage.caution
 
 
 def _reader(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,44 +175,32 @@ def _from_anywhere(place: str) -> str:
     return place
 
 
-def _counts(result: Result) -> Iterator[Item]:
-    facts, counts = result.facts, result.facts.fit_counts
-    yield Value("users/n", float(facts.users))
-    yield Value("users/reviews", float(facts.reviews))
-    yield Value("users/failed", float(counts.failed))
-    yield Value("users/fallback", float(counts.fallback))
-    yield Value("users/skipped", float(counts.skipped))
-    yield Value("users/not_converged", float(counts.not_converged))
-    yield Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
-
-
-def _against(against: AgainstBaseline) -> Iterator[Item]:
+def _against(against: AgainstBaseline) -> Iterator[items.Item]:
     """Yield the comparison in a section per baseline, so that no chart mixes two of them."""
     about = f"vs_{against.baseline.facts.algo}"
     for percent in against.percents:
-        yield Value(f"{about}/{percent.metric}_percent", percent.difference)
+        yield items.Value(f"{about}/{percent.metric}_percent", percent.difference)
         if percent.metric == DECIDING:
-            yield Value(f"{about}/{percent.metric}_percent_low", percent.lo)
-            yield Value(f"{about}/{percent.metric}_percent_high", percent.hi)
-    yield Value(f"{about}/users", float(against.n_users))
-    yield Tag("baseline", against.baseline.name)
-    yield Tag("baseline_config_hash", against.baseline.facts.config_hash)
+            yield items.Value(f"{about}/{percent.metric}_percent_low", percent.lo)
+            yield items.Value(f"{about}/{percent.metric}_percent_high", percent.hi)
+    yield items.Value(f"{about}/users", float(against.n_users))
+    yield items.Tag("baseline", against.baseline.name)
+    yield items.Tag("baseline_config_hash", against.baseline.facts.config_hash)
 
 
-def _metrics_table(
-    names: Sequence[str], summary: Mapping[str, MetricSummary]
-) -> dict[str, Sequence[object]]:
-    columns = tuple(f.name for f in fields(MetricSummary))
-    return {
-        "metric": list(names),
-        **{column: [getattr(summary[name], column) for name in names] for column in columns},
-    }
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[object]]:
+    """Return a table, whose rows have the same keys, by its columns."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _sample(count: int) -> IntArray:
+    """Return the numbers of an even sample of so many users."""
+    return np.linspace(0, count - 1, min(count, _USERS_SHOWN)).round().astype(np.int64)
 
 
 def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
     """Return the headline metrics of an even sample of users."""
-    size = min(len(scores.users), _USERS_SHOWN)
-    shown = np.linspace(0, len(scores.users) - 1, size).round().astype(np.int64)
+    shown = _sample(len(scores.users))
     return {
         "user": [str(scores.users[number]) for number in shown],
         "reviews": scores.reviews[shown].tolist(),
@@ -239,26 +215,17 @@ def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
 def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
     """Return the last fit of an even sample of users; each parameter is a column."""
     last = list({fit.user: fit for fit in fits}.values())
-    size = min(len(last), _USERS_SHOWN)
-    sample = [last[n] for n in np.linspace(0, len(last) - 1, size).round().astype(np.int64)]
+    sample = [last[n] for n in _sample(len(last))]
     rows = [(fit, part) for fit in sample for part in (fit, *fit.parts)]
-    shown = [fit for fit, _ in rows]
-    count = min(max((len(part.parameters) for _, part in rows), default=0), _PARAMETERS_SHOWN)
+    columns = [*zip_longest(*(part.parameters for _, part in rows))][:_PARAMETERS_SHOWN]
     parts = [part.name if isinstance(part, Part) else "" for _, part in rows]
     return {
-        "user": [str(fit.user) for fit in shown],
-        "fold": [fit.fold for fit in shown],
+        "user": [str(fit.user) for fit, _ in rows],
+        "fold": [fit.fold for fit, _ in rows],
         **({"part": parts} if any(parts) else {}),
-        "status": [fit.status for fit in shown],
-        "reason": [fit.reason for fit in shown],
-        "seconds": [fit.seconds for fit in shown],
-        **{
-            f"w{number}": [
-                part.parameters[number] if number < len(part.parameters) else None
-                for _, part in rows
-            ]
-            for number in range(count)
-        },
+        **{name: [getattr(fit, name) for fit, _ in rows] for name in ("status", "reason")},
+        "seconds": [fit.seconds for fit, _ in rows],
+        **{f"w{number}": list(column) for number, column in enumerate(columns)},
     }
 
 
@@ -266,7 +233,7 @@ def _cell(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4f}"
 
 
-def learned_model(job: Job, result: Result) -> Iterator[Item]:
+def learned_model(job: Job, result: Result) -> Iterator[items.Item]:
     """Yield the model of the first user's last fold, or a tag that says why there is none.
 
     The model is built from its parameters and must predict what the run has predicted.
@@ -278,11 +245,11 @@ def learned_model(job: Job, result: Result) -> Iterator[Item]:
             raise ConfigError("no fit worked")
         whole_days, predictions = _check(job, result, last)
     except SrsEvalError as error:
-        yield Tag("model", f"not kept: {error}")
+        yield items.Tag("model", f"not kept: {error}")
         return
     about, source = job.about, job.experiment.source
     scores = job.experiment.panel.score(predictions)
-    yield LearnedModel(
+    yield items.LearnedModel(
         name=about.label,
         options=about.options["algo"],
         parameters=last.parameters,
@@ -297,7 +264,7 @@ def learned_model(job: Job, result: Result) -> Iterator[Item]:
             f"Source: {source.location}."
         ),
     )
-    yield Tag("model", f"kept: user {last.user}, fold {last.fold}")
+    yield items.Tag("model", f"kept: user {last.user}, fold {last.fold}")
 
 
 def _check(job: Job, result: Result, fit: Fit) -> tuple[bool, Predictions]:
@@ -306,6 +273,8 @@ def _check(job: Job, result: Result, fit: Fit) -> tuple[bool, Predictions]:
     Return whether its clock counts whole days, and what it has predicted of the reviews after those
     it has learned from.
     """
+    from srs_eval.config.rebuild import rebuilt_model  # not where no model is kept
+
     experiment, label = job.experiment, job.about.label
     log = experiment.source.read(fit.user)
     task = experiment.protocol(log, same_day=experiment.algorithm.same_day)

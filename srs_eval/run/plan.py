@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from srs_eval.comparison.prereg import TAG as PREREG_TAG
-from srs_eval.comparison.prereg import Prereg, read_prereg
-from srs_eval.comparison.selection import (
-    ON_TEST_ROWS,
-    ON_VALIDATION_ROWS,
-    TAG,
-    sweeps_settings,
-)
 from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
-from srs_eval.compute.ray import Ray
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import ALL, Shard
+from srs_eval.config.building import Inputs
 from srs_eval.config.option_files import options as options_of
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits
@@ -34,9 +26,14 @@ from srs_eval.text.suggestion import suggestion
 from srs_eval.tracking.tracker import Tracker, sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
+if TYPE_CHECKING:
+    from srs_eval.comparison.prereg import Prereg
+
 # Words of a command that are about one algorithm, or one folder.
 _OF_ONE_RUN = ("algo=", "algo.", "name=", "notes=", "resume=", "shard=", "parts=", "baseline=")
 _NOT_NEGATIVE = ("seed", "curves_per_user", "parts_above")
+# Where a process that is stuck can be ended.
+_IN_PROCESSES = tuple(f"srs_eval.compute.{name}" for name in ("serial", "processes", "ray"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,44 +83,40 @@ class Job:
 
 
 def make_job(
-    built: Mapping[str, Any],
-    content: Mapping[str, Any],
-    choices: Mapping[str, str],
-    *,
-    usual: Mapping[str, Any],
+    inputs: Inputs,
     folder: Path,
-    sweep_folder: Path | None,
+    sweep_folder: Path | None = None,
     trial: RunningTrial | None = None,
     words: Sequence[str] = (),
-    folders: Sequence[Path] = (),
 ) -> Job:
-    """Make a job of its configuration, `content`, of which the objects of each group are `built`.
-
-    `choices` are the options chosen in each group, `usual` the arguments of the algorithm as its
-    option has them, `words` those of the command, and `folders` the user's folders of options.
-    """
+    """Make a job of its configuration; `words` are those of the command."""
+    content = inputs.settings
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
     limits = FitLimits(content["fit_timeout"], report=True, fail_fast=content["fail_fast"])
-    _require_declarations(built["algo"], choices["algo"])
+    name, algorithm = inputs.groups["algo"].name, inputs["algo"]
+    if missing := undeclared(algorithm):
+        raise ConfigError(
+            f"algo={name}: {type(algorithm).__name__} does not declare {', '.join(missing)}; make "
+            "it a subclass of srs_eval.nouns.Algorithm, or give it these attributes"
+        )
     if trial is not None:
-        _require_validation(built, choices, trial)
-    experiment = Experiment.of(built, content)
-    compute = built["compute"]
+        _require_validation(inputs, trial)
+    experiment, compute = Experiment.of(inputs), inputs["compute"]
     own_process = sweep_folder is not None or limits.timeout is not None
-    if limits.timeout is not None and not isinstance(compute, Serial | Processes | Ray):
+    if limits.timeout is not None and type(compute).__module__ not in _IN_PROCESSES:
         raise ConfigError("fit_timeout needs compute=serial, compute=processes or compute=ray")
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
-    prereg = _registered(content, experiment.panel, folders)
+    prereg = _registered(inputs)
     if prereg is not None:
-        tags[PREREG_TAG] = prereg.digest
+        tags["prereg"] = prereg.digest
     return Job(
         experiment,
-        described(built, content, choices, usual=usual, further_tags=tags),
+        described(inputs, tags),
         folder=folder,
         compute=_in_own_process(compute) if own_process else compute,
-        tracker=built["tracking"],
+        tracker=inputs["tracking"],
         resume=content["resume"],
         figures=content["figures"],
         baseline=_finished_run(content.get("baseline"), folder),
@@ -170,9 +163,14 @@ def _sweep_tags(
     tags = {} if sweep_folder is None else {"sweep_id": sweep_id(sweep_folder)}
     if trial is not None:
         return {"trial": str(trial.number), **tags}
-    if sweep_folder is None or not sweeps_settings(sweep_folder):
+    if sweep_folder is None:
         return tags
-    return {TAG: ON_VALIDATION_ROWS if _is_validation(protocol) else ON_TEST_ROWS, **tags}
+    from srs_eval.comparison import selection  # not for a single run
+
+    if not selection.sweeps_settings(sweep_folder):
+        return tags
+    rows = (selection.ON_TEST_ROWS, selection.ON_VALIDATION_ROWS)[_is_validation(protocol)]
+    return {selection.TAG: rows, **tags}
 
 
 def _is_validation(protocol: EvaluationProtocol) -> bool:
@@ -211,13 +209,15 @@ def _finished_run(baseline: str | None, own: Path) -> Path | None:
     return folder
 
 
-def _registered(content: Mapping[str, Any], panel: Panel, folders: Sequence[Path]) -> Prereg | None:
+def _registered(inputs: Inputs) -> Prereg | None:
     """Read the pre-registration, and find what would leave it without a verdict."""
-    given = content.get("experiment", {}).get("prereg")
+    given = inputs.settings.get("experiment", {}).get("prereg")
     if given is None:
         return None
-    prereg = read_prereg(Path(given).expanduser())
-    known, problems = options_of("algo", folders), []
+    from srs_eval.comparison.prereg import read_prereg  # not for every run
+
+    prereg, panel = read_prereg(Path(given).expanduser()), inputs["panel"]
+    known, problems = options_of("algo"), []
     for key in ("model", "baseline"):
         algorithm = getattr(prereg, key).partition("(")[0].partition("[")[0]
         if algorithm not in known:
@@ -227,33 +227,22 @@ def _registered(content: Mapping[str, Any], panel: Panel, folders: Sequence[Path
         problems.append(f"metric: the panel has no {prereg.metric!r}{meant}")
     problems += [
         f"options: {key} is {registered}, but {found} in this run"
-        for key, found, registered in prereg.other_options(content)
+        for key, found, registered in prereg.other_options(inputs.content)
     ]
     if problems:
         raise ConfigError(*(f"{given}: {problem}" for problem in problems))
     return prereg
 
 
-def _require_validation(
-    built: Mapping[str, Any], choices: Mapping[str, str], trial: RunningTrial
-) -> None:
+def _require_validation(inputs: Inputs, trial: RunningTrial) -> None:
     """Refuse a search that chooses by the rows it will be scored on, or by nothing."""
     problems = []
-    if not _is_validation(built["protocol"]):
+    if not _is_validation(inputs["protocol"]):
         problems.append(
-            f"protocol={choices['protocol']}: a search by its test rows would flatter the best; "
-            "take protocol=validation, which has rows before them (protocol.base=… for others "
-            "than those of srs_benchmark)"
+            f"protocol={inputs.groups['protocol'].name}: a search by its test rows would flatter "
+            "the best; take protocol=validation, which has rows before them (protocol.base=… for "
+            "others than those of srs_benchmark)"
         )
-    problems += _wrong_objective(built["panel"], choices["panel"], trial)
+    problems += _wrong_objective(inputs["panel"], inputs.groups["panel"].name, trial)
     if problems:
         raise ConfigError("\n".join(problems))
-
-
-def _require_declarations(algorithm: object, name: str) -> None:
-    """Refuse an algorithm that lacks a declaration that every table needs."""
-    if missing := undeclared(algorithm):
-        raise ConfigError(
-            f"algo={name}: {type(algorithm).__name__} does not declare {', '.join(missing)}; make "
-            "it a subclass of srs_eval.nouns.Algorithm, or give it these attributes"
-        )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from srs_eval.comparison.baseline import AgainstBaseline
 
 _REASONS_SHOWN = 5
-_WORST_FIRST = ("failed", "fallback", "ok")
-_TITLES = {"ok": "note"}
+# What is told of fits by how they ended, the worst first.
+_TITLES = {"failed": "failed", "fallback": "fallback", "ok": "note"}
 
 
 def announcement(job: Job, n_users: int) -> str:
@@ -70,7 +70,11 @@ def result_text(
         for trait in INELIGIBLE
         if getattr(result.facts, trait)
     ]
-    remarks = [*others, *_notes(result.facts.notes), *_reasons(fits)]
+    notes = result.facts.notes
+    remarks = [*others, *(f"note: {note}" for note in notes[:_REASONS_SHOWN])]
+    if len(notes) > _REASONS_SHOWN:
+        remarks.append(f"note: {len(notes) - _REASONS_SHOWN:,} more in summary.json")
+    remarks += _reasons(fits)
     remarks += too_few(result.facts.reviews, result.facts.forgotten) if users else []
     lines += remarks if said is None else _new(remarks, said)
     if users and not brief:
@@ -99,13 +103,6 @@ def percent_text(against: AgainstBaseline, when: str) -> str:
     return caption + "\n" + Table(["metric", "difference", "99 %"], rows).write()
 
 
-def _notes(notes: Sequence[str]) -> list[str]:
-    """Return the remarks on the logs of the first users, and count the others."""
-    shown = [f"note: {note}" for note in notes[:_REASONS_SHOWN]]
-    more = len(notes) - len(shown)
-    return shown + ([f"note: {more:,} more in summary.json"] if more else [])
-
-
 def _new(remarks: Sequence[str], said: set[str]) -> list[str]:
     """Return the remarks that were not made before, and count the others."""
     new = [remark for remark in remarks if remark not in said]
@@ -128,24 +125,19 @@ def _reasons(fits: Sequence[Fit]) -> list[str]:
             reason = bare_reason(fit)
             kind = reason.split(": ")[0] if fit.status == "ok" else reason
             alike.setdefault((fit.status, kind), []).append(fit)
-    groups = sorted(alike.items(), key=lambda group: _WORST_FIRST.index(group[0][0]))
+    groups = sorted(alike.items(), key=lambda group: [*_TITLES].index(group[0][0]))
     shown = []
     for (status, _), same in groups[:_REASONS_SHOWN]:
         fit = same[-1 if status == "ok" else 0]
         more = f" (and {len(same) - 1:,} more)" if len(same) > 1 else ""
-        lines = [f"{_title(fit)}: {reason_of(fit)}{more}", *frame_lines(fit)]
+        # a user who failed as a whole has no fit
+        title = "not evaluated" if status == "failed" and fit.fold < 0 else _TITLES[status]
+        lines = [f"{title}: {reason_of(fit)}{more}", *frame_lines(fit)]
         shown.append("\n".join(lines))
     if any(same[0].traceback for _, same in groups[:_REASONS_SHOWN]):
         shown.append("whole tracebacks: the column traceback of fits.parquet")
     others = sum(len(same) for _, same in groups[_REASONS_SHOWN:])
     return shown + ([f"… and {others:,} more, all in fits.parquet"] if others else [])
-
-
-def _title(fit: Fit) -> str:
-    """Return the word for how a fit ended; a user who failed as a whole has no fit."""
-    if fit.status == "failed" and fit.fold < 0:
-        return "not evaluated"
-    return _TITLES.get(fit.status, fit.status)
 
 
 def _elsewhere(panel: Panel) -> str:

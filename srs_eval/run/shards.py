@@ -15,14 +15,12 @@ from srs_eval.place import Place
 from srs_eval.results.claim import claim
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.kept import KeptParts
-from srs_eval.results.parts import PARTS, USERS, chunk_size, cut
+from srs_eval.results.parts import USERS, chunk_size, cut
 from srs_eval.results.result import Result
-from srs_eval.results.user_rows import AllUsers
+from srs_eval.results.user_rows import of_all_users
 from srs_eval.run.evaluate import Evaluation
-from srs_eval.run.experiment import checked_users
 from srs_eval.run.jobs import JobOutcome
 from srs_eval.run.plan import Job
-from srs_eval.run.report import announcement
 from srs_eval.text.console import say
 
 # Shards that begin at the same time write to the folder of their run one after the other.
@@ -30,21 +28,20 @@ _SECONDS_TO_BEGIN = 60.0
 _USERS_NAMED = 5
 
 
-def evaluate_shard(job: Job, shard: Shard, progress: Callable[..., tqdm[Any]]) -> JobOutcome:
-    """Evaluate the share of a shard; nothing is summarised, drawn or logged.
+def evaluate_shard(
+    job: Job,
+    shard: Shard,
+    kept: KeptParts,
+    users: Sequence[User],
+    progress: Callable[..., tqdm[Any]],
+) -> JobOutcome:
+    """Evaluate the share that a shard has of the users; nothing is summarised, drawn or logged.
 
     A shard that is started again goes on where it stopped. Fits that fail are counted, and make the
     merge fail. Where all fits of the first users fail alike, the parts of these users are removed,
     so that the shard can be started again.
     """
-    about = job.about
     folder, experiment = job.run_folder, job.experiment
-    if finished_before(job) is not None:
-        say(f"{about.label} was finished before, and no log is read again: {folder}")
-        return JobOutcome(about.label, "ok", "finished before")
-    users = checked_users(experiment.source)
-    say(announcement(job, len(users)))
-    kept = KeptParts(folder / PARTS, about.stamp, at=job.parts)
     with claim(folder, wait=_SECONDS_TO_BEGIN):
         size = chunk_size(len(users), getattr(job.compute, "chunk", None))
         (folder / SUMMARY).unlink(missing_ok=True)
@@ -63,13 +60,13 @@ def evaluate_shard(job: Job, shard: Shard, progress: Callable[..., tqdm[Any]]) -
         raise
     if before:
         say(f"{before} users of the shard were done before")
-    found = AllUsers.of((kept.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)
-    count = sum(len(chunk.users) for chunk in chunks)
-    message = (
-        f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.counts['failed']:,}"
+    _, found = of_all_users(
+        (kept.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names
     )
+    count = sum(len(chunk.users) for chunk in chunks)
+    message = f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.failed:,}"
     say(f"{message}; when all shards are done: python -m srs_eval.merge {shared_at(job)}")
-    return JobOutcome(about.label, "ok", message)
+    return JobOutcome(job.about.label, "ok", message)
 
 
 def finished_before(job: Job) -> Result | None:

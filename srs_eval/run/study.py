@@ -22,16 +22,7 @@ from srs_eval.run.jobs import JobOutcome
 from srs_eval.run.report import places
 from srs_eval.text.console import say
 from srs_eval.text.table import Style, Table
-from srs_eval.tracking.items import (
-    ArtifactFile,
-    Description,
-    FigureFiles,
-    Item,
-    Param,
-    TableRows,
-    Tag,
-    Value,
-)
+from srs_eval.tracking import items
 from srs_eval.tracking.tracker import RunInfo, Tracker, tracked
 
 if TYPE_CHECKING:
@@ -58,9 +49,14 @@ class Findings:
 
     def text(self, table: str, style: Style = "text") -> str:
         """Format a table as text, or in another style."""
-        columns = self.tables[table]
-        cells = [_cells(columns[name], self.formats.get(str(name))) for name in columns]
-        align = "".join("r" if _is_number(columns[name]) else "l" for name in columns)
+        columns, cells, align = self.tables[table], [], ""
+        for name, column in columns.items():
+            is_number = pd.api.types.is_numeric_dtype(column)
+            is_number &= not pd.api.types.is_bool_dtype(column)
+            usual = ",d" if pd.api.types.is_integer_dtype(column) else ".4f"
+            spec = self.formats.get(str(name), usual) if is_number else ""
+            cells.append(["" if pd.isna(value) else format(value, spec) for value in column])
+            align += "r" if is_number else "l"
         return Table([*map(str, columns)], [*zip(*cells, strict=True)], align).write(style)
 
     def summary(self) -> str:
@@ -107,7 +103,7 @@ def run_study(
     """Run a study; print, write and log what it has found."""
     info = RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder)
     with tracked(tracker, info) as run:
-        tracker.log(Param(f"study.{key}", value) for key, value in options.items())
+        tracker.log(items.Param(f"study.{key}", value) for key, value in options.items())
         found = study(SimpleNamespace(**options))
         show(found)
         tracker.log(_items(found, folder))
@@ -133,30 +129,19 @@ def show(found: Findings) -> None:
     say(f"\n{found.summary()}")
 
 
-def _items(found: Findings, folder: Path) -> Iterator[Item]:
+def _items(found: Findings, folder: Path) -> Iterator[items.Item]:
     """Write the files of a study, and yield what is logged of it."""
-    yield Tag("kind", "study")
+    yield items.Tag("kind", "study")
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for name, table in found.tables.items():
         csv, markdown = (folder / TABLES / f"{name}.{ending}" for ending in ("csv", "md"))
         table.to_csv(csv, index=False)
         markdown.write_text(found.text(name, "github") + "\n", encoding="utf-8")
-        yield from (ArtifactFile(csv, TABLES), ArtifactFile(markdown, TABLES))
-        yield TableRows(name, {str(column): table[column].tolist() for column in table})
+        yield from (items.ArtifactFile(csv, TABLES), items.ArtifactFile(markdown, TABLES))
+        yield items.TableRows(name, {str(column): table[column].tolist() for column in table})
     for name, figure in found.figures.items():
         (png,) = save_figure(figure, folder / FIGURES, name, formats=("png",))
-        yield FigureFiles(name, png)
+        yield items.FigureFiles(name, png)
     for name, value in found.metrics.items():
-        yield Value(f"study/{name}", value)
-    yield Description(found.summary())
-
-
-def _is_number(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-
-
-def _cells(column: pd.Series[Any], spec: str | None) -> list[str]:
-    if not _is_number(column):
-        return ["" if pd.isna(value) else str(value) for value in column]
-    usual = ",d" if pd.api.types.is_integer_dtype(column) else ".4f"
-    return ["" if pd.isna(value) else format(value, spec or usual) for value in column]
+        yield items.Value(f"study/{name}", value)
+    yield items.Description(found.summary())

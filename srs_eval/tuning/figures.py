@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 
 from srs_eval.plots import style
 from srs_eval.text.console import counted
-from srs_eval.tuning.search import Found
+from srs_eval.tuning.study import SearchStudy
 
 # The folder of a search is a folder of options, in which Hydra treats every folder as a group:
 # its name must not be that of a setting.
@@ -23,37 +23,37 @@ _FEWEST = 10
 _MOST_SETTINGS = 12
 
 
-def draw(found: Found, meaning: str) -> dict[str, list[Path]]:
+def draw(search: SearchStudy, meaning: str) -> dict[str, list[Path]]:
     """Draw the figures of a search into its folder; return the files of each."""
     with style.house_style():
         figures = {
-            "optimisation_history": _history(found, meaning),
-            "parameter_importance": _importance(found),
+            "optimisation_history": _history(search, meaning),
+            "parameter_importance": _importance(search),
         }
     return {
-        name: style.save_figure(figure, found.folder / FOLDER, name)
+        name: style.save_figure(figure, search.folder / FOLDER, name)
         for name, figure in figures.items()
     }
 
 
-def _history(found: Found, meaning: str) -> Figure:
+def _history(search: SearchStudy, meaning: str) -> Figure:
     """Draw the value of each trial, and the best so far; pruned trials at their last value."""
     figure = style.new_figure(5.6, 3.6)
     axes = figure.add_subplot()
     style.style_axes(axes)
-    title = f"{counted(len(found.trials), 'trial')}, {found.options.sampler}"
+    title = f"{counted(len(search.ended), 'trial')}, {search.options.sampler}"
     axes.set_title(style.heading("search", title))
     axes.set_xlabel("trial")
     axes.set_ylabel(meaning, wrap=True)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    done = {t.number: t.value for t in found.trials if t.state == TrialState.COMPLETE}
+    done = {t.number: t.value for t in search.ended if t.state == TrialState.COMPLETE}
     if not done:
         style.write_message(axes, "no trial has a value")
         return figure
     values = np.array([*done.values()], np.float64)
-    is_minimum = found.options.direction == "minimize"
+    is_minimum = search.options.direction == "minimize"
     best = (np.minimum if is_minimum else np.maximum).accumulate(values)
-    last = found.trials[-1].number
+    last = search.ended[-1].number
     axes.step([*done, last], [*best, best[-1]], where="post", color=style.BLUE, label="best so far")
     axes.plot([*done], values, "o", color=style.BLUE, ms=4, mfc="white", label="trial")
     # A few bad trials do not hide the differences of the others: they stand at the edge.
@@ -64,7 +64,7 @@ def _history(found: Found, meaning: str) -> Figure:
         axes.set_ylim(*sorted((best[-1] - margin, limit)))
         far = np.array([*done])[is_far]
         _mark(axes, far, limit, "^" if is_minimum else "v", style.MUTED, "far off")
-    told = {t.number: t.intermediate_values for t in found.trials if t.state == TrialState.PRUNED}
+    told = {t.number: t.intermediate_values for t in search.ended if t.state == TrialState.PRUNED}
     pruned = {number: steps[max(steps)] for number, steps in told.items() if steps}
     if pruned:
         shown = np.clip([*pruned.values()], *axes.get_ylim())
@@ -81,12 +81,12 @@ def _mark(
     axes.plot(x, y, marker, color=colour, ms=5, clip_on=False, label=label)
 
 
-def _importance(found: Found) -> Figure:
+def _importance(search: SearchStudy) -> Figure:
     """Draw the share of the variance among trials that each setting explains."""
-    values = [trial.value for trial in found.trials if trial.state == TrialState.COMPLETE]
+    values = [trial.value for trial in search.ended if trial.state == TrialState.COMPLETE]
     shares = {}
     if len(values) >= _FEWEST and len(set(values)) > 1:
-        shares = get_param_importances(found.study, evaluator=FanovaImportanceEvaluator(seed=0))
+        shares = get_param_importances(search.study, evaluator=FanovaImportanceEvaluator(seed=0))
     names = [*shares][:_MOST_SETTINGS][::-1]
     figure = style.new_figure(5.6, 1.3 + 0.32 * max(len(names), 3))
     axes = figure.add_subplot()

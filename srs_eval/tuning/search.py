@@ -1,45 +1,87 @@
-"""The loop of a search: propose a batch of trials, run their jobs, record the results."""
+"""A search, from its overrides to the files in its folder.
+
+Its loop proposes a batch of trials, runs their jobs and records the results.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import groupby
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import optuna
 from filelock import FileLock, Timeout
 from hydra.core.utils import JobReturn, JobStatus
-from optuna.trial import FrozenTrial, TrialState
+from omegaconf import OmegaConf
 
 from srs_eval.text.console import complain, say
-from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning import figures
+from srs_eval.tuning.ending import Ending, counts, told, write_best
 from srs_eval.tuning.progress import RunningTrial, reporting_to
-from srs_eval.tuning.space import Space, SweepError
-from srs_eval.tuning.study import FILE, Proposal, SearchStudy
+from srs_eval.tuning.space import SearchOptions, Space, SweepError, read_options, read_space
+from srs_eval.tuning.study import FILE, Proposal, SearchStudy, written
+
+if TYPE_CHECKING:
+    from hydra_plugins.srs_eval_optuna.optuna_sweeper import OptunaSweeper
 
 # Runs jobs from their overrides and the number of the first; a RuntimeError if one is lost.
 Launch = Callable[[Sequence[Sequence[str]], int], Sequence[JobReturn]]
 
 
-@dataclass(frozen=True)
-class Found:
-    """Result of a search."""
+def run_search(asking: OptunaSweeper, arguments: Sequence[str]) -> Ending | None:
+    """Search, and write the best configuration and figures into the folder of the sweep."""
+    words = [*(f"{key}={value}" for key, value in asking.params.items()), *arguments]
+    space = read_space(words, asking.loader)
+    options = read_options({**asking.options, "may_change": tuple(asking.options["may_change"])})
+    if options.pruner != "none" and not asking.shares_process:
+        raise SweepError(
+            f"hydra.sweeper.pruner={options.pruner}: jobs of this launcher run in other processes "
+            "and cannot report to the search; use hydra/launcher=basic or hydra.sweeper.pruner=none"
+        )
+    # Unknown keys and options are reported now rather than in every trial.
+    any_point = {
+        name: kind.choices[0] if hasattr(kind, "choices") else getattr(kind, "low", None)
+        for name, kind in space.searched.items()
+    }
+    asking.composed(space.words(any_point))
+    first = _as_configured(space, asking) if options.start_from_config else None
+    asking.save_config()
+    found = search(asking.folder, space, options, asking.launch, first)
+    if found.complaint:
+        complain(found.complaint)
+    if found.best is None:
+        complain(f"no trial has a value; trials {counts(found)}")
+        return None
+    meaning = asking.meaning.format(metric=options.metric.replace("_", " "))
+    config = asking.composed(space.words(found.best.params))
+    command = write_best(asking, found, found.best, config, meaning)
+    drawn = figures.draw(found, meaning.partition(",")[0])
+    ending = Ending(found, meaning, found.best, config, command, drawn)
+    say(told(ending))
+    say()
+    return ending
 
-    folder: Path
-    space: Space
-    options: SearchOptions
-    study: optuna.Study
-    trials: Sequence[FrozenTrial]  # Finished trials
-    best: FrozenTrial | None  # None if no trial has a value
-    ran: int  # Trials run by this command
-    complaint: str = ""  # Why the search ended early; empty if it did not
 
-    def count(self, state: TrialState) -> int:
-        """Count the trials of a state."""
-        return sum(trial.state == state for trial in self.trials)
+def _as_configured(space: Space, asking: OptunaSweeper) -> dict[str, Any] | None:
+    """Return the configuration without the search as a point, if the space contains it."""
+    config = asking.composed(list(space.fixed.values()))
+    point: dict[str, Any] = {}
+    for name, kind in space.searched.items():
+        choices = config.hydra.runtime.choices
+        value = choices[name] if name in choices else OmegaConf.select(config, name)
+        if hasattr(kind, "choices"):
+            value = str(value)
+            is_inside = value in kind.choices
+        else:
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            is_inside = is_number and kind._contains(kind.to_internal_repr(value))
+        if not is_inside:
+            return None
+        point[name] = value
+    return point
 
 
 def search(
@@ -48,7 +90,7 @@ def search(
     options: SearchOptions,
     launch: Launch,
     first: Mapping[str, Any] | None = None,
-) -> Found:
+) -> SearchStudy:
     """Run trials until there are `options.n_trials`.
 
     An interrupted search in the folder is resumed. `first` has the parameters of the first trial.
@@ -56,48 +98,43 @@ def search(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / f"{FILE}.lock", timeout=0):
-            return _search(SearchStudy(folder, space, options), folder, launch, first)
+            trials = SearchStudy(folder, space, options)
+            _search(trials, launch, first)
     except Timeout as taken:
         raise SweepError(f"another command is searching in {folder}") from taken
+    return trials
 
 
-def _search(
-    trials: SearchStudy, folder: Path, launch: Launch, first: Mapping[str, Any] | None
-) -> Found:
-    space, options = trials.space, trials.options
-    done = len(trials.finished())
-    if done:
-        say(f"{done} of {options.n_trials} trials were done before")
-    ran, complaint = 0, ""
+def _search(trials: SearchStudy, launch: Launch, first: Mapping[str, Any] | None) -> None:
+    total = trials.options.n_trials
+    if done := len(trials.ended):
+        say(f"{done} of {total} trials were done before")
     try:
-        while len(trials.finished()) < options.n_trials and not complaint:
+        while len(trials.ended) < total and not trials.complaint:
             batch = trials.propose(first)
             if not batch:
                 say("every point of the space has been tried")
                 break
-            for proposal, job in _run(space, options, launch, batch):
-                value = _value(options, proposal, job)
+            for proposal, job in _run(trials, launch, batch):
+                value = _value(trials.options, proposal, job)
                 trials.end(proposal, value)
-                ran += 1
-                say(_told(trials, proposal, value))
-            complaint = _complaint(trials)
+                say(_line(trials, proposal, value))
     except KeyboardInterrupt:
         complain(
-            f"{len(trials.finished())} of {options.n_trials} trials are done; to resume, repeat "
-            f"the command with hydra.sweep.dir={folder}"
+            f"{len(trials.ended)} of {total} trials are done; to resume, repeat "
+            f"the command with hydra.sweep.dir={trials.folder}"
         )
         raise
-    ended = trials.finished()
-    return Found(folder, space, options, trials.study, ended, trials.best(), ran, complaint)
 
 
 def _run(
-    space: Space, options: SearchOptions, launch: Launch, batch: Sequence[Proposal]
+    search: SearchStudy, launch: Launch, batch: Sequence[Proposal]
 ) -> Iterator[tuple[Proposal, JobReturn]]:
     """Run the jobs of a batch: together, or one by one where they report to the search.
 
     If the launcher loses a job, those launched with it are run again, one by one.
     """
+    options = search.options
     prunes = options.pruner != "none"
     for together in [[one] for one in batch] if prunes else _consecutive(batch):
         trials = [
@@ -105,7 +142,7 @@ def _run(
             for one in together
         ]
         words = [
-            [*space.words(one.params), trial.override()]
+            [*search.space.words(one.params), trial.override()]
             for one, trial in zip(together, trials, strict=True)
         ]
         try:
@@ -114,7 +151,7 @@ def _run(
         except RuntimeError as error:
             if len(together) > 1:
                 for one in together:
-                    yield from _run(space, options, launch, [replace(one, repeated=True)])
+                    yield from _run(search, launch, [replace(one, repeated=True)])
                 continue
             ended = [JobReturn(status=JobStatus.FAILED)]
             ended[0].return_value = error
@@ -123,13 +160,8 @@ def _run(
 
 def _consecutive(batch: Sequence[Proposal]) -> list[list[Proposal]]:
     """Divide a batch where numbers are missing, as a launcher counts on from the first."""
-    parts: list[list[Proposal]] = []
-    for proposal in batch:
-        if parts and parts[-1][-1].number + 1 == proposal.number:
-            parts[-1].append(proposal)
-        else:
-            parts.append([proposal])
-    return parts
+    parts = groupby(enumerate(batch), key=lambda each: each[1].number - each[0])
+    return [[proposal for _, proposal in part] for _, part in parts]
 
 
 def _value(options: SearchOptions, proposal: Proposal, ended: JobReturn) -> float | None:
@@ -158,27 +190,11 @@ def _value(options: SearchOptions, proposal: Proposal, ended: JobReturn) -> floa
     return float(returned) if math.isfinite(returned) else None
 
 
-def written(value: float | None) -> str:
-    """Format a value with four significant digits."""
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if 0.01 <= abs(value) < 1000 else f"{value:.4g}"
-
-
-def _told(trials: SearchStudy, proposal: Proposal, value: float | None) -> str:
+def _line(trials: SearchStudy, proposal: Proposal, value: float | None) -> str:
     """Format the result of a trial on one line."""
     came = "pruned" if proposal.pruned else "failed" if value is None else written(value)
-    best = trials.best()
+    best = trials.best
     so_far = "" if best is None else f"; best {written(best.value)}, trial {best.number}"
     total = trials.options.n_trials
     words = " ".join(trials.space.searched_words(proposal.params).values())
     return f"trial {proposal.number} of {total}: {came}  {words}{so_far}\n"
-
-
-def _complaint(trials: SearchStudy) -> str:
-    """Return the reason to end the search early; empty if there is none."""
-    most = trials.options.max_failures
-    last = trials.finished()[-most:]
-    if len(last) == most and all(trial.state == TrialState.FAIL for trial in last):
-        return f"the last {most} trials failed (hydra.sweeper.max_failures={most})"
-    return ""

@@ -32,8 +32,7 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from srs_eval.errors import Pruned
-from srs_eval.tuning.options import SearchOptions
-from srs_eval.tuning.space import Space, SweepError
+from srs_eval.tuning.space import SearchOptions, Space, SweepError
 
 FILE = "optuna.db"
 _NAME = "search"
@@ -82,15 +81,15 @@ class Proposal:
 
 
 class SearchStudy:
-    """The trials of one search in one folder, in ``optuna.db``.
+    """A search: its trials in one folder, in ``optuna.db``.
 
     Raise `SweepError` if these are the trials of another search.
     """
 
     def __init__(self, folder: Path, space: Space, options: SearchOptions) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.space = space
-        self.options = options
+        self.folder, self.space, self.options = folder, space, options
+        self.ran = 0  # Trials that this process has ended
         with _quiet():
             storage = _storage(folder / FILE)
             self.study = _opened(storage, options)
@@ -107,16 +106,32 @@ class SearchStudy:
                 self.study = _opened(storage, options)
             self.study.set_user_attr(_IDENTITY, _identity(space, options))
 
-    def finished(self) -> list[FrozenTrial]:
-        """Return the trials that have ended: complete, pruned or failed."""
+    @property
+    def ended(self) -> list[FrozenTrial]:
+        """The trials that have ended: complete, pruned or failed."""
         trials = self.study.get_trials(deepcopy=False)
         return [trial for trial in trials if trial.state.is_finished()]
 
-    def best(self) -> FrozenTrial | None:
-        """Return the trial with the best value, if any has one; of equal ones the first."""
+    @property
+    def ranked(self) -> list[FrozenTrial]:
+        """The trials with a value, the best first; of equal ones the first."""
         sign = 1 if self.options.direction == "minimize" else -1
-        valued = [t for t in self.finished() if t.state == TrialState.COMPLETE]
-        return min(valued, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
+        valued = [trial for trial in self.ended if trial.state == TrialState.COMPLETE]
+        return sorted(valued, key=lambda trial: (sign * (trial.value or 0.0), trial.number))
+
+    @property
+    def best(self) -> FrozenTrial | None:
+        """The trial with the best value, if any has one."""
+        return next(iter(self.ranked), None)
+
+    @property
+    def complaint(self) -> str:
+        """Why the search is to end early; empty if it is not."""
+        most = self.options.max_failures
+        last = self.ended[-most:]
+        if self.ran and len(last) == most and all(t.state == TrialState.FAIL for t in last):
+            return f"the last {most} trials failed (hydra.sweeper.max_failures={most})"
+        return ""
 
     def propose(self, first: Mapping[str, Any] | None = None) -> list[Proposal]:
         """Propose and save the next batch; it is empty if every point has been tried.
@@ -174,6 +189,7 @@ class SearchStudy:
             value, state = None, TrialState.PRUNED
         with _quiet():
             self.study.tell(proposal.number, value, state=state)
+        self.ran += 1
 
     def _new_params(
         self, known: optuna.Study, number: int, tried: set[str]
@@ -204,6 +220,13 @@ class SearchStudy:
                 values.append(list(range(kind.low, kind.high + 1, kind.step)))
         for point in itertools.islice(itertools.product(*values), _SMALL):
             yield dict(zip(self.space.searched, point, strict=True))
+
+
+def written(value: float | None) -> str:
+    """Format a value with four significant digits."""
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if 0.01 <= abs(value) < 1000 else f"{value:.4g}"
 
 
 @contextmanager

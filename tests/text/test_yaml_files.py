@@ -27,10 +27,11 @@ DEEP = f"a: {'[' * 500}{']' * 500}\n"
 def refused_option(folder, text):
     (folder / "algo").mkdir()
     (folder / "algo" / "x.yaml").write_text(text)
-    assert option_files.described("algo", [folder])["x"] == ""
-    assert option_files.arguments("algo", [folder])["x"] == set()
-    (problem,) = option_files.unreadable([folder])
-    assert bool(option_files.harmful([folder])) == (text != DEEP)
+    with option_files.also_in([folder]):
+        assert option_files.described("algo")["x"] == ""
+        assert option_files.arguments("algo")["x"] == set()
+        (problem,) = option_files.unreadable()
+        assert bool(option_files.harmful()) == (text != DEEP)
     return problem
 
 

@@ -25,10 +25,9 @@ from optuna.trial import TrialState
 from srs_eval.errors import Pruned
 from srs_eval.tuning import figures
 from srs_eval.tuning.ending import doubts_told, times_told
-from srs_eval.tuning.options import SearchOptions, read_options
-from srs_eval.tuning.search import search, written
-from srs_eval.tuning.space import Space, SweepError, read_space
-from srs_eval.tuning.study import SearchStudy
+from srs_eval.tuning.search import search
+from srs_eval.tuning.space import SearchOptions, Space, SweepError, read_options, read_space
+from srs_eval.tuning.study import SearchStudy, written
 
 SPACE = read_space(["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=small"])
 OPTIONS = SearchOptions(n_trials=10, startup_trials=4, may_change=("tracking",), pruner="median")
@@ -59,7 +58,7 @@ def run(folder, options=OPTIONS, passing=lambda: None):
                         value = None
                     study.end(proposal, value)
                     passing()
-            trials = sorted(study.finished(), key=lambda trial: trial.number)
+            trials = sorted(study.ended, key=lambda trial: trial.number)
             return [(t.params, t.state, t.value, t.intermediate_values) for t in trials]
         except Killed:
             continue
@@ -124,7 +123,7 @@ def test_a_lost_job_costs_no_other_its_result(tmp_path, capsys):
     SearchStudy(tmp_path, SPACE, options).propose()  # and now its process dies
     found = search(tmp_path, SPACE, options, launch)
     assert launched == [(0, 3), (0, 1), (1, 1), (2, 1), (3, 2)]
-    states = [trial.state.name for trial in found.trials]
+    states = [trial.state.name for trial in found.ended]
     assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
     said = re.sub(r"x=\S+ n=\S+ kind=\w+", "POINT", capsys.readouterr().out)
     assert [line for line in said.splitlines() if line.startswith("trial ")] == [
@@ -154,7 +153,7 @@ def test_any_number_that_a_job_returns_is_a_value_and_nothing_else(
 ):
     options = SearchOptions(n_trials=3, metric=metric, max_failures=1)
     found = search(tmp_path, SPACE, options, lambda words, number: jobs(returned))
-    assert [trial.value for trial in found.trials] == [value] * (1 if value is None else 3)
+    assert [trial.value for trial in found.ended] == [value] * (1 if value is None else 3)
     assert (found.best is None, bool(found.complaint)) == (value is None, value is None)
 
 
@@ -163,7 +162,7 @@ def test_the_highest_value_is_the_best_where_it_is_to_be_high(tmp_path):
     values, first = [0.2, 1234.5, 1234.5], {"x": 1.0, "n": 2, "kind": "red"}
     found = search(tmp_path, SPACE, options, lambda words, number: jobs(values[number]), first)
     assert (found.best and found.best.number) == 1
-    assert found.trials[0].params == first
+    assert found.ended[0].params == first
     shown = [written(value) for value in (None, 0.01, 0.0099, -999.94, 1000.0)]
     assert shown == ["-", "0.0100", "0.0099", "-999.9400", "1000"]
 
@@ -201,14 +200,14 @@ def test_another_search_in_the_same_folder_is_refused_with_each_difference(tmp_p
     # more trials, what changes no number, and the first step where nothing is pruned
     space = Space(SPACE.searched, {**SPACE.fixed, "tracking": "tracking=none"}, SPACE.keys)
     more = replace(options, n_trials=90, prune_from=5)
-    assert len(SearchStudy(tmp_path, space, more).finished()) == 1
+    assert len(SearchStudy(tmp_path, space, more).ended) == 1
     run(tmp_path / "pruned", replace(options, pruner="median"))
     with pytest.raises(SweepError, match="prune_from: it was not given, and is 5"):
         SearchStudy(tmp_path / "pruned", SPACE, replace(more, pruner="median"))
     study = SearchStudy(tmp_path / "without a result", SPACE, options)
     study.end(*study.propose(), None)
-    assert study.best() is None
-    assert SearchStudy(tmp_path / "without a result", SPACE, others).finished() == []
+    assert study.best is None
+    assert SearchStudy(tmp_path / "without a result", SPACE, others).ended == []
 
 
 def test_a_small_space_is_gone_through_once(tmp_path):
@@ -235,8 +234,8 @@ def test_what_is_worse_than_half_is_pruned(tmp_path):
     with pytest.raises(Pruned, match="at step 0, with 50"):
         bad.report(0, 50.0)
     study.end(bad, None)
-    assert [trial.state for trial in study.finished()][-1] == TrialState.PRUNED
-    best = study.best()
+    assert [trial.state for trial in study.ended][-1] == TrialState.PRUNED
+    best = study.best
     assert (best and best.number) == 0
 
 
@@ -285,7 +284,7 @@ def test_figures_of_a_search_have_what_is_written_down_for_review(
             pruned.report(sign * (6 + step), step)
         study.tell(pruned, state=TrialState.PRUNED)
         options = SimpleNamespace(sampler="random", direction=direction)
-        found = SimpleNamespace(study=study, trials=study.trials, folder=tmp_path, options=options)
+        found = SimpleNamespace(study=study, ended=study.trials, folder=tmp_path, options=options)
         figures.draw(found, "a loss")
     assert save(drawn[0], tmp_path, "history")
     golden_text("search_figures", "\n".join(map(drawings.told, drawn)))
