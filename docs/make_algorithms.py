@@ -41,6 +41,9 @@ users; the class says of what exactly. It cannot be compared with numbers on oth
 review ([method.md](method.md#when-a-prediction-is-made)). Scores of different times are not
 comparable.
 
+A network that starts from drawn weights has only ever seen one person, which is another thing than
+a published row of pretrained ones.
+
 All of them at once, each with the options of its file, and one leaderboard:
 
     python -m srs_eval -m 'algo=glob(*,exclude=[oracle,recorded,fsrs_rs,bench_module])' \\

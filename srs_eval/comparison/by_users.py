@@ -44,18 +44,12 @@ def mean_ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
 
     Users [users, models] with any NaN are left out; without users, ranks are NaN.
     """
+    from scipy.stats import rankdata  # a second to import: not for a run
+
     whole = scores[~np.isnan(scores).any(axis=1)]
     if not len(whole):
         return np.full(scores.shape[1], math.nan)
-    found: FloatArray = ranks(whole, sign=sign).mean(axis=0)
-    return found
-
-
-def ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
-    """Compute the rank of each model for each user: 1 is best, and ties share theirs."""
-    from scipy.stats import rankdata  # a second to import: not for a run
-
-    found: FloatArray = rankdata(sign * scores, axis=1)
+    found: FloatArray = rankdata(sign * whole, axis=1).mean(axis=0)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +42,7 @@ def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicat
     kept: list[_Scored] = []
     found: list[Duplicate] = []
     for run in runs:
-        scored = _Scored(run, {name: run.values(name, users) for name in run.scores})
+        scored = run, {name: run.values(name, users) for name in run.scores}
         duplicate = next((d for twin in kept if (d := _duplicate(scored, twin, users))), None)
         if duplicate is None:
             kept.append(scored)
@@ -52,32 +51,24 @@ def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicat
     return found
 
 
-class _Scored(NamedTuple):
-    """A run, and the scores of some users."""
-
-    run: Run
-    scores: Mapping[str, FloatArray]
+_Scored = tuple[Run, Mapping[str, FloatArray]]  # A run, and the scores of some users
 
 
 def _duplicate(ours: _Scored, theirs: _Scored, users: Sequence[User]) -> Duplicate | None:
     """Compare two runs; None if they differ."""
-    run, twin = ours.run, theirs.run
-    metrics = [name for name in ours.scores if name in theirs.scores]
-    alike = (run.traits, run.when) == (twin.traits, twin.when)
-    if not alike or not users or not metrics:
+    (run, scores), (twin, others) = ours, theirs
+    shared = [name for name in scores if name in others]
+    if (run.traits, run.when) != (twin.traits, twin.when):
         return None
-    if not all(_equal(ours.scores[name], theirs.scores[name]) for name in metrics):
+    if not all(_equal(scores[name], others[name]) for name in shared):
         return None
-    defined = [name for name in metrics if not np.isnan(ours.scores[name]).all()]
-    if not defined:
-        return None
-    if has_predictions(run) and has_predictions(twin):
-        return (
-            Duplicate(run, twin, by_predictions=True)
-            if _equal_predictions(run, twin, users)
-            else None
-        )
-    return Duplicate(run, twin, by_predictions=False) if len(defined) >= _FEWEST_METRICS else None
+    defined = sum(not np.isnan(scores[name]).all() for name in shared)
+    by_predictions = has_predictions(run) and has_predictions(twin)
+    if by_predictions:
+        is_same = defined > 0 and _equal_predictions(run, twin, users)
+    else:
+        is_same = defined >= _FEWEST_METRICS
+    return Duplicate(run, twin, by_predictions) if is_same else None
 
 
 def _equal(scores: FloatArray, others: FloatArray) -> bool:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from srs_eval.comparison.leaderboard import Leaderboard, leaderboard_of_pairs
+from srs_eval.comparison.leaderboard import Leaderboard, Rules
 from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.restriction import same_reviews
-from srs_eval.comparison.standing import Rules
+from srs_eval.comparison.restriction import SameReviews
 from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.nouns import FloatArray, IntArray, Predictions, User
-from srs_eval.results.run import Run
-from srs_eval.results.saved_predictions import (
-    PER_REVIEW,
-    OwnPredictions,
-    has_predictions,
-    losses,
-)
+from srs_eval.nouns import FloatArray, IntArray, Predictions
+from srs_eval.results.saved_predictions import PER_REVIEW, losses
 from srs_eval.stats.estimate import Estimate, clustered_mean, ratio_of_clustered_sums
 
 
@@ -34,7 +26,7 @@ def leaderboard_of_one(
     is a mean over reviews and predictions were saved.
     """
     runs = paired.runs
-    reviews = reviews_by_run(runs, paired.users[0], restricted=bool(paired.restricted))
+    reviews = SameReviews(runs, paired.restricted).read(paired.users[0])
     bounds = [_bounds(paired, number, metric, reviews.get(number)) for number in range(len(runs))]
     scored = {n: losses(one, metric) for n, one in reviews.items() if metric in PER_REVIEW}
     mean = scores[0]
@@ -47,8 +39,8 @@ def leaderboard_of_one(
         ]
         for a in range(len(runs))
     ]
-    intervals = np.array(bounds).reshape(len(runs), 2)
-    return leaderboard_of_pairs("users", 1.0, mean, intervals, pairs, rules, scores)
+    lo, hi = np.array(bounds).T
+    return Leaderboard("users", 1.0, mean, lo, hi, pairs, scores, rules)
 
 
 def ratio_of_one(paired: Paired, metric: str, number: int, baseline: int) -> Estimate:
@@ -56,27 +48,12 @@ def ratio_of_one(paired: Paired, metric: str, number: int, baseline: int) -> Est
 
     The estimate has no mean if the metric is no mean over reviews, or predictions were not saved.
     """
-    runs = [paired.runs[number], paired.runs[baseline]]
-    reviews = (
-        reviews_by_run(runs, paired.users[0], restricted=bool(paired.restricted))
-        if metric in PER_REVIEW
-        else {}
-    )
-    if len(reviews) < 2:
+    same = SameReviews([paired.runs[number], paired.runs[baseline]], paired.restricted)
+    if metric not in PER_REVIEW or len(same.runs) < 2:
         return Estimate(math.nan)
+    reviews = same.read(paired.users[0])
     ours, theirs = losses(reviews[0], metric), losses(reviews[1], metric)
     return ratio_of_clustered_sums(ours - theirs, theirs, *_clusters(reviews[0]), size=1.0)
-
-
-def reviews_by_run(
-    runs: Sequence[Run], user: User, *, restricted: bool = False
-) -> dict[int, Predictions]:
-    """Read the reviews of a user, in the same order for all runs with saved predictions."""
-    kept = [n for n, run in enumerate(runs) if has_predictions(run)]
-    if not kept:
-        return {}
-    found = same_reviews([OwnPredictions(runs[n]) for n in kept], user, restricted=restricted)
-    return dict(zip(kept, found, strict=True))
 
 
 def _clusters(reviews: Predictions) -> list[IntArray]:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from srs_eval.evaluation.scoring import EvaluateAndScore
-from srs_eval.nouns import FloatArray, User
+from srs_eval.nouns import BoolArray, FloatArray, User
 from srs_eval.results.published import METRICS
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import mean_of_users
@@ -23,7 +25,7 @@ from srs_eval.text.table import Table
 MARGIN = 0.0005
 # Published scores have six decimals, and here predictions are counted in cells of 2**-20.
 _SAME = 2e-6
-_SIZE = "size"
+COLUMNS = ("size", *METRICS)  # of the values that are compared
 _NOTHING = math.nan
 
 
@@ -63,8 +65,7 @@ class EvaluateAgain:
         return user, found
 
 
-@dataclass(frozen=True, slots=True)
-class Unequal:
+class Unequal(NamedTuple):
     """A published value that is another here."""
 
     user: User
@@ -95,63 +96,45 @@ class Reproduction:
         """Users with a published score and none here, by reason."""
         return Counter(each.reason for each in self.found.values() if not each.size)
 
-    @property
-    def other_users(self) -> int:
-        """Number of published rows of users whose logs were not read."""
-        return len(self.published.rows.keys() - self.found.keys())
-
-    @property
-    def metrics(self) -> dict[str, str]:
-        """Names of the published metrics, and here."""
-        return {name: ours for name, ours in METRICS.items() if ours in self.published.scores}
+    @cached_property
+    def here(self) -> FloatArray:
+        """Values [users, `COLUMNS`] that were found; NaN for metrics that are not published."""
+        known = {name: ours for name, ours in METRICS.items() if ours in self.published.scores}
+        found = [self.found[user] for user in self.users]
+        values = [
+            [each.size, *(_score(each.scores, known.get(name)) for name in METRICS)]
+            for each in found
+        ]
+        return np.array(values, np.float64).reshape(-1, len(COLUMNS))
 
     @cached_property
-    def columns(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Values of the users here and published, by published name; `size` among them."""
-        sizes = [self.found[user].size for user in self.users]
-        theirs = [self.published.reviews[user] for user in self.users]
-        columns: dict[str, tuple[FloatArray, FloatArray]] = {
-            _SIZE: (np.array(sizes, np.float64), np.array(theirs, np.float64))
-        }
-        for name, ours in self.metrics.items():
-            here = [_score(self.found[user].scores, ours) for user in self.users]
-            columns[name] = (np.array(here), self.published.values(ours, self.users))
-        return columns
+    def theirs(self) -> FloatArray:
+        """Published values [users, `COLUMNS`]; NaN where there is none."""
+        sizes = np.array([self.published.reviews[user] for user in self.users], np.float64)
+        scores = (self.published.values(ours, self.users) for ours in METRICS.values())
+        return np.column_stack([sizes, *scores])
 
     @cached_property
+    def differs(self) -> BoolArray:
+        """Whether values [users, `COLUMNS`] differ by more than rounding; of other sizes, these."""
+        found = ~np.isclose(self.here, self.theirs, rtol=0, atol=_SAME, equal_nan=True)
+        found[:, 1:] &= ~found[:, :1]
+        return found
+
+    @property
     def unequal(self) -> tuple[Unequal, ...]:
-        """Every value that differs by more than rounding, by user; only the size where it does."""
-        found = []
-        sizes, theirs = self.columns[_SIZE]
-        for name, (here, published) in self.columns.items():
-            both = np.isnan(here) & np.isnan(published)
-            same = both | (np.abs(here - published) <= _SAME)
-            same |= (sizes != theirs) & (name != _SIZE)
-            found += [
-                Unequal(self.users[n], name, float(here[n]), float(published[n]))
-                for n in np.flatnonzero(~same).tolist()
-            ]
-        place = {user: number for number, user in enumerate(self.users)}
-        return tuple(sorted(found, key=lambda each: place[each.user]))
+        """Every value that differs, by user."""
+        here, theirs = self.here[self.differs].tolist(), self.theirs[self.differs].tolist()
+        users, columns = np.nonzero(self.differs)
+        names = ((self.users[u], COLUMNS[c]) for u, c in zip(users, columns, strict=True))
+        return tuple(Unequal(*of, *both) for of, *both in zip(names, here, theirs, strict=True))
 
     @property
-    def equal_users(self) -> int:
-        """Number of users of whom everything is equal."""
-        return len(self.users) - len({each.user for each in self.unequal})
-
-    @property
-    def other_sizes(self) -> int:
-        """Number of users with another number of scored reviews."""
-        return sum(each.metric == _SIZE for each in self.unequal)
-
-    @cached_property
     def differences(self) -> FloatArray:
         """Log loss here less the published one, [n_users]; NaN where other reviews were scored."""
-        here, published = self.columns.get("LogLoss", (np.empty(0), np.empty(0)))
-        if not len(here):
-            return np.full(len(self.users), _NOTHING)
-        sizes, theirs = self.columns[_SIZE]
-        return np.where(sizes == theirs, here - published, _NOTHING)
+        log_loss = COLUMNS.index("LogLoss")
+        gap: FloatArray = self.here[:, log_loss] - self.theirs[:, log_loss]
+        return np.where(self.differs[:, 0], _NOTHING, gap)
 
     @property
     def seconds(self) -> float:
@@ -170,17 +153,19 @@ class Reproduction:
         low, high = self.interval
         if not self.users:
             return "no users"
-        if not self.unequal:
+        if not self.differs.any():
             return "equal"
-        if self.other_sizes:
+        if self.differs[:, 0].any():
             return "other reviews"
         if low > -MARGIN and high < MARGIN:
             return f"within {MARGIN}"
         return "differs" if low > MARGIN or high < -MARGIN else "undecided"
 
 
-def _score(scores: Mapping[str, float], name: str) -> float:
+def _score(scores: Mapping[str, float], name: str | None) -> float:
     """Return a score as it would be published: see `srs_eval.exporting.srs_benchmark`."""
+    if name is None:
+        return _NOTHING
     if name == "rmse":
         return math.sqrt(scores["brier"])
     found = scores[name]
@@ -199,8 +184,8 @@ def summary_table(reproductions: Sequence[Reproduction]) -> Table:
                 "result": each.name,
                 "verdict": each.verdict,
                 "users": len(each.users),
-                "other sizes": each.other_sizes,
-                "all equal": each.equal_users,
+                "other sizes": int(each.differs[:, 0].sum()),
+                "all equal": int((~each.differs.any(axis=1)).sum()),
                 "mean difference": _signed(_mean(each.differences[known])),
                 "99 % interval": interval(low, high, 6),
                 "largest": _signed(float(each.differences[far]) if far >= 0 else _NOTHING),
@@ -221,11 +206,12 @@ def _signed(value: float) -> str:
 
 def users_table(reproductions: Sequence[Reproduction]) -> Table:
     """Tabulate every user of every result: each value here and published."""
-    headers = [name for metric in (_SIZE, *METRICS) for name in (metric, f"{metric} published")]
-    rows = []
-    for each in reproductions:
-        nothing = (np.full(len(each.users), _NOTHING),) * 2
-        columns = [part for m in (_SIZE, *METRICS) for part in each.columns.get(m, nothing)]
-        for number, user in enumerate(each.users):
-            rows.append([each.name, user, *(float(column[number]) for column in columns)])
+    headers = [name for metric in COLUMNS for name in (metric, f"{metric} published")]
+    rows = [
+        [each.name, user, *chain.from_iterable(zip(here, theirs, strict=True))]
+        for each in reproductions
+        for user, here, theirs in zip(
+            each.users, each.here.tolist(), each.theirs.tolist(), strict=True
+        )
+    ]
     return Table(["result", "user", *headers], rows)

@@ -7,20 +7,21 @@ in memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.panel import default_panel
 from srs_eval.nouns import OPTIONAL_COLUMNS, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint, select
 from srs_eval.results.files import PREDICTIONS
 from srs_eval.results.run import Run
 from srs_eval.results.saved_predictions import (
     OwnPredictions,
+    has_predictions,
     not_its_own,
     require_same_rows,
 )
@@ -41,79 +42,77 @@ class Restricted:
     lost: tuple[str, ...] = ()  # Metrics of some run that cannot be computed from saved predictions
 
 
-@dataclass(slots=True)
-class _Rescored:
-    """Scores of a run on the reviews in common, by user."""
-
-    digests: dict[User, str] = field(default_factory=dict)
-    reviews: dict[User, int] = field(default_factory=dict)
-    scores: dict[User, Mapping[str, float]] = field(default_factory=dict)
-
-    def add(self, user: User, predictions: Predictions, panel: Panel) -> None:
-        self.digests[user] = rows_fingerprint(predictions)
-        self.reviews[user] = len(predictions)
-        self.scores[user] = panel.score(predictions)
-
-    def put_into(self, run: Run) -> Run:
-        """Replace the scores of these users; metrics that cannot be computed are NaN."""
-        scores = {name: column.copy() for name, column in run.scores.items()}
-        place = {user: number for number, user in enumerate(run.rows)}
-        for user, found in self.scores.items():
-            for name, column in scores.items():
-                column[place[user]] = found.get(name, math.nan)
-        return replace(
-            run,
-            rows={**run.rows, **self.digests},
-            reviews={**run.reviews, **self.reviews},
-            scores=scores,
-        )
+# What a run has of a user on the reviews in common: their digest and number, and scores by metric.
+_Rescored = tuple[str, int, Mapping[str, float]]
 
 
 def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
     """Compute the scores of users, whom all runs scored, on the reviews that all runs scored."""
     panel = default_panel()
     files = [OwnPredictions(run) for run in runs]
-    rescored = [_Rescored() for _ in runs]
-    shared: list[User] = []
-    without: list[User] = []
+    rescored: list[dict[User, _Rescored]] = [{} for _ in runs]
     for user in users:
-        of_runs = [_own(file, user) for file in files]
-        common = _in_common(runs, of_runs)
-        (shared if len(common[0]) else without).append(user)
-        for to, predictions in zip(rescored, common, strict=True):
-            if len(predictions):
-                to.add(user, _with_facts_of(common[0], predictions), panel)
+        common = _in_common(runs, [_own(file, user) for file in files])
+        if not len(common[0]):
+            continue
+        # one run's columns by which metrics group reviews, to group those of all runs alike
+        facts = {name: getattr(common[0], name) for name in _FACTS}
+        for of_run, predictions in zip(rescored, common, strict=True):
+            own = replace(predictions, **facts)
+            of_run[user] = rows_fingerprint(own), len(own), panel.score(own)
     return Restricted(
-        tuple(to.put_into(run) for to, run in zip(rescored, runs, strict=True)),
-        tuple(shared),
-        tuple(without),
-        _lost(runs, rescored) if shared else (),
+        tuple(map(_with_scores, runs, rescored)),
+        tuple(rescored[0]),
+        tuple(user for user in users if user not in rescored[0]),
+        _lost(runs, rescored) if rescored[0] else (),
     )
 
 
-def same_reviews(
-    files: Sequence[OwnPredictions], user: User, *, restricted: bool
-) -> list[Predictions]:
-    """Read the predictions of a user by each run, for the same reviews in the same order.
+def _with_scores(run: Run, rescored: Mapping[User, _Rescored]) -> Run:
+    """Replace the scores of some users; metrics that cannot be computed are NaN."""
+    scores = {name: column.copy() for name, column in run.scores.items()}
+    place = {user: number for number, user in enumerate(run.rows)}
+    rows, reviews = dict(run.rows), dict(run.reviews)
+    for user, (digest, count, found) in rescored.items():
+        rows[user], reviews[user] = digest, count
+        for name, column in scores.items():
+            column[place[user]] = found.get(name, math.nan)
+    return replace(run, rows=rows, reviews=reviews, scores=scores)
 
-    If `restricted`, these are the reviews in common; otherwise any other review is an error.
-    """
-    runs = [file.run for file in files]
-    found = [file.read(user) for file in files]
-    first = found[0]
-    if first is None:
-        raise not_its_own(runs[0], user)
-    if restricted:
-        of_runs = [one if one is not None else select(first, slice(0)) for one in found]
-        same = _in_common(runs, of_runs)
-    else:
-        pairs = zip(runs[1:], found[1:], strict=True)
-        same = [first, *(require_same_rows(run, first, other) for run, other in pairs)]
-    for file, one in zip(files, same, strict=True):
-        if len(one) != file.run.reviews[user]:
-            raise not_its_own(file.run, user)
-        file.check(one)
-    return same
+
+class SameReviews:
+    """The predictions of runs for the same reviews in the same order, read user by user."""
+
+    def __init__(self, runs: Sequence[Run], restricted: Collection[User] = ()) -> None:
+        self.runs = [n for n, run in enumerate(runs) if has_predictions(run)]  # those that saved
+        self._files = [OwnPredictions(runs[n]) for n in self.runs]
+        self._restricted = restricted
+
+    def read(self, user: User) -> dict[int, Predictions]:
+        """Return the predictions of a user by the number of the run.
+
+        Of a restricted user, these are the reviews in common; otherwise any other review is an
+        error.
+        """
+        runs = [file.run for file in self._files]
+        found = [file.read(user) for file in self._files]
+        if not found:
+            return {}
+        first = found[0]
+        if first is None:
+            raise not_its_own(runs[0], user)
+        if user in self._restricted:
+            of_runs = [one if one is not None else select(first, slice(0)) for one in found]
+            same = _in_common(runs, of_runs)
+        else:
+            same = [
+                require_same_rows(run, first, one) for run, one in zip(runs, found, strict=True)
+            ]
+        for file, one in zip(self._files, same, strict=True):
+            if len(one) != file.run.reviews[user]:
+                raise not_its_own(file.run, user)
+            file.check(one)
+        return dict(zip(self.runs, same, strict=True))
 
 
 def _in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
@@ -159,18 +158,12 @@ def _require_same_log(first_run: Run, run: Run, first: Predictions, other: Predi
         )
 
 
-def _with_facts_of(first: Predictions, predictions: Predictions) -> Predictions:
-    """Return one run's columns by which metrics group reviews, to group all runs alike."""
-    return replace(predictions, **{name: getattr(first, name) for name in _FACTS})
-
-
-def _lost(runs: Sequence[Run], rescored: Sequence[_Rescored]) -> tuple[str, ...]:
+def _lost(runs: Sequence[Run], rescored: Sequence[Mapping[User, _Rescored]]) -> tuple[str, ...]:
     """List the metrics that some run had and that no user has on the reviews in common."""
     lost: dict[str, None] = {}
-    for run, found in zip(runs, rescored, strict=True):
-        users = list(found.scores)
+    for run, of_run in zip(runs, rescored, strict=True):
         for name in run.scores:
-            known = [score.get(name, math.nan) for score in found.scores.values()]
-            if not np.isnan(run.values(name, users)).all() and np.isnan(known).all():
+            known = [found.get(name, math.nan) for _, _, found in of_run.values()]
+            if not np.isnan(run.values(name, [*of_run])).all() and np.isnan(known).all():
                 lost[name] = None
     return tuple(lost)

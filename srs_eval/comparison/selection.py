@@ -49,11 +49,9 @@ def chosen_on_test_rows(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 def sweeps_settings(sweep_folder: Path) -> bool:
     """Whether a grid search has several settings of an algorithm, or several seeds."""
-    content: Any = _yaml(sweep_folder / _MULTIRUN)
-    for name in ("hydra", "overrides", "task"):
-        content = content.get(name) if isinstance(content, Mapping) else None
-    words = content if isinstance(content, list) else []
-    pairs = [str(word).lstrip("+").partition("=") for word in words]
+    words = _inside(sweep_folder / _MULTIRUN, "hydra.overrides.task")
+    given = words if isinstance(words, list) else []
+    pairs = [str(word).lstrip("+").partition("=") for word in given]
     return any(
         _SEVERAL.search(_NESTED.sub("", value)) is not None
         for key, _, value in pairs
@@ -90,9 +88,7 @@ def _validation_command(algo: str, runs: Sequence[Run]) -> str:
 
 def _configured(folder: Path, key: str) -> str | None:
     """Value that a run had for an option its command does not name."""
-    content = _yaml(folder / _CONFIG) if "." in key else None
-    for name in key.split("."):
-        content = content.get(name) if isinstance(content, Mapping) else None
+    content = _inside(folder / _CONFIG, key) if "." in key else None
     if isinstance(content, bool):
         return str(content).lower()
     return str(content) if isinstance(content, int | float | str) else None
@@ -100,7 +96,7 @@ def _configured(folder: Path, key: str) -> str | None:
 
 def _words(folder: Path) -> Iterator[tuple[str, str]]:
     """Options that the command of a run named; none where its folder does not tell."""
-    content = _yaml(folder / _OVERRIDES)
+    content = _inside(folder / _OVERRIDES)
     for word in content if isinstance(content, list) else []:
         # A command that is suggested must not name what is built or run.
         if isinstance(word, str) and _WORD.fullmatch(word) and "_target_" not in word:
@@ -113,8 +109,7 @@ def _base(runs: Sequence[Run]) -> list[str]:
     """Return the protocol of the final score, if it is not the default."""
     if {run.protocol for run in runs} == {_DEFAULT}:
         return []
-    content = _yaml(runs[0].place / _CONFIG)
-    protocol = content.get("protocol") if isinstance(content, Mapping) else None
+    protocol = _inside(runs[0].place / _CONFIG, "protocol")
     if not isinstance(protocol, Mapping):
         return []
     folds = protocol.get("user_folds")
@@ -128,9 +123,12 @@ def _base(runs: Sequence[Run]) -> list[str]:
     return [*base, f"protocol.user_folds={folds}"] if isinstance(folds, int) else base
 
 
-def _yaml(file: Path) -> Any:
-    """Read a file of Hydra; None where there is none that can be read."""
+def _inside(file: Path, key: str = "") -> Any:
+    """Return what a file of Hydra has under a key; None where it cannot be read, or has no such."""
     try:
-        return read_yaml(file)
+        content = read_yaml(file)
     except (OSError, YamlError):
         return None
+    for name in filter(None, key.split(".")):
+        content = content.get(name) if isinstance(content, Mapping) else None
+    return content

@@ -7,41 +7,39 @@ sum over strata of share times difference is the mean paired difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 
 import numpy as np
 
 from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.restriction import same_reviews
+from srs_eval.comparison.restriction import SameReviews
 from srs_eval.metrics.universal import um_plus
-from srs_eval.nouns import FloatArray, IntArray, Predictions, User
-from srs_eval.results.saved_predictions import (
-    OwnPredictions,
-    has_predictions,
-    losses,
-    scored_by,
-)
+from srs_eval.nouns import FloatArray, IntArray, Predictions
+from srs_eval.results.saved_predictions import losses, scored_by
 from srs_eval.stats.estimate import Estimate, mean_of_users, ratio_of_sums
 from srs_eval.stats.resample import sample_of
 
 # Users whose predictions are read at most.
 READ = 10_000
-# Returns one value for each review of a user; None where it was not saved.
-_OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """Property by which reviews are stratified."""
 
-    name: str
+    name: str  # Of the column of predictions; ``size`` is the number of reviews of the user
     title: str
-    values: _OfReviews  # Returns the values of a user's reviews, as the baseline predicted them
     # Increasing; a stratum holds values from one edge up to, not including, the next
     edges: tuple[float, ...]
     labels: tuple[str, ...]  # One for each stratum
+
+    def values(self, reviews: Predictions) -> FloatArray | IntArray | None:
+        """Return the value of each review, by the baseline; None if it was not saved."""
+        if self.name == "size":
+            return np.full(len(reviews), len(reviews))
+        found: FloatArray | IntArray | None = getattr(reviews, self.name)
+        return found
 
     def stratum(self, values: FloatArray | IntArray) -> IntArray:
         """Return the stratum of each value; values beyond the edges are in the outermost ones."""
@@ -49,58 +47,46 @@ class Fact:
         return np.clip(place, 0, len(self.labels) - 1).astype(np.int64)
 
 
-def _size(reviews: Predictions) -> IntArray:
-    """Return the number of scored reviews of the user, for each review."""
-    return np.full(len(reviews), len(reviews))
-
-
 FACTS = (
     Fact(
         "nth_review",
         "Number of the review on its card",
-        attrgetter("nth_review"),
         (0, 3, 4, 5, 7, 10, 15, 25, math.inf),
         ("2", "3", "4", "5-6", "7-9", "10-14", "15-24", "25+"),
     ),
     Fact(
         "elapsed_days",
         "Days since the card's review before",
-        attrgetter("elapsed_days"),
         (0, 1, 2, 4, 8, 15, 31, 91, 366, math.inf),
         ("same day", "1", "2-3", "4-7", "8-14", "15-30", "31-90", "91-365", "366+"),
     ),
     Fact(
         "lapses",
         "Lapses of the card before",
-        attrgetter("lapses"),
         (0, 1, 2, 3, 5, 9, math.inf),
         ("0", "1", "2", "3-4", "5-8", "9+"),
     ),
     Fact(
         "last_rating",
         "Answer of the card's review before",
-        attrgetter("last_rating"),
         (-math.inf, 1, 2, 3, 4, math.inf),
         ("none", "again", "hard", "good", "easy"),
     ),
     Fact(
         "recalls",
         "Recalls of the card before",
-        attrgetter("recalls"),
         (0, 1, 2, 3, 5, 10, math.inf),
         ("0", "1", "2", "3-4", "5-9", "10+"),
     ),
     Fact(
         "p",
         "Recall predicted by the baseline",
-        attrgetter("p"),
         (0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, math.inf),
         ("<0.5", "0.5-0.7", "0.7-0.8", "0.8-0.85", "0.85-0.9", "0.9-0.95", "0.95-0.98", "≥0.98"),
     ),
     Fact(
         "size",
         "Scored reviews of the user",
-        _size,
         (0, 1_000, 3_000, 10_000, 30_000, math.inf),
         ("<1,000", "1,000-2,999", "3,000-9,999", "10,000-29,999", "30,000+"),
     ),
@@ -156,16 +142,18 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names. None
     if the baseline, or every other run, has no saved predictions.
     """
-    kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
-    if baseline not in kept or len(kept) < 2:
+    same = SameReviews(paired.runs, paired.restricted)
+    if baseline not in same.runs or len(same.runs) < 2:
         return None
-    files = {n: OwnPredictions(paired.runs[n]) for n in kept}
     users = sample_of(paired.users, READ)
     of_users, um_of_users = [], []
     for user in users:
-        predicted = _same_reviews(paired, files, baseline, user)
+        predicted = same.read(user)
         of_users.append(_sums(predicted, baseline, metric, by_card=len(paired.users) == 1))
-        um_of_users.append(_um_plus([predicted[n] for n in kept]))
+        runs = [(one.p, one.recalled) for one in predicted.values()]
+        um_of_users.append(
+            [[um_plus(p, other, recalled) for other, _ in runs] for p, recalled in runs]
+        )
     facts = []
     for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
         gaps, mass, reviews = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -177,16 +165,15 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
         )
         if len(strata) > 1:
             facts.append((fact, strata))
-    over = "users" if len(paired.users) > 1 else "cards"
+    um = np.moveaxis(np.array(um_of_users), 0, -1)  # [runs, runs, users]
     sample = f"{len(users):,} of {len(paired.users):,} users"
-    is_whole = len(users) == len(paired.users)
     return Strata(
-        tuple(kept),
+        tuple(same.runs),
         scored_by(metric),
-        over,
+        "users" if len(paired.users) > 1 else "cards",
         tuple(facts),
-        um_plus=_means(np.array(um_of_users)),
-        sample="" if is_whole else sample,
+        tuple(tuple(map(mean_of_users, row)) for row in um),
+        sample if len(users) < len(paired.users) else "",
     )
 
 
@@ -211,27 +198,6 @@ def _sums(
         sums = [np.bincount(cell, gap[known], minlength=cells).reshape(shape) for gap in gaps]
         found.append((np.stack(sums, axis=2) / len(reviews), counts / len(reviews), counts))
     return found
-
-
-def _um_plus(predicted: Sequence[Predictions]) -> FloatArray:
-    """Compute UM+ of each run against each other on the reviews of one user, [runs, runs]."""
-    found = [[um_plus(one.p, other.p, one.recalled) for other in predicted] for one in predicted]
-    return np.array(found)
-
-
-def _means(um_of_users: FloatArray) -> tuple[tuple[Estimate, ...], ...]:
-    """Estimate means over users of [users, runs, runs]."""
-    runs = range(um_of_users.shape[1])
-    return tuple(tuple(mean_of_users(um_of_users[:, a, b]) for b in runs) for a in runs)
-
-
-def _same_reviews(
-    paired: Paired, files: dict[int, OwnPredictions], baseline: int, user: User
-) -> dict[int, Predictions]:
-    """Read the predictions by each run of the reviews that a user is compared on."""
-    ordered = [baseline, *(n for n in files if n != baseline)]
-    found = same_reviews([files[n] for n in ordered], user, restricted=user in paired.restricted)
-    return dict(zip(ordered, found, strict=True))
 
 
 def _stratum(

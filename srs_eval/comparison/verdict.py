@@ -10,10 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from srs_eval.comparison.by_users import Extremes, extremes, mean_ranks, superiority_matrix
-from srs_eval.comparison.leaderboard import Leaderboard, leaderboards
+from srs_eval.comparison.leaderboard import Leaderboard, Rules, leaderboards
 from srs_eval.comparison.one_user import leaderboard_of_one, ratio_of_one
 from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.standing import Rules
 from srs_eval.comparison.strata import Strata, stratify
 from srs_eval.metrics.headline import bias_at_retention
 from srs_eval.metrics.intervals import bounds_of

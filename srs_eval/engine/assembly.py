@@ -141,15 +141,19 @@ class Assembly:
         """Multiply two vectors."""
         return self.value(f"fmul {_FAST} {self.real} {a}, {b}")
 
-    def plus(self, index: str, offset: int) -> str:
-        """Add a number to an index."""
+    def plus(self, index: str, offset: int | str) -> str:
+        """Add to an index."""
         return self.value(f"add nsw i64 {index}, {offset}") if offset else index
+
+    def times(self, index: str, factor: int) -> str:
+        """Multiply an index."""
+        return self.value(f"mul nsw i64 {index}, {factor}")
 
     def accumulate(self, memory: str, index: str | int, value: str) -> None:
         """Add to what stands in memory."""
         self.store(self.add(self.load(memory, index), value), memory, index)
 
-    def load_all(self, expressions: Sequence[Expression], memory: str) -> dict[int, str]:
+    def load_all(self, expressions: Iterable[Expression], memory: str) -> dict[int, str]:
         """Read the values of expressions that lie one after the other."""
         return {e.number: self.load(memory, index) for index, e in enumerate(expressions)}
 

@@ -9,7 +9,7 @@ summed at its end, in tiles small enough to stay in the processor's registers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.expressions import Expression, TracingMaths
@@ -50,35 +50,37 @@ class _Forward:
         numbers = sorted({number for found in (by_p, *by_step, *by_init) for number in found})
         candidates = [n for n in numbers if graph.nodes[n].kind == "parameter"]
         influenced = _influenced(traced, by_step, by_init, candidates)
+        read = [index for index, state in enumerate(traced.states) if state.number in by_p]
         # the quantities of parameters alone that p is differentiated by
         self.fixed = [
             graph.nodes[n]
             for n in candidates
-            if n in by_p
-            or any(
-                (index, n) in influenced and state.number in by_p
-                for index, state in enumerate(traced.states)
-            )
+            if n in by_p or any(n in influenced[index] for index in read)
         ]
+        # derivatives of the states by these that can differ from zero
         pairs = [
-            (index, e.number)
-            for e in self.fixed
-            for index in range(len(traced.states))
-            if (index, e.number) in influenced
+            (index, quantity.number)
+            for quantity in self.fixed
+            for index, by in enumerate(influenced)
+            if quantity.number in by
         ]
-        # by state and quantity: derivatives that can differ from zero
-        self.carried = {pair: graph.leaf("sensitivity", place) for place, pair in enumerate(pairs)}
+        carried = {pair: graph.leaf("sensitivity", place) for place, pair in enumerate(pairs)}
         zero = graph.constant(0.0)
 
         def total(derivatives: dict[int, Expression], quantity: int) -> Expression:
             result = derivatives.get(quantity, zero)
             for index, state in enumerate(traced.states):
-                if state.number in derivatives and (index, quantity) in self.carried:
-                    result = result + derivatives[state.number] * self.carried[index, quantity]
+                if state.number in derivatives and (index, quantity) in carried:
+                    result = result + derivatives[state.number] * carried[index, quantity]
             return result
 
-        self.step = [total(by_step[index], quantity) for index, quantity in self.carried]
-        self.init = [by_init[index].get(quantity, zero) for index, quantity in self.carried]
+        # the model with these beside the state
+        self.traced = replace(
+            traced,
+            states=(*traced.states, *carried.values()),
+            init=(*traced.init, *(by_init[i].get(quantity, zero) for i, quantity in pairs)),
+            step=(*traced.step, *(total(by_step[i], quantity) for i, quantity in pairs)),
+        )
         scale = graph.make("sqrt", traced.weight / (p * (1.0 - p)))
         residual = m.where(traced.rating > 1.5, p - 1.0, p)
         # J for each quantity, and the residual
@@ -90,57 +92,38 @@ def _influenced(
     by_step: list[dict[int, Expression]],
     by_init: list[dict[int, Expression]],
     candidates: list[int],
-) -> set[tuple[int, int]]:
-    """Find the pairs of a state and a quantity that it can depend on."""
-    count = len(traced.states)
-    found = {
-        (index, n)
-        for index in range(count)
-        for n in candidates
-        if n in by_step[index] or n in by_init[index]
-    }
-    for _ in range(count):  # influence passes from state to state
-        found |= {
-            (index, n)
-            for index in range(count)
-            for other, state in enumerate(traced.states)
-            if state.number in by_step[index]
-            for n in candidates
-            if (other, n) in found
-        }
+) -> list[set[int]]:
+    """Find the candidates that each state can depend on."""
+    found = [
+        {n for n in candidates if n in step or n in first}
+        for step, first in zip(by_step, by_init, strict=True)
+    ]
+    for _ in traced.states:  # influence passes from state to state
+        for own, step in zip(found, by_step, strict=True):
+            states = zip(traced.states, found, strict=True)
+            own |= {n for state, other in states if state.number in step for n in other}
     return found
 
 
 def fisher_kernel(traced: Traced, precision: Precision, *, tile: int) -> FisherCode:
     """Write the kernel."""
     forward = _Forward(traced)
-    chain = parameter_derivatives(traced, tuple(forward.fixed))
-    further = (traced.loss, *traced.step, *forward.step, *forward.columns)
-    writer = KernelWriter(traced, (*further, *traced.init, *forward.init), precision, chain)
+    traced, chain = forward.traced, parameter_derivatives(traced, tuple(forward.fixed))
+    outputs = (traced.loss, *forward.columns)
+    writer = KernelWriter(traced, (*outputs, *traced.step, *traced.init), precision, chain)
     code = writer.code
     columns = -(-len(forward.columns) // tile) * tile
     tiles = (columns // tile) * (columns // tile + 1) // 2
     products = _Products(writer, columns, tile)
     totals = Totals(code, 1)
-    loss = code.memory()
-    state = code.memory(len(traced.states))
-    carried = code.memory(max(1, len(forward.carried)))
-    leaves = tuple(forward.carried.values())
-
+    loss, state = code.memory(), code.memory(len(traced.states))
     with writer.block() as (start, length):
         code.clear(loss, 1)
-        found = writer.compute((*traced.init, *forward.init), start, {})
-        code.store_all([found[e.number] for e in traced.init], state)
-        code.store_all([found[e.number] for e in forward.init], carried)
+        writer.begin(start, state)
         products.start_block()
-        with code.loop("review", "1", length) as nth:
-            review = code.value(f"add nsw i64 {start}, {nth}")
-            known = code.load_all(traced.states, state) | code.load_all(leaves, carried)
-            found = writer.compute((*further, traced.weight), review, known)
+        with writer.walk(start, length, state, (*outputs, traced.weight)) as (_, _, found):
             code.accumulate(loss, 0, found[traced.loss.number])
             products.keep([found[e.number] for e in forward.columns], found[traced.weight.number])
-            code.store_all([found[e.number] for e in traced.step], state)
-            code.store_all([found[e.number] for e in forward.step], carried)
         products.end_block()
         totals.add(loss)
 
@@ -186,13 +169,13 @@ class _Products:
         code = self.code
         filling = [code.constant(0.0)] * (self.columns - len(values))
         kept = code.value(f"load i64, ptr {self.kept}")
-        row = code.value(f"mul nsw i64 {kept}, {self.columns}")
-        code.store_all([*values, *filling], "%scratch", code.plus(row, self.sums))
+        row = code.plus(code.times(kept, self.columns), self.sums)
+        code.store_all([*values, *filling], "%scratch", row)
         counts = code.value(f"fcmp ogt {code.real} {weight}, {code.constant(0.0)}")
         reduce = f"@llvm.vector.reduce.or.v{code.lanes}i1"
         some = code.value(f"call i1 {reduce}({code.truth} {counts})")
         more = code.value(f"zext i1 {some} to i64")
-        code.write(f"store i64 {code.value(f'add nsw i64 {kept}, {more}')}, ptr {self.kept}")
+        code.write(f"store i64 {code.plus(kept, more)}, ptr {self.kept}")
 
     def end_block(self) -> None:
         """Add the products of the reviews kept, tile by tile."""
@@ -215,7 +198,7 @@ class _Products:
 
     def _add_products(self, part: str, row: str, down: str, across: str) -> None:
         code, tile = self.code, self.tile
-        start = code.plus(code.value(f"mul nsw i64 {row}, {self.columns}"), self.sums)
+        start = code.plus(code.times(row, self.columns), self.sums)
         left, right = (self._columns(start, at) for at in (down, across))
         for i in range(tile):
             for j in range(tile):
@@ -224,8 +207,7 @@ class _Products:
     def _columns(self, start: str, number: str) -> list[str]:
         """Read the columns of a tile."""
         code = self.code
-        offset = code.value(f"mul nsw i64 {number}, {self.tile}")
-        first = code.value(f"add nsw i64 {start}, {offset}")
+        first = code.plus(start, code.times(number, self.tile))
         return [code.load("%scratch", code.plus(first, index)) for index in range(self.tile)]
 
     def write(self, first: int) -> None:

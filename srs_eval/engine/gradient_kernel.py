@@ -40,75 +40,56 @@ class GradientFormulas:
         self.kept = (*traced.states, *_kept(self.forward, self.backward))
 
 
-class _Walks:
-    """Writes both walks over a block; `sums` are those of the block, `slope` is by the state."""
-
-    def __init__(self, traced: Traced, formulas: GradientFormulas, precision: Precision) -> None:
-        self.formulas, self.traced = formulas, traced
-        outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
-        chain = parameter_derivatives(traced, tuple(formulas.fixed))
-        self.writer = KernelWriter(traced, outputs, precision, chain)
-        self.code = self.writer.code
-        self.count, self.states = 1 + len(formulas.fixed), len(traced.states)
-        self.totals = Totals(self.code, self.count)
-        self.sums, self.state, self.slope = map(
-            self.code.memory, (self.count, self.states, self.states)
-        )
-
-    def write(self) -> None:
-        """Walk all blocks."""
-        code = self.code
-        with self.writer.block() as (start, length):
-            code.clear(self.sums, self.count)
-            self.writer.first_states(start, self.state)
-            self._forwards(start, length)
-            code.clear(self.slope, self.states)
-            self._backwards(start, length)
-            self.totals.add(self.sums)
-
-    def _forwards(self, start: str, length: str) -> None:
-        code, formulas, traced = self.code, self.formulas, self.traced
-        with code.loop("forward", "1", length) as nth:
-            review = code.value(f"add nsw i64 {start}, {nth}")
-            known = code.load_all(traced.states, self.state)
-            found = self.writer.compute(formulas.forward, review, known)
-            place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
-            code.store_all([found[e.number] for e in formulas.kept], "%scratch", place)
-            code.accumulate(self.sums, 0, found[traced.loss.number])
-            code.store_all([found[e.number] for e in traced.step], self.state)
-
-    def _backwards(self, start: str, length: str) -> None:
-        code, formulas = self.code, self.formulas
-        last = code.value(f"sub nsw i64 {length}, 1")
-        with code.loop("backward", "0", last) as done:
-            nth = code.value(f"sub nsw i64 {last}, {done}")
-            review = code.value(f"add nsw i64 {start}, {nth}")
-            place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
-            pointer = code.value(f"getelementptr {code.real}, ptr %scratch, i64 {place}")
-            known = code.load_all(formulas.after, self.slope)
-            known |= code.load_all(formulas.kept, pointer)
-            found = self.writer.compute(formulas.backward, review, known)
-            self._accumulate(formulas.step, found)
-            code.store_all([found[e.number] for e in formulas.before], self.slope)
-        known = code.load_all(formulas.after, self.slope)
-        found = self.writer.compute(tuple(formulas.init.values()), start, known)
-        self._accumulate(formulas.init, found)
-
-    def _accumulate(self, derivatives: dict[int, Expression], found: dict[int, str]) -> None:
-        for index, expression in enumerate(self.formulas.fixed, start=1):
-            if expression.number in derivatives:
-                value = found[derivatives[expression.number].number]
-                self.code.accumulate(self.sums, index, value)
-
-
 def gradient_kernel(traced: Traced, precision: Precision) -> KernelCode:
     """Write the kernel; its numbers are the loss, then its derivatives by the parameters."""
     formulas = GradientFormulas(traced)
-    walks = _Walks(traced, formulas, precision)
-    walks.write()
-    _write_gradient(walks.writer, walks.totals.numbers())
-    text, count = walks.writer.finish(saturating=True), 1 + len(traced.parameters)
-    return KernelCode(text, precision, outputs=count, scratch=len(formulas.kept))
+    kept = formulas.kept
+    outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
+    writer = KernelWriter(
+        traced, outputs, precision, parameter_derivatives(traced, tuple(formulas.fixed))
+    )
+    code, count = writer.code, 1 + len(formulas.fixed)
+    totals = Totals(code, count)
+    sums, state, slope = map(code.memory, (count, len(traced.states), len(traced.states)))
+    with writer.block() as (start, length):
+        code.clear(sums, count)
+        writer.begin(start, state)
+        with writer.walk(start, length, state, (traced.loss,)) as (nth, _, found):
+            place = code.times(nth, len(kept))
+            code.store_all([found[e.number] for e in kept], "%scratch", place)
+            code.accumulate(sums, 0, found[traced.loss.number])
+        code.clear(slope, len(traced.states))
+        _walk_back(writer, formulas, start, length, sums, slope)
+        totals.add(sums)
+    _write_gradient(writer, totals.numbers())
+    text, numbers = writer.finish(saturating=True), 1 + len(traced.parameters)
+    return KernelCode(text, precision, outputs=numbers, scratch=len(kept))
+
+
+def _walk_back(
+    writer: KernelWriter, formulas: GradientFormulas, start: str, length: str, sums: str, slope: str
+) -> None:
+    """Add the derivatives of a block to `sums`; those by the state are carried in `slope`."""
+    code = writer.code
+
+    def accumulate(derivatives: dict[int, Expression], found: dict[int, str]) -> None:
+        for index, expression in enumerate(formulas.fixed, start=1):
+            if expression.number in derivatives:
+                code.accumulate(sums, index, found[derivatives[expression.number].number])
+
+    last = code.value(f"sub nsw i64 {length}, 1")
+    with code.loop("backward", "0", last) as done:
+        nth = code.value(f"sub nsw i64 {last}, {done}")
+        place = code.times(nth, len(formulas.kept))
+        pointer = code.value(f"getelementptr {code.real}, ptr %scratch, i64 {place}")
+        known = code.load_all(formulas.after, slope) | code.load_all(formulas.kept, pointer)
+        found = writer.compute(formulas.backward, code.plus(start, nth), known)
+        accumulate(formulas.step, found)
+        code.store_all([found[e.number] for e in formulas.before], slope)
+    found = writer.compute(
+        tuple(formulas.init.values()), start, code.load_all(formulas.after, slope)
+    )
+    accumulate(formulas.init, found)
 
 
 def _kept(forward: Sequence[Expression], backward: Sequence[Expression]) -> list[Expression]:

@@ -88,17 +88,35 @@ class KernelWriter:
         self, outputs: Sequence[Expression], place: str, known: Mapping[int, str]
     ) -> dict[int, str]:
         """Compute for the reviews at a place, given what is known beside their facts."""
-        first = self.code.value(f"mul nsw i64 {place}, {FACTS}")
+        first = self.code.times(place, FACTS)
         facts = {
             fact.number: self.code.load("%reviews", self.code.plus(first, index))
             for index, fact in enumerate(self.traced.facts)
         }
         return self.code.compute(outputs, {**self.names, **facts, **known})
 
-    def first_states(self, start: str, state: str) -> None:
-        """Store the states after the first reviews of a block."""
+    def begin(self, start: str, state: str) -> list[str]:
+        """Store the states after the first reviews of a block, and return them."""
         found = self.compute(self.traced.init, start, {})
-        self.code.store_all([found[e.number] for e in self.traced.init], state)
+        after = [found[expression.number] for expression in self.traced.init]
+        self.code.store_all(after, state)
+        return after
+
+    @contextmanager
+    def walk(
+        self, start: str, length: str, state: str, outputs: Sequence[Expression]
+    ) -> Iterator[tuple[str, str, dict[int, str]]]:
+        """Repeat for the further reviews of a block, from the states that `begin` stored.
+
+        Yield the number and the place of each, and the names of what was computed there.
+        """
+        step = self.traced.step
+        with self.code.loop("review", "1", length) as nth:
+            place = self.code.plus(start, nth)
+            known = self.code.load_all(self.traced.states, state)
+            found = self.compute((*outputs, *step), place, known)
+            yield nth, place, found
+            self.code.store_all([found[expression.number] for expression in step], state)
 
     def finish(self, *, saturating: bool) -> str:
         """Return the whole module; see `log_function` for `saturating`."""
@@ -152,21 +170,14 @@ def walk_kernel(traced: Traced, precision: Precision) -> KernelCode:
 
     p of a first review is NaN.
     """
-    writer = KernelWriter(traced, (traced.p, *traced.step, *traced.init), precision)
-    code = writer.code
-    width = 1 + len(traced.states)
+    after = (traced.p, *traced.step)
+    writer = KernelWriter(traced, (*after, *traced.init), precision)
+    code, width = writer.code, len(after)
     state = code.memory(len(traced.states))
     with writer.block() as (start, length):
-        writer.first_states(start, state)
-        first = [code.load(state, index) for index in range(len(traced.states))]
-        place = code.value(f"mul nsw i64 {start}, {width}")
-        code.store_all([code.constant(math.nan), *first], "%out", place)
-        with code.loop("review", "1", length) as nth:
-            review = code.value(f"add nsw i64 {start}, {nth}")
-            known = code.load_all(traced.states, state)
-            found = writer.compute((traced.p, *traced.step), review, known)
-            after = [found[expression.number] for expression in traced.step]
-            code.store_all(after, state)
-            place = code.value(f"mul nsw i64 {review}, {width}")
-            code.store_all([found[traced.p.number], *after], "%out", place)
+        first = writer.begin(start, state)
+        code.store_all([code.constant(math.nan), *first], "%out", code.times(start, width))
+        with writer.walk(start, length, state, after) as (_, place, found):
+            values = [found[expression.number] for expression in after]
+            code.store_all(values, "%out", code.times(place, width))
     return KernelCode(writer.finish(saturating=False), precision, outputs=width)

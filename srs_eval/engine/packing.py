@@ -101,14 +101,12 @@ def _code(precision: Precision) -> str:
         card = code.load("%by_length", index, kind="i64")
         begin = code.load("%begins", card, kind="i64")
         with code.loop("review", "0", code.load("%needed", card, kind="i64")) as nth:
-            row = code.load("%order", code.value(f"add nsw i64 {begin}, {nth}"), kind="i64")
-            place = code.value(f"add nsw i64 {start}, {nth}")
-            first = code.value(f"mul nsw i64 {place}, {FACTS * LANES}")
-            at = code.value(f"add nsw i64 {first}, {lane}")
+            row = code.load("%order", code.plus(begin, nth), kind="i64")
+            place = code.plus(start, nth)
+            at = code.plus(code.times(place, FACTS * LANES), lane)
             for number, fact in enumerate(_facts(code, row)):
-                code.store(fact, "%facts", code.value(f"add nsw i64 {at}, {number * LANES}"))
-            where = code.value(f"add nsw i64 {code.value(f'mul nsw i64 {place}, {LANES}')}, {lane}")
-            code.store(where, "%where", row, kind="i64")
+                code.store(fact, "%facts", code.plus(at, number * LANES))
+            code.store(code.plus(code.times(place, LANES), lane), "%where", row, kind="i64")
     arguments = (
         "ptr %by_length, i64 %cards, ptr %starts, ptr %begins, ptr %needed, ptr %order, "
         "ptr %elapsed, ptr %rating, ptr %weight, ptr %facts, ptr %where"

@@ -19,7 +19,6 @@ from srs_eval.nouns.when import IN_WORDS
 from srs_eval.site.folder import copy_files, whole_site
 from srs_eval.site.raw import write_means, write_submission
 from srs_eval.site.scripts import write_pairs, write_scripts
-from srs_eval.site.standings import Differences
 from srs_eval.site.view import MEANINGS, Model, View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
@@ -114,9 +113,8 @@ def _write_board(
         folder / "compare.html", "compare", title="Two models compared", root="..", crumbs=crumbs
     )
     crumbs = [(name, f"../{address}") for name, address in crumbs]
-    differences = {metric: Differences(verdict) for metric, verdict in shown.verdicts.items()}
     for model in shown.models:
-        write_pairs(model, differences, folder)
+        write_pairs(model, shown, folder)
         write_submission(model, folder / "raw")
         _write(
             folder / "models" / f"{model.submission.name}.html",
@@ -134,12 +132,6 @@ def _write_board(
 def _stated(model: Model, shown: View) -> dict[str, Any]:
     """Return what the page of a model shows beside its scores."""
     about, run, board = model.submission.about, model.run, shown.board
-    code, pretrained = about.get("code"), about.get("pretrained_on")
-    url, commit = (
-        (_text(code.get(key)) for key in ("url", "commit"))
-        if isinstance(code, Mapping)
-        else (_text(code), "")
-    )
     texts = {
         "authors": ", ".join(map(str, about.get("authors") or ())),
         "licence": about.get("licence"),
@@ -148,9 +140,7 @@ def _stated(model: Model, shown: View) -> dict[str, Any]:
         "seconds per user": about.get("seconds_per_user"),
         "hardware": about.get("hardware"),
         "constants chosen on": about.get("tuned_on"),
-        "pretrained on": pretrained.get("description")
-        if isinstance(pretrained, Mapping)
-        else pretrained,
+        "pretrained on": (about.get("pretrained_on") or {}).get("description"),
         "fits": run.facts.fit_counts.in_words or "as planned",
         "protocol": f"{board.protocol} {board.protocol_version}",
         "data": f"{board.data} {board.data_version}",
@@ -162,8 +152,7 @@ def _stated(model: Model, shown: View) -> dict[str, Any]:
         "marks": MEANINGS,
         "description": _text(about.get("description")),
         "twin": shown.named(model.twin),
-        "code": url,
-        "commit": commit,
+        "code": about.get("code") or {},
         "stated": {name: _text(value) for name, value in texts.items()},
         "options": yaml.safe_dump(options, sort_keys=False).splitlines() if options else [],
         "registered": [each for each in shown.registered if each.model == model.submission.name],

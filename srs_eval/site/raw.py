@@ -31,7 +31,7 @@ def _scores(run: Run) -> pa.Table:
         {
             "user": [for_csv(str(user)) for user in run.rows],
             "reviews": pa.array(run.reviews.values(), pa.int64()),
-            "rows": [for_csv(digest) for digest in run.rows.values()],
+            "rows": [*run.rows.values()],
             **{name: pa.array(values, pa.float64()) for name, values in run.scores.items()},
         }
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from srs_eval.comparison.verdict import BESIDE
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.site.standings import Differences, boards_of, of_model, standings
+from srs_eval.site.standings import boards_of, of_model, standings
 from srs_eval.site.view import MEANINGS, Model, View
 from srs_eval.text.plain import one_line
 
@@ -31,10 +31,10 @@ def write_scripts(shown: View, folder: Path) -> None:
         _write(folder, f"scores/{metric}", base64.b64encode(values.tobytes()).decode())
 
 
-def write_pairs(model: Model, differences: Mapping[str, Differences], folder: Path) -> None:
+def write_pairs(model: Model, shown: View, folder: Path) -> None:
     """Write the differences of a model to all others, for each metric."""
-    for metric, each in differences.items() if not model.twin else ():
-        _write(folder, f"pairs/{metric}/{model.column}", of_model(each, model.column))
+    for metric, verdict in shown.verdicts.items() if not model.twin else ():
+        _write(folder, f"pairs/{metric}/{model.column}", of_model(verdict, model.column))
 
 
 def _write(folder: Path, key: str, content: Any) -> None:

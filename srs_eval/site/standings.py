@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from srs_eval.comparison.by_users import extremes_of, ranks
+from srs_eval.comparison.by_users import extremes_of
 from srs_eval.comparison.leaderboard import Leaderboard
-from srs_eval.comparison.standing import Field, Standing
+from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.strata import FACTS
 from srs_eval.comparison.verdict import Verdict, complete
 from srs_eval.nouns import FloatArray, IntArray
 from srs_eval.results.remarks import worse_than_a_constant
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import Weighting, paired_signs, user_weights
-from srs_eval.stats.significance import ALPHA, SignTest, holm
+from srs_eval.stats.significance import ALPHA, holm
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews")
 (_SIZE,) = (fact for fact in FACTS if fact.name == "size")
@@ -39,10 +38,6 @@ def standings(verdict: Verdict) -> dict[str, Any]:
 
 
 def _table(verdict: Verdict, board: Leaderboard) -> dict[str, Any]:
-    compared = Field((), board.pairs, verdict.scores, board.sign)
-    to_baseline = [
-        compared.against(n, board.leaders, board.to_best) for n in range(len(verdict.runs))
-    ]
     letters = [""] * len(verdict.runs)
     for when in verdict.times:
         for number, group in enumerate(cliques(verdict, board, when)):
@@ -54,7 +49,9 @@ def _table(verdict: Verdict, board: Leaderboard) -> dict[str, Any]:
         "groups": letters,
         "said": [_said(verdict, board, leader) for leader in board.groups if leader >= 0],
         "best": [_row(standing) for standing in board.to_best],
-        "against": [[_row(standing) for standing in each] for each in to_baseline],
+        "against": [
+            [_row(standing) for standing in board.against(n)] for n in range(len(verdict.runs))
+        ],
     }
 
 
@@ -94,9 +91,8 @@ def cliques(verdict: Verdict, board: Leaderboard, when: str) -> list[list[int]]:
     return found
 
 
-def of_model(differences: Differences, model: int) -> dict[str, Any]:
+def of_model(verdict: Verdict, model: int) -> dict[str, Any]:
     """Return the scores of a model over its users, and its differences to each other model."""
-    verdict = differences.verdict
     known = verdict.every_score[:, model]
     known = known[~np.isnan(known)]
     return {
@@ -104,7 +100,7 @@ def of_model(differences: Differences, model: int) -> dict[str, Any]:
         "quantiles": np.quantile(known, _SHARES).tolist() if len(known) else [],
         "histogram": histogram(known),
         "ranks": _ranks(verdict, model),
-        "against": [differences.of(model, other) for other in range(len(verdict.runs))],
+        "against": [difference(verdict, model, other) for other in range(len(verdict.runs))],
     }
 
 
@@ -114,8 +110,9 @@ def _ranks(verdict: Verdict, model: int) -> dict[str, Any] | None:
     peers = board.groups[board.leaders[model]]
     if len(peers) < 2 or np.isnan(board.mean[model]) or not len(verdict.users):
         return None
-    known = [peer for peer in peers if not np.isnan(board.mean[peer])]
-    own = ranks(verdict.scores[:, known], sign=board.sign)[:, known.index(model)]
+    theirs, own = board.sign * verdict.scores[:, peers], board.sign * verdict.scores[:, [model]]
+    # 1 is best, and ties share a rank, with the model itself among them
+    own = 0.5 + (theirs < own).sum(axis=1) + (theirs == own).sum(axis=1) / 2
     ends, median = (0.5, len(peers) + 0.5), float(np.median(own))
     return {
         "peers": len(peers),
@@ -125,55 +122,30 @@ def _ranks(verdict: Verdict, model: int) -> dict[str, Any] | None:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """Each model less another by a metric, on all users with scores of both.
+def difference(verdict: Verdict, model: int, other: int) -> dict[str, Any]:
+    """Return the numbers of a model less another, on all users with scores of both.
 
-    Intervals and p-values are not adjusted for others. What follows for the other model less the
-    first is kept until it is asked for, so that two models are compared once.
+    Intervals and p-values are not adjusted for others.
     """
-
-    verdict: Verdict
-    _opposite: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
-
-    def of(self, model: int, other: int) -> dict[str, Any]:
-        """Return the numbers of a model less another."""
-        kept = self._opposite.pop((model, other), None)
-        if kept is not None:
-            return kept
-        found, opposite = self._both(model, other)
-        if model != other:
-            self._opposite[other, model] = opposite
-        return found
-
-    def _both(self, model: int, other: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        scores = self.verdict.every_score[:, [model, other]]
-        kept = np.flatnonzero(complete(scores))
-        ours, theirs = np.ascontiguousarray(scores[kept].T)
-        reviews, sign = self.verdict.paired.reviews[kept], self.verdict.leaderboard.sign
-        counts = paired_signs(sign * ours, sign * theirs)
-        place = _SIZE.stratum(reviews)
-        inside = {label: np.flatnonzero(place == n) for n, label in enumerate(_SIZE.labels)}
-        averages: dict[str, Any] = {
+    scores = verdict.every_score[:, [model, other]]
+    kept = np.flatnonzero(complete(scores))
+    ours, theirs = np.ascontiguousarray(scores[kept].T)
+    reviews, sign = verdict.paired.reviews[kept], verdict.leaderboard.sign
+    counts = paired_signs(sign * ours, sign * theirs)
+    most = extremes_of(ours - theirs, kept.tolist(), sign=sign)
+    place = _SIZE.stratum(reviews)
+    inside = {label: np.flatnonzero(place == n) for n, label in enumerate(_SIZE.labels)}
+    return {
+        "n_users": len(kept),
+        "counts": counts,
+        "share": counts.interval(),
+        "extremes": [[(str(verdict.paired.users[int(n)]), by) for n, by in each] for each in most],
+        "histogram": histogram(ours - theirs, zero=True),
+        **{
             name: _weighted(ours, theirs, user_weights(reviews, name), inside)
             for name in WEIGHTINGS
-        }
-        turned = {name: _mirrored(each) for name, each in averages.items()}
-        return (
-            {**self._users(ours - theirs, kept, counts), **averages},
-            {**self._users(theirs - ours, kept, counts.mirrored()), **turned},
-        )
-
-    def _users(self, gap: FloatArray, kept: IntArray, counts: SignTest) -> dict[str, Any]:
-        users, sign = self.verdict.paired.users, self.verdict.leaderboard.sign
-        most = extremes_of(gap, range(len(gap)), sign=sign)
-        return {
-            "n_users": len(kept),
-            "counts": counts,
-            "share": counts.interval(),
-            "extremes": [[(str(users[kept[int(n)]]), by) for n, by in each] for each in most],
-            "histogram": histogram(gap, zero=True),
-        }
+        },
+    }
 
 
 def _weighted(
@@ -195,20 +167,6 @@ def _weighted(
         "alike": found.is_zero,
         "strata": strata,
     }
-
-
-def _mirrored(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `_weighted` returns for the two models in the opposite order."""
-    return {
-        **found,
-        "means": found["means"][::-1],
-        "difference": _turned(*found["difference"]),
-        "strata": [[label, users, *_turned(*each)] for label, users, *each in found["strata"]],
-    }
-
-
-def _turned(mean: float, lo: float, hi: float) -> list[float]:
-    return [0.0 - mean, 0.0 - hi, 0.0 - lo]
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:

@@ -46,8 +46,8 @@ class Model:
     @property
     def family(self) -> str:
         """Folder of the algorithm among those of srs_eval, or the package it comes from."""
-        algorithm = self.submission.about.get("algorithm")
-        target = str(algorithm.get("_target_", "")) if isinstance(algorithm, Mapping) else ""
+        algorithm = self.submission.about.get("algorithm") or {}
+        target = str(algorithm.get("_target_", ""))
         return target.removeprefix(_MODELS_OF_SRS_EVAL).partition(".")[0] or "other"
 
     @property

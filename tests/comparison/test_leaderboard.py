@@ -13,9 +13,8 @@ from srs_eval.comparison.baseline import first_alike, in_percent
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.inputs import read_runs
-from srs_eval.comparison.leaderboard import leaderboards
+from srs_eval.comparison.leaderboard import Rules, leaderboards
 from srs_eval.comparison.selection import sweeps_settings
-from srs_eval.comparison.standing import Rules
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import SUMMARY, read_json, write_json

@@ -12,10 +12,10 @@ import yaml
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.judging import judge
-from srs_eval.comparison.one_user import reviews_by_run
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.prereg import prereg_of, read_prereg
 from srs_eval.comparison.report.files import latex
+from srs_eval.comparison.restriction import SameReviews
 from srs_eval.comparison.strata import stratify
 from srs_eval.errors import ConfigError
 from srs_eval.results.published import read_published
@@ -138,9 +138,9 @@ REFUSED = {
     "predictions of another run": lambda run: stratify(
         pair(runs_of(*with_predictions_of(run, "c", shift=1))), 0, "brier"
     ),
-    "a user's predictions of another run": lambda run: reviews_by_run(
-        runs_of(*with_predictions_of(run, "c", [7], shift=1, of=0)), 7
-    ),
+    "a user's predictions of another run": lambda run: SameReviews(
+        runs_of(*with_predictions_of(run, "c", [7], shift=1, of=0))
+    ).read(7),
     "a column less": lambda run: overlapping(run, lambda table: table.drop(columns="p")),
     "scores that are infinite": lambda run: compare(
         runs_of(spoiled(run("a"), lambda t: t.assign(log_loss=float("inf")), "scores.parquet"))

@@ -115,24 +115,19 @@ class Ensemble(Combined):
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EnsembleModel:
         """Fit the weights, then all algorithms, to `rows`."""
-        return self._learn(reviews, np.sort(rows), rng, None)
+        return self.refit(reviews, rows, rng, None)
 
     def refit(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: EnsembleModel
-    ) -> EnsembleModel:
-        """Fit again, each algorithm from its own earlier fit if it can."""
-        return self._learn(reviews, np.sort(rows), rng, previous.models)
-
-    def _learn(
         self,
         reviews: Reviews,
         rows: IntArray,
         rng: np.random.Generator,
-        previous: tuple[MemoryModel, ...] | None,
+        previous: EnsembleModel | None,
     ) -> EnsembleModel:
+        """Fit again, each algorithm from its own earlier fit if it can."""
+        rows, members = np.sort(rows), self.combined
         weights, note = self._weights(reviews, rows, rng)
-        members = self.combined
-        earlier = previous or (None,) * len(members)
+        earlier = (None,) * len(members) if previous is None else previous.models
         models = tuple(
             fitted(member, *as_seen_by(member, reviews, rows), rng, model)
             for member, model in zip(members, earlier, strict=True)

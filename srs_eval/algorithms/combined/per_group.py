@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, cast
 
 import numpy as np
 
-from srs_eval.algorithms.combined.pooling import FitsNear, Pooling, choose_pooling, near
+from srs_eval.algorithms.combined.pooling import Pooling, choose_pooling, near
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
@@ -19,6 +19,7 @@ from srs_eval.algorithms.combined.wrapping import (
     learned_together,
     require_algorithm,
 )
+from srs_eval.algorithms.fitted import FitOptions
 from srs_eval.algorithms.options import require_choice
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
@@ -121,7 +122,7 @@ class PerGroup(Wrapper):
             raise ConfigError(
                 f"per_group: fewest={fewest} must be a whole number, 1 or more, or null"
             )
-        poolable = isinstance(self.base, FitsNear) and self.base.can_fit_near
+        poolable = isinstance(self.base, FitOptions) and self.base.can_fit_near
         if self.pooling == "partial" and not poolable:
             raise ConfigError(
                 f"per_group: base={type(self.base).__name__} cannot be fitted around the "
@@ -131,47 +132,47 @@ class PerGroup(Wrapper):
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Fit to all of `rows`, and to those of each group that has enough of them."""
-        return self._learn(reviews, rows, rng, None)
+        return self.refit(reviews, rows, rng, None)
 
     def refit(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: PerGroupModel
-    ) -> PerGroupModel:
-        """Fit again from an earlier fit.
-
-        Without pooling, a group starts from its own earlier fit, or else from that of all
-        reviews.
-        """
-        return self._learn(reviews, rows, rng, previous)
-
-    def _learn(
         self,
         reviews: Reviews,
         rows: IntArray,
         rng: np.random.Generator,
         previous: PerGroupModel | None,
     ) -> PerGroupModel:
+        """Fit again from an earlier fit.
+
+        Without pooling, a group starts from its own earlier fit, or else from that of all
+        reviews.
+        """
         rows = np.sort(rows)
         groups = groups_of(reviews, self.group)[rows]
         names, sizes = np.unique(groups[groups != _NOT_KNOWN], return_counts=True)
         fewest = self.fewest or _FEWEST[self.pooling]
         rows_of = {name: rows[groups == name] for name in names[sizes >= fewest].tolist()}
-        whole = fitted(self.base, reviews, rows, rng, None if previous is None else previous.whole)
+        begin, earlier = (previous.whole, previous.models) if previous is not None else (None, {})
+        whole = fitted(self.base, reviews, rows, rng, begin)
+        found: Pooling | None = None
+        models: dict[int, MemoryModel] = {}
         if self.pooling == "none":
-            models = self._separate(reviews, rows_of, rng, previous)
+            for name, own in rows_of.items():
+                # A group that cannot be fitted has no fit of its own, and is counted accordingly.
+                with suppress(FitSkipped):
+                    models[name] = fitted(self.base, reviews, own, rng, earlier.get(name, begin))
             verdict = f"{len(models)} of {len(names)} {_PLURAL[self.group]} have a fit of their own"
-            is_fallback = not models
         else:
-            base, found, models = cast(FitsNear, self.base), None, {}
+            base = cast(FitOptions, self.base)
             if rows_of and len(np.unique(groups)) > 1:
                 found = choose_pooling(base, reviews, rows, groups, list(rows_of), rng)
             if found is not None and found.helps:
                 models = near(base, reviews, rows_of, rng, whole, found.weight)
             verdict = self._verdict(found, len(rows_of), len(names))
-            is_fallback = found is None
         if getattr(reviews, self.group) is None:
             verdict = f"the log has no {_LABEL[self.group]} of a card: one fit for all"
-        parts = self._parts(reviews, whole, models, rows_of, len(rows))
+        parts = self._parts(reviews, whole, models, {ALL: rows, **rows_of})
         named = {"": whole, **{f"{self.group} {name}": model for name, model in models.items()}}
+        is_fallback = found is None and not models
         learned = learned_together(named, parts, verdict, fallback=is_fallback)
         return PerGroupModel(self.group, whole, models, learned)
 
@@ -196,23 +197,6 @@ class PerGroup(Wrapper):
             replace(model, whole=one, models=dict(zip(model.models, own, strict=True)))
             for one, *own in zip(whole, *of_groups, strict=False)
         ]
-
-    def _separate(
-        self,
-        reviews: Reviews,
-        rows_of: Mapping[int, IntArray],
-        rng: np.random.Generator,
-        previous: PerGroupModel | None,
-    ) -> dict[int, MemoryModel]:
-        """Fit each group to its own reviews alone."""
-        earlier = {} if previous is None else previous.models
-        begin = None if previous is None else previous.whole
-        models = {}
-        for name, rows in rows_of.items():
-            # A group that cannot be fitted has no fit of its own, and is counted accordingly.
-            with suppress(FitSkipped):
-                models[name] = fitted(self.base, reviews, rows, rng, earlier.get(name, begin))
-        return models
 
     def _verdict(self, found: Pooling | None, fitted_groups: int, groups: int) -> str:
         """Return whether groups differ, in words."""
@@ -245,20 +229,20 @@ class PerGroup(Wrapper):
         reviews: Reviews,
         whole: MemoryModel,
         models: Mapping[int, MemoryModel],
-        rows_of: Mapping[int, IntArray],
-        n_train: int,
+        rows_of: Mapping[int | str, IntArray],
     ) -> tuple[Part, ...]:
         """Return the fits with what is known of their groups."""
-        label, titles = _LABEL[self.group], reviews.titles.get(self.group, {})
-        title = f"every {'other ' if models else ''}{label}"
-        parts = as_part(whole, Part(ALL, "base", n_train=n_train, standalone=True, title=title))
-        for name, model in models.items():
-            own = Part(
-                f"{self.group} {name}",
-                "base",
-                n_train=len(rows_of[name]),
-                standalone=True,
-                title=titles.get(name, ""),
+        titles = reviews.titles.get(self.group, {})
+        title = f"every {'other ' if models else ''}{_LABEL[self.group]}"
+        told = [(ALL, ALL, whole, title)] + [
+            (name, f"{self.group} {name}", model, titles.get(name, ""))
+            for name, model in models.items()
+        ]
+        return tuple(
+            part
+            for key, name, model, title in told
+            for part in as_part(
+                model,
+                Part(name, "base", n_train=len(rows_of[key]), standalone=True, title=title),
             )
-            parts += as_part(model, own)
-        return parts
+        )

@@ -4,39 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from srs_eval.algorithms.fitted import FitOptions
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
+from srs_eval.nouns import FloatArray, IntArray, MemoryModel, Reviews
 
 # Multiples of the algorithm's own prior, from nearly the pooled fit to a user's own strength.
 WEIGHTS = (64.0, 16.0, 4.0, 1.0)
 # How many standard errors the gain must exceed before groups have fits of their own.
 _REQUIRED = 2.0
 _PARTS = 4
-
-
-@runtime_checkable
-class FitsNear(Algorithm, Protocol):
-    """An algorithm that can be fitted around the parameters of another fit."""
-
-    @property
-    def can_fit_near(self) -> bool:
-        """Whether `fit_near` is possible with the options given."""
-        ...
-
-    def fit_near(
-        self,
-        reviews: Reviews,
-        rows: IntArray,
-        rng: np.random.Generator,
-        model: MemoryModel,
-        weight: float,
-    ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, pulled towards the parameters of `model`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +33,7 @@ class Pooling:
 
 
 def near(
-    base: FitsNear,
+    base: FitOptions,
     reviews: Reviews,
     rows_of: Mapping[int, IntArray],
     rng: np.random.Generator,
@@ -70,7 +49,7 @@ def near(
 
 
 def choose_pooling(
-    base: FitsNear,
+    base: FitOptions,
     reviews: Reviews,
     rows: IntArray,
     groups: IntArray,

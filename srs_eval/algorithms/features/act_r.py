@@ -147,8 +147,6 @@ class ActR(FittedLogOdds):
     5th International Conference on Cognitive Modeling. Reads elapsed time, and whether there
     was a review, but neither ratings nor outcomes; 5 parameters. Published row,
     without same-day reviews: log loss 0.4033, RMSE(bins) 0.1074, AUC 0.5225.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "act_r"

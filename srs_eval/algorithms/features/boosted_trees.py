@@ -33,25 +33,8 @@ def facts(history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
     Trees put facts together by themselves, so there are no products and no indicators, and trees
     see only the order of numbers, so there are no logarithms.
     """
-    known = counted_before(history, rows)
-    columns = [
-        elapsed,
-        on_same_day(history, rows, elapsed),
-        known.rating,
-        known.first_rating,
-        known.first,
-        known.elapsed,
-        known.failed_same_day,
-        known.passed_same_day,
-        known.failed_later,
-        known.passed_later,
-        known.same_day,
-        known.later_day,
-        known.ever_passed,
-        known.total,
-        known.since_failure,
-    ]
-    return np.stack(columns, axis=1, dtype=np.float64)
+    now = elapsed, on_same_day(history, rows, elapsed)
+    return np.stack([*now, *counted_before(history, rows)], axis=1, dtype=np.float64)
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,11 +15,7 @@ from srs_eval.engine.reference import Recipe
 from srs_eval.nouns import FloatArray, IntArray
 
 _WINDOWS = (1.0, 7.0, 30.0, math.inf)
-# Of the traces of MCM, one for each window, in days.
-_TIME_CONSTANTS = (0.2434, 1.9739, 16.0090, 129.8426)
-
 _DASH = (0.2024, 0.5967, 0.1255, 0.6039, -0.1485, 0.572, 0.0933, 0.4801, 0.787)
-_MCM = (0.2783, 0.8131, 0.4252, 1.0056, -0.1527, 0.6455, 0.1409, 0.669, 0.843)
 _WITH_SAME_DAY = (-0.1766, 0.4483, -0.3618, 0.5953, -0.5104, 0.8609, -0.3643, 0.6447, 1.2815)
 
 
@@ -68,17 +64,16 @@ class Dash(FittedLogOdds):
     history. Reads elapsed time and pass or fail; 9 parameters. With same-day
     reviews in the log it starts at other parameters, as published. Published row, without
     same-day reviews: log loss 0.3682, RMSE(bins) 0.0838, AUC 0.6311.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "dash"
     # Its inputs are eight counts, which all have the same length.
     recipe: ClassVar[Recipe] = Recipe(sort=False, longest_history=None, decimals=None)
+    counts: ClassVar[WindowCounts] = WindowCounts()
 
     def log_odds(self, *, whole_days: bool) -> WindowCounts:
-        same_day = self.same_day or not whole_days
-        return WindowCounts(_WITH_SAME_DAY if same_day else _DASH)
+        is_same_day = self.same_day or not whole_days
+        return replace(self.counts, defaults=_WITH_SAME_DAY) if is_same_day else self.counts
 
 
 class DashMcm(Dash):
@@ -89,15 +84,13 @@ class DashMcm(Dash):
     by Lindsey et al. (2014). Reads elapsed time and pass or fail; 9 parameters.
     With same-day reviews in the log it starts where DASH does, as published. Published row,
     without same-day reviews: log loss 0.3688, RMSE(bins) 0.0861, AUC 0.6343.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "dash_mcm"
-
-    def log_odds(self, *, whole_days: bool) -> WindowCounts:
-        same_day = self.same_day or not whole_days
-        return WindowCounts(_WITH_SAME_DAY if same_day else _MCM, _TIME_CONSTANTS)
+    counts = WindowCounts(
+        defaults=(0.2783, 0.8131, 0.4252, 1.0056, -0.1527, 0.6455, 0.1409, 0.669, 0.843),
+        time_constants=(0.2434, 1.9739, 16.0090, 129.8426),
+    )
 
 
 _INF = math.inf
@@ -164,8 +157,6 @@ class DashActR(FittedLogOdds):
     Reads elapsed time and pass or fail, passing over reviews less than 0.1 days ago; 5
     parameters. Published row, without same-day reviews: log loss 0.3728, RMSE(bins)
     0.0886, AUC 0.6239.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "dash_act_r"

@@ -57,8 +57,6 @@ class Logistic(FittedLogOdds):
 
     The public trainer moves each coefficient in units of a scale of its own; ``newton`` and
     ``lbfgs`` take these scales for the spread among users, with a prior of weight 0.3.
-
-    Options: see `FittedLogOdds`.
     """
 
     name = "logistic"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(NamedTuple):
     """What happened on a card up to some reviews: their own interval and rating not yet.
 
     A review is *counted* if it came at a later time than the one before it on its card. Each

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Fitted
@@ -13,15 +12,14 @@ from srs_eval.algorithms.fsrs.family import (
     HARDEST,
     SHORTEST_IN_FRACTIONAL_DAYS,
     ExponentialForgetting,
+    FsrsEquations,
     guessed_space,
-    next_stability,
 )
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
 
-@dataclass(frozen=True, slots=True)
-class Fsrs1Equations(ExponentialForgetting):
+class Fsrs1Equations(ExponentialForgetting, FsrsEquations):
     """Exponential forgetting, and after a failure a stability that counts failures.
 
     Difficulty has no upper end in this version.
@@ -33,8 +31,6 @@ class Fsrs1Equations(ExponentialForgetting):
         lower=(0.1, 1.0, 0.01, -1.0, -1.0, 0.01, -1.0),
         upper=(10.0, 10.0, 10.0, -0.01, -0.01, 10.0, -0.01),
     )
-
-    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Stability, difficulty and failures after the first review, which may be one."""
@@ -51,7 +47,7 @@ class Fsrs1Equations(ExponentialForgetting):
         growth = m.exp(w[2]) * ease * stability ** w[4] * surprise
         failed = w[0] * m.exp(w[6] * lapses)
         return (
-            next_stability(m, rating, stability * (1 + growth), failed, self.shortest_stability),
+            self.bounded(m, m.where(rating > 1, stability * (1 + growth), failed)),
             difficulty,
             lapses + m.where(rating > 1, 0.0, 1.0),
         )
@@ -69,8 +65,6 @@ class Fsrs1(Fitted):
     elapsed time and ratings, not those of same-day reviews; 7 parameters. Published
     row of the trained model, without same-day reviews: log loss 0.4913, RMSE(bins) 0.1316, AUC
     0.6295.
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs1"
@@ -78,18 +72,14 @@ class Fsrs1(Fitted):
     in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
 
 
-@dataclass(frozen=True, slots=True)
-class Fsrs2Equations(ExponentialForgetting):
+class Fsrs2Equations(ExponentialForgetting, FsrsEquations):
     """Exponential forgetting, and a difficulty that is drawn back to a mean."""
 
-    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
     parameters: ClassVar[ParameterSpace] = guessed_space(
         defaults=(1.0, 1.0, 1.0, -1.0, -1.0, 0.2, 3.0, -0.8, -0.2, 1.3, 2.6, -0.2, 0.6, 1.5),
         lower=(0.1, 0.01, 1.0, -10.0, -10.0, 0.0, 0.0, -2.0, -2.0, 0.01, 0.0, -2.0, 0.01, 0.01),
         upper=(10.0, 10.0, 10.0, -0.01, -0.01, 1.0, 5.0, -0.01, -0.01, 2.0, 5.0, -0.01, 1.0, 2.0),
     )
-
-    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         difficulty = w[2] * (w[3] * (rating - EASY) + 1)
@@ -110,7 +100,7 @@ class Fsrs2Equations(ExponentialForgetting):
         shock = m.exp((1 - p) * w[13]) - 1
         failed = w[10] * difficulty ** w[11] * stability ** w[12] * shock
         return (
-            next_stability(m, rating, stability * (1 + growth), failed, self.shortest_stability),
+            self.bounded(m, m.where(rating > 1, stability * (1 + growth), failed)),
             difficulty,
         )
 
@@ -122,8 +112,6 @@ class Fsrs2(Fitted):
     elapsed time and ratings, not those of same-day reviews; 14 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.4532, RMSE(bins)
     0.1095, AUC 0.6512.
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs2"
@@ -131,11 +119,9 @@ class Fsrs2(Fitted):
     in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
 
 
-@dataclass(frozen=True, slots=True)
-class Fsrs3Equations(ExponentialForgetting):
+class Fsrs3Equations(ExponentialForgetting, FsrsEquations):
     """The last version with exponential forgetting."""
 
-    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
     # fmt: off
     parameters: ClassVar[ParameterSpace] = guessed_space(
         defaults=(
@@ -146,8 +132,6 @@ class Fsrs3Equations(ExponentialForgetting):
         upper=(10.0, 5.0, 10.0, -0.1, -0.1, 0.5, 2.0, -0.15, 1.5, 5.0, -0.01, 0.9, 2.0),
     )
     # fmt: on
-
-    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         difficulty = w[2] + w[3] * (rating - GOOD)
@@ -165,7 +149,7 @@ class Fsrs3Equations(ExponentialForgetting):
         kept = difficulty ** w[10] * stability ** w[11]
         failed = w[9] * kept * m.exp((1 - p) * w[12])
         return (
-            next_stability(m, rating, stability * (1 + growth), failed, self.shortest_stability),
+            self.bounded(m, m.where(rating > 1, stability * (1 + growth), failed)),
             difficulty,
         )
 
@@ -177,8 +161,6 @@ class Fsrs3(Fitted):
     elapsed time and ratings, not those of same-day reviews; 13 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.4364, RMSE(bins)
     0.1097, AUC 0.6605.
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs3"

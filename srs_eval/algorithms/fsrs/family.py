@@ -9,8 +9,8 @@ Numbers of parameters in these formulas are those of versions 4 to 6, which agre
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import replace
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -61,28 +61,39 @@ def space_like_fsrs5(
 class ExponentialForgetting:
     """Base of equations with the exponential curve of the first three versions."""
 
-    __slots__ = ()
-
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Exponential forgetting, at 90 % when `elapsed` equals the first number of the state."""
         return 0.9 ** (elapsed / state[0])
 
 
-def power_forgetting(stability: Value, elapsed: Value, decay: Value) -> Value:
-    """Recall by the power law with exponent ``-decay``, 90 % when `elapsed` is `stability`."""
-    factor = 0.9 ** (-1 / decay) - 1
-    return (1 + factor * elapsed / stability) ** (-decay)
+@dataclass(frozen=True)
+class FsrsEquations:
+    """Base of the equations of FSRS v1 to 6, with the power-law curve of v4 and later."""
+
+    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
+    decay: ClassVar[float] = 0.5
+
+    shortest_stability: float = 0.01  # In days; 0.01 with whole days, 0.0001 with fractional ones
+
+    def exponent(self, w: Value) -> Value:
+        """Exponent of the forgetting curve, without its sign."""
+        return self.decay
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Power law, at 90 % when `elapsed` equals the stability."""
+        decay = self.exponent(w)
+        factor = 0.9 ** (-1 / decay) - 1
+        return (1 + factor * elapsed / state[0]) ** (-decay)
+
+    def bounded(self, m: Maths, stability: Value) -> Value:
+        """Return a stability within its bounds."""
+        return m.clip(stability, self.shortest_stability, LONGEST_STABILITY)
 
 
 def first_stability(m: Maths, w: Value, rating: Value) -> Value:
     """Stability after the first review: one parameter for each rating, `w[0]` to `w[3]`."""
     passed = m.where(rating == HARD, w[1], m.where(rating == GOOD, w[2], w[3]))
     return m.where(rating < HARD, w[0], passed)
-
-
-def next_stability(m: Maths, rating: Value, passed: Value, failed: Value, shortest: float) -> Value:
-    """Return the stability after a pass or after a failure, within its bounds."""
-    return m.clip(m.where(rating > 1, passed, failed), shortest, LONGEST_STABILITY)
 
 
 def stability_after_pass(
@@ -120,12 +131,8 @@ def clipped_first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
     return m.clip(first_difficulty(m, w, rating), EASIEST, HARDEST)
 
 
-class DampedDifficulty(ABC):
+class DampedDifficulty(FsrsEquations):
     """Base of the equations of FSRS-5 and 6, which differ in same-day reviews and the curve."""
-
-    __slots__ = ()
-    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
-    shortest_stability: float
 
     @abstractmethod
     def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
@@ -150,8 +157,7 @@ class DampedDifficulty(ABC):
         )
         later_day = m.where(rating > 1, passed, failed)
         same_day = self.same_day(m, w, stability, rating)
-        updated = m.where(elapsed < 1, same_day, later_day)
-        updated = m.clip(updated, self.shortest_stability, LONGEST_STABILITY)
+        updated = self.bounded(m, m.where(elapsed < 1, same_day, later_day))
         moved = difficulty - w[6] * (rating - GOOD) * (HARDEST - difficulty) / 9
         reverted = w[7] * first_difficulty(m, w, EASY) + (1 - w[7]) * moved
         return updated, m.clip(reverted, EASIEST, HARDEST)
@@ -217,8 +223,6 @@ class FsrsWithFirstStabilities(FsrsFitted):
     for_whole_days: ClassVar[bool] = True
 
     methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "s0", "default")
-    # Exponent of the forgetting curve in the first step.
-    first_decay: ClassVar[float] = 0.5
 
     def trained(
         self, problem: Problem, rows: IntArray, start: FloatArray
@@ -235,7 +239,7 @@ class FsrsWithFirstStabilities(FsrsFitted):
             reviews.elapsed[second],
             reviews.recalled[second],
             mean_recall=float(reviews.recalled[rows].mean()),
-            decay=self.first_decay,
+            decay=self.mathematics.decay,
             defaults=(one, two, three, four),
             shortest=problem.space.lower[0],
             smoothed=reviews.whole_days,

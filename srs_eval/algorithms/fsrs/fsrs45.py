@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
@@ -11,10 +10,9 @@ from srs_eval.algorithms.fsrs.family import (
     HARDEST,
     LONGEST_FIRST_STABILITY,
     SHORTEST_IN_FRACTIONAL_DAYS,
+    FsrsEquations,
     FsrsWithFirstStabilities,
     first_stability,
-    next_stability,
-    power_forgetting,
     space_like_fsrs5,
     stability_after_failure,
     stability_after_pass,
@@ -24,12 +22,10 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
 
-@dataclass(frozen=True, slots=True)
-class Fsrs4Equations:
+class Fsrs4Equations(FsrsEquations):
     """Power-law forgetting, and a first stability for each rating."""
 
     decay: ClassVar[float] = 1.0
-    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
     # fmt: off
     parameters: ClassVar[ParameterSpace] = space_like_fsrs5(
         defaults=(
@@ -47,15 +43,9 @@ class Fsrs4Equations:
     )
     # fmt: on
 
-    # In days; 0.01 with whole days, 0.0001 with fractional ones
-    shortest_stability: float = 0.01
-
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         stability = first_stability(m, w, rating)
         return stability, m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        return power_forgetting(state[0], elapsed, self.decay)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
@@ -64,7 +54,7 @@ class Fsrs4Equations:
         stability, difficulty = state
         passed = stability_after_pass(m, w, stability, difficulty, rating, p)
         failed = self.after_failure(m, w, stability, difficulty, p)
-        updated = next_stability(m, rating, passed, failed, self.shortest_stability)
+        updated = self.bounded(m, m.where(rating > 1, passed, failed))
         moved = difficulty - w[6] * (rating - GOOD)
         return updated, m.clip(w[7] * w[4] + (1 - w[7]) * moved, EASIEST, HARDEST)
 
@@ -82,15 +72,12 @@ class Fsrs4(FsrsWithFirstStabilities):
     elapsed time and ratings, not those of same-day reviews; 17 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3726, RMSE(bins)
     0.0838, AUC 0.6853.
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs4"
     mathematics = Fsrs4Equations
     in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
-    first_decay = Fsrs4Equations.decay
     later_prior = (0.5, 0.25)
 
 
@@ -104,7 +91,6 @@ FRACTIONAL_DAYS_DEFAULTS = (
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True)
 class Fsrs45Equations(Fsrs4Equations):
     """FSRS v4 with a flatter forgetting curve, and failures that never help."""
 
@@ -140,13 +126,10 @@ class Fsrs45(Fsrs4):
     elapsed time and ratings, not those of same-day reviews; 17 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3625, RMSE(bins)
     0.0764, AUC 0.6891.
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs45"
     mathematics = Fsrs45Equations
-    first_decay = Fsrs45Equations.decay
     later_prior = (0.5, 1.0)
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:

@@ -13,18 +13,15 @@ from srs_eval.algorithms.fsrs.family import (
     SHORTEST_IN_FRACTIONAL_DAYS,
     DampedDifficulty,
     FsrsWithFirstStabilities,
-    power_forgetting,
 )
-from srs_eval.engine.equations import Maths, State, Value
+from srs_eval.engine.equations import Maths, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
 
-@dataclass(frozen=True, slots=True)
 class Fsrs5Equations(DampedDifficulty):
     """The first version with an update of its own for same-day reviews."""
 
-    decay: ClassVar[float] = 0.5
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
         defaults=(
@@ -43,12 +40,6 @@ class Fsrs5Equations(DampedDifficulty):
     )
     # fmt: on
 
-    # In days; 0.01 with whole days, 0.0001 with fractional ones
-    shortest_stability: float = 0.01
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        return power_forgetting(state[0], elapsed, self.decay)
-
     def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
         return stability * m.exp(w[17] * (rating - GOOD + w[18]))
 
@@ -60,8 +51,6 @@ class Fsrs5(FsrsWithFirstStabilities):
     elapsed time and ratings, those of same-day reviews included; 19 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3561, RMSE(bins)
     0.0742, AUC 0.7010.
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs5"
@@ -69,13 +58,13 @@ class Fsrs5(FsrsWithFirstStabilities):
     in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     same_day = True
     recipe = Recipe(penalty=1.0)
-    first_decay = Fsrs5Equations.decay
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fsrs6Equations(DampedDifficulty):
     """A trainable power law, and a same-day update that fades as stability grows."""
 
+    decay: ClassVar[float] = 0.1542  # The published `w[20]`, with which first stabilities are found
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
         defaults=(
@@ -102,8 +91,8 @@ class Fsrs6Equations(DampedDifficulty):
     # until late 2025 it was 3 (Good)
     lowest_floored_rating: int = HARD
 
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        return power_forgetting(state[0], elapsed, w[20])
+    def exponent(self, w: Value) -> Value:
+        return w[20]
 
     def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
         growth = m.exp(w[17] * (rating - GOOD + w[18])) * stability ** (-w[19])
@@ -118,8 +107,6 @@ class Fsrs6(FsrsWithFirstStabilities):
     elapsed time and ratings, those of same-day reviews included; 21 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3460, RMSE(bins)
     0.0653, AUC 0.7034 (default parameters 0.3661, 0.0927, 0.6956).
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs6"
@@ -130,6 +117,4 @@ class Fsrs6(FsrsWithFirstStabilities):
         "--config-dir conf"
     }
     recipe = Recipe(penalty=1.0)
-    # The published default, whatever the decay will be.
-    first_decay = Fsrs6Equations.parameters.defaults[20]
     later_prior = (1.0, 0.25)

@@ -161,8 +161,6 @@ class Fsrs7(FsrsFitted):
     stability. There, the prior of ``newton`` has another centre, unless parameters are given: a
     short curve that falls less (`w[25]` 0.5 instead of 0.2421) and has a smaller share (`w[27]` 0.1
     instead of 0.1433), chosen on simulated users and beginnings of real logs.
-
-    Options: see `Fitted`.
     """
 
     name = "fsrs7"

@@ -298,8 +298,6 @@ class Hlr(Fitted):
     of counts, drops the indicators of single words, and trains by log loss alone, unweighted
     and unregularised. Reads elapsed time and pass or fail; 3 parameters. Published
     row, without same-day reviews: log loss 0.4694, RMSE(bins) 0.1275, AUC 0.6369.
-
-    Options: see `Fitted`.
     """
 
     name = "hlr"

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from srs_eval.algorithms.neural.sequences import ranges
-from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.algorithms.neural.sequences import ranges, side_by_side
+from srs_eval.cards import rows_by_card
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 # Entries of histories that are padded together in a prediction.
@@ -98,20 +98,13 @@ def asked_of(reviews: Reviews, rows: IntArray) -> Iterator[Asked]:
         shortest = int(length[order[0]])
         count = np.searchsorted(length[order], 2 * shortest + 1)
         some = order[: max(1, min(int(count), _ENTRIES_AT_A_TIME // (2 * shortest)))]
-        yield Asked(some, *_padded(cards, entries, rows[some]))
+        review = side_by_side(cards, cards.number[rows[some]], length[some])
+        yield Asked(some, torch.from_numpy(entries[review]), torch.from_numpy(length[some]))
         order = order[len(some) :]
 
 
-def _padded(cards: CardRows, entries: FloatArray, rows: IntArray) -> tuple[Tensor, Tensor]:
-    """Lay the histories of rows side by side, [T, n, 2], with zeros where one is over."""
-    length = cards.nth[rows]
-    step = np.arange(length.max())[:, None]
-    read = np.minimum(step, length - 1) + cards.begins[cards.number[rows]]
-    sequences = entries[cards.order[read]] * (step < length)[..., None]
-    return torch.from_numpy(sequences), torch.from_numpy(length)
-
-
 def _entries(reviews: Reviews) -> FloatArray:
-    """Days since the card's review before, and rating, of each review: float32 [n, 2]."""
-    days = np.maximum(reviews.elapsed, 0.0)
-    return np.column_stack([days, reviews.rating]).astype(np.float32)
+    """Days since the card's review before, and rating, float32 [n + 1, 2]; zeros at the end."""
+    entries = np.zeros((len(reviews) + 1, 2), np.float32)
+    entries[:-1] = np.column_stack([np.maximum(reviews.elapsed, 0.0), reviews.rating])
+    return entries

@@ -103,11 +103,6 @@ class BenchModule:
         Further attributes of the object that the module is constructed with, by name, such as
         sizes of a network; those of srs-benchmark are `device`, `s_min`, `init_s_max`, `s_max`,
         `use_secs_intervals`, `include_short_term`, `two_buttons`, `max_seq_len` and the like.
-
-    Raises
-    ------
-    ConfigError
-        If the class cannot be imported or used, or an option is out of range.
     """
 
     module: ClassName = _EXAMPLE

@@ -112,8 +112,7 @@ class GruCurves(ReptilePretraining):
     optimiser is not kept: 21 epochs, batches of 8,192, learning rates that rise to 0.0097 and fall
     again, weight decay, a pull towards the weights, and more weight on recent reviews. Without,
     weights are drawn and trained for 40 epochs by the common recipe, with the same weight on
-    recent reviews: such a network has only ever seen one person, which is another thing than the
-    published one.
+    recent reviews.
 
     Parameters
     ----------
@@ -243,8 +242,7 @@ class LstmCurves(ReptilePretraining):
     optimiser is not kept: 20 epochs, batches of 16,384, learning rates that rise to 0.0065 and
     fall again, weight decay, a pull towards the weights, and more weight on recent reviews.
     Without, weights are drawn and trained for 20 epochs by the common recipe, with the same weight
-    on recent reviews: such a network has only ever seen one person, which is another thing than
-    the published one.
+    on recent reviews.
 
     Parameters
     ----------

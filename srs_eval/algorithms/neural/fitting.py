@@ -62,12 +62,6 @@ class NetworkAlgorithm(Algorithm):
     weights : str, Path or Weights, optional
         A safetensors file that `pretrain` and `Weights.save` made, or what it would hold; None:
         weights are drawn.
-
-    Raises
-    ------
-    ConfigError
-        If a parameter is out of range, there is no GPU to use, or the weights cannot be read or
-        are those of another network.
     """
 
     epochs: int | None = None

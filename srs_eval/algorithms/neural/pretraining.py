@@ -22,8 +22,6 @@ class PooledPretraining(NetworkAlgorithm):
     """A network that can be pretrained on the reviews of many users as if they were one's.
 
     As published: 32 epochs, learning rate 0.04, batches of 65,536 reviews.
-
-    Options: see `NetworkAlgorithm`.
     """
 
     pretraining: ClassVar[Recipe] = Recipe(32, 65_536, 0.04, weight_decay=1e-5)
@@ -56,9 +54,10 @@ class PooledPretraining(NetworkAlgorithm):
 class ReptilePretraining(NetworkAlgorithm):
     """A network that can be pretrained so that fits to new users are short.
 
-    Each outer step takes one user, trains a few steps on their reviews from the current
-    weights, and takes how far that led as a gradient. The published networks took 100,000 outer
-    steps, which are days on a CPU.
+    Nichol, Achiam & Schulman (2018), *On first-order meta-learning algorithms*,
+    https://doi.org/10.48550/arXiv.1803.02999. Each outer step takes one user, trains a few steps on
+    their reviews from the current weights, and takes how far that led as a gradient. The published
+    networks took 100,000 outer steps, which are days on a CPU.
 
     Parameters
     ----------
@@ -67,11 +66,6 @@ class ReptilePretraining(NetworkAlgorithm):
         for each round.
 
     Other options: see `NetworkAlgorithm`.
-
-    References
-    ----------
-    Nichol, A., Achiam, J., & Schulman, J. (2018). On first-order meta-learning algorithms.
-    https://doi.org/10.48550/arXiv.1803.02999
     """
 
     outer_steps: int = 2000

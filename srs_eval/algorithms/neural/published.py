@@ -46,9 +46,11 @@ class GruNetwork(PowerCurveNetwork):
 class Gru(PooledPretraining):
     r"""A gated recurrent unit that reads a card's history and gives its stability.
 
-    For each earlier review of the card the network reads the days since the review before it
-    and the rating, 1 to 4, both as they are. From its state after the last of them, :math:`h`,
-    it predicts recall after :math:`t` days as
+    Cho et al. (2014), *Learning phrase representations using RNN encoder-decoder for statistical
+    machine translation*, EMNLP, https://doi.org/10.3115/v1/D14-1179. For each earlier review of the
+    card the network reads the days since the review before it and the rating, 1 to 4, both as they
+    are. From its state after the last of them, :math:`h`, it predicts recall after :math:`t` days
+    as
 
     .. math:: p = (1 + \tfrac{19}{81} t / S)^{-1/2}, \qquad S = \exp(w \cdot h + b).
 
@@ -56,10 +58,8 @@ class Gru(PooledPretraining):
     the GRU, 2 weights and a bias in the last layer. It does not read same-day reviews.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.375, RMSE(bins) 0.086, AUC 0.668. There, a fit of 5 epochs starts at the pretrained
-    weights: with `weights`, that is what `epochs` is. Without, weights are drawn and trained
-    for 60 epochs: such a network has only ever seen one person, which is another thing than
-    the published one.
+    0.375, RMSE(bins) 0.086, AUC 0.668. There, and here with `weights`, a fit of 5 epochs starts at
+    the pretrained weights. Without, weights are drawn and trained for 60 epochs.
 
     It is here to compare with the public number. On the log of the command at ``algo=lstm`` it
     has a log loss of 0.458, where the LSTM has 0.432 and FSRS-6 0.434: use these.
@@ -70,11 +70,6 @@ class Gru(PooledPretraining):
         Number of hidden units.
 
     Other options: see `PooledPretraining`.
-
-    References
-    ----------
-    Cho, K., et al. (2014). Learning phrase representations using RNN encoder-decoder for
-    statistical machine translation. EMNLP. https://doi.org/10.3115/v1/D14-1179
     """
 
     hidden: int = 2
@@ -128,11 +123,9 @@ class GruP(Gru):
     does not read same-day reviews.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.352, RMSE(bins) 0.063, AUC 0.687; 0.346 where it reads same-day reviews.
-    There, a fit of 16 epochs at
-    a learning rate of 0.01 starts at the pretrained weights: with `weights`, that is what
-    they are. Without, weights are drawn and trained for 40 epochs: such a network has only ever
-    seen one person, which is another thing than the published one.
+    0.352, RMSE(bins) 0.063, AUC 0.687; 0.346 where it reads same-day reviews. There, and here with
+    `weights`, a fit of 16 epochs at a learning rate of 0.01 starts at the pretrained weights.
+    Without, weights are drawn and trained for 40 epochs.
 
     Parameters
     ----------
@@ -140,11 +133,6 @@ class GruP(Gru):
         Number of hidden units.
 
     Other options: see `PooledPretraining`.
-
-    References
-    ----------
-    Cho, K., et al. (2014). Learning phrase representations using RNN encoder-decoder for
-    statistical machine translation. EMNLP. https://doi.org/10.3115/v1/D14-1179
     """
 
     hidden: int = 8
@@ -216,10 +204,12 @@ class _TransformerNetwork(PowerCurveNetwork):
 class Transformer(PooledPretraining):
     r"""An encoder-decoder transformer that reads a card's history and gives its stability.
 
-    Encoder and decoder have one layer each, of width 2 with 2 heads and a feed-forward width of
-    2. The encoder reads, of each earlier review of the card, the days since the review before it
-    and the rating, 1 to 4; there are no positions, so their order is not read. The decoder is
-    given one token of zeros; from its output :math:`h`, recall after :math:`t` days is
+    Vaswani et al. (2017), *Attention is all you need*, NeurIPS,
+    https://doi.org/10.48550/arXiv.1706.03762. Encoder and decoder have one layer each, of width 2
+    with 2 heads and a feed-forward width of 2. The encoder reads, of each earlier review of the
+    card, the days since the review before it and the rating, 1 to 4; there are no positions, so
+    their order is not read. The decoder is given one token of zeros; from its output :math:`h`,
+    recall after :math:`t` days is
 
     .. math:: p = (1 + \tfrac{19}{81} t / S)^{-1/2}, \qquad S = \exp(w \cdot h + b).
 
@@ -229,16 +219,9 @@ class Transformer(PooledPretraining):
     attended to, so that a prediction depends on the batch it is made in.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too, and "likely
-    bugged" as its authors say): log loss 0.468, RMSE(bins) 0.167, AUC 0.531. There, a fit of 5
-    epochs starts at the pretrained weights: with `weights`, that is what `epochs` is. Without,
-    weights are drawn and trained for 20 epochs.
-
-    Options: see `PooledPretraining`.
-
-    References
-    ----------
-    Vaswani, A., et al. (2017). Attention is all you need. NeurIPS.
-    https://doi.org/10.48550/arXiv.1706.03762
+    bugged" as its authors say): log loss 0.468, RMSE(bins) 0.167, AUC 0.531. There, and here with
+    `weights`, a fit of 5 epochs starts at the pretrained weights. Without, weights are drawn and
+    trained for 20 epochs.
     """
 
     name: ClassVar[str] = "transformer"
@@ -356,14 +339,11 @@ class Nn17(PooledPretraining):
     2024), after Woźniak's descriptions of SM-17 (https://supermemo.guru/wiki/Algorithm_SM-17).
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.398, RMSE(bins) 0.101, AUC 0.624. There, a fit of 5 epochs starts at the pretrained
-    weights: with `weights`, that is what `epochs` is. Without, the networks are drawn and trained
-    for 20 epochs.
+    0.398, RMSE(bins) 0.101, AUC 0.624. There, and here with `weights`, a fit of 5 epochs starts at
+    the pretrained weights. Without, the networks are drawn and trained for 20 epochs.
 
     It is here to compare with the public number. On the log of the command at ``algo=lstm`` it
     has a log loss of 0.482, where the LSTM has 0.432.
-
-    Options: see `PooledPretraining`.
     """
 
     name: ClassVar[str] = "nn17"

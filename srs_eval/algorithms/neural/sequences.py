@@ -12,10 +12,11 @@ network's output.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from srs_eval.cards import rows_by_card
+from srs_eval.cards import CardRows, rows_by_card
 from srs_eval.nouns import IntArray, Reviews
 
 
@@ -29,20 +30,22 @@ class Histories:
     # The log, and the rows that were asked for
     reviews: Reviews
     rows: IntArray
-    review: IntArray  # [n_entries]: Row number of each review read, card after card, in time order
-    # [n_cards]: Where each card's entries begin, and how many they are (at least 1)
-    begin: IntArray
-    length: IntArray
+    cards: CardRows  # The rows of all cards of the log
     target: IntArray  # [n_targets]: Positions in the rows asked for, sorted by card and time
-    # [n_targets]: How many of the card's entries come before each target (at least 1)
-    steps: IntArray
-    # [n_cards]: Where each card's targets begin, and how many they are (at least 1)
+    # [n_cards]: Number of each card in the log, how many of its reviews are read, where its targets
+    # begin, and how many they are
+    number: IntArray
+    length: IntArray
     target_begin: IntArray
     target_count: IntArray
 
+    @property
+    def review(self) -> IntArray:
+        """Row number of each review read, card after card."""
+        return self.cards.order[ranges(self.cards.begins[self.number], self.length)]
 
-@dataclass(frozen=True, slots=True)
-class CardBatch:
+
+class CardBatch(NamedTuple):
     """A few cards side by side, the k-th review of each in step k."""
 
     # [n_steps, n_cards]: Row number of each review, -1 where a card is over: give a table of
@@ -65,37 +68,29 @@ def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = 
     wanted = steps > 0 if longest is None else (steps > 0) & (steps <= longest)
     target = np.flatnonzero(wanted)
     target = target[np.lexsort((steps[target], cards.number[rows[target]]))]
-    steps = steps[target]
-    which, target_begin, target_count = np.unique(
+    number, begin, count = np.unique(
         cards.number[rows[target]], return_index=True, return_counts=True
     )
     # Targets are in time order, so the last of a card has the longest history.
-    length = steps[target_begin + target_count - 1]
-    return Histories(
-        reviews=reviews,
-        rows=rows,
-        review=cards.order[ranges(cards.begins[which], length)],
-        begin=np.cumsum(length) - length,
-        length=length,
-        target=target,
-        steps=steps,
-        target_begin=target_begin,
-        target_count=target_count,
-    )
+    length = steps[target[begin + count - 1]]
+    return Histories(reviews, rows, cards, target, number, length, begin, count)
+
+
+def side_by_side(cards: CardRows, number: IntArray, length: IntArray) -> IntArray:
+    """Lay the first rows of some cards side by side, [longest, cards], -1 where one is over."""
+    step = np.arange(length.max(initial=0))[:, None]
+    is_over = step >= length
+    place = cards.begins[number] + np.where(is_over, 0, step)
+    return np.where(is_over, -1, cards.order[place])
 
 
 def batch_of(histories: Histories, cards: IntArray) -> CardBatch:
     """Lay `cards` side by side: positions in ``histories.length``."""
-    n_cards = len(cards)
-    length = histories.length[cards]
-    review = np.full((length.max(initial=0), n_cards), -1)
-    lane = np.repeat(np.arange(n_cards), length)
-    step = ranges(np.zeros_like(length), length)
-    review[step, lane] = histories.review[histories.begin[cards][lane] + step]
+    review = side_by_side(histories.cards, histories.number[cards], histories.length[cards])
     count = histories.target_count[cards]
-    which = ranges(histories.target_begin[cards], count)
-    entry = (histories.steps[which] - 1) * n_cards + np.repeat(np.arange(n_cards), count)
-    return CardBatch(review=review, target=histories.target[which], entry=entry)
+    target = histories.target[ranges(histories.target_begin[cards], count)]
+    last = histories.cards.nth[histories.rows[target]] - 1
+    return CardBatch(review, target, last * len(cards) + np.repeat(np.arange(len(cards)), count))
 
 
 def groups_of_targets(histories: Histories, order: IntArray, *, per_group: int) -> list[IntArray]:

@@ -42,10 +42,11 @@ _PRETRAINING = Recipe(learning_rate=0.02, betas=(0.9, 0.99), epochs=30)
 class Lstm(Algorithm):
     r"""A long short-term memory that reads a card's history and gives its forgetting curve.
 
-    For each earlier review of the card, same-day ones included, the network reads
-    :math:`0.3 \ln(1 + \text{days})` since the review before it (0 at the first) and the rating
-    as four 0/1 numbers. Its state after the last of them, :math:`h`, gives stability and decay
-    of a power law,
+    Hochreiter & Schmidhuber (1997), *Long short-term memory*, Neural Computation 9,
+    https://doi.org/10.1162/neco.1997.9.8.1735. For each earlier review of the card, same-day ones
+    included, the network reads :math:`0.3 \ln(1 + \text{days})` since the review before it (0 at
+    the first) and the rating as four 0/1 numbers. Its state after the last of them, :math:`h`,
+    gives stability and decay of a power law,
 
     .. math::
         p = \bigl(1 + (0.9^{-1/d} - 1)\, t / S\bigr)^{-d}, \qquad
@@ -88,16 +89,6 @@ class Lstm(Algorithm):
         Weight of the squared distance to the start; None: 5 for learned weights, 1 for drawn.
     steps : int, optional
         Most steps of L-BFGS; None: 40 from learned weights, 60 from drawn.
-
-    Raises
-    ------
-    ConfigError
-        If a parameter is out of range, or the weights are those of another network.
-
-    References
-    ----------
-    Hochreiter, S., & Schmidhuber, J. (1997). Long short-term memory. Neural Computation, 9(8),
-    1735-1780. https://doi.org/10.1162/neco.1997.9.8.1735
     """
 
     hidden: int = _SHIPPED_HIDDEN
@@ -256,9 +247,11 @@ class PublishedLstmEquations(LstmLayer):
 class LstmPublished(Algorithm):
     r"""A long short-term memory that reads a card's history and gives its stability.
 
-    For each earlier review of the card the network reads the days since the review before it
-    (0 at the first, not scaled) and the rating as four 0/1 numbers. From its state after the
-    last of them, :math:`h`, it predicts recall after :math:`t` days as
+    Hochreiter & Schmidhuber (1997), *Long short-term memory*, Neural Computation 9,
+    https://doi.org/10.1162/neco.1997.9.8.1735. For each earlier review of the card the network
+    reads the days since the review before it (0 at the first, not scaled) and the rating as four
+    0/1 numbers. From its state after the last of them, :math:`h`, it predicts recall after
+    :math:`t` days as
 
     .. math:: p = 0.9^{t / S}, \qquad S = \exp(w \cdot h + b).
 
@@ -293,11 +286,6 @@ class LstmPublished(Algorithm):
         About how many training reviews make a step.
     learning_rate : float
         The largest there is.
-
-    References
-    ----------
-    Hochreiter, S., & Schmidhuber, J. (1997). Long short-term memory. Neural Computation, 9(8),
-    1735-1780. https://doi.org/10.1162/neco.1997.9.8.1735
     """
 
     hidden: int = 8

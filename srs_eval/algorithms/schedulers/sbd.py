@@ -98,8 +98,6 @@ class Sbd(Fitted):
     without same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
     full-batch L-BFGS with ``steep`` recency and a prior of weight 2: ``fit=lbfgs``, with which
     ``newton`` shares the minimum.
-
-    Options: see `Fitted`.
     """
 
     name = "sbd"

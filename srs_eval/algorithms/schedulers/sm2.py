@@ -126,8 +126,6 @@ class Sm2Trainable(Fitted):
     that the public benchmark gave it. Reads ratings, not those of same-day reviews, and the
     elapsed time of the predicted review alone; 6 parameters. Published row of the
     trained model, without same-day reviews: log loss 0.581, RMSE(bins) 0.1699, AUC 0.5970.
-
-    Options: see `Fitted`.
     """
 
     name = "sm2_trainable"

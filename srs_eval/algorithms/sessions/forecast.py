@@ -108,11 +108,6 @@ class Forecast(Wrapper):
         The same for the features of a session, and for a bias and the log-odds themselves.
     drift : float
         Share of the variance by which a weight may wander after each answer, 0 or more.
-
-    Raises
-    ------
-    ConfigError
-        If `base` is no algorithm, or an option is out of range.
     """
 
     # Features count same-day reviews, whatever the other algorithm reads.

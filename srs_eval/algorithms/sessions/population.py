@@ -160,11 +160,6 @@ class Population(Wrapper):
         grown for each fold.
     trees : int
         How many `pretrain` grows.
-
-    Raises
-    ------
-    ConfigError
-        If the file is damaged, or its trees read other inputs than this base gives.
     """
 
     same_day: ClassVar[bool] = True

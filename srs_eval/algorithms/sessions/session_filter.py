@@ -139,11 +139,6 @@ class SessionFilter(Wrapper):
         Share of the two filters before any evidence, above 0; 1: the first of them alone.
     every : {"review", "day"}
         Whether weights change with each answer, or from day to day. Features always follow.
-
-    Raises
-    ------
-    ConfigError
-        If `base` is no algorithm, or an option is out of range.
     """
 
     # Features count same-day reviews, whatever the other algorithm reads.
