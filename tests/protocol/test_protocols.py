@@ -18,6 +18,7 @@ from srs_eval.protocol.prequential import Prequential, prequential_folds
 from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.split import expanding_folds
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
+from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
 
 PROTOCOL = SrsBenchmark()
@@ -95,21 +96,9 @@ def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, c
     assert counted(skipped.value) == counted(caught.value)
 
 
-@pytest.mark.parametrize("same_day", [False, True])
-def test_a_real_log_has_the_published_counts(josh_log, same_day):
-    task = PROTOCOL(josh_log, same_day=same_day)
-    tested = np.concatenate([fold.test for fold in task.folds])
-    assert len(task.folds[0].train) + len(tested) == 6027
-    assert len(tested) == 5020
-    assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
-    assert task.log_row[tested[0]] + 1 == 3330
-    rows = plain_protocol.scored_rows(josh_log, short=same_day)
-    plain_protocol.assert_same(task, plain_protocol.folds(rows))
-
-
 def test_names_and_refusals(transcript):
     kinds = (SrsBenchmark, SrsBenchmarkRefit, SrsBenchmarkSecs, SrsBenchmarkEqualised)
-    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, Shifted)}
+    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, Shifted, UserFolds)}
     facts = "{0.name}: version {0.version}, {0.folds} folds"
     transcript("protocol_options", making(kinds, facts.format))
     assert Validation().is_validation
