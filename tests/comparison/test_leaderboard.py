@@ -98,34 +98,6 @@ def test_the_leader_and_the_baseline_are_compared_once():
             assert board.to_baseline[leader].counts.better == board.to_best[3].counts.worse
 
 
-def test_models_by_other_rules_may_be_better_but_do_not_count():
-    scores = np.column_stack([TABLE["A"], TABLE["B"], TABLE["A"] - 0.05, TABLE["A"] - 0.1])
-    board = leaderboard_of(scores, eligible=(True, True, False, False))
-    assert set(board.leaders) == {0}
-    verdicts = [standing.average.verdict for standing in board.to_best]
-    assert verdicts == ["best", "worse", "better", "better"]
-    assert board.to_best[1] == leaderboard_of(scores[:, :2]).to_best[1]
-    assert (
-        leaderboard_of(scores[:, :2], eligible=(False, False)).to_best[0].average.verdict == "leads"
-    )
-
-
-def test_each_time_of_prediction_has_a_leader_of_its_own():
-    times = (0, 1, 0, 1)
-    board = leaderboard_of(TABLE, times=times, baseline=3)
-    assert board.order == (0, 2, 1, 3)
-    assert board.leaders == (0, 1, 0, 1)
-    assert board.groups == {0: [0, 2], 1: [1, 3]}
-    for models in ((0, 2), (1, 3)):
-        alone = leaderboard_of(np.column_stack([[*TABLE.values()][model] for model in models]))
-        assert [board.to_best[model] for model in models] == list(alone.to_best)
-    assert board.to_baseline[1] == board.to_best[3].mirrored()
-    # across times, differences are the same and adjusted for all comparisons with the baseline
-    whole = leaderboard_of(TABLE, baseline=3)
-    assert board.to_baseline[0].difference == whole.to_baseline[0].difference
-    assert board.to_baseline[2] == whole.to_baseline[2]
-
-
 def test_a_bound_that_is_alone_at_its_time_is_compared_with_the_time_before():
     board = leaderboard_of(TABLE, times=(2, 0, 0, 1), eligible=(False, True, True, False))
     assert board.leaders == (1, 1, 1, 1)
