@@ -95,7 +95,8 @@ def invented_log(
     gap[begins] = rng.integers(0, first_days, cards)
     total = np.cumsum(gap)
     day = total - np.repeat(total[begins] - gap[begins], lengths)
-    rating = np.where(rng.random(len(card)) < recall, _passes(rng, easy, len(card)), 1)
+    is_pass, passes = rng.random(len(card)) < recall, [0.1, 0.9 - easy, easy]
+    rating = np.where(is_pass, rng.choice([2, 3, 4], len(card), p=passes), 1)
     in_time = np.argsort(day, kind="stable")
     return reviews_from_columns(
         user=user,
@@ -174,7 +175,3 @@ def log_of_all_histories(golden, interval):
     )
     together = np.lexsort((np.random.default_rng(1).random(len(nth)), nth))
     return reviews.take(together), nth[together]
-
-
-def _passes(rng, easy, size):
-    return rng.choice([2, 3, 4], size, p=[0.1, 0.9 - easy, easy])

@@ -161,10 +161,6 @@ def answer_times_of_the_day(reviews):
     return 0.1 + 0.8 / (1 + (spent[:-1] - spent[day_begins(reviews)]) / 10_000)
 
 
-def reviews_of_the_day(reviews):
-    return 0.9 - 0.5 / (2 + np.arange(len(reviews)) - day_begins(reviews))
-
-
 def counts(reviews):
     return earlier_on_card(reviews.card, reviews.recalled)
 
@@ -223,7 +219,9 @@ caught(
     TIME,
     declared={"when": "day_before"},
     TimesTheAnswersOfTheDay=answer_times_of_the_day,
-    CountsTheReviewsOfTheSession=reviews_of_the_day,
+    CountsTheReviewsOfTheSession=lambda log: (
+        0.9 - 0.5 / (2 + np.arange(len(log)) - day_begins(log))
+    ),
     WhispersTheSession=lambda log: 0.8 + 1e-13 * mean_before(log.recalled, log.elapsed_days > 0),
 )
 caught(checks.check_truth_is_not_read, ReadsTheTruth=lambda log: 0.01 + 0.9 * log.truth)

@@ -141,10 +141,6 @@ def compared(*words):
     return read_json(Path("out") / "comparison.json")
 
 
-def means(found):
-    return {row["run"]: row["mean"] for row in found["leaderboard"] if row["weighting"] == "users"}
-
-
 def test_a_sweep_is_compared_from_its_folder(sweep, capsys):
     found = compared(sweep)
     said = capsys.readouterr().out
@@ -155,7 +151,8 @@ def test_a_sweep_is_compared_from_its_folder(sweep, capsys):
         file.parent.name.partition("_")[2]: read_json(file)["metrics"]["log_loss"]["mean_users"]
         for file in sweep.glob("*/summary.json")
     }
-    assert means(found) == pytest.approx(losses)
+    means = {of["run"]: of["mean"] for of in found["leaderboard"] if of["weighting"] == "users"}
+    assert means == pytest.approx(losses)
     assert [run["when"] for run in found["runs"]] == 2 * ["previous_review"] + ["at_review"]
     assert found["leaders"] == {"previous_review": "avg", "at_review": "moving_avg"}
     assert command([str(sweep), "tracking=none"]) == 0

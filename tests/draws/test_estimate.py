@@ -91,26 +91,17 @@ def test_random_draws_pass():
     assert abs(np.mean(z)) < 3 / np.sqrt(40)
 
 
-def emptiest(days, load):
-    return RNG.choice(days[load == load.min()])
-
-
-def late(days, load):
-    return max(RNG.choice(days, 2))
-
-
-RNG = np.random.default_rng(1)
-
-
 def test_days_that_were_chosen_are_doubted(monkeypatch):
+    rng = np.random.default_rng(1)
+
     def told(choose=None):
-        day, draws = assigned(RNG, choose=choose)
+        day, draws = assigned(rng, choose=choose)
         return doubts(SimpleNamespace(row=draws.row, day=day), draws)
 
     assert told() == ""
-    assert "not uniform" in told(late)
+    assert "not uniform" in told(lambda days, load: max(rng.choice(days, 2)))
     monkeypatch.setattr("srs_eval.draws.randomness.place_p_value", lambda *_: 1.0)
-    assert "few cards" in told(emptiest)
+    assert "few cards" in told(lambda days, load: rng.choice(days[load == load.min()]))
 
 
 def test_nothing_to_choose_from_is_no_sign():
