@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from contract import built, config_of
 from invented import log_of_all_histories
-from metric_functions import log_loss as clipped_log_loss
-from metric_functions import rmse_bins
+from metric_functions import log_loss, rmse_bins
 from one_step import OneStep
 from published import EQUATIONS
 
@@ -114,10 +113,6 @@ EQUALISED = SrsBenchmarkEqualised(answer_time=True)
 SECONDS = SrsBenchmarkSecs(answer_time=True)
 
 
-def log_loss(p, recalled):
-    return float(-np.mean(np.log(np.where(recalled, p, 1 - p))))
-
-
 def pooled(folds):
     """Log loss of all folds together, of pairs of predictions and outcomes."""
     return log_loss(*(np.concatenate(parts) for parts in zip(*folds, strict=True)))
@@ -218,12 +213,12 @@ def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
     attack = configured("rmse_bins_exploit", skip=golden["folds"][0]["n_train"])
     _, folds = fitted(attack, task)
     for (p, recalled), expected in zip(folds, golden["folds"], strict=True):
-        assert clipped_log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=1e-6)
+        assert log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=1e-6)
         np.testing.assert_allclose(p[:5], expected["first_predictions"], atol=1e-6)
     p, recalled = (np.concatenate(parts) for parts in zip(*folds, strict=True))
     tested = np.concatenate([fold.test for fold in task.folds])
     facts = task.reviews.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
-    assert clipped_log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=1e-6)
+    assert log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=1e-6)
     assert rmse_bins(p, recalled, *facts) == pytest.approx(golden["pooled"]["RMSE_bins"], abs=1e-6)
 
 
