@@ -128,10 +128,8 @@ def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
     assert here(*RUN, "hydra.run.dir=one").status == 0
     programs = here.folder / "bin"
     programs.mkdir()
-    for name, text in (
-        ("sbatch", SBATCH.read_text()),
-        ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n'),
-    ):
+    python = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+    for name, text in (("sbatch", SBATCH.read_text("utf-8")), ("python", python)):
         (programs / name).write_text(text, encoding="utf-8")
         (programs / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
