@@ -72,11 +72,11 @@ def test_no_column_is_forgotten_anywhere(result, tmp_path):
 def test_no_field_of_a_summary_is_forgotten(tmp_path):
     row = MetricSummary(0.5, 1.0, 2.0, 0.1, 0.9, 3, 2.5, np.nan, 1.0)
     changed = {
-        f.name: {"str": "x", "int": 7, "int | None": 7, "bool": True, "float": 0.5}[f.type]
+        f.name: {"str": "x", "int": 7, "Count": 7, "Told": 7, "bool": True, "float": 0.5}[f.type]
         for f in fields(Summary)
-        if f.default is not MISSING and f.type in ("str", "int", "int | None", "bool", "float")
+        if f.default is not MISSING and f.type in ("str", "int", "Count", "Told", "bool", "float")
     }
-    failed = LeftOut("failed", "no", 6, 60, {"x": 3}, {"y": (1, 2)})
+    failed = LeftOut("failed", "no", 6, 60, {"x": 3}, {"y": {"users": 1, "reviews": 2}})
     summary = Summary(
         **changed | {"when": "at_review"},
         metrics={"log_loss": row},
