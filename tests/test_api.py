@@ -113,6 +113,8 @@ def test_what_cannot_be_is_refused(transcript, tmp_path, monkeypatch):
         if what == "nothing":
             made = evaluated(Rate(broken_for=("ann", "ben")), log(), **NAMES)
             return refusal(made.plot_roc)
+        if what == "source":
+            return refusal(lambda: se.source(se.source("synthetic"), **given))
         if what == "load":
             return refusal(lambda: se.load(words[0]))
         return refusal(lambda: getattr(fits[what](), words[0])(**given))
