@@ -89,6 +89,8 @@ def inside(function: ast.FunctionDef) -> Iterator[ast.AST]:
         node = waiting.pop()
         if isinstance(node, ast.Raise | ast.Assert | ast.ImportFrom):
             continue
+        if isinstance(node, ast.keyword) and node.arg == "strict":  # of what is of one length
+            continue
         yield node
         if isinstance(node, ast.AnnAssign):
             waiting += [node.value] if node.value else []
@@ -132,7 +134,7 @@ def changed(node: ast.AST) -> ast.AST | None:
             new.test = ast.UnaryOp(ast.Not(), new.test)
         case _:
             return None
-    return new
+    return None if ast.dump(new) == ast.dump(node) else new  # such as (0, 0) turned around
 
 
 def changes_of(path: Path) -> list[Change]:

@@ -13,7 +13,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.files import CURVES, PREDICTIONS, write_reviews
 from srs_eval.results.predicted import Predicted, SavedPredictions
 from srs_eval.results.tables import curves_table, predictions_table
-from srs_eval.results.user_rows import AllUsers, users_table
+from srs_eval.results.user_rows import of_all_users, users_table
 from srs_eval.run.evaluate import result_of
 from srs_eval.run.experiment import Experiment
 
@@ -24,7 +24,7 @@ def result_from(evaluations, panel, algorithm=None):
     scored = [score_user(e, panel) for e in evaluations]
     kept = {e.user: e.predictions for e in evaluations if e.predictions is not None}
     fits = tuple(fit for e in evaluations for fit in e.fits)
-    users = AllUsers.of([users_table(scored)], panel.names)
+    users = of_all_users([users_table(scored)], panel.names)
     return result_of(experiment, users, fits, InMemory(kept))
 
 

@@ -230,6 +230,7 @@ def test_reasons_that_differ_in_numbers_are_one(reasons, said):
     found = counted(*rows).left_out
     assert [each.users for each in found] == [users for users, _ in said]
     assert sum(each.reviews for each in found) == 7 * len(reasons)
+    assert {each.status for each in found} == {"skipped"}
     for each, (_, words) in zip(found, said, strict=True):
         assert words in (None, each.reason)
 

@@ -53,13 +53,6 @@ def mean_ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
     return found
 
 
-def extremes(
-    scores: FloatArray, users: Sequence[User], baseline: int, *, sign: float = 1.0
-) -> list[Extremes]:
-    """List the users for whom each model differs most from the baseline, in each direction."""
-    return [extremes_of(gap, users, sign=sign) for gap in (scores - scores[:, [baseline]]).T]
-
-
 def extremes_of(gap: FloatArray, users: Sequence[User], *, sign: float = 1.0) -> Extremes:
     """List the users with the largest differences in each direction."""
     loss = sign * gap

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -92,9 +91,8 @@ def _check_metric(metric: str, paired: Paired) -> None:
     runs = paired.runs
     ranked, held = sorted(directions(runs)), sorted({name for run in runs for name in run.scores})
     if metric not in held:
-        close = difflib.get_close_matches(metric, held, 1)
-        meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(held)}"
-        raise ConfigError(f"metric={metric}: no run has it; {meant}")
+        meant = suggestion(metric, held, form="{}", otherwise=f"; there are {', '.join(held)}")
+        raise ConfigError(f"metric={metric}: no run has it{meant}")
     if metric not in ranked:
         raise ConfigError(
             f"metric={metric}: its better direction is unknown; choose one of {', '.join(ranked)}"

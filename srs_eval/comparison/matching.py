@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,9 +33,8 @@ class Matching:
     @cached_property
     def unscored(self) -> frozenset[User]:
         """Users whom no run scored, but for yardsticks."""
-        if not self.own:
-            return frozenset()
-        return frozenset(u for u in self.users if not any(u in run.rows for run in self.own))
+        scored = frozenset().union(*(run.rows for run in self.own))
+        return frozenset(self.users) - scored if self.own else frozenset()
 
     @cached_property
     def different(self) -> list[User]:
@@ -65,37 +64,31 @@ class Matching:
             lines.append(f"  intersect=true compares them on {' and on '.join(left)}")
         return "\n".join(lines)
 
-    def differences(self) -> list[str]:
+    def differences(self) -> Iterator[str]:
         """Describe how each run differs from the reviews that most runs scored."""
-        lines = []
         for run in self.runs:
             incomplete = set(run.incomplete)
             lost = [user for user in self.different if user in incomplete]
+            scored = [user for user in self.different if user in run.rows]
             absent = [u for u in self.different if u not in run.rows and u not in incomplete]
+            other = [user for user in scored if self._identity(run, user) != self._usual(user)]
             if lost:
-                lines.append(
-                    f"{run.name} has no scores of {named_users(lost)}: a fit failed or was skipped"
-                )
+                said = "a fit failed or was skipped"
+                yield f"{run.name} has no scores of {named_users(lost)}: {said}"
             if absent:
-                lines.append(f"{run.name} did not score {named_users(absent)}")
-            lines += self._other_reviews(run)
-        return lines
+                yield f"{run.name} did not score {named_users(absent)}"
+            if other:
+                yield self._other_reviews(run, other)
 
-    def _other_reviews(self, run: Run) -> list[str]:
-        other = [
-            user
-            for user in self.different
-            if user in run.rows and self._identity(run, user) != self._usual(user)
-        ]
-        if not other:
-            return []
-        first, usual = other[0], self._usual(other[0])
+    def _other_reviews(self, run: Run, users: Sequence[User]) -> str:
+        first = users[0]
+        usual = self._usual(first)
         like = next(one for one in (*self.own, *self.runs) if self._identity(one, first) == usual)
-        return [
-            f"{run.name} scored other reviews than {like.name} of {named_users(other)}: "
+        return (
+            f"{run.name} scored other reviews than {like.name} of {named_users(users)}: "
             f"{run.reviews[first]:,} and {like.reviews[first]:,} of user {first}, "
             f"{'by digest' if self.by_digest else 'by number'}"
-        ]
+        )
 
     def _identity(self, run: Run, user: User) -> object:
         return run.rows.get(user) if self.by_digest else run.reviews.get(user)
@@ -115,14 +108,12 @@ class Matching:
 def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> list[User]:
     """List the `users` (by default of the first run) for whom all runs scored the same reviews."""
     by_digest = all(run.has_digests for run in runs)
-    reviews = [run.rows if by_digest else run.reviews for run in runs]
-    first = reviews[0]
-    if all(other == first for other in reviews[1:]):
-        return [user for user in (first if users is None else users) if user in first]
+    first, *others = (run.rows if by_digest else run.reviews for run in runs)
+    others = [other for other in others if other != first]
     return [
         user
         for user in (first if users is None else users)
-        if user in first and all(other.get(user) == first[user] for other in reviews[1:])
+        if user in first and all(other.get(user) == first[user] for other in others)
     ]
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from srs_eval.comparison.by_users import Extremes, extremes, mean_ranks, superiority_matrix
+from srs_eval.comparison.by_users import Extremes, extremes_of, mean_ranks, superiority_matrix
 from srs_eval.comparison.leaderboard import Leaderboard, Rules, leaderboards
 from srs_eval.comparison.one_user import leaderboard_of_one, ratio_of_one
 from srs_eval.comparison.pairing import Paired
@@ -117,7 +117,8 @@ class Verdict:
     @cached_property
     def extremes(self) -> tuple[Extremes, ...]:
         """Users for whom each run differs most from the baseline."""
-        return tuple(extremes(self.scores, self.users, self.baseline, sign=_SIGN[self.better]))
+        gaps = self.scores - self.scores[:, [self.baseline]]
+        return tuple(extremes_of(gap, self.users, sign=_SIGN[self.better]) for gap in gaps.T)
 
     @cached_property
     def superiority(self) -> FloatArray:
@@ -223,13 +224,11 @@ class Verdict:
         )
         return (*self.paired.notes, *((undefined,) if left_out and not self.coverage else ()))
 
-    def ratio_to_baseline(self, run: int, metric: str | None = None) -> Estimate:
+    def ratio_to_baseline(self, run: int, metric: str) -> Estimate:
         """Estimate the difference of a run to the baseline as a share of the baseline's mean.
 
-        The estimate, of the metric of the verdict or of another one, has no mean if the baseline's
-        is not above 0.
+        The estimate, of any metric, has no mean if the baseline's is not above 0.
         """
-        metric = metric or self.metric
         scores = self.paired.scores(metric)
         ours, theirs = scores[:, run], scores[:, self.baseline]
         known = ~np.isnan(ours) & ~np.isnan(theirs)

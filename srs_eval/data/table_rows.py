@@ -11,7 +11,7 @@ import pandas as pd
 
 from srs_eval.cards import FIRST, previous_review, since_previous
 from srs_eval.data.by_user import UserRows
-from srs_eval.data.columns import numbers, without_categories
+from srs_eval.data.columns import numbers, scalars, without_categories
 from srs_eval.data.files import check_columns
 from srs_eval.data.names import (
     EXPECTED,
@@ -108,8 +108,9 @@ def _number_groups(log: Draft, group: str) -> Mapping[int, str]:
     column = log.columns[group]
     read = read_names(column)
     if read.bad.any():
-        nameless = column.isna() | column.map(lambda value: isinstance(value, str))
-        log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
+        is_text = np.array([isinstance(value, str) for value in scalars(column)], np.bool_)
+        wrong = read.bad & column.notna().to_numpy(bool) & ~is_text
+        log.refuse(group, wrong, "a number or a text, or nothing")
     return _number(log, group, read.values)
 
 

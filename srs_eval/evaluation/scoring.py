@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,11 @@ class Scores:
     rows: tuple[str, ...]  # Digest of each user's scored reviews; "" where a fold is missing
     names: tuple[str, ...]  # Metrics
     values: NDArray[np.float64]  # [n_users, n_metrics]: As in `ScoredUser`
+
+    @property
+    def complete(self) -> tuple[User, ...]:
+        """Users without a missing fold."""
+        return tuple(compress(self.users, self.rows))
 
     @property
     def fingerprint(self) -> str:

@@ -81,20 +81,21 @@ class RunFits:
         options: Mapping[str, Any],
         scores: Scores | None = None,
     ) -> None:
-        self.place = place
-        self._fits = _by_user(fits)
-        self._facts = facts
-        self._options = options
-        self._scores = {} if scores is None else _log_losses(scores)
-        if not self._fits:
+        if not fits:
             raise ConfigError(f"{place}: the run has fitted nothing")
+        self.place, self._facts, self._options = place, facts, options
+        self._scores = {} if scores is None else _log_losses(scores)
+        self._fits: dict[User, dict[int, Fit]] = {}
+        for fit in fits:
+            self._fits.setdefault(fit.user, {})[fit.fold] = fit
 
     @classmethod
     def read(cls, folder: Path) -> RunFits:
         """Read the fits of a finished run from its folder, configuration included."""
         _require_fits(folder)
         result = load(folder)
-        options = _algorithm_options(folder)
+        with reading(folder / CONFIG):
+            options = dict(read_config(folder)["algo"])
         return cls(str(folder), result.fitted, result.facts, options, result.by_user)
 
     @property
@@ -156,19 +157,6 @@ def _require_fits(folder: Path) -> None:
     if runs:
         raise ConfigError(f"{folder} holds several runs: name one of {_some(runs)}")
     raise ConfigError(f"{folder}: there is no {FITS}; is it the folder of a finished run?")
-
-
-def _by_user(fits: Sequence[Fit]) -> dict[User, dict[int, Fit]]:
-    found: dict[User, dict[int, Fit]] = {}
-    for fit in fits:
-        found.setdefault(fit.user, {})[fit.fold] = fit
-    return found
-
-
-def _algorithm_options(folder: Path) -> dict[str, Any]:
-    """Read the algorithm's options from the configuration of the run."""
-    with reading(folder / CONFIG):
-        return dict(read_config(folder)["algo"])
 
 
 def _log_losses(scores: Scores) -> dict[User, tuple[float, int]]:

@@ -33,9 +33,8 @@ from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.plots import calibration_figure, corp_figure, roc_figure, save_figure
-from srs_eval.tracking.items import ArtifactFile, FigureFiles, Item, TableRows, Value
+from srs_eval.tracking.items import ArtifactFile, FigureFiles, Item, TableRows, Value, section
 from srs_eval.tracking.mlflow_run import log_items
-from srs_eval.tracking.sections import section
 
 FACTS = ("elapsed_days", "nth_review", "lapses", "card", "user")
 SETTINGS = ("resamples", "seed", "level", "nan_policy")

@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from srs_eval.text.console import counted
+from srs_eval.text.validated import validated
 
+
+def whole_number(value: object) -> int:
+    """Check a count that was read from a file."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("a whole number, 0 or more")
+    return value
+
+
+Count = Annotated[int, BeforeValidator(whole_number)]
 # How users are without a score, and how sentences about them begin.
 STATUSES = {
     "skipped": "Skipped",
@@ -33,11 +45,11 @@ class LeftOut:
 
     status: str  # A key of `STATUSES`
     reason: str  # Where numbers in it differ between users, the lowest and the highest
-    users: int
-    reviews: int  # In their logs, as far as these could be read
-    rules: Mapping[str, int] = field(default_factory=dict)  # Which of them no rule lets be scored
-    # By protocol that could score them: numbers of users and reviews
-    could_score: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    users: Count
+    reviews: Count  # In their logs, as far as these could be read
+    rules: Mapping[str, Count] = field(default_factory=dict)  # Which of them no rule lets be scored
+    # By protocol that could score them: ``users`` and ``reviews``
+    could_score: Mapping[str, Mapping[str, Count]] = field(default_factory=dict)
 
     @property
     def in_numbers(self) -> str:
@@ -56,35 +68,11 @@ class LeftOut:
         if self.rules:
             said.append(f"of their reviews, {_listed(self.rules)}")
         said += [
-            f"protocol={protocol} could score {counted(reviews, 'review')} of "
-            f"{'all' if users == self.users else f'{users:,}'} of them"
-            for protocol, (users, reviews) in self.could_score.items()
+            f"protocol={protocol} could score {counted(could['reviews'], 'review')} of "
+            f"{'all' if could['users'] == self.users else format(could['users'], ',')} of them"
+            for protocol, could in self.could_score.items()
         ]
         return "; ".join(said)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as they are in files."""
-        could = {
-            protocol: {"users": users, "reviews": reviews}
-            for protocol, (users, reviews) in self.could_score.items()
-        }
-        return {**asdict(self), "could_score": could}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> LeftOut:
-        """Build from what `as_json` returned."""
-        could: Iterable[tuple[str, Any]] = dict(content["could_score"]).items()
-        return cls(
-            str(content["status"]),
-            str(content["reason"]),
-            whole_number(content["users"]),
-            whole_number(content["reviews"]),
-            _counts(content["rules"]),
-            {
-                str(name): (whole_number(found["users"]), whole_number(found["reviews"]))
-                for name, found in could
-            },
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +80,15 @@ class Coverage:
     """Users and reviews that were read, and that scores rest on."""
 
     # Users and reviews that were read, and those among them that have scores
-    users: int
-    reviews: int
-    scored_users: int
-    scored_reviews: int
+    users: Count
+    reviews: Count
+    scored_users: Count
+    scored_reviews: Count
     left_out: tuple[LeftOut, ...] = ()
     # Other reviews of the users with scores: by rule that drops them, and by reason why they are
     # not scored in any case
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    unscored: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    unscored: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def shortly(self) -> str:
@@ -151,22 +139,22 @@ class Coverage:
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as they are in files; users and reviews add up to those read."""
-        groups = {status: [e for e in self.left_out if e.status == status] for status in STATUSES}
-        kept = {s: each for s, each in groups.items() if each or s in ("skipped", "failed")}
+        lost = {status: [e for e in self.left_out if e.status == status] for status in STATUSES}
+        shown = [status for status in STATUSES if lost[status] or status in ("skipped", "failed")]
         return {
             "users": {
                 "read": self.users,
                 "scored": self.scored_users,
-                **{status: sum(each.users for each in kept[status]) for status in kept},
+                **{status: sum(each.users for each in lost[status]) for status in shown},
             },
             "reviews": {
                 "read": self.reviews,
                 "scored": self.scored_reviews,
-                **{status: sum(each.reviews for each in kept[status]) for status in kept},
+                **{status: sum(each.reviews for each in lost[status]) for status in shown},
                 "dropped": dict(self.dropped),
                 "unscored": dict(self.unscored),
             },
-            "left_out": [each.as_json() for each in self.left_out],
+            "left_out": [asdict(each) for each in self.left_out],
             "caution": self.caution,
         }
 
@@ -177,15 +165,16 @@ class Coverage:
         Raise `LookupError`, `TypeError` or `ValueError` if it is something else.
         """
         users, reviews = content["users"], content["reviews"]
-        return cls(
-            whole_number(users["read"]),
-            whole_number(reviews["read"]),
-            whole_number(users["scored"]),
-            whole_number(reviews["scored"]),
-            tuple(LeftOut.from_json(each) for each in content["left_out"]),
-            _counts(reviews["dropped"]),
-            _counts(reviews["unscored"]),
-        )
+        found = {
+            "users": users["read"],
+            "reviews": reviews["read"],
+            "scored_users": users["scored"],
+            "scored_reviews": reviews["scored"],
+            "left_out": content["left_out"],
+            "dropped": reviews["dropped"],
+            "unscored": reviews["unscored"],
+        }
+        return validated(cls, found)
 
 
 @dataclass(slots=True)
@@ -193,98 +182,81 @@ class _Group:
     """Users whose reasons differ in digits only."""
 
     named: str  # The reason of the first, with its name
-    first: str  # The same without the name
-    bounds: list[tuple[int, int]]  # Lowest and highest of each number that stands alone
-    differ: bool = False  # Whether reasons differ
-    differ_otherwise: bool = False  # Also in digits that are no number
+    reasons: dict[str, None] = field(default_factory=dict)  # Without names, as often as they differ
     users: int = 0
     reviews: int = 0
     rules: Counter[str] = field(default_factory=Counter)
-    could_score: dict[str, tuple[int, int]] = field(default_factory=dict)
+    could_score: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def add(self, reason: str, reviews: int, rules: Mapping[str, int]) -> None:
-        """Add a user."""
-        self.differ |= reason != self.first
-        self.differ_otherwise |= _NUMBER.sub("", reason) != _NUMBER.sub("", self.first)
-        if not self.differ_otherwise:
-            found = _numbers(reason)
-            self.bounds = [
-                (min(lo, n), max(hi, n)) for (lo, hi), n in zip(self.bounds, found, strict=True)
-            ]
-        self.users += 1
-        self.reviews += reviews
-        self.rules.update(rules)
+    def left_out(self, status: str) -> LeftOut:
+        """Return the users, who are without a score for one reason."""
+        could = {protocol: dict(found) for protocol, found in self.could_score.items()}
+        return LeftOut(status, self._reason, self.users, self.reviews, dict(+self.rules), could)
 
     @property
-    def reason(self) -> str:
+    def _reason(self) -> str:
         """The reason of all, in which numbers that differ are ranges."""
         if self.users == 1:
             return self.named
-        if self.differ_otherwise:
+        if len({_NUMBER.sub("", reason) for reason in self.reasons}) > 1:  # in other digits too
             return f"such as {self.named}"
-        ranges = iter(self.bounds)
+        found = [map(_whole, _NUMBER.findall(reason)) for reason in self.reasons]
+        ranges = ((min(numbers), max(numbers)) for numbers in zip(*found, strict=True))
 
         def shown(number: re.Match[str]) -> str:
-            lo, hi = next(ranges)
-            return number[0] if lo == hi else f"{lo:,} to {hi:,}"
+            low, high = next(ranges)
+            return number[0] if low == high else f"{low:,} to {high:,}"
 
-        return _NUMBER.sub(shown, self.first) if self.differ else self.first
+        return _NUMBER.sub(shown, next(iter(self.reasons)))
 
 
 class CoverageCount:
     """Adds up users, in any order but for the words of groups, which begin with the first."""
 
     def __init__(self) -> None:
-        self._read = self._reviews = self._scored = self._scored_reviews = 0
+        self._sums = Counter[str]()
         self._groups: dict[tuple[str, str], _Group] = {}
         self._dropped, self._unscored = Counter[str](), Counter[str]()
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a user: a row of `users_table`, whose status is "" with a score."""
-        self._read += 1
-        self._reviews += row["reviews_read"]
+        reviews = row["reviews_read"]
+        self._sums.update(users=1, reviews=reviews)
         dropped, unscored = dict(row["dropped"]), dict(row["unscored"])
         if not row["status"]:
-            self._scored += 1
-            self._scored_reviews += row["reviews"]
+            self._sums.update(scored_users=1, scored_reviews=row["reviews"])
             self._dropped.update(dropped)
-            rest = (
-                row["reviews_read"] - row["reviews"] - sum((*dropped.values(), *unscored.values()))
-            )
+            rest = reviews - row["reviews"] - sum((*dropped.values(), *unscored.values()))
             self._unscored.update({**unscored, _OTHERWISE: max(rest, 0)})
             return
         named = _shortened(row["reason"], row["status"])
         name = rf"\buser {re.escape(str(row['user']))}(?!\w)"
         reason = re.sub(name, "user …", re.sub(rf"^{name}(, fold \d+)?: ", "", named))
         key = row["status"], re.sub(r"\d+", "#", _NUMBER.sub("#", reason))
-        if key not in self._groups:
-            self._groups[key] = _Group(named, reason, [(n, n) for n in _numbers(reason)])
-        group = self._groups[key]
-        group.add(reason, row["reviews_read"], {**dropped, **unscored})
+        group = self._groups.setdefault(key, _Group(named))
+        group.reasons[reason] = None
+        group.users += 1
+        group.reviews += reviews
+        group.rules.update({**dropped, **unscored})
         for protocol, count in dict(row["could_score"]).items():
-            users, reviews = group.could_score.get(protocol, (0, 0))
-            group.could_score[protocol] = users + 1, reviews + count
+            group.could_score.setdefault(protocol, Counter()).update(users=1, reviews=count)
 
     @property
     def total(self) -> Coverage:
         """All users that were added."""
         return Coverage(
-            self._read,
-            self._reviews,
-            self._scored,
-            self._scored_reviews,
+            self._sums["users"],
+            self._sums["reviews"],
+            self._sums["scored_users"],
+            self._sums["scored_reviews"],
             tuple(each for status in STATUSES for each in self._of_status(status)),
-            _without_zeros(self._dropped),
-            _without_zeros(self._unscored),
+            dict(+self._dropped),
+            dict(+self._unscored),
         )
 
     def _of_status(self, status: str) -> list[LeftOut]:
         """Return the reasons of most users, and one for all others."""
-        groups = [
-            LeftOut(status, g.reason, g.users, g.reviews, _without_zeros(g.rules), g.could_score)
-            for (of, _), g in self._groups.items()
-            if of == status
-        ]
+        groups = [group.left_out(status) for (of, _), group in self._groups.items() if of == status]
         groups.sort(key=lambda each: -each.users)
         kept, others = groups[:_REASONS_KEPT], groups[_REASONS_KEPT:]
         if others:
@@ -300,27 +272,10 @@ def _shortened(reason: str, status: str) -> str:
     return textwrap.shorten(gist, _LONGEST_REASON, placeholder=" …").rstrip(".")
 
 
-def _numbers(reason: str) -> list[int]:
-    return [int(number.replace(",", "")) for number in _NUMBER.findall(reason)]
+def _whole(number: str) -> int:
+    return int(number.replace(",", ""))
 
 
 def _listed(counts: Mapping[str, int]) -> str:
     """List counts, the largest first."""
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
-    return ", ".join(f"{count:,} {reason}" for reason, count in ordered)
-
-
-def _without_zeros(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
-
-
-def whole_number(value: object, name: str = "") -> int:
-    """Return a value that has to be a whole number, 0 or more; `name` is for the message."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        place = f"{name}: " if name else ""
-        raise ValueError(f"{place}{value!r}, expected a whole number, 0 or more")
-    return value
-
-
-def _counts(content: Mapping[str, Any]) -> dict[str, int]:
-    return {str(name): whole_number(count) for name, count in dict(content).items()}
+    return ", ".join(f"{count:,} {reason}" for reason, count in Counter(counts).most_common())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from srs_eval.place import put_on_disk
 from srs_eval.results import files, tables
 from srs_eval.results.files import CONFIG, CURVES, FITS, PREDICTIONS, SCORES, SUMMARY, reading
 from srs_eval.results.kept import forget_parts, kept_for_good
-from srs_eval.results.predicted import SavedFits, SavedPredictions, fits_in_file
+from srs_eval.results.predicted import SavedFits, SavedPredictions
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.text.plain import cleaned
@@ -66,11 +65,8 @@ def load(folder: Path) -> Result:
     with reading(folder / SCORES):
         scores = tables.read_scores(files.read_table(folder / SCORES))
     as_text = isinstance(next(iter(scores.users), None), str)  # the column has one type
-    predicted, fitted = kept_for_good(folder, as_text=as_text) or (
-        SavedPredictions(folder),
-        SavedFits(partial(fits_in_file, folder / FITS)),
-    )
-    return Result(facts, scores, fitted, predicted, folder)
+    predicted = kept_for_good(folder, as_text=as_text) or SavedPredictions(folder)
+    return Result(facts, scores, SavedFits(predicted.fits), predicted, folder)
 
 
 def is_run(folder: Path) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,7 +19,7 @@ from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.place import Place
 from srs_eval.results import files
 from srs_eval.results.parts import KINDS, PARTS, USERS, Chunk, PartsInFolder
-from srs_eval.results.predicted import PartPredictions, SavedFits, fits_in_parts
+from srs_eval.results.predicted import PartPredictions
 from srs_eval.results.user_rows import a_fit_worked
 
 _STATE = "parts.json"
@@ -178,7 +177,7 @@ class KeptParts(PartsInFolder):
         return self._here["state"] == "ended" and self._here.get("at") == at
 
 
-def kept_for_good(folder: Path, *, as_text: bool) -> tuple[PartPredictions, SavedFits] | None:
+def kept_for_good(folder: Path, *, as_text: bool) -> PartPredictions | None:
     """Return the predictions and fits of a run that stay in parts, or None if none do.
 
     `as_text` is whether the users of the run go by text, because one of them is a text. Raise
@@ -189,8 +188,7 @@ def kept_for_good(folder: Path, *, as_text: bool) -> tuple[PartPredictions, Save
         return None
     names = [str(name) for name in found["parts"]]
     parts = PartsInFolder(Place.of(found.get("at", folder / PARTS)), error=ConfigError)
-    fits = SavedFits(partial(fits_in_parts, parts, names, as_text=as_text))
-    return PartPredictions(parts, names, folder, as_text=as_text), fits
+    return PartPredictions(parts, names, folder, as_text=as_text)
 
 
 def has_parts(folder: Path) -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -35,6 +33,8 @@ USERS = "users.parquet"
 KINDS = (PREDICTIONS, CURVES, FITS, SUMS, USERS)
 # With a table for each user who has any; the others are one table.
 _BY_USER = (PREDICTIONS, CURVES)
+# Whose rows are counted by user.
+_COUNTED = (*_BY_USER, FITS)
 
 # Tables by kind.
 Part = Mapping[str, Sequence[pa.Table]]
@@ -116,20 +116,28 @@ def pooled_sums(parts: Parts, names: Iterable[str], panel: Panel) -> PooledSums:
     return total
 
 
-class Parts(ABC):
-    """The parts of a run, wherever they are: kept as soon as there are any, and read."""
+class Parts:
+    """The parts of a run, kept as soon as there are any: in memory, of a run that is not saved."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Part] = {}
+
+    def in_worker(self) -> Parts:
+        """Return what a worker keeps parts in, without those that are in memory already."""
+        return Parts()
 
     def users_if_whole(self, chunk: Chunk) -> pa.Table | None:
         """Read the users of a part in a worker; None if it is to be made."""
         return None
 
-    @abstractmethod
     def keep(self, chunk: Chunk, part: Part) -> Part | None:
         """Keep a part in a worker; return it if it is to be sent to the parent."""
+        return part
 
-    @abstractmethod
     def receive(self, chunk: Chunk, part: Part | None) -> None:
         """Keep in the parent what `keep` returned in a worker."""
+        if part is not None:
+            self._parts[chunk.name] = part
 
     def join(self, chunk: Chunk) -> None:
         """Make one part of the parts of its users, where each was evaluated alone."""
@@ -138,57 +146,20 @@ class Parts(ABC):
         for name in single:
             self.drop(name)
 
-    @abstractmethod
     def drop(self, name: str) -> None:
         """Delete a part."""
-
-    @abstractmethod
-    def whole(self, name: str) -> Part:
-        """Read all tables of a part."""
-
-    @abstractmethod
-    def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
-        """Read one of the tables of a part; fits and users are one table."""
-
-    @abstractmethod
-    def schema(self, name: str, kind: str) -> pa.Schema:
-        """Return the schema of the tables of a part, of which there is at least one."""
-
-    def reopened(self) -> Parts:
-        """Return the same parts, of which no file is open yet."""
-        return self
-
-    def in_worker(self) -> Parts:
-        """Return what a worker keeps parts in, without those that are in memory already."""
-        return self
-
-
-class PartsInMemory(Parts):
-    """Parts that workers send back to the parent, of a run that is not saved."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, Part] = {}
-
-    def in_worker(self) -> PartsInMemory:
-        return PartsInMemory()
-
-    def keep(self, chunk: Chunk, part: Part) -> Part:
-        return part
-
-    def receive(self, chunk: Chunk, part: Part | None) -> None:
-        if part is not None:
-            self._parts[chunk.name] = part
-
-    def drop(self, name: str) -> None:
         del self._parts[name]
 
     def whole(self, name: str) -> Part:
+        """Read all tables of a part."""
         return self._parts[name]
 
     def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
+        """Read one of the tables of a part; fits and users are one table."""
         return self._parts[name][kind][number]
 
     def schema(self, name: str, kind: str) -> pa.Schema:
+        """Return the schema of the tables of a part, of which there is at least one."""
         return tables.common_schema([table.schema for table in self._parts[name][kind]])
 
 
@@ -202,6 +173,7 @@ class PartsInFolder(Parts):
     def __init__(
         self, place: Place, stamp: str = "", error: type[SrsEvalError] = SrsEvalError
     ) -> None:
+        super().__init__()
         self.place = place
         self.stamp = stamp
         self._error = error
@@ -212,8 +184,8 @@ class PartsInFolder(Parts):
         """Pickle, and copy, none of the open files."""
         return {**vars(self), "_open": {}}
 
-    def reopened(self) -> PartsInFolder:
-        return copy(self)
+    def in_worker(self) -> PartsInFolder:
+        return self
 
     def file(self, name: str, kind: str) -> Place:
         """Return the file of a part."""
@@ -241,9 +213,6 @@ class PartsInFolder(Parts):
                     of_part = {_STAMP: self.stamp.encode(), _SUMS: sums}
                 files.write_table(file, table.replace_schema_metadata(of_part), durable=False)
 
-    def receive(self, chunk: Chunk, part: Part | None) -> None:
-        """Do nothing: parts do not pass through the parent."""
-
     def put_on_disk(self, names: Iterable[str]) -> None:
         """Wait until parts would survive a power cut, as objects of a store do at once."""
         if self.place.is_remote:
@@ -259,28 +228,17 @@ class PartsInFolder(Parts):
         file = self.file(chunk.name, USERS)
         if not file.exists():
             return None
-        try:
-            with files.reading(file):
-                found = files.read_table(file)
-                if found.schema.metadata[_STAMP] != self.stamp.encode():
-                    return None
-                if tuple(users_of(found)) != chunk.users:
-                    return None
-                columns = (PurePath(kind).stem for kind in (*_BY_USER, FITS))
-                rows = {column: found[column] for column in columns}
-                counts = {kind: pc.sum(column).as_py() for kind, column in rows.items()}
-                counts["sums"] = int(found.schema.metadata[_SUMS]) or None
-                for kind in KINDS[:-1]:
-                    count = counts[PurePath(kind).stem]
-                    if count is None:
-                        continue
-                    rows_there, made_by = self._facts(chunk.name, kind)
-                    # files of earlier versions have no stamp
-                    if count != rows_there or made_by not in (b"", self._of_part(chunk.name)):
-                        return None
-        except ConfigError:
-            return None
-        return found
+        with suppress(ConfigError), files.reading(file):
+            found = files.read_table(file)
+            told = found.schema.metadata
+            if told[_STAMP] == self.stamp.encode() and tuple(users_of(found)) == chunk.users:
+                rows = {kind: pc.sum(found[PurePath(kind).stem]).as_py() for kind in _COUNTED}
+                rows[SUMS] = int(told[_SUMS]) or None
+                if all(
+                    self._has(chunk.name, *each) for each in rows.items() if each[1] is not None
+                ):
+                    return found
+        return None
 
     def whole(self, name: str) -> Part:
         users = self.read(name, USERS)
@@ -321,16 +279,17 @@ class PartsInFolder(Parts):
                 "changed the folder"
             ) from error
 
-    def _facts(self, name: str, kind: str) -> tuple[int, bytes]:
-        """Count the rows of a file, -1 if there is none, and return what marks its part."""
+    def _has(self, name: str, kind: str, rows: int) -> bool:
+        """Whether a file of a part has so many rows, and was written with its users."""
         file = self.file(name, kind)
 
-        def found() -> tuple[int, bytes]:
+        def has() -> bool:
             with file.reading() as opened:
                 metadata = pq.read_metadata(opened)
-            return int(metadata.num_rows), (metadata.metadata or {}).get(_STAMP, b"")
+            made_by = (metadata.metadata or {}).get(_STAMP, b"")  # none by earlier versions
+            return metadata.num_rows == rows and made_by in (b"", self._of_part(name))
 
-        return patiently(found) if file.exists() else (-1, b"")
+        return file.exists() and patiently(has)
 
     def _of_part(self, name: str) -> bytes:
         """Return what marks the files of a part, besides that of its users."""

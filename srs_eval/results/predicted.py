@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,10 @@ from srs_eval.results.user_rows import users_of
 
 
 class Predicted(ABC):
-    """Predictions of some users, of which one user at a time needs to be in memory."""
+    """Predictions of some users, of which one user at a time needs to be in memory.
+
+    A copy has files of its own, which close after use.
+    """
 
     @property
     @abstractmethod
@@ -44,10 +48,6 @@ class Predicted(ABC):
     def are_kept(self) -> bool:
         """Whether there is anything to read."""
         return bool(self.users)
-
-    def reopened(self) -> Predicted:
-        """Return the same predictions, with files of their own that close after use."""
-        return self
 
     def stay_in(self, folder: Path) -> bool:
         """Whether a folder has the predictions already, in parts that stay there."""
@@ -75,7 +75,7 @@ class Predicted(ABC):
 
 
 class SavedPredictions(Predicted):
-    """The predictions in the folder of a run, read user by user.
+    """The predictions and fits in the folder of a run, read user by user.
 
     Runs of one source keep their users in the same order, and then each row group is read once;
     never more than one of them is in memory. Without a file of predictions there are no users.
@@ -87,7 +87,7 @@ class SavedPredictions(Predicted):
     @cached_property
     def users(self) -> Sequence[User]:
         """Users who have predictions, in the order of the file."""
-        return () if self._rows is None else tuple(self._rows.parts)
+        return tuple(self._rows.parts)
 
     @property
     def are_kept(self) -> bool:
@@ -95,41 +95,43 @@ class SavedPredictions(Predicted):
         return (self._folder / PREDICTIONS).is_file()
 
     def __reduce__(self) -> tuple[type[SavedPredictions], tuple[Path]]:
-        """Pickle none of the open files."""
+        """Pickle, and copy, none of the open files."""
         return SavedPredictions, (self._folder,)
-
-    def reopened(self) -> SavedPredictions:
-        return SavedPredictions(self._folder)
 
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:
         """Read the predictions of one user in order of their rows; None if there are none."""
-        table = None if self._rows is None else self._rows.read(user)
+        table = self._rows.read(user)
         if table is None:
             return None
-        sampled = self._curves.read(user) if curves and self._curves is not None else None
-        found = read_predictions(user, table, sampled)
+        found = read_predictions(user, table, self._curves.read(user) if curves else None)
         in_order = bool((np.diff(found.row) > 0).all())
         return found if in_order else select(found, np.argsort(found.row, kind="stable"))
 
+    def fits(self) -> Iterator[Fit]:
+        """Go through all fits."""
+        file = self._folder / FITS
+        with reading(file):
+            fits = read_fits(read_table(file))
+        yield from fits
+
     @cached_property
-    def _rows(self) -> _RowsOfUsers | None:
-        if not self.are_kept:
-            return None
+    def _rows(self) -> _RowsOfUsers:
         return _RowsOfUsers(self._folder / PREDICTIONS, PREDICTION_COLUMNS, NEEDED)
 
     @cached_property
-    def _curves(self) -> _RowsOfUsers | None:
-        file = self._folder / CURVES
-        return _RowsOfUsers(file, CURVE_COLUMNS[1:], CURVE_COLUMNS) if file.is_file() else None
+    def _curves(self) -> _RowsOfUsers:
+        return _RowsOfUsers(self._folder / CURVES, CURVE_COLUMNS[1:], CURVE_COLUMNS)
 
 
 class _RowsOfUsers:
-    """A parquet file with a column of users, read one user at a time."""
+    """A parquet file with a column of users, read one user at a time; of none if there is none."""
 
     def __init__(self, path: Path, columns: Sequence[str], needed: Sequence[str]) -> None:
         self._path = path
         self._held: tuple[int, pa.Table] | None = None
         self.parts: dict[User, list[tuple[int, int, int]]] = {}
+        if not path.is_file():
+            return
         with reading(path):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
             names = self._file.schema_arrow.names
@@ -167,7 +169,7 @@ class _RowsOfUsers:
 
 
 class PartPredictions(Predicted):
-    """The predictions in the parts of a run.
+    """The predictions and fits in the parts of a run.
 
     `names` are those of the parts, in the order of the source. `folder` is that of the run, where
     the parts stay; None where they are gathered into files. With `as_text`, users go by text
@@ -187,9 +189,9 @@ class PartPredictions(Predicted):
         self.folder = folder
         self._as_text = as_text
 
-    def reopened(self) -> PartPredictions:
-        parts = self._parts.reopened()
-        return PartPredictions(parts, self._names, self.folder, as_text=self._as_text)
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle, and copy, none of the open files."""
+        return {**vars(self), "_parts": copy(self._parts)}
 
     def stay_in(self, folder: Path) -> bool:
         return self.folder is not None and self.folder.resolve() == folder.resolve()
@@ -204,6 +206,17 @@ class PartPredictions(Predicted):
         name, number, curve = self._places[user]
         sampled = self._parts.read(name, CURVES, curve) if curves and curve >= 0 else None
         return read_predictions(user, self._parts.read(name, PREDICTIONS, number), sampled)
+
+    def fits(self) -> Iterator[Fit]:
+        """Go through all fits."""
+        for name in self._names:
+            table = self._parts.read(name, FITS)
+            users: dict[str, User] = {}
+            if not self._as_text and table.schema.field("user").type == pa.string():
+                users = {str(user): user for user in users_of(self._parts.read(name, USERS))}
+            for fit in read_fits(table):
+                user = str(fit.user) if self._as_text else users.get(str(fit.user), fit.user)
+                yield fit if user == fit.user else replace(fit, user=user)
 
     def tables(self, file: str) -> Iterator[pa.Table]:
         for name, count in self._counts(file):
@@ -258,22 +271,3 @@ class SavedFits(Sequence[Fit]):
     def __getitem__(self, number: int | slice) -> Fit | tuple[Fit, ...]:
         """Return one fit, or some."""
         return tuple(self)[number]
-
-
-def fits_in_file(file: Path) -> Iterator[Fit]:
-    """Go through the fits in the file of a run."""
-    with reading(file):
-        fits = read_fits(read_table(file))
-    yield from fits
-
-
-def fits_in_parts(parts: Parts, names: Sequence[str], *, as_text: bool = False) -> Iterator[Fit]:
-    """Go through the fits in the parts of a run; arguments as for `PartPredictions`."""
-    for name in names:
-        table = parts.read(name, FITS)
-        users: dict[str, User] = {}
-        if not as_text and table.schema.field("user").type == pa.string():  # some user has a name
-            users = {str(user): user for user in users_of(parts.read(name, USERS))}
-        for fit in read_fits(table):
-            user = str(fit.user) if as_text else users.get(str(fit.user), fit.user)
-            yield fit if user == fit.user else replace(fit, user=user)

@@ -130,13 +130,6 @@ def mean_of(run: Run, metric: str, users: Sequence[User]) -> MetricSummary:
     return found
 
 
-def _mean(run: Run, metric: str, users: Sequence[User]) -> float:
-    """Return the mean over the users that a metric is defined for; NaN if there are none."""
-    column = run.values(metric, users)
-    defined = column[~np.isnan(column)]
-    return float(defined.mean()) if len(defined) else math.nan
-
-
 def _against_constant(run: Run, users: Sequence[User]) -> Iterator[str]:
     ratio = mean_of(run, "normalized_entropy", users)
     if math.isnan(ratio.mean_users):
@@ -172,7 +165,7 @@ def _constant(users: Sequence[User]) -> str:
 
 
 def _calibration(run: Run, users: Sequence[User]) -> Iterator[str]:
-    error, floor = (_mean(run, name, users) for name in ("smece", "smece_floor"))
+    error, floor = (mean_of(run, name, users).mean_users for name in ("smece", "smece_floor"))
     if not math.isnan(error + floor):
         yield (
             f"Its calibration error is {number(error)}, where a perfectly calibrated model would "
@@ -196,7 +189,7 @@ def _certain_and_wrong(run: Run, users: Sequence[User]) -> Iterator[str]:
 
 
 def _too_good(run: Run, users: Sequence[User]) -> Iterator[str]:
-    auc, entropy = (_mean(run, name, users) for name in ("auc", "normalized_entropy"))
+    auc, entropy = (mean_of(run, name, users).mean_users for name in ("auc", "normalized_entropy"))
     found = [f"auc {number(auc)}"] if auc >= _TOO_GOOD_AUC else []
     found += [f"normalized_entropy {number(entropy)}"] if entropy <= _TOO_GOOD_ENTROPY else []
     if not found or "sees_truth" in run.traits:

@@ -14,7 +14,7 @@ from srs_eval.nouns import Fit, User
 from srs_eval.results.files import PREDICTIONS
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.summary import Summary
-from srs_eval.results.tables import common_schema, fits_table, scores_table
+from srs_eval.results.tables import concatenated, fits_table, scores_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +35,16 @@ class Result:
     # Predictions and forgetting curves, one user at a time; of no user where they were not kept
     predicted: Predicted
     folder: Path | None = None  # Folder the result is saved in
-    # Reviews in the logs, scored or not; None where that is not known
-    reviews_read: int | None = None
 
     @property
     def complete(self) -> tuple[User, ...]:
         """Users without a missing fold, which the summary is about."""
-        pairs = zip(self.by_user.users, self.by_user.rows, strict=True)
-        return tuple(user for user, rows in pairs if rows)
+        return self.by_user.complete
+
+    @property
+    def reviews_read(self) -> int | None:
+        """Reviews in the logs, scored or not; None where that is not known."""
+        return self.facts.coverage.reviews if self.facts.coverage else None
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -69,10 +71,7 @@ class Result:
         Cards have the numbers of `Reviews.card`, also where the log has names for them.
         """
         tables = list(self.predicted.tables(PREDICTIONS))
-        if not tables:
-            return _frame(pa.table({}))
-        schema = common_schema([table.schema for table in tables])
-        return _frame(pa.concat_tables([table.cast(schema) for table in tables]))
+        return _frame(concatenated(tables) if tables else pa.table({}))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -152,27 +152,21 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
     """
     runs = list(runs)
     usual = usual_protocol(runs)
-    runs = [
-        replace(run, name=f"{run.name} ({run.protocol})")
-        if run.protocol not in ("", usual)
-        else run
-        for run in runs
-    ]
+    runs = [_told_apart(run, run.protocol) if run.protocol != usual else run for run in runs]
     for where in (lambda run: run.place.name, lambda run: str(run.place)):
-        names = [run.name for run in runs]
-        alike = [number for number, name in enumerate(names) if names.count(name) > 1]
-        differ = {
-            name for name in names if len({where(runs[n]) for n in alike if names[n] == name}) > 1
-        }
-        runs = [
-            replace(run, name=one_line(f"{run.name} ({where(run)})")) if run.name in differ else run
-            for run in runs
-        ]
+        places: dict[str, set[str]] = {}
+        for run in runs:
+            places.setdefault(run.name, set()).add(where(run))
+        runs = [_told_apart(run, where(run)) if len(places[run.name]) > 1 else run for run in runs]
     names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(f"the same run is given more than once: {', '.join(twice)}")
     return runs
+
+
+def _told_apart(run: Run, by: str) -> Run:
+    return replace(run, name=one_line(f"{run.name} ({by})")) if by else run
 
 
 def job_number(folder: Path) -> tuple[int, str]:

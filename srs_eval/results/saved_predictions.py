@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import Brier, LogLoss
@@ -25,7 +26,7 @@ class OwnPredictions:
     def __init__(self, run: Run) -> None:
         self.run = run
         # runs outlive comparisons, and many of them must not keep their files open
-        self._predicted = None if run.predicted is None else run.predicted.reopened()
+        self._predicted = copy(run.predicted)
         self._scores = {
             name: dict(zip(run.rows, run.scores[name].tolist(), strict=True))
             for name in PER_REVIEW

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Better
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN, WHEN, when_named
-from srs_eval.results.coverage import Coverage, whole_number
+from srs_eval.results.coverage import Count, Coverage, whole_number
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
 from srs_eval.text.console import counted, interval
 from srs_eval.text.table import Table
+from srs_eval.text.validated import validated
 
-_COUNTS = ("users", "reviews", "forgotten")
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
+# A count that a file may lack, and that is not null there.
+Told = Annotated[int | None, BeforeValidator(whole_number)]
+
+
+def _numbers(row: Mapping[str, float | None]) -> dict[str, float]:
+    """Read numbers from JSON, where null stands for NaN."""
+    return {name: math.nan if value is None else value for name, value in dict(row).items()}
+
+
+def _metric(row: Mapping[str, Any]) -> dict[str, float]:
+    """Read the numbers of a metric; an earlier release did not write all of them."""
+    unknown = dict.fromkeys((f.name for f in fields(MetricSummary)), math.nan)
+    return {**unknown, "n_users": 0, **_numbers(row)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +47,21 @@ class Summary:
     # Whether the scored reviews are validation rows, which test rows come after
     is_validation: bool = False
     # Users without a missing fold, their scored reviews, and how many of these were forgotten
-    users: int = 0
-    reviews: int = 0
-    forgotten: int = 0
+    users: Count = 0
+    reviews: Count = 0
+    forgotten: Count = 0
     # As in `FitCounts`; None where an earlier release did not write it
-    fits: int | None = None
-    failed: int | None = None
-    fallback: int | None = None
-    skipped: int | None = None
-    not_converged: int | None = None
+    fits: Told = None
+    failed: Told = None
+    fallback: Told = None
+    skipped: Told = None
+    not_converged: Told = None
     # The panel, over these users
-    metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
+    metrics: Mapping[str, Annotated[MetricSummary, BeforeValidator(_metric)]] = field(
+        default_factory=dict
+    )
     # Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`
-    thresholds: tuple[Mapping[str, float], ...] = ()
+    thresholds: tuple[Annotated[Mapping[str, float], BeforeValidator(_numbers)], ...] = ()
     # What the intervals are over: ``users``, or ``cards and days`` of a single user
     interval_over: str = "users"
     interval_level: float = LEVEL  # Confidence level of the intervals
@@ -93,9 +110,9 @@ class Summary:
         return str(self.tags.get("config_hash", ""))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of the file, without unknown counts; NaN is not yet null."""
-        found = {name: value for name, value in asdict(self).items() if value is not None}
-        return found | ({"coverage": self.coverage.as_json()} if self.coverage else {})
+        """Return the content of the file, without what is unknown; NaN is not yet null."""
+        found = asdict(self) | {"coverage": self.coverage and self.coverage.as_json()}
+        return {name: value for name, value in found.items() if value is not None}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Summary:
@@ -105,26 +122,12 @@ class Summary:
         what it should be.
         """
         content["label"]
-        known = {f.name: content[f.name] for f in fields(cls) if f.name in content}
-        for f in fields(cls):
-            kind = type(f.default)
-            if kind in (str, bool) and not isinstance(known.get(f.name, f.default), kind):
-                raise TypeError(f"{f.name} is {known[f.name]!r}, expected {kind.__name__}")
-        for name in (*_COUNTS, *(f.name for f in fields(FitCounts))):
-            if name in known:
-                known[name] = whole_number(known[name], name)
-        known["when"] = _when(content)
-        if known.get("coverage") is not None:
-            known["coverage"] = Coverage.from_json(known["coverage"])
-        known["metrics"] = {
-            str(name): _metric(row) for name, row in dict(known.get("metrics", {})).items()
+        coverage = content.get("coverage")
+        read = {
+            "when": _when(content),
+            "coverage": None if coverage is None else Coverage.from_json(coverage),
         }
-        for name in ("notes", "fit_notes"):
-            known[name] = tuple(map(str, known.get(name, ())))
-        known["thresholds"] = tuple(_numbers(row) for row in known.get("thresholds", ()))
-        for name in ("tags", "left_out"):
-            known[name] = dict(known.get(name, {}))
-        return cls(**{**known, "label": str(content["label"])})
+        return validated(cls, {**content, **read})
 
 
 def panel_table(facts: Summary, shown: Mapping[str, Better]) -> Table:
@@ -158,16 +161,3 @@ def _when(content: Mapping[str, Any]) -> str:
     if content.get("sees_truth"):
         return "at_review"
     return "previous_review" if content.get("online") is False else UNKNOWN
-
-
-def _metric(row: Mapping[str, Any]) -> MetricSummary:
-    numbers = _numbers(row)
-    known: dict[str, Any] = {f.name: numbers.get(f.name, math.nan) for f in fields(MetricSummary)}
-    n_users = int(numbers.get("n_users", 0))
-    return MetricSummary(**{**known, "n_users": n_users})
-
-
-def _numbers(row: Mapping[str, float | None]) -> dict[str, float]:
-    """Read numbers from JSON, where null stands for NaN."""
-    items: Iterable[tuple[str, float | None]] = dict(row).items()
-    return {str(name): math.nan if value is None else value for name, value in items}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import compress
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +16,18 @@ import pyarrow.compute as pc
 
 from srs_eval.evaluation.scoring import ScoredUser, Scores
 from srs_eval.nouns import User
-from srs_eval.results.coverage import Coverage, CoverageCount
+from srs_eval.results.coverage import CoverageCount
 from srs_eval.results.fit_counts import FitCounts, reason_of
+from srs_eval.results.summary import Summary
 from srs_eval.results.tables import user_column
 
 _COUNTS = ("fits", "failed", "fallback", "skipped", "not_converged")
-_SUMS = (*_COUNTS, "forgotten", "reviews_read")
+_SUMS = (*_COUNTS, "forgotten")
 _COUNTED = pa.map_(pa.string(), pa.int64())
-_COVERED = ("status", "reason", "reviews", "reviews_read", "dropped", "unscored", "could_score")
+_TOLD = (
+    *("status", "reason", "reviews", "reviews_read", "left_out", "notes"),
+    *("dropped", "unscored", "could_score"),
+)
 
 
 def users_table(users: Sequence[ScoredUser]) -> pa.Table:
@@ -69,69 +74,56 @@ def users_of(table: pa.Table) -> list[User]:
     return [user if text else int(user) for user, text in zip(users, kinds, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class AllUsers:
-    """What rows of users say together."""
+def of_all_users(tables: Iterable[pa.Table], names: Sequence[str]) -> tuple[Scores, Summary]:
+    """Add up tables of users, in the order of the source; `names` are those of the metrics.
 
-    scores: Scores  # Of the users with a fit that was not skipped
-    complete: tuple[User, ...]  # Users without a missing fold
-    # Sums over users: ``fits``, ``failed``, ``fallback``, ``skipped``, ``not_converged``,
-    # ``forgotten`` and ``reviews_read``
-    counts: Mapping[str, int]
-    left_out: Mapping[str, int]  # Rows of the source that are not reviews, counted by reason
-    # Remarks of the source on the logs, and of algorithms on the last fit of each user
-    notes: tuple[str, ...]
-    fit_notes: tuple[str, ...]
-    fingerprint: str  # Digest of the logs
-    coverage: Coverage  # What the scores rest on
-
-    @classmethod
-    def of(cls, tables: Iterable[pa.Table], names: Sequence[str]) -> AllUsers:
-        """Add up tables of users, in the order of the source; `names` are those of the metrics."""
-        users: list[User] = []
-        rows: list[str] = []
-        # Arrays that grow in place: no second copy of all values is made.
-        reviews, values = array("q"), array("d")
-        counts, left_out = dict.fromkeys(_SUMS, 0), Counter[str]()
-        notes: list[str] = []
-        fit_notes: list[str] = []
-        logs, covered = hashlib.sha256(), CoverageCount()
-        for table in tables:
-            everyone = users_of(table)
-            tried = pc.greater(table["fits"], table["skipped"])
-            scored = table.filter(tried)
-            users += compress(everyone, tried.to_pylist())
-            rows += scored["rows"].to_pylist()
-            reviews.frombytes(scored["reviews"].to_numpy().tobytes())
-            flat = scored["values"].combine_chunks().flatten()
-            values.frombytes(flat.to_numpy(zero_copy_only=False).tobytes())
-            for name in _SUMS:
-                counts[name] += pc.sum(table[name]).as_py() or 0
-            for reasons in table["left_out"].to_pylist():
-                left_out.update(dict(reasons))
-            for user, of_log in zip(everyone, table["notes"].to_pylist(), strict=True):
-                notes += [f"user {user}: {note}" for note in of_log]
-            fit_notes += filter(None, table["fit_note"].to_pylist())
-            for user, row in zip(everyone, table.select(_COVERED).to_pylist(), strict=True):
-                covered.add({"user": user, **row})
-            logs.update("".join(table["fingerprint"].to_pylist()).encode())
-        scores = Scores(
-            tuple(users),
-            np.asarray(reviews, np.int64),
-            tuple(rows),
-            tuple(names),
-            np.asarray(values).reshape(len(users), len(names)),
-        )
-        return cls(
-            scores,
-            tuple(compress(users, rows)),
-            counts,
-            dict(left_out),
-            tuple(notes),
-            tuple(fit_notes),
-            logs.hexdigest()[:16],
-            covered.total,
-        )
+    Return the scores of the users with a fit that was not skipped, and of the summary the counts,
+    the remarks, the digest of the logs, and what the scores rest on.
+    """
+    users: list[User] = []
+    rows: list[str] = []
+    # Arrays that grow in place: no second copy of all values is made.
+    reviews, values = array("q"), array("d")
+    counts: dict[str, Any] = dict.fromkeys(_SUMS, 0)
+    left_out = Counter[str]()
+    notes: list[str] = []
+    fit_notes: list[str] = []
+    logs, covered = hashlib.sha256(), CoverageCount()
+    for table in tables:
+        everyone = users_of(table)
+        tried = pc.greater(table["fits"], table["skipped"])
+        scored = table.filter(tried)
+        users += compress(everyone, tried.to_pylist())
+        rows += scored["rows"].to_pylist()
+        reviews.frombytes(scored["reviews"].to_numpy().tobytes())
+        flat = scored["values"].combine_chunks().flatten()
+        values.frombytes(flat.to_numpy(zero_copy_only=False).tobytes())
+        for name in _SUMS:
+            counts[name] += pc.sum(table[name]).as_py() or 0
+        fit_notes += filter(None, table["fit_note"].to_pylist())
+        for user, row in zip(everyone, table.select(_TOLD).to_pylist(), strict=True):
+            left_out.update(dict(row["left_out"]))
+            notes += [f"user {user}: {note}" for note in row["notes"]]
+            covered.add({"user": user, **row})
+        logs.update("".join(table["fingerprint"].to_pylist()).encode())
+    scores = Scores(
+        tuple(users),
+        np.asarray(reviews, np.int64),
+        tuple(rows),
+        tuple(names),
+        np.asarray(values).reshape(len(users), len(names)),
+    )
+    facts = Summary(
+        users=len(scores.complete),
+        reviews=int(scores.reviews.sum()),
+        **counts,
+        left_out=dict(left_out),
+        notes=tuple(notes),
+        fit_notes=tuple(fit_notes),
+        data_fingerprint=logs.hexdigest()[:16],
+        coverage=covered.total,
+    )
+    return scores, facts
 
 
 def a_fit_worked(table: pa.Table) -> bool:

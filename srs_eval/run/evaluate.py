@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,13 @@ from srs_eval.compute.serial import Serial
 from srs_eval.errors import SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, process_is_spoiled
-from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
+from srs_eval.evaluation.scoring import (
+    EvaluateAndScore,
+    ScoredUser,
+    Scores,
+    score_user,
+    summarise_users,
+)
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
@@ -26,16 +32,15 @@ from srs_eval.results.parts import (
     Chunk,
     Part,
     Parts,
-    PartsInMemory,
     chunk_size,
     cut,
     part_of,
     pooled_sums,
 )
-from srs_eval.results.predicted import PartPredictions, Predicted, SavedFits, fits_in_parts
+from srs_eval.results.predicted import PartPredictions, Predicted, SavedFits
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
-from srs_eval.results.user_rows import AllUsers, a_fit_worked
+from srs_eval.results.user_rows import a_fit_worked, of_all_users
 from srs_eval.run.description import RunDescription
 from srs_eval.run.experiment import (
     Experiment,
@@ -215,12 +220,13 @@ class Evaluation:
         run, if its parts stay there.
         """
         names, panel, store = [c.name for c in self.chunks], self.experiment.panel, self.store
-        fitted = SavedFits(partial(fits_in_parts, store, names))
+        predicted = PartPredictions(store, names, stay)
+        fitted = SavedFits(predicted.fits)
         return result_of(
             self.experiment,
-            AllUsers.of((store.read(name, USERS) for name in names), panel.names),
+            of_all_users((store.read(name, USERS) for name in names), panel.names),
             fitted if stay else tuple(fitted),
-            PartPredictions(store, names, stay),
+            predicted,
             partial(pooled_sums, store, names, panel),
             about,
         )
@@ -247,14 +253,14 @@ def evaluate(
     users = checked_users(experiment.source) if users is None else users
     compute = compute or Serial()
     chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
-    evaluation = Evaluation(experiment, chunks, PartsInMemory(), compute, progress, limits=limits)
+    evaluation = Evaluation(experiment, chunks, Parts(), compute, progress, limits=limits)
     evaluation.run()
     return evaluation.result(about)
 
 
 def result_of(
     experiment: Experiment,
-    users: AllUsers,
+    users: tuple[Scores, Summary],
     fitted: Sequence[Fit],
     predicted: Predicted,
     sums: Callable[[], PooledSums] | None = None,
@@ -265,25 +271,19 @@ def result_of(
     `sums` returns the sums of the users without a missing fold, for pooled scores; by default they
     are computed from the predictions.
     """
-    of_users = partial(predicted.of, users.complete)
-    over = summarise_users(users.scores, experiment.panel, of_users, sums)
+    scores, facts = users
+    of_users = partial(predicted.of, scores.complete)
+    over = summarise_users(scores, experiment.panel, of_users, sums)
     algorithm, protocol, source = experiment.algorithm, experiment.protocol, experiment.source
-    counts, named = users.counts, type(algorithm).__name__
+    named = type(algorithm).__name__
     about = about or RunDescription(named, source.name, named)
-    facts = Summary(
+    facts = replace(
+        facts,
         algo=about.algo,
         label=about.label,
         data=about.data,
         protocol=protocol.name,
         is_validation=bool(getattr(protocol, "is_validation", False)),
-        users=len(users.complete),
-        reviews=int(over.scores.reviews.sum()),
-        forgotten=counts["forgotten"],
-        fits=counts["fits"],
-        failed=counts["failed"],
-        fallback=counts["fallback"],
-        skipped=counts["skipped"],
-        not_converged=counts["not_converged"],
         metrics=over.metrics,
         thresholds=over.thresholds,
         interval_over=over.interval_over,
@@ -293,15 +293,11 @@ def result_of(
         or learns_from_other_users(experiment),
         in_sample=bool(getattr(algorithm, "in_sample", False)),
         seed=experiment.seed,
-        left_out=users.left_out,
-        notes=(*getattr(source, "remarks", tuple)(), *users.notes),
-        fit_notes=users.fit_notes,
-        data_fingerprint=users.fingerprint,
+        notes=(*getattr(source, "remarks", tuple)(), *facts.notes),
         rows_fingerprint=over.scores.fingerprint,
-        coverage=users.coverage,
         tags=dict(about.tags),
     )
-    return Result(facts, over.scores, fitted, predicted, reviews_read=counts["reviews_read"])
+    return Result(facts, over.scores, fitted, predicted)
 
 
 def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:

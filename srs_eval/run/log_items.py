@@ -29,7 +29,7 @@ from srs_eval.run.plan import Job
 from srs_eval.text.escapes import for_markdown
 from srs_eval.text.table import Table
 from srs_eval.tracking import items
-from srs_eval.tracking.sections import DECIDING, section
+from srs_eval.tracking.items import DECIDING, section
 
 if TYPE_CHECKING:
     from srs_eval.comparison.baseline import AgainstBaseline

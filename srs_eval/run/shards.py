@@ -17,7 +17,7 @@ from srs_eval.results.files import SUMMARY
 from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import USERS, chunk_size, cut
 from srs_eval.results.result import Result
-from srs_eval.results.user_rows import AllUsers
+from srs_eval.results.user_rows import of_all_users
 from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.jobs import JobOutcome
 from srs_eval.run.plan import Job
@@ -60,11 +60,11 @@ def evaluate_shard(
         raise
     if before:
         say(f"{before} users of the shard were done before")
-    found = AllUsers.of((kept.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)
-    count = sum(len(chunk.users) for chunk in chunks)
-    message = (
-        f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.counts['failed']:,}"
+    _, found = of_all_users(
+        (kept.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names
     )
+    count = sum(len(chunk.users) for chunk in chunks)
+    message = f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.failed:,}"
     say(f"{message}; when all shards are done: python -m srs_eval.merge {shared_at(job)}")
     return JobOutcome(job.about.label, "ok", message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,10 +64,3 @@ def _clear(place: Path, prefix: str) -> None:
                 shutil.rmtree(left)
         except (Timeout, OSError):  # written by another command, or not ours to remove
             continue
-
-
-def copy_files(files: Sequence[Path], folder: Path) -> None:
-    """Copy files into a folder."""
-    folder.mkdir()
-    for file in files:
-        shutil.copyfile(file, folder / file.name)

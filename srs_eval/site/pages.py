@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,8 @@ import yaml
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.site.folder import copy_files, whole_site
-from srs_eval.site.raw import write_means, write_submission
-from srs_eval.site.scripts import write_pairs, write_scripts
+from srs_eval.site.data import write_means, write_pairs, write_scripts, write_submission
+from srs_eval.site.folder import whole_site
 from srs_eval.site.view import MEANINGS, Model, View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
@@ -46,7 +46,9 @@ def write_site(
     if not scored:
         raise ConfigError("there are no submissions with scores to show")
     with whole_site(out) as folder:
-        copy_files([*sorted(_OWN_FILES.iterdir()), PAGE_STYLE, SORT_SCRIPT], folder / _ASSETS)
+        (folder / _ASSETS).mkdir()
+        for file in (*_OWN_FILES.iterdir(), PAGE_STYLE, SORT_SCRIPT):
+            shutil.copyfile(file, folder / _ASSETS / file.name)
         shown = [view(board, registered) for board in scored]
         for each in shown:
             _write_board(each, shown, folder / each.board.name, title, progress)

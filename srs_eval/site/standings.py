@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -76,19 +76,14 @@ def cliques(verdict: Verdict, board: Leaderboard, when: str) -> list[list[int]]:
     group = [n for n in board.order if verdict.runs[n].when == when and not np.isnan(board.mean[n])]
     pairs = list(combinations(range(len(group)), 2))
     adjusted = holm([board.pairs[group[b]][group[a]].p_value for a, b in pairs]).p_value
-    differ = {pair for pair, p in zip(pairs, adjusted, strict=True) if p < ALPHA}
-    found: list[list[int]] = []
-    end = 0
-    for first in range(len(group)):
-        last = first
-        while last + 1 < len(group) and differ.isdisjoint(
-            (place, last + 1) for place in range(first, last + 1)
-        ):
-            last += 1
-        if last >= max(end, first + 1):
-            found.append(group[first : last + 1])
-        end = max(end, last + 1)
-    return found
+    differ = [pair for pair, p in zip(pairs, adjusted, strict=True) if p < ALPHA]
+    # the first model that differs from none up to each other one
+    first = [max((a + 1 for a, b in differ if b <= last), default=0) for last in range(len(group))]
+    return [
+        group[start : last + 1]
+        for last, (start, following) in enumerate(pairwise([*first, len(group)]))
+        if start < last and start < following
+    ]
 
 
 def of_model(verdict: Verdict, model: int) -> dict[str, Any]:

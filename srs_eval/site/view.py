@@ -12,7 +12,6 @@ from srs_eval.comparison.judging import Judgement
 from srs_eval.comparison.pairing import Paired, pair
 from srs_eval.comparison.verdict import BESIDE, Verdict
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Better
 from srs_eval.results.run import TIMES, TRAITS, Run, with_own_names
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board, Submission
@@ -171,8 +170,10 @@ def view(board: Board, registered: Sequence[Registration] = ()) -> View:
     yardsticks = [run for run in others if _scored_all(run, paired)]
     if yardsticks:
         paired = pair(own, yardsticks, intersect=True, users=paired.users)
-    metrics = _metrics(paired)
-    if not metrics:
+    known = directions(paired.runs)
+    names = dict.fromkeys((*filter(known.__contains__, BESIDE), *known))  # the usual ones first
+    verdicts = {name: Verdict(paired, name, known[name]) for name in names}
+    if not verdicts:
         raise ConfigError(f"{board.name}: no submission has a metric that models are compared by")
     mine = tuple(one for one in registered if _is_of_board(one, board))
     submissions = {run.name: one for run, one in zip(named, given, strict=True)}
@@ -180,9 +181,9 @@ def view(board: Board, registered: Sequence[Registration] = ()) -> View:
         board,
         tuple(_models(paired, submissions, mine)),
         paired,
-        {name: Verdict(paired, name, better) for name, better in metrics},
+        verdicts,
         (
-            *_rests_on(paired, *metrics[0]),
+            *_rests_on(next(iter(verdicts.values()))),
             *paired.notes,
             *_left_out(board, others, yardsticks),
             *_not_accepted(board),
@@ -191,10 +192,9 @@ def view(board: Board, registered: Sequence[Registration] = ()) -> View:
     )
 
 
-def _rests_on(paired: Paired, metric: str, better: Better) -> Iterator[str]:
+def _rests_on(verdict: Verdict) -> Iterator[str]:
     """Yield what the board rests on, if its submissions say what they have read."""
-    coverage = Verdict(paired, metric, better).coverage
-    if coverage is not None:
+    if (coverage := verdict.coverage) is not None:
         yield from filter(None, (coverage.caution, *coverage.sentences()))
 
 
@@ -234,24 +234,17 @@ def _models(
 ) -> list[Model]:
     column = {run.name: number for number, run in enumerate(paired.runs)}
     twins = {one.run.name: one.twin.name for one in paired.duplicates}
-    found = [
-        Model(
-            submissions[run.name],
-            run.name,
-            column[twins.get(run.name, run.name)],
-            submissions[twins[run.name]].name if run.name in twins else "",
-            tuple(
-                one.judgement
-                for one in registered
-                if one.judgement and one.model == submissions[run.name].name
-            ),
+    found = []
+    for run in paired.every_run:
+        one, twin = submissions[run.name], twins.get(run.name)
+        about_it = [each.judgement for each in registered if each.model == one.name]
+        found.append(
+            Model(
+                one,
+                run.name,
+                column[twin or run.name],
+                submissions[twin].name if twin else "",
+                tuple(filter(None, about_it)),
+            )
         )
-        for run in paired.every_run
-    ]
     return sorted(found, key=lambda model: model.submission.name)
-
-
-def _metrics(paired: Paired) -> list[tuple[str, Better]]:
-    known = directions(paired.runs)
-    usual = [name for name in BESIDE if name in known]
-    return [(name, known[name]) for name in (*usual, *(n for n in known if n not in usual))]

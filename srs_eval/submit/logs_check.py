@@ -16,9 +16,9 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.proper import TrainRateSums
-from srs_eval.metrics.sketch import SketchMetric
+from srs_eval.metrics.sketch import SketchMetric, bare_predictions
 from srs_eval.metrics.threshold import ThresholdSums
-from srs_eval.nouns import EvaluationProtocol, Predictions, Reviews, Source, Task, User
+from srs_eval.nouns import EvaluationProtocol, Source, User
 from srs_eval.nouns.predictions import reviews_fingerprint, rows_fingerprint
 from srs_eval.results.run import Run
 from srs_eval.run.description import targets
@@ -166,9 +166,12 @@ def scored_rows(
             unlike += user in expected
             continue
         tested = np.concatenate([fold.test for fold in task.folds])
-        digest = rows_fingerprint(_outcomes(task.reviews, task, tested))
-        found.rows[user] = (len(tested), digest)
-        found.recalled[user] = int(task.reviews.recalled[tested].sum())
+        recalled = task.reviews.recalled[tested]
+        outcomes = replace(
+            bare_predictions(np.zeros(len(tested)), recalled), row=task.log_row[tested]
+        )
+        found.rows[user] = (len(tested), rows_fingerprint(outcomes))
+        found.recalled[user] = int(recalled.sum())
         found.people[user] = fingerprint_of(digests_of(log))
         unlike += expected.get(user) != len(tested)
     return replace(found, fingerprint=logs.hexdigest()[:16])
@@ -293,17 +296,4 @@ def build_problem(submission: Submission, error: ConfigError) -> Problem:
     """Return the problem of options that cannot be built."""
     return Problem(
         "code", submission.folder / ABOUT, "", str(error), "write the options as the run has them"
-    )
-
-
-def _outcomes(reviews: Reviews, task: Task, rows: np.ndarray[Any, Any]) -> Predictions:
-    zeros = np.zeros(len(rows), np.int64)
-    return Predictions(
-        (reviews.user,),
-        zeros,
-        zeros,
-        task.log_row[rows],
-        reviews.card[rows],
-        zeros.astype(np.float64),
-        reviews.recalled[rows],
     )

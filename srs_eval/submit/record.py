@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from textwrap import indent
 from typing import Annotated, Any
 
 from filelock import FileLock
@@ -72,8 +70,6 @@ class Record:
 
 
 _RECORD = TypeAdapter(Record)
-# Each record as it was read or written last, which is not parsed again.
-_last: dict[Path, tuple[bytes, Record]] = {}
 
 
 def read_record(folder: Path) -> Record:
@@ -88,17 +84,12 @@ def read_record(folder: Path) -> Record:
     if (size := file.stat().st_size) > _LARGEST:
         found, advice = f"{size:,} bytes", f"{_LARGEST:,} at most"
         raise SubmissionError([Problem("file", file, "", found, advice)])
-    raw = file.read_bytes()
-    if folder in _last and _last[folder][0] == raw:
-        return _last[folder][1]
     try:
-        record = _record_of(parsed(raw, strict=True, values=_MOST_VALUES).content)
+        return _record_of(parsed(file.read_bytes(), strict=True, values=_MOST_VALUES).content)
     except ValueError as error:
         found = str(error)
         advice = "restore the last version: only submit accept writes this file"
         raise SubmissionError([Problem("file", file, "", found, advice)]) from error
-    _last[folder] = raw, record
-    return record
 
 
 def write_record(folder: Path, record: Record) -> None:
@@ -106,27 +97,18 @@ def write_record(folder: Path, record: Record) -> None:
 
     Raise `ConfigError`, and leave the file as it is, if `read_record` would find it too large.
     """
-    boards = {name: asdict(board) for name, board in record.boards.items()}
-    entries = [_block_of(name, of) for name, of in sorted(record.submissions.items())]
-    submissions = "submissions:\n" + "".join(entries) if entries else "submissions: {}\n"
-    raw = (block_of({"boards": boards}) + submissions).encode()
+    in_order = replace(record, submissions=dict(sorted(record.submissions.items())))
+    raw = block_of(asdict(in_order)).encode()
     file = folder / ACCEPTED
     if len(raw) > _LARGEST:
         raise ConfigError(f"{file}: {len(raw):,} bytes; {_LARGEST:,} at most can be read again")
     with whole_file(file) as partial:
         partial.write_bytes(raw)
-    _last[folder] = raw, record
 
 
 def only_one(folder: Path) -> FileLock:
     """Return the lock of the record of a leaderboard, which one command at a time may have."""
     return FileLock(folder / f".{ACCEPTED}.lock")
-
-
-@lru_cache(maxsize=100_000)
-def _block_of(name: str, entries: tuple[Accepted, ...]) -> str:
-    """Format the entries of a submission; those that are there already are not formatted again."""
-    return indent(block_of({name: [asdict(entry) for entry in entries]}), "  ")
 
 
 def _record_of(content: Any) -> Record:

@@ -34,10 +34,8 @@ def registrations(leaderboard: Path, boards: Sequence[Board]) -> list[Registrati
     of a pre-registration counts as the digest of its file only.
     """
     folder = leaderboard / PREREGISTRATIONS
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    files = [file for file in sorted(folder.glob("*.yaml")) if not file.is_symlink()]
-    read = [_read(file) for file in files if file.is_file()]
+    files = [] if folder.is_symlink() else sorted(folder.glob("*.yaml"))
+    read = [_read(file) for file in files if file.is_file() and not file.is_symlink()]
     digests = {each.prereg.digest for each in read if each.prereg}
     return [
         _judged(each.file, each.prereg, boards, digests) if each.prereg else each for each in read
@@ -48,28 +46,24 @@ def registration_problems(
     leaderboard: Path, submissions: Sequence[Submission]
 ) -> Iterator[Problem]:
     """Yield registrations that cannot be used, and statements that contradict them."""
-    by_digest: dict[str, Registration] = {}
+    titles: dict[str, tuple[str, Registration]] = {}  # by digest
     for one in registrations(leaderboard, boards_of(submissions)):
         if one.prereg is None:
             file = leaderboard / PREREGISTRATIONS / one.file
             yield Problem("facts", file, "", one.reason, "correct it, or remove it")
         else:
-            by_digest[one.prereg.digest] = one
-    titles = {one.prereg.model for one in by_digest.values() if one.prereg}
-    for each in submissions:
-        stated, file = each.about.get("prereg") or {}, each.folder / ABOUT
-        if not stated:
-            continue
-        found = by_digest.get(stated["digest"])
-        if found is None or found.prereg is None:
-            if each.run.name in titles:
+            titles[one.prereg.digest] = one.prereg.model, one
+    for each in (each for each in submissions if each.about.get("prereg")):
+        stated, name, file = each.about["prereg"], each.run.name, each.folder / ABOUT
+        decision = stated["decision"]
+        title, found = titles.get(stated["digest"], ("", None))
+        if found is None:
+            if any(name == known for known, _ in titles.values()):
                 advice = f"no file in {PREREGISTRATIONS} has this digest: restore it"
                 yield Problem("facts", file, "prereg.digest", shown(stated["digest"]), advice)
-            continue
-        title, decision = found.prereg.model, stated["decision"]
-        if each.run.name != title:
+        elif name != title:
             advice = f"{found.file} is about {title}: use its title"
-            yield Problem("facts", file, "model", shown(each.run.name), advice)
+            yield Problem("facts", file, "model", shown(name), advice)
         elif decision and found.judgement:
             judged = found.judgement.decision
             if decision.partition(",")[0] != judged:
@@ -101,11 +95,12 @@ def _judged(
             continue
         model = next(each for each in board.submissions if each.run.name == prereg.model)
         found.append(Registration(file, prereg, judgement, "", board.name, model.name))
-    fitting = [each for each in found if each.judgement and each.judgement.decision != "no verdict"]
-    if len(fitting or found) == 1:
-        return (fitting or found)[0]
+    judged = [each for each in found if each.judgement and each.judgement.decision != "no verdict"]
+    fitting = judged or found
+    if len(fitting) == 1:
+        return fitting[0]
     none = f"there is no board of {prereg.data} and {prereg.protocol}"
-    several = f"it fits {len(fitting or found)} boards: options or a fingerprint choose one"
+    several = f"it fits {len(fitting)} boards: options or a fingerprint choose one"
     reason = several if found else "; ".join(dict.fromkeys(reasons)) or none
     return Registration(file, prereg, reason=reason)
 

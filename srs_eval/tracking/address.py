@@ -86,25 +86,9 @@ def store_address(
     folder = Path.cwd() if folder is None else folder.absolute()
     uri = uri or environment.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
     shown = masked(uri, uri, f"x://{uri}")
-    if "://" not in uri and uri != "databricks":
-        raise ConfigError(
-            f"tracking.uri={shown}: not an MLflow tracking URI. "
-            "Write sqlite:///PATH/mlflow.db, http://HOST:PORT or postgresql://USER@HOST/NAME."
-        )
-    if uri.startswith("file:"):
-        raise ConfigError(
-            f"tracking.uri={shown}: MLflow no longer keeps runs in plain folders. "
-            "Write sqlite:///PATH/mlflow.db instead."
-        )
-    if _scheme(uri) not in {*DATABASES, *_OTHERS, *(e.name for e in entry_points(group=_STORES))}:
-        raise ConfigError(
-            f"tracking.uri={shown}: MLflow keeps no runs there. "
-            "Write sqlite:///PATH/mlflow.db, http://HOST:PORT or postgresql://USER@HOST/NAME; "
-            "files alone can go elsewhere, with tracking.artifacts=URI."
-        )
     rest = uri.partition(":///")[2]
-    if uri_problem(rest):
-        raise ConfigError(f"tracking.uri={shown}: {uri_problem(rest)}")
+    if problem := _problem(uri) or uri_problem(rest):
+        raise ConfigError(f"tracking.uri={shown}: {problem}")
     if _scheme(uri) != "sqlite" or not rest:
         return StoreAddress(uri, _absolute(artifacts, folder), timeout=timeout)
     database = (folder / rest.partition("?")[0]).absolute()
@@ -114,7 +98,8 @@ def store_address(
             f"tracking.uri={shown}: a new database has a name that ends in {', '.join(_SQLITE)}"
         )
     beside = artifacts or str(database.parent / "mlartifacts")
-    return StoreAddress(_sqlite_uri(database), _absolute(beside, folder), database, timeout)
+    uri = f"sqlite:///{database.as_posix()}"
+    return StoreAddress(uri, _absolute(beside, folder), database, timeout)
 
 
 def ui_command(address: StoreAddress) -> str | None:
@@ -134,6 +119,23 @@ def ui_command(address: StoreAddress) -> str | None:
     )
 
 
+def _problem(uri: str) -> str | None:
+    """Return why MLflow keeps no runs at an address, and what to write instead."""
+    examples = "sqlite:///PATH/mlflow.db, http://HOST:PORT or postgresql://USER@HOST/NAME"
+    if "://" not in uri and uri != "databricks":
+        return f"not an MLflow tracking URI. Write {examples}."
+    if uri.startswith("file:"):
+        return (
+            "MLflow no longer keeps runs in plain folders. Write sqlite:///PATH/mlflow.db instead."
+        )
+    if _scheme(uri) in {*DATABASES, *_OTHERS, *(e.name for e in entry_points(group=_STORES))}:
+        return None
+    return (
+        f"MLflow keeps no runs there. Write {examples}; "
+        "files alone can go elsewhere, with tracking.artifacts=URI."
+    )
+
+
 def _scheme(uri: str) -> str:
     """Kind of a store, such as ``postgresql`` in ``postgresql+psycopg2://HOST/NAME``."""
     return uri.partition(":")[0].partition("+")[0]
@@ -143,7 +145,3 @@ def _absolute(artifacts: str | None, folder: Path) -> str | None:
     if artifacts is None or "://" in artifacts:
         return artifacts
     return (folder / artifacts).absolute().as_uri()
-
-
-def _sqlite_uri(database: Path) -> str:
-    return f"sqlite:///{database.as_posix()}"

@@ -10,22 +10,19 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mlflow import MlflowClient
-from mlflow.artifacts import download_artifacts
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
+from mlflow.utils import get_results_from_paginated_fn
 
 from srs_eval.errors import ConfigError
-from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Description, Item, Param, Tag, Value
-from srs_eval.tracking.mlflow_store import open_store, tracking_errors
+from srs_eval.tracking.mlflow_store import opened
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
 from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
 
 RESULTS = "results"
 KIND = "comparison"
 NEEDED = {"summary.json", "scores.parquet"}
-NO_BARS = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 _PAGE = 1000
 _ENDED = ("FINISHED", "FAILED")
 # Runs that are no evaluation of a model.
@@ -54,29 +51,25 @@ def fetch_runs(
     Only runs of `experiment`, if given, and with all `tags`. Returns a folder for each run with
     results, also if some of its fits have failed, and a note for each run without results.
     """
-    address = store_address(uri, None)
-    with quiet_mlflow({**IMPATIENCE, **NO_BARS}):
-        client = open_store(address)
-        with tracking_errors("read runs", address):
-            known = {e.name: e.experiment_id for e in client.search_experiments()}
-            if experiment is not None and experiment not in known:
-                raise ConfigError(
-                    f"experiment={experiment}: not at {address.shown}; "
-                    f"there are {', '.join(sorted(known))}"
-                )
-            chosen = list(known.values()) if experiment is None else [known[experiment]]
-            held = [(run, _kept(client, run)) for run in _search(client, chosen, tags)]
-            found = [(run, kept) for run, kept in held if kept >= NEEDED]
-            without = [run for run, kept in held if not kept >= NEEDED]
-            if not found:
-                asked = {"experiment": experiment, **tags}
-                words = " ".join(f"{key}={value}" for key, value in asked.items() if value)
-                raise ConfigError(f"{words}: no finished run at {address.shown} kept its results")
-            return [_fetched(address.uri, run, kept, folder) for run, kept in found], [
-                f"{run.info.run_name} kept no results and was left out: run {run.info.run_id}, "
-                f"{run.info.status.lower()}"
-                for run in without
-            ]
+    with opened(uri, "read runs") as (client, address):
+        known = {e.name: e.experiment_id for e in client.search_experiments()}
+        if experiment is not None and experiment not in known:
+            raise ConfigError(
+                f"experiment={experiment}: not at {address.shown}; "
+                f"there are {', '.join(sorted(known))}"
+            )
+        chosen = list(known.values()) if experiment is None else [known[experiment]]
+        held = [(run, _kept(client, run)) for run in _search(client, chosen, tags)]
+        if not any(kept >= NEEDED for _, kept in held):
+            asked = {"experiment": experiment, **tags}
+            words = " ".join(f"{key}={value}" for key, value in asked.items() if value)
+            raise ConfigError(f"{words}: no finished run at {address.shown} kept its results")
+        return [_fetched(client, run, kept, folder) for run, kept in held if kept >= NEEDED], [
+            f"{run.info.run_name} kept no results and was left out: run {run.info.run_id}, "
+            f"{run.info.status.lower()}"
+            for run, kept in held
+            if not kept >= NEEDED
+        ]
 
 
 def log_comparison(
@@ -116,9 +109,7 @@ def log_comparison(
 
 def _found(uri: str | None, parents: Sequence[Parent]) -> dict[str, str]:
     """Return the ids of the runs that are in the store."""
-    address = store_address(uri, None)
-    with quiet_mlflow(IMPATIENCE), tracking_errors("look for the runs compared", address):
-        client = MlflowClient(tracking_uri=address.uri)
+    with opened(uri, "look for the runs compared") as (client, _):
         everywhere = [e.experiment_id for e in client.search_experiments()]
         found = {parent.name: _id_of(client, everywhere, parent) for parent in parents}
     return {name: run_id for name, run_id in found.items() if run_id is not None}
@@ -128,8 +119,7 @@ def _id_of(client: MlflowClient, experiments: list[str], parent: Parent) -> str 
     """Find a run by its id or, failing that, the newest run with its tags."""
     if parent.run_id:
         with suppress(MlflowException):  # it is in another store, or was deleted
-            known: str = client.get_run(parent.run_id).info.run_id
-            return known
+            return str(client.get_run(parent.run_id).info.run_id)
     if not all(parent.tags.values()):
         return None
     sweep = {"sweep_id": parent.sweep_id} if parent.sweep_id else {}
@@ -140,18 +130,16 @@ def _id_of(client: MlflowClient, experiments: list[str], parent: Parent) -> str 
 def _search(client: MlflowClient, experiments: list[str], tags: Mapping[str, str]) -> list[Run]:
     """Find the evaluations with these tags that ended, oldest first."""
     quoted = [f"tags.`{name}` = '{_quoted(value)}'" for name, value in tags.items()]
-    found: list[Run] = []
-    page: str | None = None
-    while page is None or page:
-        some = client.search_runs(
+    found = get_results_from_paginated_fn(  # type: ignore[no-untyped-call]
+        lambda size, page: client.search_runs(
             experiments,
             filter_string=" and ".join(quoted),
-            max_results=_PAGE,
+            max_results=size,
             order_by=["attributes.start_time ASC"],
             page_token=page,
-        )
-        found += some
-        page = some.token or ""
+        ),
+        _PAGE,
+    )
     return [
         run
         for run in found
@@ -164,18 +152,13 @@ def _kept(client: MlflowClient, run: Run) -> set[str]:
     return {Path(file.path).name for file in client.list_artifacts(run.info.run_id, RESULTS)}
 
 
-def _fetched(uri: str, run: Run, kept: set[str], folder: Path) -> Path:
+def _fetched(client: MlflowClient, run: Run, kept: set[str], folder: Path) -> Path:
     """Download the results of a run that are read here: not its curves, which are large."""
     place: Path = folder / run.info.run_id
     place.mkdir(parents=True, exist_ok=True)
     for name in ("summary.json", "scores.parquet", "predictions.parquet", "prereg.yaml"):
         if name in kept:
-            file = download_artifacts(
-                run_id=run.info.run_id,
-                artifact_path=f"{RESULTS}/{name}",
-                dst_path=str(place),
-                tracking_uri=uri,
-            )
+            file = client.download_artifacts(run.info.run_id, f"{RESULTS}/{name}", str(place))
             # Kinds of stores differ in whether they keep the folder; none loses its file.
             if Path(file) != place / name:
                 shutil.copyfile(file, place / name)

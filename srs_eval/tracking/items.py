@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srs_eval.nouns import Part
+from srs_eval.nouns import Metric, Part
+
+# What models are ranked by.
+DECIDING = "log_loss"
+
+
+def section(metric: Metric) -> str:
+    """Group of charts a metric is shown in."""
+    return "calib" if metric.section == "calibration" else metric.section
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +81,25 @@ class DatasetInfo:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedModel:
-    """A fitted memory model as data: what it takes to build it again, and nothing pickled."""
-
-    name: str  # Name of the algorithm, with its arguments
-    options: Mapping[str, Any]  # The resolved configuration of the algorithm
-    parameters: tuple[float, ...]  # What was learned
-    whole_days: bool  # The clock it was learned on
-    learned_from: str  # Whose reviews, and which fold
-    scores: Mapping[str, float] = field(default_factory=dict)  # Of reviews it has not learned from
-    dataset: tuple[str, str] = ("", "")  # Name and digest of what these belong to
-    description: str = ""  # What a person should read first about it, in Markdown
-    parts: tuple[Part, ...] = ()  # What was learned by the parts of a model that is made of several
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredModel:
     """Scores of an algorithm on a data set, to rank models by; no fitted model is kept."""
 
     name: str  # Name of the algorithm, with its arguments
     options: Mapping[str, Any]  # The resolved configuration of the algorithm
-    learned_from: str  # Which data, by which protocol
-    scores: Mapping[str, float]  # Means over users
+    learned_from: str  # Which data, by which protocol; of a fitted model whose reviews, which fold
+    scores: Mapping[str, float]  # Means over users, or of reviews it has not learned from
     dataset: tuple[str, str]  # Name and digest of what these belong to
     description: str = ""  # What a person should read first about it, in Markdown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedModel(ScoredModel):
+    """A fitted memory model as data: what it takes to build it again, and nothing pickled."""
+
+    parameters: tuple[float, ...]  # What was learned
+    whole_days: bool  # The clock it was learned on
+    parts: tuple[Part, ...] = ()  # What was learned by the parts of a model that is made of several
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,6 @@ Item = (
     | ArtifactFile
     | TableRows
     | DatasetInfo
-    | LearnedModel
     | ScoredModel
     | Description
 )

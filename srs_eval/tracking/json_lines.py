@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.text.local_paths import uri_problem
@@ -50,7 +49,7 @@ class JsonLines:
     def start(self, run: RunInfo) -> None:
         self._path = (run.folder or Path()) / self.file
         first = {"item": "RunInfo", "time": time.time(), **_content(run)}
-        self._write([first], mode=os.O_APPEND if run.resumes else os.O_TRUNC)
+        self._write([first], mode="ab" if run.resumes else "wb")
 
     def log(self, items: Iterable[Item]) -> None:
         self._write({"item": type(item).__name__, **_content(item)} for item in items)
@@ -59,17 +58,16 @@ class JsonLines:
         self._write([{"item": "RunEnd", "status": status, "time": time.time()}])
         return RunLinks(run_id=str(self._path))
 
-    def _write(self, lines: Iterable[Mapping[str, object]], mode: int = os.O_APPEND) -> None:
+    def _write(
+        self, lines: Iterable[Mapping[str, object]], mode: Literal["ab", "wb"] = "ab"
+    ) -> None:
         if self._path is None:
             raise RuntimeError("start() a run before log() and finish()")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | mode, 0o666)
-            try:
+            with self._path.open(mode, buffering=0) as file:
                 for line in lines:
-                    os.write(descriptor, (json.dumps(line, allow_nan=False) + "\n").encode())
-            finally:
-                os.close(descriptor)
+                    file.write((json.dumps(line, allow_nan=False) + "\n").encode())
         except OSError as error:
             raise TrackingError(f"cannot write {self._path}: {error.strerror}") from error
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 from dataclasses import asdict
 from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 
 import mlflow.pyfunc
@@ -25,8 +25,6 @@ from srs_eval.tracking.items import LearnedModel, ScoredModel
 from srs_eval.tracking.mlflow_store import DIGEST_LENGTH, NOTE_TAG
 
 MODEL = "model"
-# Run by MLflow when a model is loaded; named, not imported, because of what it then does.
-_CODE = "srs_eval.mlflow_plugins.memory_model_code"
 _DAYS = (1.0, 2.0, 4.0, 7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 365.0)
 SIGNATURE = ModelSignature(
     inputs=Schema(
@@ -47,16 +45,37 @@ EXAMPLE = pd.DataFrame(
 )
 
 
-def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
-    """Log a model to a run, ready to be registered and served; return its id."""
+def log_model(client: MlflowClient, run_id: str, model: ScoredModel) -> None:
+    """Log a model to a run, with its scores on its page and in a section of the run.
+
+    A fitted model is ready to be registered and served; one with scores alone has no files, and is
+    for `search_logged_models`.
+    """
     logged = _created(client, run_id, model)
+    if isinstance(model, LearnedModel):
+        _log_files(client, run_id, logged, model)
+    client.finalize_logged_model(logged.model_id, "READY")
+    client.log_outputs(run_id, models=[LoggedModelOutput(logged.model_id, step=0)])
+    name, digest = model.dataset
+    about = (time.time_ns() // 1_000_000, 0, logged.model_id, name, digest[:DIGEST_LENGTH])
+    scores = [
+        Metric(f"{MODEL}/{metric}", score, *about)
+        for metric, score in model.scores.items()
+        if math.isfinite(score)
+    ]
+    if scores:
+        client.log_batch(run_id, metrics=scores, synchronous=True)
+
+
+def _log_files(client: MlflowClient, run_id: str, logged: LoggedModel, model: LearnedModel) -> None:
+    """Log what builds a fitted model again."""
     with tempfile.TemporaryDirectory() as folder:
         content = Path(folder) / "memory_model.json"
         content.write_text(json.dumps(as_json(model), indent=2) + "\n", encoding="utf-8")
         place = Path(folder) / "saved"
         mlflow.pyfunc.save_model(
             place,
-            python_model=_code_file(),
+            python_model=str(files("srs_eval.mlflow_plugins") / "memory_model_code.py"),
             artifacts={MODEL: str(content)},
             signature=SIGNATURE,
             input_example=EXAMPLE,
@@ -69,15 +88,9 @@ def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
             ),
         )
         client.log_model_artifacts(logged.model_id, str(place))
-    return _ready(client, run_id, logged.model_id, model)
 
 
-def log_scored_model(client: MlflowClient, run_id: str, model: ScoredModel) -> str:
-    """Log a model that has scores and no files, for `search_logged_models`; return its id."""
-    return _ready(client, run_id, _created(client, run_id, model).model_id, model)
-
-
-def _created(client: MlflowClient, run_id: str, model: LearnedModel | ScoredModel) -> LoggedModel:
+def _created(client: MlflowClient, run_id: str, model: ScoredModel) -> LoggedModel:
     """Begin a model of a run."""
     experiment_id = client.get_run(run_id).info.experiment_id
     return client.create_logged_model(
@@ -94,24 +107,6 @@ def _created(client: MlflowClient, run_id: str, model: LearnedModel | ScoredMode
     )
 
 
-def _ready(
-    client: MlflowClient, run_id: str, model_id: str, model: LearnedModel | ScoredModel
-) -> str:
-    """End a model, with its scores on its page and in a section of its run."""
-    client.finalize_logged_model(model_id, "READY")
-    client.log_outputs(run_id, models=[LoggedModelOutput(model_id, step=0)])
-    name, digest = model.dataset
-    now_ms = time.time_ns() // 1_000_000
-    scores = [
-        Metric(f"{MODEL}/{metric}", score, now_ms, 0, model_id, name, digest[:DIGEST_LENGTH])
-        for metric, score in model.scores.items()
-        if math.isfinite(score)
-    ]
-    if scores:
-        client.log_batch(run_id, metrics=scores, synchronous=True)
-    return model_id
-
-
 def as_json(model: LearnedModel) -> dict[str, object]:
     """Write down what it takes to build a model again."""
     return {
@@ -122,10 +117,3 @@ def as_json(model: LearnedModel) -> dict[str, object]:
         "whole_days": model.whole_days,
         "learned_from": model.learned_from,
     }
-
-
-def _code_file() -> str:
-    found = find_spec(_CODE)
-    assert found is not None
-    assert found.origin is not None
-    return found.origin

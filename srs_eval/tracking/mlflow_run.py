@@ -8,12 +8,12 @@ import posixpath
 import re
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import PIL.Image
@@ -32,7 +32,6 @@ from srs_eval.tracking.items import (
     Description,
     FigureFiles,
     Item,
-    LearnedModel,
     Param,
     ScoredModel,
     TableRows,
@@ -46,10 +45,8 @@ from srs_eval.tracking.view import IMAGES_SECTION
 # Limits of MLflow's tables and requests.
 PARAM_LENGTH = 6000
 TAG_LENGTH = 8000
-METRICS_AT_ONCE = 1000
+AT_ONCE = {"metrics": 1000, "params": 100, "tags": 50}
 DATASET_ATTEMPTS = 6
-PARAMS_AT_ONCE = 100
-TAGS_AT_ONCE = 50
 
 # As the entry point of srs_eval for sources of data sets calls itself.
 SOURCE_TYPE = "srs_eval"
@@ -90,9 +87,7 @@ def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
 
     A name that one of the latest runs has gets a number; both have one colour.
     """
-    latest = client.search_runs(
-        [experiment_id], max_results=RUNS_WITH_COLOURS, order_by=["attributes.start_time DESC"]
-    )
+    latest = client.search_runs([experiment_id], max_results=RUNS_WITH_COLOURS)
     name = one_line(run.name)
     taken = {
         _unnumbered(other.info.run_name): other.data.tags[COLOUR_TAG]
@@ -102,9 +97,7 @@ def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
     own = {COLOUR_TAG: pick_colour(name, taken), **run.tags}
     tags = resolve_tags({name: _shortened(text, TAG_LENGTH) for name, text in own.items()})
     name = numbered(name, [other.info.run_name for other in latest])
-    created = client.create_run(experiment_id, tags=tags, run_name=name)
-    run_id: str = created.info.run_id
-    return run_id
+    return str(client.create_run(experiment_id, tags=tags, run_name=name).info.run_id)
 
 
 def numbered(name: str, others: Sequence[str]) -> str:
@@ -138,11 +131,9 @@ def _unnumbered(name: str) -> str:
 
 def join_run(client: MlflowClient, run_id: str, run: RunInfo) -> str:
     """Join the run that ``mlflow run`` created; return the id of its experiment."""
-    joined = client.get_run(run_id)
     client.update_run(run_id, status="RUNNING", name=one_line(run.name))
     log_tags(client, run_id, run.tags)
-    experiment_id: str = joined.info.experiment_id
-    return experiment_id
+    return str(client.get_run(run_id).info.experiment_id)
 
 
 def log_items(
@@ -166,14 +157,11 @@ def log_items(
         _log_figure(client, run_id, figure)
     for artifact in _of(ArtifactFile, items):
         client.log_artifact(run_id, str(artifact.path), artifact.folder or None)
-    for model in _of(LearnedModel, items):
-        from srs_eval.tracking.mlflow_model import log_model  # takes seconds to import
+    for model in items:
+        if isinstance(model, ScoredModel):
+            from srs_eval.tracking.mlflow_model import log_model  # takes seconds to import
 
-        log_model(client, run_id, model)
-    for scored in _of(ScoredModel, items):
-        from srs_eval.tracking.mlflow_model import log_scored_model
-
-        log_scored_model(client, run_id, scored)
+            log_model(client, run_id, model)
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
@@ -195,9 +183,11 @@ def _of(kind: type[_Entry], items: Iterable[Item]) -> list[_Entry]:
     return [item for item in items if isinstance(item, kind)]
 
 
-def _in_parts(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:
+def log_batches(client: MlflowClient, run_id: str, kind: str, entries: Sequence[Any]) -> None:
+    """Log ``metrics``, ``params`` or ``tags``, as many at once as MLflow takes."""
+    size = AT_ONCE[kind]
     for first in range(0, len(entries), size):
-        yield entries[first : first + size]
+        client.log_batch(run_id, **{kind: entries[first : first + size]}, synchronous=True)
 
 
 def _log_params(client: MlflowClient, run_id: str, params: Sequence[Param]) -> None:
@@ -211,8 +201,7 @@ def _log_params(client: MlflowClient, run_id: str, params: Sequence[Param]) -> N
         text = _shortened(str(param.value), PARAM_LENGTH)
         clash = before.get(name, text) != text
         entries.append(MlflowParam(f"srs_eval.{name}" if clash else name, text))
-    for part in _in_parts(entries, PARAMS_AT_ONCE):
-        client.log_batch(run_id, params=part, synchronous=True)
+    log_batches(client, run_id, "params", entries)
 
 
 def rounded(number: float, digits: int | None) -> float:
@@ -238,8 +227,7 @@ def _log_values(
     defined = [
         Metric(name, number, now_ms, 0) for name, number in numbers.items() if math.isfinite(number)
     ]
-    for part in _in_parts(defined, METRICS_AT_ONCE):
-        client.log_batch(run_id, metrics=part, synchronous=True)
+    log_batches(client, run_id, "metrics", defined)
     undefined = {name for name, number in numbers.items() if not math.isfinite(number)}
     if undefined:
         known = client.get_run(run_id).data.tags.get(UNDEFINED_TAG, "")
@@ -253,8 +241,7 @@ def log_tags(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None
         RunTag(name, _shortened(text, TAG_LENGTH))
         for name, text in zip(safe_names(list(tags)), tags.values(), strict=True)
     ]
-    for part in _in_parts(entries, TAGS_AT_ONCE):
-        client.log_batch(run_id, tags=part, synchronous=True)
+    log_batches(client, run_id, "tags", entries)
 
 
 def _log_datasets(client: MlflowClient, run_id: str, datasets: Sequence[DatasetInfo]) -> None:
@@ -292,7 +279,8 @@ def _log_tables(client: MlflowClient, run_id: str, tables: Sequence[TableRows]) 
     logged = json.loads(tags.get(MLFLOW_LOGGED_ARTIFACTS, "[]"))
     with TemporaryDirectory() as folder:
         for table in tables:
-            columns = {name: _plain(column) for name, column in table.columns.items()}
+            # numpy's own numbers would become objects that neither pandas nor JSON round-trips
+            columns = {name: np.asarray(column).tolist() for name, column in table.columns.items()}
             entry = {"path": f"{TABLES_FOLDER}/{table.name}.json", "type": "table"}
             if entry in logged:
                 client.log_table(run_id, columns, entry["path"])  # which adds the rows
@@ -311,15 +299,8 @@ def _log_figure(client: MlflowClient, run_id: str, figure: FigureFiles) -> None:
         image.load()
         # The file is there: to compress its dots again would take as long as to draw them.
         image.save = partial(copyfile, figure.png)  # type: ignore[method-assign]
-        client.log_image(
-            run_id, image, key=f"{IMAGES_SECTION}/{safe_names([figure.name])[0]}", step=0
-        )
-
-
-def _plain(column: Sequence[object]) -> list[object]:
-    # numpy's own numbers would become objects that neither pandas nor JSON round-trips.
-    plain: list[object] = np.asarray(column).tolist()
-    return plain
+        (name,) = safe_names([figure.name])
+        client.log_image(run_id, image, key=f"{IMAGES_SECTION}/{name}", step=0)
 
 
 def _shortened(text: str, length: int) -> str:

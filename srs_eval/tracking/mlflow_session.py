@@ -1,10 +1,9 @@
-"""Start a run in MLflow."""
+"""A run in MLflow, from its start to its end."""
 
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING
 from mlflow import MlflowClient
 
 from srs_eval.compute import stopping
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.tracking import run_facts
 from srs_eval.tracking.address import StoreAddress
-from srs_eval.tracking.mlflow_run import join_run, start_run
+from srs_eval.tracking.items import Item
+from srs_eval.tracking.mlflow_run import join_run, log_items, start_run
 from srs_eval.tracking.mlflow_store import (
     MLFLOW_ERRORS,
     close_dead_runs,
@@ -28,6 +28,7 @@ from srs_eval.tracking.mlflow_store import (
     tracking_errors,
     write_view,
 )
+from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
 from srs_eval.tracking.tracker import RunInfo
 
 if TYPE_CHECKING:
@@ -50,6 +51,30 @@ class OpenRun:
     process: int = field(default_factory=os.getpid)
     is_lost: bool = False  # Whether logging has failed, and the error was raised
 
+    def log(self, items: Sequence[Item], digits: int | None) -> None:
+        """Log items, with metrics rounded to `digits`, if given."""
+        try:
+            with quiet_mlflow(), tracking_errors(f"keep the run {self.run_id}", self.address):
+                log_items(self.client, self.run_id, items, digits=digits)
+        except TrackingError:
+            self.is_lost = True
+            raise
+
+    def end(self, status: str) -> None:
+        """End the run; an error after one of `log` is not raised."""
+        self.deaf()
+        try:
+            with (
+                quiet_mlflow(IMPATIENCE),
+                tracking_errors(f"end the run {self.run_id}", self.address),
+            ):
+                if self.monitor is not None:
+                    self.monitor.finish()  # type: ignore[no-untyped-call]
+                self.client.set_terminated(self.run_id, status)
+        except TrackingError:
+            if not self.is_lost:
+                raise
+
 
 def begin_run(
     address: StoreAddress, run: RunInfo, *, experiment: str, view: bool, system_metrics: bool
@@ -57,47 +82,39 @@ def begin_run(
     """Open the store and begin a run, or join the one that ``mlflow run`` began."""
     if system_metrics and find_spec("psutil") is None:
         raise ConfigError("tracking.system_metrics=true needs psutil: pip install psutil")
-    host = socket.gethostname()
     output = {} if run.folder is None else {"output": str(run.folder.absolute())}
     facts = {**run_facts.process_facts(), **output, **run.tags}
     tags, environment = run_facts.split_environment(facts)
     run = replace(run, tags=tags)
     client = open_store(address)
-    joined = os.environ.get("MLFLOW_RUN_ID")
-    if joined is not None:
-        with tracking_errors(f"join the run {joined} of 'mlflow run'", address):
-            experiment_id = join_run(client, joined, run)
-            # A second run of this process is not the one that was opened for it.
-            del os.environ["MLFLOW_RUN_ID"]
-            opened = client.get_experiment(experiment_id)
-    else:
+    run_id = os.environ.get("MLFLOW_RUN_ID")
+    if run_id is None:
         opened = open_experiment(client, address, run.experiment or experiment)
+    else:
+        with tracking_errors(f"join the run {run_id} of 'mlflow run'", address):
+            opened = client.get_experiment(join_run(client, run_id, run))
+        # A second run of this process is not the one that was opened for it.
+        del os.environ["MLFLOW_RUN_ID"]
     with ExitStack() as undo:
         with tracking_errors("begin a run", address):
-            close_dead_runs(client, opened.experiment_id, host)
-            if joined is None and run.resumes:
-                joined = finished_run(client, opened.experiment_id, output, run.tags)
-                if joined is not None:
-                    join_run(client, joined, run)
-            if joined is None:
+            close_dead_runs(client, opened.experiment_id)
+            if run_id is None and run.resumes:
+                run_id = finished_run(client, opened.experiment_id, output, run.tags)
+                if run_id is not None:
+                    join_run(client, run_id, run)
+            if run_id is None:
                 with only_one(address):
-                    joined = start_run(client, opened.experiment_id, run)
-            undo.callback(_give_up, client, joined)
+                    run_id = start_run(client, opened.experiment_id, run)
+            undo.callback(_give_up, client, run_id)
             run_facts.begin(facts)
-            client.log_dict(joined, environment, run_facts.ENVIRONMENT)
+            client.log_dict(run_id, environment, run_facts.ENVIRONMENT)
             if run.resumes:
-                tag_interrupted(client, opened.experiment_id, joined, output)
+                tag_interrupted(client, opened.experiment_id, run_id, output)
         has_view = view and write_view(client, opened)
-        opened_run = OpenRun(
-            client,
-            address,
-            experiment_id=opened.experiment_id,
-            run_id=joined,
-            has_view=has_view,
-            monitor=_monitor(address, joined) if system_metrics else None,
-        )
+        monitor = _monitor(address, run_id) if system_metrics else None
+        begun = OpenRun(client, address, opened.experiment_id, run_id, has_view, monitor)
         undo.pop_all()
-    return opened_run
+    return begun
 
 
 def _give_up(client: MlflowClient, run_id: str) -> None:

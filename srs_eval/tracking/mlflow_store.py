@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import os
+import socket
 import sqlite3
 import tempfile
 import time
@@ -15,16 +16,16 @@ from pathlib import Path
 import requests
 from filelock import FileLock, Timeout
 from mlflow import MlflowClient
-from mlflow.entities import Experiment, ViewType
+from mlflow.entities import Experiment
 from mlflow.exceptions import MlflowException
 from mlflow.store.db.utils import create_sqlalchemy_engine
 from mlflow.tracking._tracking_service.utils import _get_store
 from sqlalchemy.exc import SQLAlchemyError
 
 from srs_eval.errors import TrackingError
-from srs_eval.tracking.address import StoreAddress
-from srs_eval.tracking.locked import is_lock, wait_when_locked
-from srs_eval.tracking.sqlite_file import prepare
+from srs_eval.tracking.address import StoreAddress, store_address
+from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
+from srs_eval.tracking.sqlite_file import is_lock, prepare, wait_when_locked
 from srs_eval.tracking.view import VIEW_TAG, encode_view, experiment_note, view_state
 
 NOTE_TAG = "mlflow.note.content"
@@ -83,6 +84,16 @@ def open_store(address: StoreAddress) -> MlflowClient:
     return client
 
 
+@contextmanager
+def opened(uri: str | None, doing: str) -> Iterator[tuple[MlflowClient, StoreAddress]]:
+    """Use a store outside of a run; errors say what it was for."""
+    address = store_address(uri, None)
+    with quiet_mlflow(IMPATIENCE):
+        client = open_store(address)
+        with tracking_errors(doing, address):
+            yield client, address
+
+
 def _connect_once(address: StoreAddress) -> None:
     """Fail at once where MLflow would try ten times, for minutes and silently."""
     engine = create_sqlalchemy_engine(address.uri)  # type: ignore[no-untyped-call]
@@ -98,9 +109,8 @@ def open_experiment(client: MlflowClient, address: StoreAddress, name: str) -> E
         experiment = client.get_experiment_by_name(name)
         if experiment is None:
             with only_one(address):
-                experiment = client.get_experiment_by_name(name)
-                if experiment is None:
-                    experiment = _create_experiment(client, address, name)
+                found = client.get_experiment_by_name(name)
+                experiment = found or _create_experiment(client, address, name)
         if experiment.lifecycle_stage != "active":
             raise TrackingError(
                 f"The experiment {name!r} at {address.shown} is deleted. Restore it with "
@@ -125,42 +135,28 @@ def write_view(client: MlflowClient, experiment: Experiment) -> bool:
     return True
 
 
-def close_dead_runs(client: MlflowClient, experiment_id: str, host: str) -> list[str]:
-    """Mark as KILLED the runs that processes of this host left behind; return their ids."""
-    running = client.search_runs(
-        [experiment_id],
-        f"attributes.status = 'RUNNING' and tags.host = '{host}'",
-        run_view_type=ViewType.ACTIVE_ONLY,
-    )
-    dead = [
-        run.info.run_id for run in running if process_is_gone(_pid(run.data.tags.get("pid", "")))
-    ]
-    for run_id in dead:
-        client.set_terminated(run_id, "KILLED")
-    return dead
+def close_dead_runs(client: MlflowClient, experiment_id: str) -> None:
+    """Mark as KILLED the runs that processes of this host left behind."""
+    on_this_host = f"attributes.status = 'RUNNING' and tags.host = '{socket.gethostname()}'"
+    for run in client.search_runs([experiment_id], on_this_host):
+        pid = run.data.tags.get("pid", "")
+        if pid.isdecimal() and process_is_gone(int(pid)):
+            client.set_terminated(run.info.run_id, "KILLED")
 
 
 def tag_interrupted(
     client: MlflowClient, experiment_id: str, run_id: str, output: Mapping[str, str]
-) -> str | None:
-    """Link a run and the interrupted run it resumes by tags; return the id of the latter.
+) -> None:
+    """Link a run and the latest interrupted run that it resumes by tags.
 
     The interrupted run itself is not changed. `output` is the tag both have: their folder.
     """
-    ended = client.search_runs(
-        [experiment_id],
-        "attributes.status != 'FINISHED'",
-        run_view_type=ViewType.ACTIVE_ONLY,
-        order_by=["attributes.start_time DESC"],
-    )
-    for other in ended:
-        is_same = output.items() <= other.data.tags.items()
-        if is_same and output and other.info.run_id != run_id:
-            earlier: str = other.info.run_id
+    ended = client.search_runs([experiment_id], "attributes.status != 'FINISHED'")
+    for earlier in [each.info.run_id for each in ended if output.items() <= each.data.tags.items()]:
+        if output and earlier != run_id:
             client.set_tag(run_id, "resumes", earlier)
             client.set_tag(earlier, "resumed_by", run_id)
-            return earlier
-    return None
+            return
 
 
 def finished_run(
@@ -174,12 +170,8 @@ def finished_run(
     if not output or "config_hash" not in tags:
         return None
     same = {**output, **{name: tags[name] for name in SETTINGS if name in tags}}
-    ended = client.search_runs(
-        [experiment_id],
-        f"attributes.status = 'FINISHED' and tags.config_hash = '{tags['config_hash']}'",
-        run_view_type=ViewType.ACTIVE_ONLY,
-        order_by=["attributes.start_time DESC"],
-    )
+    finished = f"attributes.status = 'FINISHED' and tags.config_hash = '{tags['config_hash']}'"
+    ended = client.search_runs([experiment_id], finished)
     alike = (run.info.run_id for run in ended if same.items() <= run.data.tags.items())
     return next(alike, None)
 
@@ -236,10 +228,6 @@ def process_is_gone(pid: int) -> bool:
 def _folder(name: str) -> str:
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
     return safe.strip(".") or "experiment"
-
-
-def _pid(tag: str) -> int:
-    return int(tag) if tag.isdigit() else 0
 
 
 def _known_reason(error: BaseException, address: StoreAddress) -> str | None:

@@ -6,6 +6,7 @@ import atexit
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from srs_eval.compute import stopping
@@ -25,6 +26,7 @@ ML_MENUS = "?workflowType=machine_learning"
 STATUS: dict[RunEnd, str] = {"finished": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 
 
+@dataclass(eq=False, kw_only=True)
 class MlflowTracker:
     """Log runs to MLflow: to a local sqlite file, or to any server or database it supports.
 
@@ -58,31 +60,23 @@ class MlflowTracker:
         Seconds to wait for a database that another process has locked.
     """
 
-    def __init__(
-        self,
-        *,
-        uri: str | None = None,
-        experiment: str = "srs_eval",
-        artifacts: str | None = None,
-        view: bool = True,
-        model: bool | Literal["scores"] = False,
-        system_metrics: bool = False,
-        digits: int | None = 4,
-        timeout: float = LOCK_SECONDS,
-    ) -> None:
-        if digits is not None and digits < 1:
-            raise ConfigError(f"tracking.digits={digits}: expected a whole number above 0, or null")
-        if model not in (False, True, "scores"):
-            raise ConfigError(f"tracking.model={model}: expected true, false or scores")
-        self.uri = uri
-        self.experiment = experiment
-        self.artifacts = artifacts
-        self.view = view
-        self.model = model
-        self.system_metrics = system_metrics
-        self.digits = digits
-        self.timeout = timeout
-        self._run: OpenRun | None = None
+    uri: str | None = None
+    experiment: str = "srs_eval"
+    artifacts: str | None = None
+    view: bool = True
+    model: bool | Literal["scores"] = False
+    system_metrics: bool = False
+    digits: int | None = 4
+    timeout: float = LOCK_SECONDS
+    _run: OpenRun | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.digits is not None and self.digits < 1:
+            raise ConfigError(
+                f"tracking.digits={self.digits}: expected a whole number above 0, or null"
+            )
+        if self.model not in (False, True, "scores"):
+            raise ConfigError(f"tracking.model={self.model}: expected true, false or scores")
 
     def start(self, run: RunInfo) -> None:
         """Open the store and begin a run, or join the one that ``mlflow run`` began."""
@@ -107,16 +101,8 @@ class MlflowTracker:
         return {"MLFLOW_RUN_ID": run.run_id, "MLFLOW_TRACKING_URI": run.address.uri}
 
     def log(self, items: Iterable[Item]) -> None:
-        from srs_eval.tracking.mlflow_run import log_items
-        from srs_eval.tracking.mlflow_store import tracking_errors
-
         run, items = self._open_run(), tuple(items)
-        try:
-            with quiet_mlflow(), tracking_errors(f"keep the run {run.run_id}", run.address):
-                log_items(run.client, run.run_id, items, digits=self.digits)
-        except TrackingError:
-            run.is_lost = True
-            raise
+        run.log(items, self.digits)
         run_facts.add({item.name: item.value for item in items if isinstance(item, Tag)})
 
     def finish(self, status: RunEnd) -> RunLinks:
@@ -124,24 +110,11 @@ class MlflowTracker:
 
         The run ends as killed if the process was asked to stop, whatever `status` is.
         """
-        from srs_eval.tracking.mlflow_store import tracking_errors
-
         run, self._run = self._open_run(), None
         end = STATUS["killed" if stopping.is_requested() else status]
-        run.deaf()
         atexit.unregister(self._leave)
         run_facts.end()
-        try:
-            with (
-                quiet_mlflow(IMPATIENCE),
-                tracking_errors(f"end the run {run.run_id}", run.address),
-            ):
-                if run.monitor is not None:
-                    run.monitor.finish()  # type: ignore[no-untyped-call]
-                run.client.set_terminated(run.run_id, end)
-        except TrackingError:
-            if not run.is_lost:
-                raise
+        run.end(end)
         return _links(run)
 
     def _leave(self) -> None:

@@ -111,7 +111,6 @@ def experiment_note(experiment_id: str) -> str:
 
 def view_state() -> dict[str, Any]:
     """Describe the view: columns, order, sections and charts."""
-    sections = {name: f"section-{name}" for name in SECTIONS}
     return {
         "searchFilter": "",
         "orderByKey": "metrics.`test/log_loss`",
@@ -129,10 +128,10 @@ def view_state() -> dict[str, Any]:
         "runsVisibilityMap": {},
         "runsHiddenMode": "SHOW_ALL",
         "compareRunCharts": [
-            *(_bar(metric, sections) for metric in BARS),
-            *(_image(name, sections) for name in FIGURES),
+            *(_chart("bar", *metric.split("/"), metricKey=metric) for metric in BARS),
+            *(_image(figure) for figure in FIGURES),
         ],
-        "compareRunSections": [_section(uuid, name) for name, uuid in sections.items()],
+        "compareRunSections": [_section(name) for name in SECTIONS],
         "viewMaximized": False,
         "runListHidden": False,
         "isAccordionReordered": True,
@@ -162,42 +161,32 @@ def encode_view(state: Mapping[str, Any], now_ms: int) -> str:
     )
 
 
-def _bar(metric: str, sections: Mapping[str, str]) -> dict[str, Any]:
-    section, _, name = metric.partition("/")
+def _chart(kind: str, section: str, name: str, **content: object) -> dict[str, Any]:
+    in_section = {"bar": f"{section}-{name}", "image": name}[kind]
     return {
-        "uuid": f"bar-{section}-{name}",
-        "type": "BAR",
+        "uuid": f"{kind}-{in_section}",
+        "type": kind.upper(),
         "runsCountToCompare": RUNS_COMPARED,
-        "metricSectionId": sections[section],
+        "metricSectionId": f"section-{section}",
         "deleted": False,
         # The UI lays out and completes what it takes for its own charts.
         "isGenerated": True,
         "displayName": name,
-        "metricKey": metric,
+        **content,
     }
 
 
-def _image(figure: str, sections: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "uuid": f"image-{figure}",
-        "type": "IMAGE",
-        "runsCountToCompare": RUNS_COMPARED,
-        "metricSectionId": sections[IMAGES_SECTION],
-        "deleted": False,
-        "isGenerated": True,
-        "displayName": figure,
-        "imageKeys": [f"{IMAGES_SECTION}/{figure}"],
-        "step": 0,
-        "showRunParams": False,
-    }
+def _image(figure: str) -> dict[str, Any]:
+    key = f"{IMAGES_SECTION}/{figure}"
+    return _chart("image", IMAGES_SECTION, figure, imageKeys=[key], step=0, showRunParams=False)
 
 
-def _section(uuid: str, name: str) -> dict[str, Any]:
+def _section(name: str) -> dict[str, Any]:
     columns, height = SECTIONS[name]
     return {
         "columns": columns,
         "cardHeight": height,
-        "uuid": uuid,
+        "uuid": f"section-{name}",
         "name": name,
         "display": True,
         # Or the UI would sort its charts by name.

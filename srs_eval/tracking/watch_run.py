@@ -1,4 +1,4 @@
-"""A watch in MLflow: one run for each night under one parent, which has the curves."""
+"""A watch in MLflow: a run for each night under one parent, and the champion it promotes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 
-from srs_eval.tracking.address import store_address
+from srs_eval.errors import ConfigError
 from srs_eval.tracking.items import Item, Tag
-from srs_eval.tracking.mlflow_run import METRICS_AT_ONCE, log_items
-from srs_eval.tracking.mlflow_store import tracking_errors
+from srs_eval.tracking.mlflow_run import log_batches, log_items
+from srs_eval.tracking.mlflow_store import opened
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
 from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
 
+CHAMPION, CHALLENGER = "champion", "challenger"
+REASON = "srs_eval.promotion"
 _PARENT = "mlflow.parentRunId"
 _DAY_MS = 86_400_000
 
@@ -39,18 +40,15 @@ def log_night(
 ) -> tuple[RunLinks, str]:
     """Log a night; return its links and the id of the parent, made if it is not in the store."""
     tracker = MlflowTracker(uri=uri, experiment=experiment, artifacts=artifacts, view=False)
-    address = store_address(uri, artifacts)
-    if not _is_there(parent, address.uri):
+    with opened(uri, "look for the watch") as (client, _):
+        is_there = _is_there(client, parent)
+    if not is_there:
         with tracked(tracker, RunInfo(night.watch, tags={"kind": "watch"})) as begun:
             pass
         parent = begun.links.run_id
-    with quiet_mlflow(IMPATIENCE), tracking_errors("keep the watch", address):
-        client = MlflowClient(tracking_uri=address.uri)
+    with opened(uri, "keep the watch") as (client, _):
         # Curves grow by the days that are new.
-        new = list(_new_values(client, parent, night.curves))
-        for first in range(0, len(new), METRICS_AT_ONCE):
-            part = new[first : first + METRICS_AT_ONCE]
-            client.log_batch(parent, metrics=part, synchronous=True)
+        log_batches(client, parent, "metrics", [*_new_values(client, parent, night.curves)])
         log_items(client, parent, [*night.of_watch, Tag("last_night", night.date)], digits=4)
     tags = {"kind": "night", _PARENT: parent, "watch": night.watch}
     with tracked(tracker, RunInfo(f"night of {night.date}", tags=tags)) as run:
@@ -58,13 +56,10 @@ def log_night(
     return run.links, parent
 
 
-def _is_there(run_id: str, uri: str) -> bool:
+def _is_there(client: MlflowClient, run_id: str) -> bool:
     """Whether a run is in the store, and not deleted."""
-    if not run_id:
-        return False
-    with quiet_mlflow(IMPATIENCE), suppress(MlflowException):
-        found = MlflowClient(tracking_uri=uri).get_run(run_id)
-        return bool(found.info.lifecycle_stage == "active")
+    with suppress(MlflowException):
+        return bool(run_id and client.get_run(run_id).info.lifecycle_stage == "active")
     return False
 
 
@@ -79,3 +74,40 @@ def _new_values(
         for day, value in points:
             if day - begins > last:
                 yield Metric(name, value, day * _DAY_MS, day - begins)
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A move of the alias ``champion`` of a registered model."""
+
+    model: str
+    before: str  # Version that has it
+    after: str  # Version that has the alias ``challenger``, and gets it
+
+
+def promotion(uri: str | None, model: str) -> Promotion:
+    """Look which versions of a model have the aliases; raise `ConfigError` if one is missing."""
+    versions = []
+    with opened(uri, "read the model registry") as (client, _):
+        known = {found.name for found in client.search_registered_models()}
+        if model not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise ConfigError(f"promote={model}: no such registered model; there are: {listed}")
+        for alias in (CHAMPION, CHALLENGER):
+            try:
+                found = client.get_model_version_by_alias(model, alias)
+            except MlflowException as error:
+                raise ConfigError(
+                    f"promote={model}: no version of it has the alias {alias}; give it one "
+                    "with MlflowClient().set_registered_model_alias"
+                ) from error
+            versions.append(str(found.version))
+    return Promotion(model, *versions)
+
+
+def promote(uri: str | None, move: Promotion, reason: str) -> None:
+    """Move the alias; the reason is a tag on both versions."""
+    with opened(uri, f"promote {move.model}") as (client, _):
+        for version in (move.before, move.after):
+            client.set_model_version_tag(move.model, version, REASON, reason)
+        client.set_registered_model_alias(move.model, CHAMPION, move.after)

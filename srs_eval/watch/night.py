@@ -100,7 +100,7 @@ def _promoted(
     if options.promote is None or record.promoted:
         return record, record.promoted or None
     # Imported here, because MLflow takes a second.
-    from srs_eval.tracking.registry import promote, promotion
+    from srs_eval.tracking.watch_run import promote, promotion
 
     move = promotion(options.uri, options.promote)  # also before it is needed: it may be misspelt
     if BETTER not in found.alarms:

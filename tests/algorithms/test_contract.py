@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from collections import defaultdict
 from functools import partial
 
 import hydra.utils
@@ -80,77 +81,43 @@ def test_its_configuration_lists_every_argument_at_its_default(name):
     assert other == PRESETS.get(name, set())
 
 
-NOT_FINITE = (math.nan, math.inf, "much")
-ABOVE_ZERO = ((1e-9, 5), (0, -1e-9, *NOT_FINITE))
-ZERO_OR_MORE = ((0, 1e-9), (-1e-9, *NOT_FINITE))
-TRUE_OR_FALSE = ((True, False), ("no", 0, 1, None))
-BASE = ((), ("fsrs6", 3))
+# What is tried for every option; what of it is taken is written down for review.
+VALUES = (
+    *(None, True, False, -3, -1e-9, 0, 1e-9, 0.5, 0.999, 1, 1.5, 2, 3, 16, 17, 2001, math.nan),
+    *(math.inf, "much", "0.9", [], {}, [math.nan], "fsrs6", "newton", "newtn", "lbfgs", "default"),
+    *("reference", "s0", "none", "mild", "steep", "quartic", "exponential", "weekly", "full"),
+    *("small", "day", "review", "deck", "preset", "template", "tag", "partial", "best", "last"),
+    *("first", "fitted", "fixed", "equal", "cpu", "tpu"),
+)
 
 
-def whole(least, most=None):
-    return (least, *([most] if most else [])), (least - 1, 2.5, *([most + 1] if most else []))
-
-
-# option, or option of one algorithm -> (what is taken, what is refused)
-BOUNDS = {
-    **dict.fromkeys(("binary", "published_order", "monotone", "card_ids"), TRUE_OR_FALSE),
-    **dict.fromkeys(("width", "level_width", "session_width"), ABOVE_ZERO),
-    **dict.fromkeys(("learning_rate", "rate", "blend.prior"), ABOVE_ZERO),
-    **dict.fromkeys(("l2", "drift", "alpha", "penalty"), ZERO_OR_MORE),
-    **dict.fromkeys(("most_trees", "smallest_leaf", "hidden"), whole(1)),
-    **dict.fromkeys(("epochs", "batch_size", "outer_steps"), whole(1)),
-    "fit": ((), ("newtn", None)),
-    "parameters": ((None,), ([], [math.nan], ["x"])),
-    "recency": (("none", "mild", "steep", "quartic"), ("weekly",)),
-    "half_life": ((0.5,), (0, -1, *NOT_FINITE)),
-    "prior_weight": ((None, 0, 1e-9), (-1e-9, *NOT_FINITE)),
-    "avg.prior": ((0, 3.5), (-1, *NOT_FINITE)),
-    "session_filter.prior": (({}, {"bias": 1.0}), ({"no such": 1.0},)),
-    "base": BASE,
-    "every": (("day", "review"), ("week",)),
-    "held_out": ((0, 0.99), (1, -0.01, math.nan)),
-    "leaves": whole(2),
-    "trees": whole(1, 2_000),
-    "p": ((1e-9, 0.999), (0, 1, 1.5, "0.9")),
-    "members": ((), ({}, ["fsrs6"], {"a": "fsrs6"})),
-    "weights": ((None,), ("no/such.safetensors",)),
-    "ensemble.weights": (("fitted", "fixed", "equal"), ("random",)),
-    "shares": (({},), ({"a": 1.0}, {"fsrs6": 1.0, "gru": math.nan})),
-    "trust": ((1e-9, 1), (0, 1.001, *NOT_FINITE)),
-    "device": (("cpu",), ("tpu",)),
-    "lstm.hidden": whole(1, 16),
-    "pull": ((None, 0), (-1, *NOT_FINITE)),
-    "steps": ((None, *whole(1)[0]), whole(1)[1]),
-    "start": ((-3, 0), NOT_FINITE),
-    "group": (("deck", "preset", "template"), ("tag",)),
-    "pooling": (("partial", "none"), ("full",)),
-    "fewest": ((None, 1), (0, 1.5)),
-    "skip": ((0, 3), (-1, 1.5, True, "all")),
-    "features": (("full", "small"), ("tiny",)),
-    "extra": (({},), ({"mine": Hlr()},)),
-    "module": ((), ()),
-    "short": TRUE_OR_FALSE,
-    "keep": (("best", "last"), ("first",)),
-    "config": (({}, {"hidden": 8}), ("hidden", [8])),
-}
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in PRESETS])
-def test_each_option_takes_what_is_in_its_bounds_and_refuses_what_is_not(name):
-    made = hydra.utils.instantiate(
-        {**config_of(name), "_target_": "builtins.dict"}, _convert_="all"
-    )
-    build = partial(hydra.utils.get_class(config_of(name)["_target_"]), **made)
-    for option in made:
-        taken, refused = BOUNDS.get(f"{name}.{option}") or BOUNDS[option]
-        for value in taken:
+def taken(name, option, build):
+    """Tell what an option takes, and expect that numbers and words are refused by its name."""
+    for value in VALUES:
+        try:
             build(**{option: value})
-        for value in refused:
-            with pytest.raises(ConfigError) as told:
-                build(**{option: value})
-            owner = "" if option == "weights" else f"{getattr(build.func, 'name', name)}: "
-            assert str(told.value).startswith(owner)
-            assert option in str(told.value).removeprefix(owner), (option, value)
+        except ConfigError as error:
+            told = str(error)
+            owner = f"{getattr(build.func, 'name', name)}: "
+            assert option in ("weights", "module") or told.startswith(owner), told
+            assert option in told.removeprefix(owner), told
+        except (AttributeError, TypeError, ValueError):  # of what is a list, a table or a class
+            continue
+        else:
+            yield str(value)
+
+
+def test_each_option_takes_what_is_in_its_bounds_and_refuses_what_is_not(golden_text):
+    pytest.importorskip("torch")
+    algorithms = defaultdict(list)
+    for name in (name for name in NAMES if name not in PRESETS):
+        config = {**config_of(name), "_target_": "builtins.dict"}
+        made = hydra.utils.instantiate(config, _convert_="all")
+        build = partial(get_class(config_of(name)["_target_"]), **made)
+        for option in made:
+            algorithms[" ".join([f"{option}:", *taken(name, option, build)])].append(name)
+    told = [f"{option}\n  {' '.join(names)}\n" for option, names in algorithms.items()]
+    golden_text("algorithm_bounds", "".join(told))
 
 
 def beginning_with(kind, first):

@@ -117,25 +117,15 @@ def test_in_whole_days_the_prior_of_fsrs7_has_a_centre_of_its_own_unless_paramet
 DEFAULTS = (0.4, 1.2, 3.2, 15.7)
 
 
-@pytest.mark.parametrize(
-    ("given", "counts", "ordered"),
-    [
-        ((5, 2, 6, 7), (9, 8, 1, 1), (5, 5, 6, 7)),
-        ((5, 2, 6, 7), (8, 9, 1, 1), (2, 2, 6, 7)),
-        # Of equals, the value of the larger rating stays.
-        ((5, 2, 6, 7), (8, 8, 1, 1), (2, 2, 6, 7)),
-        # 1 and 2 give 5 5; then 2 and 3 give 3 3; then 1 and 3 give 3 to the rarer 1.
-        ((5, 2, 3, 7), (5, 4, 6, 1), (3, 3, 3, 7)),
-        # 3 moves 2 below 1, and then gives way to 1 itself: the rules leave that as it is.
-        ((5, 6, 3, 7), (9, 1, 5, 1), (5, 3, 5, 7)),
-        ((8, None, 9, 5), (9, 0, 3, 2), (8, None, 9, 9)),
-        ((5, None, None, 2), (1, 0, 0, 3), (2, None, None, 2)),
-    ],
-)
-def test_a_larger_first_rating_has_no_smaller_stability(given, counts, ordered):
-    known = {rating: value for rating, value in enumerate(given, 1) if value is not None}
-    kept = {rating: value for rating, value in enumerate(ordered, 1) if value is not None}
-    assert _in_order(known, np.array([0, *counts])) == kept
+def test_a_larger_first_rating_has_no_smaller_stability(transcript):
+    """Stabilities, or a dash, and counts of four first ratings: of two the rarer moves."""
+
+    def told_by(given, counts):
+        known = {n: int(each) for n, each in enumerate(given.split(","), 1) if each != "-"}
+        kept = _in_order(known, np.array([0, *map(int, counts.split(","))]))
+        return ",".join(str(kept.get(rating, "-")) for rating in (1, 2, 3, 4)) + "\n"
+
+    transcript("stabilities_in_order", told_by)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,8 @@ def test_the_decision_follows_from_the_interval(judged, golden_text):
 def test_an_interval_that_ends_at_the_registered_difference_keeps_and_does_not_refute(
     judged,
 ):
-    assert judged(smallest_difference=judged().lo).decision == "kept"
+    for direction, end in (("better", judged().lo), ("equivalent", judged().hi)):
+        assert judged(direction=direction, smallest_difference=end).decision == "kept"
     worst = {**TURNED, "direction": "not_worse"}
     at_end = judged(**{**worst, "smallest_difference": -judged(**worst).hi})
     assert at_end.decision == "undecided"

@@ -7,6 +7,7 @@ import os
 import pickle
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 import work
+from cases import making
 from commands import Here
 from object_store import object_store
 
@@ -24,7 +26,7 @@ from srs_eval.compute import processes
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.ray import Ray, _code, _evaluate, _require_token
 from srs_eval.compute.serial import Serial
-from srs_eval.errors import ConfigError, Pruned, SrsEvalError
+from srs_eval.errors import Pruned, SrsEvalError
 from srs_eval.place import Place
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 
@@ -51,6 +53,7 @@ def test_one_process_works_in_order_and_ticks(compute):
     arriving = compute.map(work.doubles, [1, 2, 3], on_crash=noted, tick=list)
     assert next(arriving)[0] == 1
     arriving.close()  # results need not be fetched to the end
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])  # blocked to start
 
 
 def test_a_killed_worker_costs_its_own_user_only_and_none_if_it_died_by_chance(tmp_path):
@@ -175,10 +178,6 @@ def machines():
     made.shutdown()
 
 
-def of(user, reason):
-    return user, reason
-
-
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_of_one_process(
@@ -234,19 +233,15 @@ def test_work_is_done_in_the_folder_by_the_same_code_and_errors_name_the_machine
     assert _evaluate(work.doubles, 1, str(tmp_path / "there"), _code())[:2] == (1, "11")
     assert Path.cwd() == tmp_path / "there"
     with pytest.raises(OSError, match=platform.node()) as full:
-        _evaluate(partial(work.full_disk, (2,)), 2, "nowhere", _code())
+        _evaluate(work.full_disk, 2, "nowhere", _code())
     assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
     with pytest.raises(SrsEvalError, match=platform.node()):
         _evaluate(work.doubles, 1, str(tmp_path), "other code")
 
 
-def test_options_that_cannot_be_are_refused():
-    for kind, options in (
-        *((Processes, {"workers": 0}), (Processes, {"workers": -1}), (Processes, {"chunk": 0})),
-        *((Ray, {"retries": -1}), (Ray, {"cpus": -1}), (Ray, {"chunk": 0}), (Serial, {"chunk": 0})),
-    ):
-        with pytest.raises(ConfigError):
-            kind(**options)
+def test_options_that_cannot_be_are_refused(transcript):
+    kinds = {each.__name__: each for each in (Processes, Ray, Serial)}
+    transcript("compute_options", making(kinds))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +265,7 @@ def test_a_cluster_that_does_not_start_is_told_in_a_line(address, asked, named, 
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr("srs_eval.compute.ray._require_token", lambda: required.append("token"))
     with pytest.raises(SrsEvalError, match=named) as raised:
-        list(Ray(address).map(work.doubles, [1], on_crash=of, tick=time.time))
+        list(Ray(address).map(work.doubles, [1], on_crash=noted, tick=time.time))
     assert "during" not in str(raised.value)
     assert begun == [asked]
     assert required == ([] if address else ["token"])

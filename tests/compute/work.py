@@ -21,28 +21,22 @@ def raises_at(bad, user, tick=None):
     return user
 
 
-def _at(users, pardons, user):
-    """Whether it is the turn of a user to fail, who does once only with a folder of notes."""
-    note = Path(pardons, str(user))
-    if user not in users or (pardons and note.exists()):
-        return False
-    if pardons:
-        note.touch()
-    return True
-
-
 def kills_its_worker(users, user, tick=None, pardons=""):
-    """End the process that works on certain users, the way an out-of-memory killer does."""
-    if _at(users, pardons, user):
+    """End the process that works on certain users, the way an out-of-memory killer does.
+
+    Each ends it once only where there is a folder of notes.
+    """
+    note = Path(pardons, str(user))
+    if user in users and not (pardons and note.exists()):
+        if pardons:
+            note.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return user
 
 
-def full_disk(users, user, tick=None, pardons=""):
-    """Fail for certain users as a disk that is full does."""
-    if _at(users, pardons, user):
-        raise OSError(errno.ENOSPC, "No space left on device", "part")
-    return user
+def full_disk(user, tick=None):
+    """Fail as a disk that is full does."""
+    raise OSError(errno.ENOSPC, "No space left on device", "part")
 
 
 def shows_steps(user, tick):

@@ -3,11 +3,10 @@
 import json
 import sqlite3
 from contextlib import closing
-from itertools import product
 
 import pytest
 import zstandard
-from anki_files import DAY, ROWS, START, change, collection, field, number, package, read
+from anki_files import DAY, ROWS, START, change, collection, field, number, opened, package, read
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import preset_of_deck, template_number
@@ -27,34 +26,22 @@ def test_a_collection_becomes_a_review_log(tmp_path):
         named.read("Ann")
 
 
-# What a collection says, options, and the days of its answers, the first of them at 2:00 UTC.
-DAYS = [
-    # Version 1 counts from the creation stamp, here the very first answer.
-    ({}, {}, [0, 0, 1, 11]),
-    ({"schedVer": 1, "rollover": 9, "creationOffset": 0}, {}, [0, 0, 1, 11]),
-    # 4:00 UTC: the first answers belong to the day before.
-    ({"schedVer": 2, "creationOffset": 0}, {}, [0, 0, 2, 11]),
-    ({"schedVer": 2, "creationOffset": 0, "rollover": 2}, {}, [0, 0, 1, 11]),
-    # 3:00 in UTC+1 is 2:00 UTC; Anki records minutes west of UTC.
-    ({"schedVer": 2, "creationOffset": -60, "rollover": 3}, {}, [0, 0, 1, 11]),
-    ({"schedVer": 2, "creationOffset": 0, "localOffset": -120}, {}, [0, 0, 1, 11]),
-    ({"schedVer": 2, "creationOffset": 0, "rollover": 3}, {}, [0, 0, 2, 11]),
-    # Without a time zone the creation stamp tells when days begin.
-    ({"schedVer": 2, "rollover": 4}, {}, [0, 0, 1, 11]),
-    # Arguments take the place of what is recorded.
-    ({"schedVer": 2, "rollover": 3}, {"utc_offset_minutes": 60}, [0, 0, 1, 11]),
-    ({"schedVer": 2, "creationOffset": 0}, {"rollover_hour": 2}, [0, 0, 1, 11]),
-    ({}, {"rollover_hour": 4, "utc_offset_minutes": 0}, [0, 0, 2, 11]),
-]
+def test_days_begin_where_the_collection_says(tmp_path, transcript):
+    """Version 1 counts from the creation stamp; minutes are west of UTC."""
+    path = tmp_path / "a.anki2"
 
+    def told_by(*words):
+        pairs = [word.split("=") for word in words]
+        given = {name: int(value) for name, value in pairs}
+        options = {name: given.pop(name) for name in [*given] if "_" in name or name == "scheduler"}
+        path.unlink(missing_ok=True)
+        log = read(collection(path, settings=given, table="rollover" in given), **options)
+        return f"  {log.day.tolist()}, {log.notes[1]}\n"
 
-def test_days_begin_where_the_collection_says(tmp_path):
-    for n, (settings, options, days) in enumerate(DAYS):
-        path = collection(tmp_path / f"{n}.anki2", settings=settings, table=n % 2 == 0)
-        assert read(path, **options).day.tolist() == days, (settings, options)
+    transcript("anki_days", told_by)
     midnight = START + 2 * 3600
     rows = [(midnight * 1000 - 1, 5, 3, 0, 1, 0), (midnight * 1000, 5, 3, 0, 1, 0)]
-    path = collection(tmp_path / "a.anki2", rows, settings={"schedVer": 2, "creationOffset": 0})
+    path = collection(tmp_path / "b.anki2", rows, settings={"schedVer": 2, "creationOffset": 0})
     assert read(path).day.tolist() == [0, 1]
 
 
@@ -94,47 +81,42 @@ def test_an_open_transaction_neither_blocks_nor_shows(tmp_path):
             other.execute("rollback")
 
 
-def crafted(path, *, note=(1, 70), place=0, models=None, templates=()):
-    """Write a collection whose one card, 5, belongs to a note."""
+def crafted(path, *, note=1, kind=70, place=0, models=None, templates=()):
+    """Write a collection whose one card, 5, belongs to a note of a kind."""
     path.unlink(missing_ok=True)
-    change(
-        collection(path),
-        "drop table notes",
-        "create table notes (id, mid)",
-        "create table cards (id, did, odid, nid, ord)",
-        f"insert into notes values ({note[0]}, {note[1]})",
-        f"insert into cards values (5, 1, 0, 1, {place})",
-    )
-    if models is not None:
-        text = models.replace("'", "''")
-        change(path, "alter table col add column models", f"update col set models = '{text}'")
-    if templates:
-        change(path, "create table templates (ntid, ord, name)")
-    for template in templates:
-        change(path, f"insert into templates values ({', '.join(map(repr, template))})")
+    with opened(collection(path)) as database:
+        database.execute("drop table notes")
+        database.execute("create table notes (id, mid)")
+        database.execute("create table cards (id, did, odid, nid, ord)")
+        database.execute("insert into notes values (?, ?)", (note, kind))
+        database.execute("insert into cards values (5, 1, 0, 1, ?)", (place,))
+        if models is not None:
+            database.execute("alter table col add column models")
+            text = models if isinstance(models, str) else json.dumps(models)
+            database.execute("update col set models = ?", (text,))
+        if templates:
+            database.execute("create table templates (ntid, ord, name)")
+            database.executemany("insert into templates values (?, ?, ?)", templates)
     return read(path)
 
 
-def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_known(tmp_path):
-    path = tmp_path / "a.anki2"
-    log = crafted(path, place=1, templates=[(70, 0, "front"), (70, 1, "back")])
-    assert set(log.note_type.tolist()) == {70}
-    assert set(log.template.tolist()) == {70_001}
-    assert log.titles["template"] == {70_000: "70: front", 70_001: "70: back"}
-    listed = [{"ord": True, "name": "a"}, 5, {"ord": 0, "name": "Card 1"}]
-    kinds = {"70": {"name": "Basic", "tmpls": listed}, "7": []}
-    log = crafted(path, models=json.dumps(kinds), place=4)  # the fifth deletion of a cloze
-    assert set(log.template.tolist()) == {70_000}
-    assert log.titles["note_type"] == {70: "Basic"}
-    assert log.titles["template"] == {70_000: "Basic: Card 1"}
-    for models in ("{", "[]", '{"70": 5}', '{"x": {"tmpls": [{"ord": 0}]}}', '{"--7": {}}'):
-        log = crafted(path, models=models)
-        assert log.template is None
-        assert set(log.note_type.tolist()) == {70}
-    assert crafted(path, note=(2, 70)).note_type is None
-    for options in ({"note": (1, "'x'")}, {"place": "null"}, {"place": 0.5}):
-        with pytest.raises(ReviewLogError, match="no whole number"):
-            crafted(path, **options)
+def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_known(
+    tmp_path, transcript
+):
+    def told_by(*words):
+        given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
+        try:
+            log = crafted(tmp_path / "a.anki2", **given)
+        except ReviewLogError as error:
+            return f"  {error.violations[0]}\n"
+        lines = []
+        for name in ("note_type", "template"):
+            if getattr(log, name) is not None:
+                numbers, titles = set(getattr(log, name).tolist()), log.titles[name]
+                lines.append(f"  {name} {numbers}, titles {titles}\n")
+        return "".join(lines) or "  unknown\n"
+
+    transcript("anki_note_types", told_by)
     for place in (-1, 1000, None, "0"):
         assert template_number(70, place) is None
     assert template_number(2**60, 0) is None
@@ -179,54 +161,23 @@ def test_the_preset_of_a_normal_deck_is_found_or_not_known():
 
 # (ease, ivl) of the learning steps of one card: seconds are negative, days positive.
 STEPS = {
-    "steps of 1": [(1, -60), (2, -600), (2, 1)],
-    "steps of 2": [(1, -60), (3, -600), (3, 1), (2, -300), (4, 4)],
-    "steps of either": [(1, -60), (2, -600), (3, 1)],
-    "no other answers": [(1, -60), (1, -60), (1, -60)],
+    "of_1": [(1, -60), (2, -600), (2, 1)],
+    "of_2": [(1, -60), (3, -600), (3, 1), (2, -300), (4, 4)],
+    "of_either": [(1, -60), (2, -600), (3, 1)],
+    "all_again": [(1, -60), (1, -60), (1, -60)],
 }
-EITHER = "steps of either"
 AS_1 = {1: 1, 2: 3, 3: 4, 4: 4}
-# The name of a file, and the members of a package: the last is the collection.
-LAYOUTS = {
-    "bare": ["Ann.anki2"],
-    "bare 21": ["collection.anki21"],
-    "old deck 1": ["d.apkg", "collection__anki2"],
-    "old deck 2": ["d.apkg", "collection__anki2", "collection__anki21"],
-    "old whole 1": ["c.colpkg", "collection__anki2"],
-    "old whole 2": ["c.colpkg", "collection__anki2", "collection__anki21"],
-    "legacy deck": ["d.apkg", "meta", "collection__anki2", "collection__anki21"],
-    "legacy whole": ["c.colpkg", "meta", "collection__anki2", "collection__anki21"],
-    "new deck": ["d.apkg", "meta", "collection__anki2", "collection__anki21b"],
-    "new whole": ["c.colpkg", "meta", "collection__anki2", "collection__anki21b"],
-}
-# Cards in relearning, as a preview, buried by hand; and in relearning as in version 1.
-CARDS = ((3, 1), (2, 4), (2, -3), (2, 1), (2, 3), (2, 2))
-# Of these versions only the first two are known.
-VERSIONS = (1, 2, 0, 3, "2", 2.0, True)
 
 
-def cases():
-    """Yield layout, steps, state of a card and settings."""
-    for layout, steps, version in product(LAYOUTS, STEPS, (1, 2)):
-        yield layout, steps, None, {"schedVer": version}
-    for card, (layout, version) in product(CARDS, [("old deck 1", 2), ("bare", 1)]):
-        yield layout, EITHER, card, {"schedVer": version}
-    for version in VERSIONS:
-        yield "bare", EITHER, None, {"schedVer": version, "sched2021": True}
-    for layout, steps in product(("bare", "old deck 2"), STEPS):
-        yield layout, steps, None, {}
-
-
-def written(folder, layout, steps, card, settings):
-    """Write the file that a layout stands for."""
-    rows = [(START * 1000 + 60_000 * k, 5, ease, 0, 10, 0, ivl) for k, (ease, ivl) in steps]
+def written(folder, name, *members, steps, card=None, **settings):
+    """Write a collection, or a package of which the last member is the collection."""
+    rows = [(START * 1000 + 60_000 * k, 5, e, 0, 10, 0, ivl) for k, (e, ivl) in enumerate(steps)]
     plain = collection(folder / "plain", rows, settings=settings)
     if card:
         create = "create table cards (id integer primary key, type, queue)"
-        change(plain, create, f"insert into cards (type, queue) values {card}")
+        change(plain, create, f"insert into cards (type, queue) values {tuple(card)}")
     content = plain.read_bytes()
     plain.unlink()
-    name, *members = LAYOUTS[layout]
     if not members:
         (folder / name).write_bytes(content)
         return folder / name
@@ -236,27 +187,27 @@ def written(folder, layout, steps, card, settings):
     return package(folder / name, **held)
 
 
-def test_the_version_is_told_from_packing_setting_answers_and_cards(tmp_path, golden_text):
-    said = []
-    for layout, name, card, settings in cases():
-        steps = list(enumerate(STEPS[name]))
-        ratings = [ease for _, (ease, _) in steps]
-        path = written(tmp_path, layout, steps, card, settings)
+def test_the_version_is_told_from_packing_setting_answers_and_cards(tmp_path, transcript):
+    """Also by cards in relearning, as a preview, buried by hand, or as in version 1."""
+
+    def told_by(file, answers, *words):
+        given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
+        path = written(tmp_path, *file.split(","), steps=STEPS[answers], **given)
+        ratings = [ease for ease, _ in STEPS[answers]]
         of_version = {1: [AS_1[ease] for ease in ratings], 2: ratings}
         for version, expected in of_version.items():
             assert read(path, scheduler=version).rating.tolist() == expected
         try:
             log = read(path)
         except ReviewLogError as error:
-            said_which = "data.scheduler=1 or data.scheduler=2" in error.hint
-            told = error.violations[0] if said_which and error.source == str(path) else str(error)
-        else:
-            told = log.notes[0].removeprefix("ratings read as those of ")
-            version = int(log.notes[0].split("version ")[1][0])
-            assert log.rating.tolist() == of_version[version]
-        state = f"a card of type {card[0]} and queue {card[1]}, " if card else ""
-        said.append(f"{layout}, {name}, {state}{settings}:\n  {told}")
-    golden_text("anki_schedulers", "\n".join(said) + "\n")
+            is_ours = "data.scheduler=1 or data.scheduler=2" in error.hint
+            is_ours = is_ours and error.source == str(path)
+            return f"  {error.violations[0] if is_ours else error}\n"
+        version = int(log.notes[0].split("version ")[1][0])
+        assert log.rating.tolist() == of_version[version]
+        return f"  {log.notes[0].removeprefix('ratings read as those of ')}\n"
+
+    transcript("anki_schedulers", told_by)
 
 
 def test_answers_of_reviews_stay_and_those_before_2015_are_of_either_version(tmp_path):
@@ -269,20 +220,3 @@ def test_answers_of_reviews_stay_and_those_before_2015_are_of_either_version(tmp
         rows = [(begin, 5, 4, 0, 10, 0, 1)]
         path = collection(tmp_path / f"{begin}.anki2", rows, settings={"schedVer": 1})
         assert f"version {version}" in read(path, scheduler=scheduler).notes[0]
-
-
-def test_a_log_says_when_days_begin(tmp_path):
-    # With version 1 at the creation stamp, with version 2 at 4:00 in the recorded time zone.
-    two = {"schedVer": 2, "creationOffset": 0}
-    east = {**two, "rollover": -2, "localOffset": -330}
-    for settings, options, said in (
-        (two, {}, "04:00 UTC"),
-        (two, {"scheduler": 1}, "02:00 UTC"),
-        (east, {}, "16:30 UTC"),
-        (east, {}, "22:00"),
-        (east, {}, "UTC+05:30, setting localOffset"),
-        (east, {"rollover_hour": 5, "utc_offset_minutes": 0}, "data.rollover_hour=5"),
-    ):
-        path = collection(tmp_path / "a.anki2", settings=settings)
-        assert said in read(path, **options).notes[1]
-        path.unlink()

@@ -1,5 +1,7 @@
 """Predictions that were stored before the answers: as columns of tables, and by Clanki."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,51 +10,17 @@ from anki_files import read as read_collection
 
 from srs_eval.algorithms.baselines import Average, Recorded
 from srs_eval.data.frame import ReviewFrame
-from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.recorded import RecordedRows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-HEADER = "card,rating,time,p,stored"
-FIRST = "a,3,2024-01-01T10:00:00Z,,"
-
-
-def columns(**others):
-    return Columns(**{"p": "p", "recorded_at": "stored", **others})
-
-
-def read(csv, *lines, reading=None, **others):
-    path = csv(HEADER, FIRST, *lines)
-    table = ReviewTable(path, columns(**others), **(reading or {}))
-    return table.read("log")
-
-
-def test_times_without_an_offset_are_of_the_zone(csv):
-    line, reading = "a,3,2024-01-03T10:00Z,0.9,2024-01-03T11:00", {"time_zone": "Europe/Vienna"}
-    log = read(csv, line, reading=reading)
-    assert log.recorded_names == ("p",)
-    np.testing.assert_array_equal(log.recorded, [[np.nan], [0.9]])
-
-
-def test_two_predictions_of_one_review_are_refused_whatever_is_done_about_duplicates(csv):
-    second = "a,3,2024-01-03T10:00:00Z,0.9,2024-01-03T09:00:00Z"
-    for other, refused in ((second, False), (second.replace("0.9", "0.8"), True)):
-        for duplicates in ("drop", "error"):
-            if not refused and duplicates == "drop":
-                log = read(csv, second, other, reading={"duplicates": duplicates})
-                assert log.left_out == {"card and time of an earlier row": 1}
-                continue
-            with pytest.raises(ReviewLogError) as caught:
-                read(csv, second, other, reading={"duplicates": duplicates})
-            assert {found.kind for found in caught.value.violations} == {"duplicate"}
-
 
 @pytest.mark.parametrize("others", [{"p": ["p", "p"]}, {"p": None}, {"day": "day"}])
 def test_columns_that_do_not_go_together_are_refused(others):
     with pytest.raises(ConfigError):
-        columns(**others)
+        Columns(**{"p": "p", "recorded_at": "stored", **others})
 
 
 @pytest.fixture(scope="module")
@@ -125,86 +93,48 @@ def test_no_algorithm_but_the_recorded_one_sees_recorded_predictions(frame):
 
 
 # The file in which Clanki keeps predictions, made after its public specification.
-FSRS = "search_stats_fsrs_review_retrievability"
-RWKV = "search_stats_rwkv_review_retrievability"
-COMMON = "review_predictions"
+TABLES = {
+    "fsrs": "search_stats_fsrs_review_retrievability",
+    "rwkv": "search_stats_rwkv_review_retrievability",
+    "common": "review_predictions",
+}
 COLUMNS = "revlog_id integer, prediction real, source text, updated_at integer, sample_role text"
 IDS = [row[0] for row in ROWS]
-LATER = IDS[-1] + 1
 
 
-@pytest.fixture
-def clanki(tmp_path):
-    """Read a collection beside a file with such rows."""
+def test_predictions_of_clanki_are_read_by_their_role_the_newest_of_each_review(
+    tmp_path, transcript
+):
+    """Those of a final fit are not, but of frozen weights; words are ``TABLE:REVIEW,P,ROLE,…``."""
+    path = tmp_path / "collection.retrievability-cache.sqlite"
+    log_file = collection(tmp_path / "collection.anki2")
 
-    def reading(tables, columns=COLUMNS):
-        path = tmp_path / "collection.retrievability-cache.sqlite"
+    def told_by(*words):
+        path.unlink(missing_ok=True)
         with opened(path) as database:
-            for table, rows in tables.items():
-                more = ", algorithm integer" if table == COMMON else ""
-                database.execute(f"create table {table} ({columns}, fold_index integer{more})")
-                for row in rows:
-                    marks = ", ".join("?" * len(row))
-                    database.execute(f"insert into {table} values ({marks})", row)
-        return read_collection(collection(tmp_path / "collection.anki2"), predictions=path)
+            for word in words:
+                name, _, given = word.partition(":")
+                columns = f"{COLUMNS}, fold_index integer, algorithm integer"
+                columns = "revlog_id integer" if given == "bare" else columns
+                database.execute(f"create table if not exists {TABLES.get(name, name)} ({columns})")
+                if given in ("", "bare"):
+                    continue
+                review, p, role, *others = given.split(",")
+                values = {"source": "a", "updated_at": IDS[-1] + 1, "fold_index": 0}
+                values |= {"revlog_id": [*IDS, 9][int(review)], "prediction": json.loads(p)}
+                values |= {"sample_role": role, **dict(other.split("=") for other in others)}
+                marks = ", ".join("?" * len(values))
+                insert = f"insert into {TABLES[name]} ({', '.join(values)}) values ({marks})"
+                database.execute(insert, [*values.values()])
+        try:
+            log = read_collection(log_file, predictions=path)
+        except ReviewLogError as error:
+            return "".join(f"{found.kind}: {found}\n" for found in error.violations)
+        lines = [
+            f"{name}: {column.tolist()}"
+            for name, column in zip(log.recorded_names, log.recorded.T, strict=True)
+        ]
+        notes = [note for note in log.notes if "recorded predictions" in note]
+        return "\n".join([*lines, *notes, ""]).replace(str(tmp_path), "…")
 
-    return reading
-
-
-def row(review, p, role, *, at=LATER, fold=0, source="a"):
-    return (IDS[review], p, source, at, role, fold)
-
-
-def test_predictions_of_a_final_fit_are_counted_and_not_read_but_of_frozen_weights(clanki):
-    log = clanki(
-        {
-            FSRS: [
-                row(0, 0.1, "final_fit"),
-                row(1, 0.2, "validation_fold"),
-                row(2, 0.3, "post_optimization", at=1),
-                row(2, 0.9, "final_fit"),
-            ],
-            RWKV: [row(0, 0.5, "final_fit"), row(1, 0.6, "test_fold")],
-            COMMON: [(*row(3, 0.7, "final_fit"), 1), (9, 0.7, "a", 1, "final_fit", 0, 1)],
-        }
-    )
-    assert log.recorded_names == ("fsrs7", "rwkv_instant", "rwkv_curve")
-    nan = np.nan
-    expected = [[nan, 0.2, 0.3, nan], [0.5, 0.6, nan, nan], [nan, nan, nan, 0.7]]
-    np.testing.assert_array_equal(log.recorded.T, expected)
-    fsrs, _, curve = (note for note in log.notes if "recorded predictions" in note)
-    assert "2 of 4 reviews" in fsrs
-    assert "(1 computed later than the answer)" in fsrs
-    assert "2 of a final fit" in fsrs
-    assert "1 of reviews that are not in the log" in curve
-
-
-def test_of_several_predictions_of_a_review_the_newest_counts(clanki):
-    role = "validation_fold"
-    rows = [row(0, 0.1, role, at=5), row(0, 0.2, role, at=6), row(1, 0.3, role, at=6, fold=1)]
-    rows += [row(1, 0.4, role, at=6), row(2, 0.5, role, source="b"), row(2, 0.6, role)]
-    np.testing.assert_array_equal(clanki({FSRS: rows}).recorded[:3, 0], [0.2, 0.3, 0.6])
-
-
-def test_several_algorithms_of_the_common_table_keep_their_numbers_and_roles(clanki):
-    rows = [(*row(0, 0.1, "final_fit"), 1), (*row(1, 0.2, "test_fold"), 2)]
-    log = clanki({COMMON: rows})
-    assert log.recorded_names == ("algorithm_1", "algorithm_2")
-    np.testing.assert_array_equal(np.isfinite(log.recorded).sum(axis=0), [0, 1])
-
-
-@pytest.mark.parametrize(
-    ("tables", "columns", "kind"),
-    [
-        ({FSRS: [row(0, 1.5, "validation_fold")]}, COLUMNS, "out_of_range"),
-        ({FSRS: [row(0, None, "validation_fold")]}, COLUMNS, "out_of_range"),
-        ({FSRS: [row(0, "high", "validation_fold")]}, COLUMNS, "out_of_range"),
-        ({FSRS: []}, COLUMNS, "empty"),
-        ({"cards": []}, COLUMNS, "empty"),
-        ({FSRS: []}, "revlog_id integer", "missing"),
-    ],
-)
-def test_what_clanki_does_not_write_is_refused(clanki, tables, columns, kind):
-    with pytest.raises(ReviewLogError) as caught:
-        clanki(tables, columns)
-    assert [found.kind for found in caught.value.violations] == [kind]
+    transcript("predictions_of_clanki", told_by)

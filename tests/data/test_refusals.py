@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ OPTIONAL = {
     "state": "state",
     "user": "who",
     "deck": "deck",
+    "note": "nid",
     "recalled": "ok",
     "p": "p",
     "recorded_at": "stored",
@@ -81,19 +83,28 @@ def table_of(words):
     return pd.DataFrame(table)
 
 
-def told(form, table, folder):
-    """Read the first user, who is the one with something odd; return the error, or what is read."""
+def told(form, words, folder):
+    """Read the first user, who is the one with something odd; return the error, or what is read.
+
+    Words with a plus sign are options of reading.
+    """
+    options = dict(word[1:].split("=") for word in words if word.startswith("+"))
+    options = {name: yaml.safe_load(value.replace("·", " ")) for name, value in options.items()}
+    table = table_of([word for word in words if not word.startswith("+")])
     try:
-        source = source_of(form, table, folder)
+        source = source_of(form, table, folder, **options)
         log = source.read(source.users()[0])
     except ReviewLogError as error:
         return error
-    columns = {"card": pd.factorize(log.card)[0], "rating": log.rating, "gap": log.elapsed_days}
-    columns |= {"secs": log.elapsed_seconds, "took": log.duration_ms, "deck": log.deck}
+    columns = {"card": pd.factorize(log.card)[0], "day": log.day, "rating": log.rating}
+    columns |= {"gap": log.elapsed_days, "secs": log.elapsed_seconds, "took": log.duration_ms}
+    columns |= {"deck": log.deck, "note": log.note}
     if log.recorded is not None:
         columns["p"] = log.recorded[:, 0]
     known = [(name, values) for name, values in columns.items() if values is not None]
-    lines = [f"{name} {' '.join(f'{value:g}' for value in values)}" for name, values in known]
+    lines = [f"{name} {' '.join(f'{value:.9g}' for value in values)}" for name, values in known]
+    lines += [f"left out: {log.left_out}"] if log.left_out else []
+    lines += [f"titles of {name}: {titles}" for name, titles in log.titles.items() if titles]
     return "\n".join(["is read", *lines, *log.notes, ""])
 
 
@@ -106,12 +117,11 @@ def facts(found, *, with_rows=True):
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_wrong_is_told_by_kind_column_and_row(tmp_path, transcript, form):
     def told_by(*words):
-        table = table_of(words)
-        error = told("csv", table, tmp_path)
-        if form != "sql" or "day" not in table:  # a query reads times only
-            # It is sorted by time, and asked for each user once.
+        error = told("csv", words, tmp_path)
+        if form != "sql" or not any(word.startswith("day=") for word in words):
+            # A query reads times only, is sorted by time, and asked for each user once.
             with_rows = form != "sql" or not any(word.startswith(("time", "who")) for word in words)
-            found = error if form == "csv" else told(form, table, tmp_path)
+            found = error if form == "csv" else told(form, words, tmp_path)
             assert facts(found, with_rows=with_rows) == facts(error, with_rows=with_rows), words
         if isinstance(error, str):
             return error

@@ -81,42 +81,16 @@ def test_a_source_says_what_it_is_and_reads_only_whom_it_has():
     assert "at most 10,000 reviews each" in SyntheticUsers().location
 
 
-AGAIN, HARD, GOOD, EASY = 1, 2, 3, 4
-# First rating; later ratings with the days that passed before each; interval and ease at the end.
-SM2 = [
-    (GOOD, [], (1, 2.5)),
-    (EASY, [], (4, 2.5)),
-    (GOOD, [(GOOD, 1), (GOOD, 2)], (6.25, 2.5)),
-    (GOOD, [(GOOD, 5)], (7.5, 2.5)),  # (1 + half of 4 days late) * 2.5
-    (EASY, [(EASY, 6)], (19.5, 2.65)),  # (4 + 2 days late) * 2.5 * 1.3
-    (GOOD, [(HARD, 9)], (2, 2.35)),  # at least a day more
-    (EASY, [(HARD, 9), (HARD, 9)], (6, 2.2)),
-    (EASY, [(AGAIN, 4)], (1, 2.3)),
-    (GOOD, [(AGAIN, 1)] * 9, (1, 1.3)),
-    (EASY, [(GOOD, 36500)] * 3, (36500, 2.5)),
-]
+def test_schedulers_ask_for_the_intervals_of_their_rules(transcript):
+    """Ratings, after the first with the days before them; fuzz is in the middle of its range."""
 
+    def told_by(name, first, *later):
+        app = draw_app(np.random.default_rng(1), name)
+        states = [app.first(np.array([int(first)]))]
+        for rating, days in (map(int, word.split("@")) for word in later):
+            states.append(app.later(states[-1], np.array([days]), np.array([rating])))
+        asked = [int(app.draws(each[0], np.array([0.5])).drawn[0]) for each in states]
+        state = " ".join(f"{float(value[0]):.4f}" for value in states[-1])
+        return f"  state {state}, asked for {asked}\n"
 
-def states(name, first, later):
-    """Return what a scheduler believes after each rating, and the intervals it asks for."""
-    app = draw_app(np.random.default_rng(1), name)
-    state = app.first(np.array([first]))
-    found = [state]
-    for rating, days in later:
-        state = app.later(state, np.array([days]), np.array([rating]))
-        found.append(state)
-    middle = np.array([0.5])  # of the range of the fuzz
-    return found, [int(app.draws(each[0], middle).drawn[0]) for each in found]
-
-
-@pytest.mark.parametrize(("first", "later", "expected"), SM2)
-def test_sm2_is_that_of_anki(first, later, expected):
-    found, asked = states("sm2", first, later)
-    assert np.ravel(found[-1]) == pytest.approx(expected)
-    assert asked[-1] == pytest.approx(min(expected[0], 3650), abs=1, rel=0.03)  # fuzz
-
-
-@pytest.mark.parametrize("rating", [AGAIN, HARD, GOOD, EASY])
-def test_fixed_intervals_do_not_depend_on_ratings(rating):
-    _, asked = states("fixed", rating, [(rating, 3)] * 8)
-    assert asked == [1, 2, 4, 8, 16, 32, 64, 64, 64]
+    transcript("schedulers", told_by)

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from logs import OTHER_KINDS
 
 from srs_eval.data.names import read_names
-from srs_eval.data.ratings import read_ratings
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns
@@ -111,29 +111,12 @@ def test_words_for_missing_values_and_numbers_that_have_lost_digits_are_nobodys_
     assert numbers.bad.tolist() == [True, False, False, True, True]
 
 
-def test_groups_are_names_as_well_or_not_known(csv, tmp_path):
-    columns = Columns(day="day", deck="deck")
-    log = read(csv(f"{HEADER},deck", "1,3,0,a ", "2,3,0,a", "3,3,0,NaN"), columns)
-    assert log.titles["deck"] == {0: "a"}
-    of_notes = Columns(day="day", note="nid")
-    noted = read(csv(f"{HEADER},nid", "1,3,0,9", "2,3,0,007", "3,3,0,"), of_notes)
-    assert (noted.note.tolist(), noted.deck) == ([0, 1, -1], None)
-    for kind in ("list", "struct", "map", "binary", "moment"):
-        found = told(parquet(tmp_path, **BASE, deck=KINDS[kind]), columns)
-        assert found[0][:2] == ("wrong_type", "deck")
-
-
-KINDS = {
-    "list": pa.array([[1], [1], [2]]),
-    "struct": pa.array([{"a": 1}] * 3),
-    "map": pa.array([[(1, 2)]] * 3, pa.map_(pa.int8(), pa.int8())),
-    "binary": pa.array([b"a", b"\xff", b"a"]),
+KINDS = {kind: make(3) for kind, make in OTHER_KINDS.items()} | {
     "boolean": pa.array([True, False, True]),
     "date": pa.array([0, 1, 2], pa.date32()),
     "moment": pa.array([0, 1, 2], pa.timestamp("us", "Europe/Vienna")),
-    "duration": pa.array([0, 1, 2], pa.duration("s")),
-    "nothing": pa.nulls(3),
 }
+MEANT = {("boolean", "rating"), ("boolean", "ok"), ("nothing", "deck")}
 
 
 def test_parquet_columns_of_other_kinds_are_refused(tmp_path):
@@ -142,10 +125,11 @@ def test_parquet_columns_of_other_kinds_are_refused(tmp_path):
         "who": BY_USER,
         "time": Columns(),
         "ok": Columns(day="day", recalled="ok"),
+        "deck": Columns(day="day", deck="deck"),
     }
     for kind, odd in KINDS.items():
         for column, columns in uses.items():
-            if kind != "boolean" or column not in ("rating", "ok"):
+            if (kind, column) not in MEANT:
                 found = told(parquet(tmp_path, **{**BASE, column: odd}), columns)
                 assert (column, "row 1") in [(each[1], each[2][0]) for each in found], kind
 
@@ -174,28 +158,8 @@ def test_two_columns_of_one_name_are_refused_where_they_are_needed(csv, tmp_path
     assert len(read(csv(f"{HEADER},why,why", "1,3,0,,"))) == 1
 
 
-def test_ratings_of_other_words_and_numbers_can_be_mapped(csv):
-    path = csv(HEADER, "1,gut,0", "2,Schlecht,0", "3,gut,1")
-    assert told(path) == [("wrong_type", "rating", ("row 1", "row 2", "row 3"))]
-    assert read(path, ratings={"gut": 4, "schlecht": 2}).rating.tolist() == [4, 2, 4]
-    assert told(path, ratings={"gut": 4}) == [("wrong_type", "rating", ("row 2",))]
-    numbers = {0: 1, 3: 2, 5: 4}
-    for columns in (DAYS, Columns(recalled="rating", day="day")):
-        path = csv(HEADER, "1,0,0", "2,3,0", "3,5,1")
-        assert read(path, columns, ratings=numbers).rating.tolist() == [1, 2, 4]
-    path = csv(HEADER, "1,0,0", "4,,1")
-    assert told(path, ratings=numbers) == [("missing", "rating", ("row 2",))]
-    for missing in (None, float("nan"), pd.NA):
-        assert "data.ratings" not in read_ratings(pd.Series([3, missing, 1])).hint
-        for values in ([3, 7], [3, 7, missing]):
-            assert "data.ratings={3: N, 7: N}" in read_ratings(pd.Series(values)).hint
-
-
-def test_days_are_those_of_the_zone_that_is_reported(csv):
-    # 23:30 in Berlin is 22:30 in UTC; days begin at 4 in both zones.
-    times = ("2024-01-01T04:30+01:00", "2024-01-01T23:30+01:00", "2024-01-02T03:30Z")
-    path = csv("card,rating,time", *(f"{card},3,{time}" for card, time in enumerate(times)))
-    assert read(path, Columns(), time_zone="Europe/Berlin").day.tolist() == [0, 0, 1]
+def test_the_zone_and_the_hour_at_which_days_begin_are_reported(csv):
+    path = csv("card,rating,time", "1,3,2024-01-01")
     (remark,) = ReviewTable(path, time_zone="Europe/Berlin", day_start_hour=4.5).remarks()
     assert "04:30" in remark
     assert "Europe/Berlin" in remark

@@ -1,25 +1,8 @@
 """Invented histories for the engine: short and long cards, no time and a century between."""
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
 
 from srs_eval.nouns import Reviews
-
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-def few(examples):
-    """Ask for so many examples, and for none to be made smaller, which would take minutes."""
-    return settings(
-        derandomize=True,
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
-
 
 LONGEST_ELAPSED = 36500.0
 
@@ -60,15 +43,3 @@ def further_rows(reviews):
     """Rows that are not the first of their card."""
     first = np.unique(reviews.card, return_index=True)[1]
     return np.setdiff1d(np.arange(len(reviews)), first)
-
-
-def drawn_log(seed, cards, longest, exponent):
-    """Draw a log that has something to predict."""
-    log = random_log(np.random.default_rng(seed), cards, longest, exponent=exponent)
-    return log if len(further_rows(log)) else log_of([1, 1], [3, 1], [0, 2])
-
-
-def logs(*, cards=40, reviews=60):
-    """Logs of 1 to `cards` cards of 1 to `reviews` reviews."""
-    sizes = st.integers(1, cards), st.integers(2, reviews)
-    return st.builds(drawn_log, SEEDS, *sizes, st.sampled_from([1.0, 2.0, 4.6]))

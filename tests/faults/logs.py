@@ -7,13 +7,13 @@ import tempfile
 import zipfile
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from anki_files import DAY, START, collection
-from verdicts import right, too_long
+from judging import right, too_long
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.revlogs_10k import RevlogsFolder
@@ -22,7 +22,6 @@ from srs_eval.data.table_options import Columns
 from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import REVIEW_COLUMNS
 
-Rows = list[dict[str, Any]]
 _FIRST = 1_700_000_000
 _LAYOUTS = (Columns(), Columns(day="day"), Columns(day="day", user="who"))
 _WORDS = {1: "again", 2: "Hard", 3: "Good", 4: "easy"}
@@ -42,24 +41,25 @@ _BYTES = (b"\0", b"\xff", b"\xfe\xff", b'"', b",", b"\r", b"\n", b"\x1b", b"9" *
 def csv_log(random, folder):
     """Change a CSV file and read it."""
     path = folder / "log.csv"
-    source, rows = _invented(random, path)
+    source, log = _invented(random, path)
 
     def harmful():
-        column = random.choice([name for name in rows[0] if name in _NEVER])
+        column = random.choice([name for name in log if name in _NEVER])
         value = random.choice(_NEVER[column])
-        random.choice(rows)[column] = value
-        _write(path, rows)
+        changed = log.astype(object)
+        changed.loc[random.randrange(len(log)), column] = value
+        changed.to_csv(path, index=False)
         return f"{column}={value[:40]!r}"
 
-    _write(path, rows)
-    return _changed(random, source, path, harmful, lambda: _write_otherwise(random, path, rows))
+    log.to_csv(path, index=False)
+    return _changed(random, source, path, harmful, lambda: _write_otherwise(random, path, log))
 
 
 def parquet_log(random, folder):
     """Change a parquet file and read it."""
     path = folder / "log.parquet"
-    source, rows = _invented(random, path)
-    table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
+    source, log = _invented(random, path)
+    table = pa.Table.from_pandas(log)
 
     def harmless():
         changed = random.choice(_SAME_TABLE)(table)
@@ -74,10 +74,9 @@ def public_log(random, folder):
     """Change a folder in the layout of the public data set and read it."""
     path = folder / "revlogs" / "user_id=1" / "data.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
-    _, rows = _invented(random, path)
-    columns = {"card_id": [row["card"] for row in rows], "day_offset": list(range(len(rows)))}
-    columns |= {"rating": [row["rating"] for row in rows], "state": [1] * len(rows)}
-    table = pa.table(columns)
+    _, log = _invented(random, path)
+    columns = {"card_id": log["card"], "day_offset": log.index, "rating": log["rating"], "state": 1}
+    table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
     pq.write_table(table, path, write_page_checksum=True)
     source = RevlogsFolder(folder)
     return _changed(random, source, path, lambda: _of_other_kind(random, table, path), None)
@@ -112,37 +111,28 @@ def _changed(random, source, path, harmful, harmless):
 
 def _invented(random, path):
     """Make up a log of some layout, and what reads it."""
-    layout = random.choice(_LAYOUTS)
-    cards = [f"card {n}" if random.random() < 0.3 else str(n) for n in range(5)]
-    rows, now = [], 0
-    for _ in range(random.randint(5, 60)):
-        now += random.randint(1, 3)
-        row = {"card": random.choice(cards), "rating": random.randint(1, 4)}
-        row |= {"day": now} if layout.day else {"time": _FIRST + now * 86_400}
-        rows.append(row | ({"who": "ann"} if layout.user else {}))
-    return ReviewTable(path, layout), rows
+    layout, n = random.choice(_LAYOUTS), random.randint(5, 60)
+    names = [f"card {n}" if random.random() < 0.3 else str(n) for n in range(5)]
+    day = np.cumsum(random.choices((1, 2, 3), k=n))
+    log = pd.DataFrame(
+        {"card": random.choices(names, k=n), "rating": random.choices(range(1, 5), k=n)}
+    )
+    log = log.assign(day=day) if layout.day else log.assign(time=_FIRST + day * 86_400)
+    return ReviewTable(path, layout), log.assign(who="ann") if layout.user else log
 
 
-def _write(path, rows, names=(), encoding="utf-8", **options):
-    with path.open("w", newline="", encoding=encoding) as file:
-        writer = csv.DictWriter(file, names or list(rows[0]), **options)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _write_otherwise(random, path, rows):
+def _write_otherwise(random, path, log):
     """Write the same log as another program might."""
-    words = random.random() < 0.3
-    said = [{**row, "rating": _WORDS[row["rating"]]} if words else row for row in rows]
-    padded = [
-        {name: f"{row[name]}{' ' * random.choice((0, 0, 2))}" for name in row} for row in said
-    ]
-    _write(
+    if random.random() < 0.3:
+        log = log.assign(rating=log["rating"].map(_WORDS))
+    if random.random() < 0.5:
+        log = log.map(lambda value: f"{value}{' ' * random.choice((0, 0, 2))}")
+    log.to_csv(
         path,
-        random.choice((rows, padded)),
-        random.sample(list(rows[0]), len(rows[0])),
-        random.choice(("utf-8", "utf-8-sig")),
-        delimiter=random.choice(",;\t"),
+        index=False,
+        columns=random.sample([*log], len(log.columns)),
+        encoding=random.choice(("utf-8", "utf-8-sig")),
+        sep=random.choice(",;\t"),
         lineterminator=random.choice(("\n", "\r\n")),
         quoting=random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)),
     )
@@ -152,9 +142,8 @@ def _write_otherwise(random, path, rows):
 
 def _of_other_kind(random, table, path):
     """Write a table with a column of another kind."""
-    column, kind = random.choice(table.column_names), random.choice(list(_OTHER_KINDS))
-    place = table.column_names.index(column)
-    pq.write_table(table.set_column(place, column, _OTHER_KINDS[kind](len(table))), path)
+    column, kind = random.choice(table.column_names), random.choice(list(OTHER_KINDS))
+    pq.write_table(_with(column, lambda _: OTHER_KINDS[kind](len(table)), table), path)
     return f"{column} as {kind}"
 
 
@@ -181,11 +170,10 @@ def _rows_of_parquet(path):
 
 def _differing(log, expected):
     """Return the columns that a harmless change has changed."""
-    columns = ((name, getattr(log, name), getattr(expected, name)) for name in REVIEW_COLUMNS)
     return [
         f"{name} differs after a harmless change"
-        for name, one, other in columns
-        if not np.array_equal(one, other)
+        for name in REVIEW_COLUMNS
+        if not np.array_equal(getattr(log, name), getattr(expected, name))
     ]
 
 
@@ -228,7 +216,7 @@ def _with(name, change, table):
     return table.set_column(table.column_names.index(name), name, change(table[name]))
 
 
-_OTHER_KINDS = {
+OTHER_KINDS = {
     "list": lambda count: pa.array([[1]] * count),
     "struct": lambda count: pa.array([{"a": 1}] * count),
     "map": lambda count: pa.array([[(1, 2)]] * count, pa.map_(pa.int8(), pa.int8())),
@@ -240,7 +228,7 @@ _OTHER_KINDS = {
 }
 _SAME_TABLE = (
     lambda table: table.select(table.column_names[::-1]),
-    lambda table: table.append_column("other", _OTHER_KINDS["list"](len(table))),
+    lambda table: table.append_column("other", OTHER_KINDS["list"](len(table))),
     lambda table: table.replace_schema_metadata({"pandas": "{garbage"}),
     lambda table: _with("card", lambda cards: cards.dictionary_encode(), table),
     lambda table: _with("rating", lambda ratings: ratings.cast(pa.float32()), table),

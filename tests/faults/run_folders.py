@@ -6,23 +6,18 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
 import command_lines
+from judging import Found, right, too_long
 from logs import damaged
-from verdicts import Verdict, first_problem, right, too_long
 
 from srs_eval.commands import compare, export, pretrain, run
 
+_ALGORITHMS = ("hlr", "fsrs6")
 _RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
 _WEIGHTS = "lstm.safetensors"
 _VALUES = (
     *(None, True, -1, 1e308, "x", "=1+1", [], {}, [[]]),
     "\x1b]0;x\x07\r\\input{/etc/passwd}",
 )
-_COMMANDS = {
-    "run": run.command,
-    "compare": compare.command,
-    "export": export.command,
-    "pretrain": pretrain.command,
-}
 
 
 def prepare(_, folder):
@@ -30,16 +25,12 @@ def prepare(_, folder):
     (folder / "pretrained").mkdir(exist_ok=True)
     weights = folder / "pretrained" / _WEIGHTS  # of a network that needs no PyTorch
     for words in (
-        *(["run", f"algo={algo}", *_RUN, f"hydra.run.dir={folder / algo}"] for algo in _ALGORITHMS),
-        ["pretrain", "algo=lstm", *_RUN[:2], f"weights={weights}"],
+        *((run, f"algo={algo}", *_RUN, f"hydra.run.dir={folder / algo}") for algo in _ALGORITHMS),
+        (pretrain, "algo=lstm", *_RUN[:2], f"weights={weights}"),
     ):
-        status, text = _run_here(*words)
-        if status != 0:
-            raise RuntimeError(f"{' '.join(words)}: {text[-1000:]}")
-    return Verdict("accepted")
-
-
-_ALGORITHMS = ("hlr", "fsrs6")
+        if (ended := judged_command(*words)) != "accepted":
+            return ended
+    return "accepted"
 
 
 def run_folder(random, folder):
@@ -51,9 +42,9 @@ def run_folder(random, folder):
     _change(random, changed / random.choice((*names, ".hydra/config.yaml")))
     runs = [str(folder / algo) for algo in _ALGORITHMS]
     if random.random() < 0.5:
-        return judged_command("compare", *runs, f"out={folder / 'out'}", "tracking=none")
+        return judged_command(compare, *runs, f"out={folder / 'out'}", "tracking=none")
     to = random.choice(("anki", "json", "py_fsrs"))
-    return judged_command("export", str(changed), f"to={to}", "user=1")
+    return judged_command(export, str(changed), f"to={to}", "user=1")
 
 
 def weights(random, folder):
@@ -64,50 +55,39 @@ def weights(random, folder):
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     words = ["algo=lstm", f"algo.weights={folder / _WEIGHTS}", "data.users=1", "data.seed=1"]
     words += ["algo.steps=2", *_RUN[1:], f"hydra.run.dir={folder / 'out'}"]
-    verdict = judged_command("run", *words)
-    if any((folder / name).read_bytes() != content for name, content in before.items()):
-        return Verdict("wrong", "the weights were changed")
-    return verdict
+    ended = judged_command(run, *words)
+    changed = [name for name, content in before.items() if (folder / name).read_bytes() != content]
+    return right([f"{name} was changed" for name in changed], ended)
 
 
 def command_line(random, folder):
     """Run a command line made of odd words, of which few fit together."""
     command_lines.prepare(folder)
-    ended = command_lines.attempt(command_lines.command_line(random))
-    shown = " ".join(ended.words)
-    if ended.kind not in ("accepted", "clear error", "recorded"):
-        return Verdict(ended.kind, first_problem([shown, ended.text[-400:]]))
-    problems = ["code of an option ran"] if (folder / "PWNED").exists() else []
-    # Words may be repeated, once: people know what they wrote.
-    if ended.kind == "clear error" and too_long(ended.text.replace(shown, "", 1)):
-        problems += too_long(ended.text)
-    return right(problems and [shown, *problems], ended.kind)
+    ended = judged_command(run, *command_lines.command_line(random))
+    return right(["code of an option ran"] * (folder / "PWNED").exists(), ended)
 
 
-def judged_command(*words):
+def judged_command(command, *words):
     """Run a command here and judge what it says."""
-    status, text = _run_here(*words)
-    shown = " ".join(words)
+    said, shown = StringIO(), " ".join(words)
+    with redirect_stdout(said), redirect_stderr(said):
+        try:
+            status = command.command(list(words))
+        except SystemExit as end:  # of the parser of flags
+            status = end.code if isinstance(end.code, int) else 1
+    text = said.getvalue()
     if "Traceback (most recent call last)" in text or status not in (0, 1, 2):
-        return Verdict("traceback", first_problem([shown, f"exit {status}", text[-400:]]))
+        raise Found("traceback", shown, f"exit {status}", text[-400:])
     if status == 0:
-        return Verdict("accepted")
-    problems = too_long(text) if text.strip() else ["no message"]
+        return "accepted"
+    # Words may be repeated, once: people know what they wrote.
+    problems = too_long(text.replace(shown, "", 1)) if text.strip() else ["no message"]
     if any(control in text for control in ("\x1b]", "\r")):
         problems.append("control characters of a file were printed")
     # Of a run that began, each fit's failure is on record.
-    outcome = "recorded" if "Rests on " in text else "clear error"
-    return right(problems and [shown, *problems], outcome)
-
-
-def _run_here(name, *words):
-    said = StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
-        try:
-            status = _COMMANDS[name](list(words))
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else 1
-    return status, said.getvalue()
+    return right(
+        problems and [shown, *problems], "recorded" if "Rests on " in text else "clear error"
+    )
 
 
 def _change(random, file):

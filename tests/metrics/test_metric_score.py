@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
-from cases import refusals
+from cases import making, refusals
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from metric_functions import log_loss
 from pairs import predicted
 
-from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.errors import ScoreError
 from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.calibration import Ece, MeanBias
 from srs_eval.metrics.corp import CorpPart
@@ -159,46 +159,24 @@ def strayed(one_user, rows, stranger):
 
 
 SCORES = {
-    "empty": scoring([], []),
-    "all NaN": scoring([math.nan] * 2, [1, 0], nan_policy="omit"),
-    "all nameless": scoring(user=[None] * 4, nan_policy="omit"),
-    "one NaN": scoring([math.nan, 0.5], [1, 0]),
     "pandas NA": scoring(pd.Series([0.9, pd.NA, 0.3, 0.6], dtype="Float64")),
     "several": lambda: log_loss([math.nan, 1.5, -0.5], [1, 0, 7]),
-    "policy": scoring(nan_policy="ignore"),
-    "lengths": scoring(recalled=RECALLED[:2]),
-    "lengths, omitted": scoring(recalled=RECALLED[:2], nan_policy="omit"),
-    "numbers": scoring(0.5, 1),
-    "words": scoring(recalled=["a", "b", "c", "d"]),
-    "length of days": scoring(day=[0, 0, 0]),
-    "level 0": scoring(level=0),
     "list for a panel": scoring(panel=[Brier()]),
     "panel and thresholds": scoring(panel=Panel([Brier()]), thresholds=[0.9]),
-    "two options": scoring(level=2, resamples=-1),
     "days for p": scoring(DAYS),
     "days as fact": scoring(**FACTS | {"elapsed_days": DAYS}),
     "pandas days": scoring(**FACTS | {"lapses": pd.to_timedelta([1, 2, 3, 4], "D").as_unit("s")}),
     "complex": scoring(**FACTS | {"lapses": np.array(P, complex)}),
-    "digits": scoring(**FACTS | {"lapses": np.array(["1", "2", "3", "4"])}),
-    # Casting what does not fit in 32 bits warns, and warnings are errors here.
-    "infinite days": scoring(**FACTS | {"elapsed_days": [1, math.inf, 1, 1]}),
-    "negative days": scoring(**FACTS | {"elapsed_days": [1, -1, 1, 1]}),
-    "0th review": scoring(**FACTS | {"nth_review": [1, 0, 1, 1]}),
-    "too many lapses": scoring(**FACTS | {"lapses": [1, 10**9, 1, 1]}),
     "pooled": lambda: pool(default_panel(), lambda: [predicted([1.5], [True])]),
     "shape of scores": lambda: summarise(["brier"], np.zeros((3, 1)), np.array([1, 2]), {}),
 }
-OPTIONS = {
-    "no bins": lambda: Ece(0),
-    "part": lambda: CorpPart("resolution"),
-    "score": lambda: CorpPart("miscalibration", "spherical"),
-    "quantile": lambda: IciQuantile(90),
-    "statistic": lambda: Confusion("recall", 0.9),
-    "threshold": lambda: Confusion("tpr", 90),
-    "kind": lambda: Temporal("weak"),
+KINDS = {each.__name__: each for each in (Ece, CorpPart, IciQuantile, Confusion, Temporal)}
+KINDS |= {
+    "score": lambda p=P, recalled=RECALLED, **options: score(p, recalled, **options),
+    "facts": lambda **facts: score(P, RECALLED, **FACTS | facts),
+    "no_metrics": lambda: Panel([]),
     "names": lambda: Panel([Brier(), Brier(), Named()]),
-    "no metric": lambda: Panel([]),
-    "weighting": lambda: user_weights([1, 2], "log"),
+    "weights": partial(user_weights, [1, 2]),
 }
 
 
@@ -212,8 +190,8 @@ def test_what_cannot_be_scored_is_refused(one_user, golden_text):
     golden_text("scores_refused", refusals(SCORES | curves, ScoreError))
 
 
-def test_options_that_make_no_metric_are_refused(golden_text):
-    golden_text("metrics_refused", refusals(OPTIONS, ConfigError))
+def test_options_that_make_no_metric_and_values_that_are_no_scores_are_refused(transcript):
+    transcript("metrics_refused", making(KINDS))
 
 
 CONF = Path(__file__).parents[2] / "conf"

@@ -6,7 +6,6 @@ import matplotlib
 import numpy as np
 import pytest
 from drawings import (
-    CONTRIBUTIONS,
     FIGURES,
     columns_of,
     on_axes,
@@ -14,9 +13,7 @@ from drawings import (
     simulated,
     told,
     ugly,
-    user_scores,
 )
-from matplotlib.figure import Figure
 from matplotlib.text import Text
 from metric_functions import rmse_bins
 
@@ -75,25 +72,6 @@ def test_no_word_of_a_figure_is_cut_off_by_its_edge():
             assert max(over) < 0.01, (name, over)
 
 
-def test_functions_on_axes_touch_nothing_else():
-    some, scores = simulated(300), user_scores()
-    arguments = {
-        "plot_temporal": (some.curves,),
-        "plot_user_scores": (scores,),
-        "plot_contributions": (CONTRIBUTIONS,),
-        "plot_versus": (scores, scores[::-1]),
-        "plot_bins": columns_of(some),
-    }
-    with matplotlib.rc_context({"axes.facecolor": "pink"}):
-        before = dict(matplotlib.rcParams)
-        for name in (name for name in vars(plots) if name.startswith("plot_")):
-            axes, other = Figure().subplots(1, 2)
-            getattr(plots, name)(axes, *arguments.get(name, (some.p, some.recalled)))
-            assert dict(matplotlib.rcParams) == before, name
-            assert not other.has_data(), name
-    assert matplotlib._pylab_helpers.Gcf.figs == {}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
@@ -105,7 +83,7 @@ def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_
         plots.save_figure(FIGURES[name](given), tmp_path / folder, name)
         for folder, given in (("once", some), ("again", again))
     ]
-    assert dict(matplotlib.rcParams) == before
+    assert (dict(matplotlib.rcParams), matplotlib._pylab_helpers.Gcf.figs) == (before, {})
     for one, other in zip(*files, strict=True):
         assert one.read_bytes() == other.read_bytes()
 

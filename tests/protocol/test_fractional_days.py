@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented import Logs, log_of, timed
-from metric_functions import rmse_bins
 from public_logs import JOSH
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.cards import rows_by_card
-from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
@@ -82,35 +79,6 @@ def test_a_log_needs_seconds_but_no_answer_times(make_log, protocol):
     assert (protocol()(log, same_day=True).reviews.elapsed < published).any()
 
 
-# Published: training rows of each fold, rows of a test block, the log rows these begin at, the
-# mean outcome of all scored reviews; and log loss and RMSE(bins) of FSRS-7 with its default
-# parameters.
-SECS = [1900, 3795, 5690, 7585, 9480], 1895, [2176, 4214, 6325, 8457, 10534]
-EQUALISED = [2985, 4704, 6545, 8246, 9842], 1004, [3330, 5233, 7282, 9153, 10928]
-PUBLISHED = {
-    SrsBenchmarkSecs: (*SECS, (0.780158, 0.478666, 0.081175)),
-    SrsBenchmarkEqualised: (*EQUALISED, (0.820319, 0.442071, 0.069578)),
-}
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_real_log_has_the_published_counts_and_scores(josh_log, protocol):
-    train, test, begins, scores = PUBLISHED[protocol]
-    for answer_time in (False, True):
-        task = protocol(answer_time=answer_time)(josh_log, same_day=True)
-        assert [len(fold.train) for fold in task.folds] == train
-        assert [len(fold.test) for fold in task.folds] == [test] * 5
-        assert [int(task.log_row[fold.test[0]]) + 1 for fold in task.folds] == begins
-        assert_plain(task, protocol(answer_time=answer_time), josh_log)
-    tested = np.concatenate([fold.test for fold in task.folds])
-    model = RecurrentModel(Fsrs7Equations(), Fsrs7Equations.parameters.defaults)
-    p, recalled = model.predict(task.reviews, tested), task.reviews.recalled[tested]
-    days = np.maximum(task.reviews.elapsed_days[tested], 0)
-    binned = rmse_bins(p, recalled, days, task.nth_review[tested], task.lapses[tested])
-    log_loss = -np.mean(np.log(np.where(recalled, p, 1 - p)))
-    assert (recalled.mean(), log_loss, binned) == pytest.approx(scores, abs=1e-6)
-
-
 def sittings(*, told: bool, days=20, cards=60, seed=0):
     """A log of daily sittings, in which a card is shown late before a lapse where `told`.
 
@@ -143,7 +111,10 @@ def test_pauses_that_tell_answers_are_warned_of_until_they_are_left_out(protocol
             Logs({1: log}), Average(), protocol(previous_answer=closed), 0, curves=0
         )
         assert len(work(1).log.notes) == (not closed)
-    assert "previous_answer=true" in pause_warning(log)
+    warning, paused = pause_warning(log), pause_table(log)[1:3]
+    assert f"{sum(row.reviews for row in paused):,} reviews" in warning
+    assert f"{sum(row.failed for row in paused):,} failed" in warning
+    assert "previous_answer=true" in warning
     assert not pause_warning(sittings(told=False))
     unknown = replace(log, duration_ms=None)
     assert (pause_warning(unknown), pause_table(unknown)) == ("", ())

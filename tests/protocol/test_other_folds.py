@@ -73,10 +73,6 @@ def test_users_are_divided_by_their_names_into_folds_of_equal_size():
         assert fold_of == UserFolds(user_folds=count).fold_of(users[::-1])
         sizes = np.bincount([*fold_of.values()])
         assert (len(sizes), np.ptp(sizes) <= 1) == (count, True)
-    refused = [{"user_folds": number} for number in (1, 21, True)]
-    for options in (*refused, {"base": UserFolds()}):
-        with pytest.raises(ConfigError):
-            UserFolds(**options)
     with pytest.raises(ConfigError):
         UserFolds(user_folds=3).fold_of(users[:2])
 

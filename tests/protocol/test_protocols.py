@@ -18,6 +18,7 @@ from srs_eval.protocol.prequential import Prequential, prequential_folds
 from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.split import expanding_folds
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
+from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
 
 PROTOCOL = SrsBenchmark()
@@ -79,7 +80,8 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
 @pytest.mark.parametrize(("reviews", "could_score"), [(10, 5), (7, 5), (6, None), (13, 10)])
 def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, could_score):
     day = np.arange(reviews)
-    log = log_of([1] * reviews, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    seconds = np.r_[-1, 1, np.full(reviews - 2, 86_400)]
+    log = log_of([1] * reviews, day, elapsed_seconds=seconds)
     with pytest.raises(FitSkipped) as caught:
         PROTOCOL(log, same_day=False)
     expected = {} if could_score is None else {"srs_benchmark_secs": could_score}
@@ -95,21 +97,9 @@ def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, c
     assert counted(skipped.value) == counted(caught.value)
 
 
-@pytest.mark.parametrize("same_day", [False, True])
-def test_a_real_log_has_the_published_counts(josh_log, same_day):
-    task = PROTOCOL(josh_log, same_day=same_day)
-    tested = np.concatenate([fold.test for fold in task.folds])
-    assert len(task.folds[0].train) + len(tested) == 6027
-    assert len(tested) == 5020
-    assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
-    assert task.log_row[tested[0]] + 1 == 3330
-    rows = plain_protocol.scored_rows(josh_log, short=same_day)
-    plain_protocol.assert_same(task, plain_protocol.folds(rows))
-
-
 def test_names_and_refusals(transcript):
     kinds = (SrsBenchmark, SrsBenchmarkRefit, SrsBenchmarkSecs, SrsBenchmarkEqualised)
-    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, Shifted)}
+    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, Shifted, UserFolds)}
     facts = "{0.name}: version {0.version}, {0.folds} folds"
     transcript("protocol_options", making(kinds, facts.format))
     assert Validation().is_validation
@@ -215,6 +205,8 @@ def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_i
             of_log = getattr(of_base, column)[:first_scored]
             np.testing.assert_array_equal(getattr(task, column), of_log)
         assert len(task.reviews) == first_scored
+    with pytest.raises(FitSkipped):  # one row to learn from cannot be divided
+        Validation(Prequential(first=1, every=9))(log, same_day=same_day)
 
 
 GROUPS = st.dictionaries(

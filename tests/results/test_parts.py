@@ -1,6 +1,7 @@
 """The parts of chunks of users, and the files that are made of them."""
 
 import os
+from copy import copy
 from dataclasses import replace
 from functools import partial
 
@@ -30,8 +31,8 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
 from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
 from srs_eval.results.parts import KINDS, PARTS, USERS, Chunk, chunk_size, cut, part_of
-from srs_eval.results.predicted import PartPredictions, fits_in_parts
-from srs_eval.results.user_rows import AllUsers
+from srs_eval.results.predicted import PartPredictions
+from srs_eval.results.user_rows import of_all_users
 from srs_eval.run.evaluate import Evaluation, evaluate
 from srs_eval.run.experiment import Experiment
 
@@ -105,19 +106,21 @@ def test_results_come_back_as_they_were(kept, scored):
     results[0] = replace(results[0], fits=odd, values=(np.nan, -np.inf, 1 / 3))
     results.append(score_user(nothing(), PANEL))
     names = keep(kept, *results, size=2)
-    assert repr(list(fits_in_parts(kept, names))) == repr([fit for r in results for fit in r.fits])
+    assert repr(list(predicted(kept, names).fits())) == repr(
+        [fit for r in results for fit in r.fits]
+    )
     assert predicted(kept, names).read(4) is None
     for result in results[:2]:
         assert_same(predicted(kept, names).read(result.user), result.predictions)
-    users = AllUsers.of((kept.read(name, USERS) for name in names), PANEL.names)
-    assert users.scores.users == (7, "ann", 4)
+    scores, facts = of_all_users((kept.read(name, USERS) for name in names), PANEL.names)
+    assert scores.users == (7, "ann", 4)
     expected = np.array([result.values for result in results])
-    assert users.scores.values.tobytes() == expected.tobytes()
-    assert users.complete == (7, "ann")
-    assert users.left_out == {"cards": 4}
-    assert users.notes == ("user 7: a", "user 7: b", "user ann: a", "user ann: b")
-    assert (users.counts["fits"], users.counts["failed"]) == (11, 1)
-    assert users.fit_notes == ("user 4: why",)
+    assert scores.values.tobytes() == expected.tobytes()
+    assert scores.complete == (7, "ann")
+    assert facts.left_out == {"cards": 4}
+    assert facts.notes == ("user 7: a", "user 7: b", "user ann: a", "user ann: b")
+    assert (facts.fits, facts.failed) == (11, 1)
+    assert facts.fit_notes == ("user 4: why",)
 
 
 def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
@@ -222,18 +225,6 @@ def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tm
     assert kept.users_if_whole(Chunk((1, 3))) is None
 
 
-def test_the_end_keeps_the_parts_of_all_chunks_and_removes_what_is_left_over(kept, scored):
-    results = scored(1, 2, 3, 4, algorithm=Average())
-    names = keep(kept, *results, size=1)
-    (kept.folder / "users" / ".part.partial").touch()
-    kept.end([Chunk((user,)) for user in (1, 2, 3)])
-    predictions, fits = kept_for_good(kept.folder.parent, as_text=False)
-    assert (predictions.users, len(fits)) == ((1, 2, 3), 15)
-    left = [file for file in kept.folder.rglob("*") if file.is_file()]
-    assert {file.stem for file in left} == {*(f"part-{name}" for name in names[:3]), "parts"}
-    assert not kept.is_begun
-
-
 def run(experiment, folder, compute, size=None, *, stay=False):
     users = list(experiment.source.users())
     parts = KeptParts(folder / "parts", STAMP, stays_above=0 if stay else 1000)
@@ -265,7 +256,7 @@ def test_files_are_equal_for_each_way_to_compute_any_chunk_and_parts_that_stay(
     assert (found.folder / files.PREDICTIONS).exists() != stay
     if stay:
         wanted = load(expected.folder).predicted.read("ann")
-        assert_same(found.predicted.reopened().read("ann"), wanted)
+        assert_same(copy(found.predicted).read("ann"), wanted)
         assert len(found.fitted) == 25
         assert found.fitted[3].fold == 3
         found = save(found, tmp_path / "elsewhere")
@@ -382,8 +373,8 @@ def test_parts_elsewhere_are_of_one_run(tmp_path, scored):
     assert are(mine) == (True, True)
     mine.end([chunk])
     assert are(mine) == (False, False)
-    predictions, fits = kept_for_good(tmp_path / "mine", as_text=False)
-    assert (predictions.users, len(fits)) == ((1,), 5)
+    found = kept_for_good(tmp_path / "mine", as_text=False)
+    assert (found.users, len([*found.fits()])) == ((1,), 5)
     with pytest.raises(ConfigError):
         kept("another").check(resume=False)
     kept("another").open(resume=True, chunk=1)  # as if the folder of the run had been lost
@@ -445,8 +436,8 @@ def test_parts_that_release_0_2_has_left_are_resumed_refused_or_read(tmp_path, s
         assert not kept.folder.exists()
     ended = left("ended", parts={"stamp": STAMP})
     assert not ended.is_begun
-    predictions, fits = kept_for_good(ended.folder.parent, as_text=False)
-    assert (predictions.users, len(fits)) == ((1, 2), 10)
+    found = kept_for_good(ended.folder.parent, as_text=False)
+    assert (found.users, len([*found.fits()])) == ((1, 2), 10)
     deleting = left("deleting", stamp={"stamp": ""})
     assert not deleting.is_begun
     deleting.open(resume=True, chunk=5)

@@ -2,9 +2,9 @@
 
 import importlib
 import math
+import re
 import signal
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
 from io import StringIO
@@ -140,34 +140,27 @@ def run(algorithm, users=5, **options):
     return evaluate(synthetic(algorithm, users), limits=FitLimits(**options))
 
 
-@pytest.mark.parametrize(
-    ("users", "of_users", "options", "stops"),
-    [
-        ((1, 2, 3), 4, {}, True),
-        ((1, 2, 3, 4), 5, {}, True),
-        ((1, 2, 3), 4, {"error": FitError, "of_odd": FitError}, True),
-        ((1, 2, 3), 3, {}, False),  # no user is left to be spared
-        ((1, 2), 4, {}, False),
-        ((1, 2, 4), 4, {}, False),
-        ((2, 3, 4, 5), 5, {}, False),
-        ((1, 2, 3), 4, {"of_odd": ValueError}, False),  # in different ways
-        ((1, 2, 3, 4), 5, {"error": FitSkipped, "of_odd": FitSkipped}, False),
-    ],
-)
-def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(users, of_users, options, stops):
-    algorithm = Fails(users, **options)
-    with pytest.raises(FailedAlikeError) if stops else nullcontext() as caught:
-        result = run(algorithm, of_users, fail_fast=True)
-    if stops:
-        assert f"after 3 of {of_users} users: all 15 fits" in str(caught.value)
-        if algorithm.error is KeyError:
-            assert "KeyError: 'stability'" in str(caught.value)
-            assert f"{__file__.rpartition('/')[2]}:" in str(caught.value)
-        result = run(algorithm, of_users)
-    is_skipped = algorithm.error is FitSkipped
-    assert {fit.user for fit in result.fitted if fit.status != "ok"} == set(users)
-    assert result.facts.users == of_users - len(users)
-    assert (result.facts.skipped if is_skipped else result.facts.failed) == 5 * len(users)
+ERRORS = {each.__name__: each for each in (KeyError, ValueError, FitError, FitSkipped)}
+
+
+def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(transcript):
+    def told_by(users, of_users, error="KeyError", of_odd=""):
+        given = tuple(map(int, users.split(",")))
+        algorithm = Fails(given, error=ERRORS[error], of_odd=ERRORS[of_odd or error])
+        told = ""
+        try:
+            run(algorithm, int(of_users), fail_fast=True)
+        except FailedAlikeError as caught:
+            told = re.sub(
+                r"\S*(test_evaluate\.py):\d+", r"\1", str(caught).partition("Traceback")[0]
+            )
+            told = told.rstrip() + "\n"
+        result = run(algorithm, int(of_users))
+        assert {fit.user for fit in result.fitted if fit.status != "ok"} == set(given)
+        facts = result.facts
+        return f"{told}users {facts.users}, failed {facts.failed}, skipped {facts.skipped}\n"
+
+    transcript("failed_alike", told_by)
 
 
 def test_the_last_frames_of_the_plug_in_are_found_in_a_traceback():

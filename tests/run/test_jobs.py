@@ -145,39 +145,12 @@ def test_what_is_said_of_runs_and_sweeps(here, golden_text, name):
 
 
 PANEL = Panel([LogLoss()])
-NO = Fit(2, -1, "failed", "no")
-FITS = {
-    "each status once": [
-        *(Fit(1, fold, status) for fold, status in enumerate(["ok", "fallback", "failed"])),
-        Fit(2, -1, "skipped"),
-    ],
-    "the worst first, and each reason once": [
-        Fit(3, 0, "ok", "did not converge"),
-        *(Fit(1, fold, "fallback", "no second reviews") for fold in range(4)),
-        Fit(4, -1, "skipped", "user 4: only 3 of 9 reviews"),
-        *(Fit(2, fold, "failed", f"user 2, fold {fold}: it diverged") for fold in (1, 3)),
-    ],
-    "some of many reasons": [
-        Fit(user, -1, "failed", f"user {user}: row {user}") for user in range(9)
-    ],
-    "a log that could not be read": [*(Fit(1, fold, "ok") for fold in range(5)), NO],
-    "no log that could be read": [NO],
-    "a failed fit": [Fit(1, 0, "ok"), Fit(1, 1, "failed", "no")],
-    "failed fits, and users without a fit": [
-        Fit(1, 0, "failed", "no"),
-        *(Fit(user, -1, "failed", "x") for user in (2, 3)),
-    ],
-}
-TABLE = "log.csv, user ann: time: row 3 is empty"
-PACKAGE = "logs/ann.colpkg: there are no reviews in it"
-REASONS = [
-    *(Fit(3, 2, "failed", reason) for reason in ("user 3, fold 2: no", "no", "user 3: no", "")),
-    *(Fit(3, -1, "skipped", reason) for reason in ("user 3: no", "user 33: no")),
-    *(Fit(user, -1, "failed", PACKAGE) for user in ("ann", "ben")),
-    Fit("ann", -1, "failed", "ann.colpkg:\n  - one\n  - two"),
-    *(Fit(user, -1, "failed", TABLE) for user in ("ann", "an")),
-    Fit("ann", 2, "failed", TABLE),
-]
+
+
+def fit_of(word):
+    """Read ``USER/FOLD/STATUS/REASON``; a dot in the middle stands for a blank."""
+    user, fold, status, *reason = word.replace("·", " ").replace("\\n", "\n").split("/", 3)
+    return Fit(int(user) if user.isdigit() else user, int(fold), status, *reason)
 
 
 def of_fits(*fits):
@@ -189,18 +162,20 @@ def of_fits(*fits):
     return result_from(evaluations, PANEL)
 
 
-def test_what_is_said_of_fits_and_jobs(golden_text):
-    lines = []
-    for name, fits in FITS.items():
-        lines += [f"== {name}", result_text(of_fits(*fits), PANEL), failures_in_words(fits), ""]
-    before = set()
-    slow, short = Fit(1, 0, "failed", "it\n  diverged"), Fit(2, -1, "skipped", "only 3 of 9")
-    for fits in ((slow,), (slow,), (slow, short)):
-        lines += ["== job", result_text(of_fits(*fits), PANEL, brief=True, said=before), ""]
-    outcomes = [JobOutcome("avg", "failed", reason, 1) for reason in ("no", "no", "other", "no")]
-    lines += ["== jobs", jobs._jobs_table([*outcomes, JobOutcome("hlr", "ok")]), "", "== reasons"]
-    lines += [f"{fit.user}, {fit.fold}, {fit.reason!r}: {reason_of(fit)}" for fit in REASONS]
-    golden_text("report_of_fits", "\n".join(lines) + "\n")
+def test_what_is_said_of_fits_and_jobs(transcript):
+    before = set()  # by the jobs of a sweep
+
+    def told_by(what, *words):
+        if what == "table":
+            return jobs._jobs_table([JobOutcome(*word.split("/")) for word in words]) + "\n"
+        fits = [fit_of(word) for word in words]
+        if what == "reason":
+            return reason_of(fits[0]) + "\n"
+        if what == "job":
+            return result_text(of_fits(*fits), PANEL, brief=True, said=before) + "\n"
+        return f"{result_text(of_fits(*fits), PANEL)}\n{failures_in_words(fits)}\n"
+
+    transcript("report_of_fits", told_by)
 
 
 RUN = (

@@ -55,36 +55,6 @@ def test_shards_are_merged_to_the_files_of_one_run(here):
     assert shard(1) == 0  # which says that it was finished before
 
 
-FAILS = """
-from pathlib import Path
-from srs_eval import Algorithm
-from srs_eval.algorithms.baselines import Constant
-
-class Needs(Algorithm):
-    def fit(self, reviews, rows, rng):
-        Path("weights").read_text()
-        return Constant(0.8).fit(reviews, rows, rng)
-"""
-
-
-@pytest.mark.slow
-def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(here, monkeypatch):
-    write(here.folder, {"needs.py": FAILS, "conf/algo/needs.yaml": "_target_: needs.Needs\n"})
-    monkeypatch.syspath_prepend(here.folder)
-    words = ["--config-dir", "conf", "algo=needs", "data.users=8", *RUN[3:], "hydra.run.dir=out"]
-    for _ in range(2):  # what failed before does not count as work that is done
-        stopped = here(*words, "shard=1/2")
-        assert (stopped.status, "failed alike" in stopped.err) == (1, True)
-    assert here(*words, "shard=2/2", "fail_fast=false").status == 0
-    assert merge(["out"]) == 1
-    assert "run shard=1/2 again" in outcome_of(here.folder / "out")["message"]
-    (here.folder / "weights").touch()
-    again = here(*words, "shard=1/2")
-    assert (again.status, "done before" in again.out) == (0, False)
-    assert merge(["out"]) == 1  # fits of the other shard failed
-    assert summary_of(here.folder / "out")["failed"] == 20
-
-
 def test_shards_take_each_item_once_and_what_is_none_is_refused(here, monkeypatch):
     items = list(range(11))
     taken = [item for k in range(1, 5) for item in Shard.parse(f"{k}/4").take(items)]

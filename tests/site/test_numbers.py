@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from srs_eval.comparison.compare import compare
-from srs_eval.site import scripts
+from srs_eval.site import data
 from srs_eval.site.standings import histogram, of_model, standings
 from srs_eval.site.view import view
 from srs_eval.stats.estimate import mean_of_users
@@ -30,7 +30,7 @@ def shown(boards):
 def of(verdict, model=None):
     """Return the numbers of a metric, or of a model by it, as they are written."""
     content = standings(verdict) if model is None else of_model(verdict, model)
-    return json.loads(json.dumps(scripts._plain(content)))
+    return json.loads(json.dumps(data._plain(content)))
 
 
 def written(site, board, key):

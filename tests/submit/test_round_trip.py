@@ -192,17 +192,12 @@ BOARD = FrozenBoard(3, 4, "d" * 64)
 ENTRY = Accepted("2026-01-31", "1" * 64, "reported", "", "b" * 64, "board", "c" * 64)
 
 
-def read_again(folder):
-    module._last.clear()
-    return read_record(folder)
-
-
 def test_a_record_is_read_as_it_was_written(tmp_path):
     notes = ["", "yes", "2026-01-31", "a: b # c", "\u00e4" * 200, "word " * 100, "'\"\\", "~"]
     entries = tuple(replace(ENTRY, note=note.strip()) for note in notes)
     for record in (Record(), Record({"1": BOARD, "board": BOARD}, {"on": entries, "7": entries})):
         write_record(tmp_path, record)
-        assert read_again(tmp_path) == record
+        assert read_record(tmp_path) == record
         assert yaml.safe_load((tmp_path / ACCEPTED).read_text("utf-8")).keys() == {
             *("boards", "submissions")
         }
@@ -214,10 +209,10 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_LARGEST", (tmp_path / ACCEPTED).stat().st_size)
     with pytest.raises(ConfigError, match="at most"):
         write_record(tmp_path, more)
-    assert read_again(tmp_path) == few
+    assert read_record(tmp_path) == few
     monkeypatch.setattr(module, "_LARGEST", 10)
     with pytest.raises(SubmissionError):
-        read_again(tmp_path)
+        read_record(tmp_path)
 
 
 def test_another_record_is_refused(tmp_path):
@@ -229,7 +224,7 @@ def test_another_record_is_refused(tmp_path):
     ):
         (tmp_path / ACCEPTED).write_text(text, "latin-1")
         with pytest.raises(SubmissionError):
-            read_again(tmp_path)
+            read_record(tmp_path)
 
 
 def test_two_that_accept_at_once_keep_both_entries(board, monkeypatch):
@@ -242,7 +237,7 @@ def test_two_that_accept_at_once_keep_both_entries(board, monkeypatch):
     monkeypatch.setattr(verifying, "write_record", slowly)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda name: accept(board / name, None, ""), ("avg", "constant")))
-    assert read_again(board).submissions.keys() == {"avg", "constant"}
+    assert read_record(board).submissions.keys() == {"avg", "constant"}
 
 
 def registered_in(board, **changed):

@@ -13,7 +13,6 @@ from mlflow.store.db import utils as mlflow_tables
 from mlflow_store import RUN, keep
 
 from srs_eval.errors import TrackingError
-from srs_eval.tracking import locked as waits
 from srs_eval.tracking import sqlite_file
 from srs_eval.tracking.items import Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -85,8 +84,8 @@ def _quick(store, monkeypatch):
 
     monkeypatch.setattr(sqlite_file, "_TABLES", Path(os.devnull))
     monkeypatch.setattr(mlflow_tables, "_initialize_tables", create)
-    monkeypatch.setattr(waits, "_SECONDS_IN_SQLITE", 0.05)
-    monkeypatch.setattr(waits, "_SECONDS_BEFORE_NOTICE", 0.1)
+    monkeypatch.setattr(sqlite_file, "_SECONDS_IN_SQLITE", 0.05)
+    monkeypatch.setattr(sqlite_file, "_SECONDS_BEFORE_NOTICE", 0.1)
 
 
 def test_what_a_killed_run_has_left_or_another_program_creates_meanwhile_is_no_obstacle(

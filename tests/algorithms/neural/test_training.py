@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from cases import making
 from hypothesis import given
 from hypothesis import strategies as st
 from invented import log_of
@@ -219,18 +220,8 @@ def test_a_module_is_tried_for_lookahead_before_it_is_evaluated():
         refuse_lookahead(BenchModule(module="bench_modules.Peeks"), peeks)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        *({"module": name} for name in ("nowhere.Model", "bench_modules.Sm3", "Sm2", "os.path")),
-        *({"module": name} for name in ("bench_modules.NotAModule", "os.path.join")),
-        *({"epochs": 0}, {"learning_rate": -1.0}, {"recency": "newest"}, {"keep": "first"}),
-        {"module": "bench_modules.Hlr", "epochs": 3},
-    ],
-)
-def test_what_cannot_be_trained_is_refused_before_any_fit(options):
-    with pytest.raises(ConfigError):
-        BenchModule(**options)
+def test_what_cannot_be_trained_is_refused_before_any_fit(transcript):
+    transcript("bench_module_options", making({"BenchModule": BenchModule}))
 
 
 def test_a_module_that_returns_something_else_fails_with_its_shape():

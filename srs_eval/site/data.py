@@ -1,6 +1,7 @@
-"""The data of a board as scripts, which a page can load from a folder as well as from a server.
+"""The data of a board: scripts that its pages load, and the scores as CSV and parquet.
 
-Browsers refuse to fetch other files where the page comes from a folder.
+Scripts are loaded from a folder as well as from a server; browsers refuse to fetch other files
+where the page comes from a folder.
 """
 
 from __future__ import annotations
@@ -8,16 +9,23 @@ from __future__ import annotations
 import base64
 import json
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import csv
 
 from srs_eval.comparison.verdict import BESIDE
 from srs_eval.nouns.when import IN_WORDS
+from srs_eval.results.files import write_table
+from srs_eval.results.run import Run
 from srs_eval.site.standings import boards_of, of_model, standings
 from srs_eval.site.view import MEANINGS, Model, View
+from srs_eval.submit.submission import ABOUT, RESULTS
+from srs_eval.text.escapes import for_csv
 from srs_eval.text.plain import one_line
 
 
@@ -94,3 +102,51 @@ def _facts(model: Model, shown: View) -> dict[str, Any]:
         "seconds": model.number("seconds_per_user"),
         "badges": model.badges,
     }
+
+
+def write_submission(model: Model, folder: Path) -> None:
+    """Write the scores of each user as CSV, beside copies of the files of the submission."""
+    name = model.submission.name
+    csv.write_csv(_scores(model.run), folder / f"{name}.csv")
+    for file in (RESULTS, ABOUT):
+        source = model.submission.folder / file
+        shutil.copyfile(source, folder / f"{name}{source.suffix}")
+
+
+def _scores(run: Run) -> pa.Table:
+    """Tabulate scores, with text that a spreadsheet does not evaluate."""
+    return pa.table(
+        {
+            "user": [for_csv(str(user)) for user in run.rows],
+            "reviews": pa.array(run.reviews.values(), pa.int64()),
+            "rows": [*run.rows.values()],
+            **{name: pa.array(values, pa.float64()) for name, values in run.scores.items()},
+        }
+    )
+
+
+def write_means(shown: View, folder: Path) -> None:
+    """Write a row for each model, metric and weighting of users."""
+    rows = [
+        {
+            "model": model.submission.name,
+            "title": for_csv(model.title),
+            "mark": model.submission.mark,
+            "when": model.run.when,
+            "identical_to": model.twin,
+            "metric": metric,
+            "weighting": weighting,
+            "mean": float(board.mean[model.column]),
+            "lo": float(board.lo[model.column]),
+            "hi": float(board.hi[model.column]),
+            "users": len(verdict.users),
+            "parameters": model.number("parameters"),
+            "seconds_per_user": model.number("seconds_per_user"),
+        }
+        for model in shown.models
+        for metric, verdict in shown.verdicts.items()
+        for weighting, board in boards_of(verdict).items()
+    ]
+    table = pa.Table.from_pylist(rows)
+    csv.write_csv(table, folder / "board.csv")
+    write_table(folder / "board.parquet", table)
