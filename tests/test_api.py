@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 import sys
+import time
 from functools import cache, partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from srs_eval.commands.run import command
 from srs_eval.data.partitioned import INDEX
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FailedAlikeError, FitError
+from srs_eval.evaluation.limits import process_is_spoiled
 
 NAMES = {"user": "learner", "card": "item", "rating": "grade", "time": "answered_at"}
 OF_ONE = {noun: name for noun, name in NAMES.items() if noun != "user"}
@@ -263,6 +265,19 @@ def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     words = [sys.executable, str(file)] if from_file else [sys.executable, "-"]
     done = process(words, input=SCRIPT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
+
+
+class Sleeps(Rate):
+    def fit(self, reviews, rows, rng):
+        time.sleep(60 if reviews.user in self.broken_for else 0)
+        return Rate().fit(reviews, rows, rng)
+
+
+@pytest.mark.slow
+def test_a_fit_that_takes_too_long_fails_in_a_process_of_its_own():
+    made = evaluated(Sleeps(broken_for=(1,)), users=2, size_scale=0.02, fit_timeout=2)
+    assert set(made.fits.loc[made.fits["status"] == "failed", "user"]) == {1}
+    assert not process_is_spoiled()
 
 
 def test_an_evaluation_whose_first_fits_fail_alike_is_stopped():
