@@ -34,10 +34,10 @@ from srs_eval.checks import (
     check_goes_to_a_worker,
     check_pretraining_users_are_refused,
 )
-from srs_eval.checks.assertions import SignTest
 from srs_eval.checks.perturb import other_future, twice
 from srs_eval.checks.quick import check_quickly
 from srs_eval.checks.toy_log import trial_task
+from srs_eval.checks.trial import SignTest
 from srs_eval.checks.worker import NotImportable, call_elsewhere
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import Shard

@@ -10,7 +10,7 @@ from invented import Told
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.checks import check_last_step_is_the_fit
-from srs_eval.checks.assertions import CheckFailed
+from srs_eval.checks.trial import CheckFailed
 from srs_eval.errors import FitError, FitSkipped, Pruned
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import EvaluateAndScore

@@ -66,6 +66,7 @@ def test_one_user_fewer_is_too_few_from_two_users_to_any_number():
     assert users_needed(0.0001, 1.0) is None
     assert Study(0.0, math.inf, 1.0).users_for(0.8) is None
     assert Study(0.0, math.inf, 1.0).power(500) < 0.02
+    assert Study(-9.0, math.inf, 1.0).power(1) == 0
 
 
 def test_an_uncertain_deviation_has_a_higher_upper_end():

@@ -1,8 +1,5 @@
 """Honesty checks: what every algorithm must pass before its numbers mean anything."""
 
-from srs_eval.checks.assertions import (
-    CheckFailed as CheckFailed,
-)
 from srs_eval.checks.edge_cases import (
     check_empty_folds as check_empty_folds,
     check_goes_to_a_worker as check_goes_to_a_worker,
@@ -27,6 +24,9 @@ from srs_eval.checks.training import (
     check_last_step_is_the_fit as check_last_step_is_the_fit,
     check_nothing_outlives_a_fit as check_nothing_outlives_a_fit,
     check_pretraining_users_are_refused as check_pretraining_users_are_refused,
+)
+from srs_eval.checks.trial import (
+    CheckFailed as CheckFailed,
 )
 from srs_eval.checks.user_folds import (
     check_user_folds as check_user_folds,

@@ -7,9 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.cards import rows_by_card
-from srs_eval.checks.assertions import SignTest
 from srs_eval.checks.perturb import answered, cut_after, other_future, renamed, twice
-from srs_eval.checks.trial import Trial, curve_of, evenly_spaced, honesty_check, other_times
+from srs_eval.checks.trial import (
+    SignTest,
+    Trial,
+    curve_of,
+    evenly_spaced,
+    honesty_check,
+    other_times,
+)
 from srs_eval.nouns import FloatArray, IntArray, MemoryModel, Reviews, when_of
 
 _PROBED_ROWS = 200

@@ -20,11 +20,11 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.checks import edge_cases, lookahead, training
-from srs_eval.checks.assertions import CheckFailed
 from srs_eval.checks.perturb import renamed
 from srs_eval.checks.trial import (
     SEED,
     Check,
+    CheckFailed,
     Trial,
     curve_of,
     honesty_check,

@@ -9,10 +9,9 @@ from typing import cast
 import numpy as np
 
 from srs_eval.algorithms.combined.cross_fitted import cross_fitted
-from srs_eval.checks.assertions import CheckFailed
 from srs_eval.checks.perturb import answered
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.checks.trial import SEED, Trial, raised
+from srs_eval.checks.trial import SEED, CheckFailed, Trial, raised
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Pretrainable, Reviews, User
 

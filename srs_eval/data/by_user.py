@@ -68,20 +68,18 @@ def rows_by_user(
     `source`, if the column is missing, or a row has no user that can be named.
     """
     if user_column is None:
-        return _in_memory(source, table, {only_user: np.arange(len(table))})
-    check_columns(source, list(table.columns), [(user_column, "the user")])
-    names = user_names(table[user_column], source, user_column, np.arange(len(table)))
-    codes, _ = pd.factorize(names)
-    order = np.argsort(codes, kind="stable")
-    begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
-    groups = np.split(order, begins) if len(order) else []
-    return _in_memory(source, table, {user_named(names.iloc[rows[0]]): rows for rows in groups})
-
-
-def _in_memory(source: str, table: pd.DataFrame, numbers: Mapping[User, IntArray]) -> UserRows:
-    """Return the users of a table, given the row numbers of each."""
+        numbers: dict[User, IntArray] = {only_user: np.arange(len(table))}
+    else:
+        check_columns(source, list(table.columns), [(user_column, "the user")])
+        names = user_names(table[user_column], source, user_column, np.arange(len(table)))
+        codes, _ = pd.factorize(names)
+        order = np.argsort(codes, kind="stable")
+        begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
+        groups = np.split(order, begins) if len(order) else []
+        numbers = {user_named(names.iloc[rows[0]]): rows for rows in groups}
     # No closure: frames are sent to worker processes.
-    return UserRows(KnownUsers(source, tuple(numbers)), partial(_rows_of, source, table, numbers))
+    of = partial(_rows_of, source, table, numbers)
+    return UserRows(KnownUsers(source, tuple(numbers)), of)
 
 
 def _rows_of(

@@ -16,7 +16,7 @@ import numpy as np
 from srs_eval.cards import Clock, previous_review, since_previous, stable_order
 from srs_eval.data.by_user import Rows, UserRows, tables_by_user
 from srs_eval.data.columns import whole_numbers
-from srs_eval.data.files import check_columns, column_names, enough_memory, existing, read_table
+from srs_eval.data.files import check_columns, column_names, existing, read_table
 from srs_eval.data.names import identities
 from srs_eval.data.schema import Draft
 from srs_eval.data.selection import Choice, KnownUsers, Selection
@@ -146,19 +146,14 @@ class RevlogsFolder(TableSource):
             rows = tables_by_user(Place(self.path), user_column=user_column, text=(_CARD,))
         return Logs(rows, _COLUMNS, Reading())
 
-    def read(self, user: User) -> Reviews:
-        """Read one user's log.
-
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
-        if an object store cannot be used.
-        """
-        with enough_memory(self.path):
-            found, source = self._logs().rows, ""
-            if isinstance(found, UserRows):
-                user = found.known.find(user)
-                source = f", user {user}" * (len(found.known.users) > 1)
-            rows = found.of(user)
-            return _reviews(user, f"{rows.source}{source}", rows)
+    def read_rows(self, user: User, logs: Logs) -> Reviews:
+        """Build one user's log, without the rows that are no answers."""
+        found, source = logs.rows, ""
+        if isinstance(found, UserRows):
+            user = found.known.find(user)
+            source = f", user {user}" * (len(found.known.users) > 1)
+        rows = found.of(user)
+        return _reviews(user, f"{rows.source}{source}", rows)
 
 
 @dataclass(frozen=True)

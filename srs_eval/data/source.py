@@ -70,8 +70,11 @@ class TableSource(ABC):
         if an object store cannot be used.
         """
         with enough_memory(self.location):
-            logs = self._logs()
-            return read_user(user, logs.rows, logs.columns, logs.reading)
+            return self.read_rows(user, self._logs())
+
+    def read_rows(self, user: User, logs: Logs) -> Reviews:
+        """Build one user's log from their rows."""
+        return read_user(user, logs.rows, logs.columns, logs.reading)
 
     def _logs(self) -> Logs:
         with enough_memory(self.location):

@@ -130,8 +130,8 @@ def refuse_lookahead(algorithm: Algorithm, options: Any, timeout: float | None =
     """
     if all(target.partition(".")[0] == "srs_eval" for target in targets(options)):
         return
-    from srs_eval.checks.assertions import CheckFailed
     from srs_eval.checks.quick import check_quickly
+    from srs_eval.checks.trial import CheckFailed
 
     try:
         with FitLimits(timeout).applied("trial", 0):

@@ -7,6 +7,7 @@ import os
 import pickle
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +53,7 @@ def test_one_process_works_in_order_and_ticks(compute):
     arriving = compute.map(work.doubles, [1, 2, 3], on_crash=noted, tick=list)
     assert next(arriving)[0] == 1
     arriving.close()  # results need not be fetched to the end
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])  # blocked to start
 
 
 def test_a_killed_worker_costs_its_own_user_only_and_none_if_it_died_by_chance(tmp_path):

@@ -80,7 +80,8 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
 @pytest.mark.parametrize(("reviews", "could_score"), [(10, 5), (7, 5), (6, None), (13, 10)])
 def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, could_score):
     day = np.arange(reviews)
-    log = log_of([1] * reviews, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    seconds = np.r_[-1, 1, np.full(reviews - 2, 86_400)]
+    log = log_of([1] * reviews, day, elapsed_seconds=seconds)
     with pytest.raises(FitSkipped) as caught:
         PROTOCOL(log, same_day=False)
     expected = {} if could_score is None else {"srs_benchmark_secs": could_score}
@@ -204,6 +205,8 @@ def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_i
             of_log = getattr(of_base, column)[:first_scored]
             np.testing.assert_array_equal(getattr(task, column), of_log)
         assert len(task.reviews) == first_scored
+    with pytest.raises(FitSkipped):  # one row to learn from cannot be divided
+        Validation(Prequential(first=1, every=9))(log, same_day=same_day)
 
 
 GROUPS = st.dictionaries(

@@ -334,6 +334,13 @@ def test_evidence_grows_from_day_to_day_and_is_the_same_whenever_it_is_looked_at
         part = log_evidence(Days(days.x[:until], days.independent[:until]))
         # what may begin later is weighed as what has not begun: looking later changes nothing
         np.testing.assert_allclose(part, whole[:until], atol=1e-12)
+    z = (days.x / np.sqrt(noise(days)))[LEARNED:]
+    since = [z[begin:] for begin in range(0, len(z), 7)]
+    weighed = [
+        np.exp(_mixture(one.sum(), np.sum(one**2 / 3 + 2 / 3))) / (week * (week + 1))
+        for week, one in enumerate(since, 1)
+    ]
+    assert whole[-1] == pytest.approx(np.log(sum(weighed) + 1 / (len(since) + 1)))
 
 
 def test_alarms_without_a_difference_are_as_rare_as_promised():

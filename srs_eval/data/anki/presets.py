@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +88,8 @@ def preset_in_message(message: bytes) -> Preset:
     except (IndexError, ValueError):
         return Preset()
     # Anki keeps 4 decimals, in single precision.
-    found = _preset([float(f"{number:.6g}") for number in parameters], retention)
-    return replace(found, intervals=_intervals(factors, maximum))
+    kept = [float(f"{number:.6g}") for number in parameters]
+    return _preset(kept, retention, factors, maximum)
 
 
 def _float(stored: int | bytes | None) -> float | None:
@@ -100,32 +100,30 @@ def preset_in_text(options: Mapping[str, Any]) -> Preset:
     """Read a preset as older versions of Anki keep it."""
     lists = (options.get(key) for key in _PARAMETERS_IN_TEXT)
     parameters = next((found for found in lists if isinstance(found, list) and found), [])
-    found = _preset(parameters, options.get(_RETENTION_IN_TEXT))
     review = options.get("rev")
     given = review if isinstance(review, dict) else {}
     factors = {name: given.get(key) for name, key in _FACTORS_IN_TEXT.items()}
-    return replace(found, intervals=_intervals(factors, given.get(_MAXIMUM_IN_TEXT)))
+    maximum = given.get(_MAXIMUM_IN_TEXT)
+    return _preset(parameters, options.get(_RETENTION_IN_TEXT), factors, maximum)
 
 
-def _preset(parameters: list[Any], retention: Any) -> Preset:
-    """Return what can be used of the settings of a preset."""
+def _preset(
+    parameters: list[Any], retention: Any, factors: Mapping[str, Any], maximum: Any
+) -> Preset:
+    """Return what can be used of the settings of a preset, and defaults in place of the others."""
     are_numbers = all(isinstance(number, int | float) for number in parameters)
     usable = are_numbers and len(parameters) <= _NUMBERS_AT_MOST
     usable = usable and all(math.isfinite(number) for number in parameters)
     is_share = isinstance(retention, int | float) and 0 < retention < 1
-    return Preset(
-        tuple(map(float, parameters)) if usable else (),
-        round(float(retention), 4) if is_share else _DEFAULT_RETENTION,
-    )
-
-
-def _intervals(factors: Mapping[str, Any], maximum: Any) -> IntervalOptions:
-    """Return the options that can be used, and Anki's defaults in place of the others."""
-    usable: dict[str, Any] = {
+    intervals: dict[str, Any] = {
         name: round(float(value), 4)
         for name, value in factors.items()
         if isinstance(value, int | float) and _LEAST_FACTOR <= value <= _MOST_FACTOR
     }
     if isinstance(maximum, int) and maximum > 0:
-        usable["maximum"] = maximum
-    return IntervalOptions(**usable)
+        intervals["maximum"] = maximum
+    return Preset(
+        tuple(map(float, parameters)) if usable else (),
+        round(float(retention), 4) if is_share else _DEFAULT_RETENTION,
+        IntervalOptions(**intervals),
+    )
