@@ -110,6 +110,7 @@ REFUSED = {
     "users from the last": lambda: evaluated(users="9-1"),
     "nothing for an algorithm": lambda: evaluated(None),
     "a list for data": lambda: evaluated(data=[1, 2]),
+    "an argument of an object": lambda: se.source(se.source("synthetic"), users=3),
     "users in the index": lambda: evaluated(
         data=log().rename(columns={"learner": "user"}).set_index("user"), **OF_ONE
     ),

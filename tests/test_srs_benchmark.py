@@ -95,7 +95,8 @@ def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys
     summary = json.loads((runs / "0" / "summary.json").read_text())
     (folder / "summary.json").write_text(json.dumps({**summary, "sees_truth": True}))
     parts = [Part(f"preset {n}", "base", (n, 0.5), standalone=True) for n in (7, 8)]
-    fits = [Fit(user, 4, "ok", parts=tuple(parts[: 3 - user])) for user in (1, 2)]
+    parts.insert(0, Part("all", "base", (9, 0.5)))
+    fits = [Fit(user, 4, "ok", parts=tuple(parts[: 4 - user])) for user in (1, 2)]
     write_table(folder / FITS, fits_table(fits))
     first, second = map(json.loads, result_rows(load_run(folder)).lines)
     assert first["parameters"] == {"7": [7, 0.5], "8": [8, 0.5]}

@@ -174,6 +174,7 @@ def _data(data: Any, arguments: Mapping[str, Any]) -> Input:
     if option is None:
         if not hasattr(data, "read"):
             to_pandas(data)  # which says what a table is
+        chosen.divided(arguments, {})  # an object has none
         return _input("data", data, {})
     if is_table(data):
         return _frame(data, arguments)

@@ -108,21 +108,14 @@ def mistakes(overrides: Sequence[str]) -> list[str]:
     parsed = {word: _parsed(word) for word in overrides}
     readable = {word: found for word, found in parsed.items() if isinstance(found, Override)}
     chosen = _chosen(readable.values())
-    return [
-        *(
-            _unreadable(word, error)
-            for word, error in parsed.items()
-            if not isinstance(error, Override)
-        ),
-        *(p for word, found in readable.items() for p in _problems(word, found, chosen)),
-        *(
-            problem
-            for name in chosen.get("sweep", ())
-            # what a sweep varies may be changed
-            if not any(word.lstrip("+~").startswith("hydra.sweeper.params") for word in overrides)
-            for problem in unfit_overlay("sweep", name, _with_defaults(chosen))
-        ),
-    ]
+    problems = [_unreadable(word, str(parsed[word])) for word in parsed if word not in readable]
+    for word, found in readable.items():
+        problems += _problems(word, found, chosen)
+    # what a sweep varies may be changed
+    if not any(word.lstrip("+~").startswith("hydra.sweeper.params") for word in overrides):
+        for name in chosen.get("sweep", ()):
+            problems += unfit_overlay("sweep", name, _with_defaults(chosen))
+    return problems
 
 
 def of_study(words: Sequence[str]) -> list[str]:

@@ -40,12 +40,11 @@ def there_are(known: Sequence[str]) -> str:
 
 def unknown_options(group: str, names: Iterable[str]) -> list[str]:
     """Return a message for each name that is no option of a group."""
-    known = options(group)
-    problems = []
-    for name in names:
+    known, problems = options(group), []
+    for name in (each for each in names if each not in known):
         theirs = in_other_words(name) if group == "algo" else ""
         meant = f"; {theirs}" if theirs else suggestion(name, known) + there_are(known)
-        problems += [f"{group}={name}: no such option{meant}"] if name not in known else []
+        problems.append(f"{group}={name}: no such option{meant}")
     return problems
 
 

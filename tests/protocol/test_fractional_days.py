@@ -111,7 +111,10 @@ def test_pauses_that_tell_answers_are_warned_of_until_they_are_left_out(protocol
             Logs({1: log}), Average(), protocol(previous_answer=closed), 0, curves=0
         )
         assert len(work(1).log.notes) == (not closed)
-    assert "previous_answer=true" in pause_warning(log)
+    warning, paused = pause_warning(log), pause_table(log)[1:3]
+    assert f"{sum(row.reviews for row in paused):,} reviews" in warning
+    assert f"{sum(row.failed for row in paused):,} failed" in warning
+    assert "previous_answer=true" in warning
     assert not pause_warning(sittings(told=False))
     unknown = replace(log, duration_ms=None)
     assert (pause_warning(unknown), pause_table(unknown)) == ("", ())

@@ -93,22 +93,15 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
     assert repr(again) == repr(summary)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *([], 3, {}),
-        *(
-            {"label": "x", name: -1}
-            for name in ("fits", "metrics", "tags", "notes", "protocol", "sees_truth")
-        ),
-    ],
-)
-def test_a_summary_that_is_something_else_is_refused(content, tmp_path):
-    (tmp_path / files.SUMMARY).write_text(str(content).replace("'", '"'))
-    with pytest.raises(ConfigError):
-        load(tmp_path)
-    if isinstance(content, dict):  # also where all other files are as they should be
-        assert Summary.from_json({"label": "x"}).label == "x"
+@pytest.mark.parametrize("name", ["fits", "metrics", "tags", "notes", "protocol", "sees_truth"])
+def test_a_summary_that_is_something_else_is_refused(name, tmp_path):
+    wrong = {"label": "x", name: -1}
+    for content in ([], 3, {}, wrong):
+        (tmp_path / files.SUMMARY).write_text(json.dumps(content))
+        with pytest.raises(ConfigError):
+            load(tmp_path)
+    assert Summary.from_json({"label": "x"}).label == "x"
+    for content in ({}, wrong):  # also where all other files are as they should be
         with pytest.raises((LookupError, TypeError, ValueError)):
             Summary.from_json(content)
 
