@@ -41,10 +41,14 @@ def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     good = replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
     binary = fitted(Fsrs6(fit=method, binary=True))
     expected = fitted(Fsrs6(fit=method), good)
-    # Single precision, in which the two are not the same computation.
-    np.testing.assert_allclose(binary.parameters, expected.parameters, rtol=1e-3, atol=1e-3)
-    p = expected.predict(good, FOLD.test)
-    np.testing.assert_allclose(binary.predict(REVIEWS, FOLD.test), p, rtol=1e-3)
+    assert binary.parameters == expected.parameters
+    times = np.tile([0.5, 7.0], (len(FOLD.test), 1))
+    for asked in (
+        lambda model, log: model.predict(log, FOLD.test),
+        lambda model, log: model.predict_at(log, FOLD.test, times),
+        lambda model, log: model.states(log)["stability"],
+    ):
+        np.testing.assert_array_equal(asked(binary, REVIEWS), asked(expected, good))
 
 
 @pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")])

@@ -125,6 +125,7 @@ def test_what_is_said_of_runs_and_sweeps(here, transcript, name):
         done = here(*logs, *words)
         out = re.sub(r"(runs on .*?)\n\n.*\n(results )", r"\1 …\n\n\2", done.out, flags=re.DOTALL)
         told = f"exit status {done.status}\n{out}{done.err}"
+        told = re.sub(r"(status +time\n.* )-+\n", r"\1------\n", told)  # wider from 10 s on
         return re.sub(r"\b\d+\.\d s\b", "TIME", told)
 
     transcript(name, told_by)
