@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -23,21 +24,20 @@ def rest_nightly(cases, kept=1):
     ]
 
 
+def refusal(call, error=SrsEvalError):
+    """Return the error with which a call is refused, in a line with its kind."""
+    with pytest.raises(error) as refused:
+        call()
+    return f"{type(refused.value).__name__}: {refused.value}\n"
+
+
 def refusals(calls, error):
     """Return the errors with which calls, by name, are refused."""
-    told = []
-    for name, call in calls.items():
-        with pytest.raises(error) as refused:
-            call()
-        told.append(f"{name}\n  {type(refused.value).__name__}: {refused.value}\n\n")
-    return "".join(told)
+    return "".join(f"{name}\n  {refusal(call, error)}\n" for name, call in calls.items())
 
 
-def making(kinds, tell=repr):
-    """Return what makes an object for a line of a transcript, ``KIND OPTION=VALUE …``.
-
-    Values are JSON, text, or the name of another kind. Told is the object, or its error.
-    """
+def values_in(words, kinds=()):
+    """Return the values of ``KEY=VALUE …``: JSON, text, or the name of a kind to make."""
 
     def value_of(text):
         try:
@@ -45,15 +45,32 @@ def making(kinds, tell=repr):
         except ValueError:
             return text
 
+    pairs = (word.partition("=") for word in words)
+    return {key: value_of(value) for key, _, value in pairs}
+
+
+def making(kinds, tell=repr):
+    """Return what makes an object for a line of a transcript, ``KIND OPTION=VALUE …``.
+
+    Told is the object, or its error.
+    """
+
     def told_by(kind, *words):
-        pairs = (word.partition("=") for word in words)
         try:
-            made = kinds[kind](**{key: value_of(value) for key, _, value in pairs})
+            made = kinds[kind](**values_in(words, kinds))
         except SrsEvalError as error:
             return f"{error}\n"
         return f"{tell(made)}\n"
 
     return told_by
+
+
+def elements(page):
+    """Return the elements of a page with their attributes."""
+    parser, found = HTMLParser(), []
+    parser.handle_starttag = lambda tag, pairs: found.append((tag, dict(pairs)))
+    parser.feed(page)
+    return found
 
 
 def loaded(path):

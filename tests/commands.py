@@ -88,6 +88,15 @@ def write(folder, texts):
         path.write_text(text, encoding="utf-8")
 
 
+def say_installed(site, name, version, module):
+    """Say of a package with options what pip would, in the folder that it is imported from."""
+    about = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        "entry_points.txt": f"[srs_eval.conf]\nany = {module}\n",
+    }
+    write(site / f"{name.replace('-', '_')}-{version}.dist-info", about)
+
+
 def summary_of(folder):
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 

@@ -156,15 +156,18 @@ def refusals(golden_text):
 def transcript(golden_text):
     """Run each command in a file of `golden/texts`, a line that begins with ``$``, and compare.
 
-    A new case is such a line; ``x{3}`` in it stands for ``xxx``.
+    A new case is such a line; ``x{3}`` in it stands for ``xxx``. Lines of ``===`` stay, which say
+    what the cases are of.
     """
 
     def check(name, told_by):
         lines = (GOLDEN_TEXTS / f"{name}.txt").read_text("utf-8").splitlines()
         told = []
-        for line in (line for line in lines if line.startswith("$ ")):
-            typed = re.sub(r"(.)\{(\d+)\}", lambda found: found[1] * int(found[2]), line)
-            told += [line, told_by(*typed.split()[1:])]
+        for line in (line for line in lines if line.startswith(("$ ", "=== "))):
+            told.append(line)
+            if line.startswith("$"):
+                typed = re.sub(r"(.)\{(\d+)\}", lambda found: found[1] * int(found[2]), line)
+                told.append(told_by(*typed.split()[1:]))
         golden_text(name, "\n".join(told))
 
     return check

@@ -86,13 +86,10 @@ def columns_of(some):
     return some.p, some.recalled, some.elapsed_days, some.nth_review, some.lapses
 
 
-def totals_of(predictions):
-    return add_up([ELAPSED], predictions)[0].values[0]
-
-
 def forgetting(predictions):
+    totals = add_up([ELAPSED], predictions)[0].values[0]
     nth = plots.nth_review_of_curves(predictions)
-    return plots.forgetting_figure(totals_of(predictions), predictions.curves, nth_review=nth)
+    return plots.forgetting_figure(totals, predictions.curves, nth_review=nth)
 
 
 FIGURES = {

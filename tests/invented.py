@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.data.schema import reviews_from_columns
@@ -59,6 +60,13 @@ class Ends(Algorithm):
         return self.outcome
 
 
+class Breaks(Ends):
+    """Average, but the fits of a user break; a class that options can name."""
+
+    def __init__(self, user):
+        super().__init__(ValueError("a fit that breaks"), users=[user])
+
+
 def invented_log(
     *,
     seed=0,
@@ -87,7 +95,8 @@ def invented_log(
     gap[begins] = rng.integers(0, first_days, cards)
     total = np.cumsum(gap)
     day = total - np.repeat(total[begins] - gap[begins], lengths)
-    rating = np.where(rng.random(len(card)) < recall, _passes(rng, easy, len(card)), 1)
+    is_pass, passes = rng.random(len(card)) < recall, [0.1, 0.9 - easy, easy]
+    rating = np.where(is_pass, rng.choice([2, 3, 4], len(card), p=passes), 1)
     in_time = np.argsort(day, kind="stable")
     return reviews_from_columns(
         user=user,
@@ -96,6 +105,17 @@ def invented_log(
         rating=rating[in_time],
         day=day[in_time],
     )
+
+
+def of_presets(logs):
+    """Return a table of one learner who has the cards of each log in a preset of that name."""
+    frames = [
+        pd.DataFrame(
+            {name: getattr(log, name) for name in ("day", "rating", "elapsed_days")}
+        ).assign(card=log.card + 1_000_000 * number, preset=preset)
+        for number, (preset, log) in enumerate(logs.items())
+    ]
+    return pd.concat(frames).sort_values("day", kind="stable")
 
 
 def expect_one_log(log):
@@ -155,7 +175,3 @@ def log_of_all_histories(golden, interval):
     )
     together = np.lexsort((np.random.default_rng(1).random(len(nth)), nth))
     return reviews.take(together), nth[together]
-
-
-def _passes(rng, easy, size):
-    return rng.choice([2, 3, 4], size, p=[0.1, 0.9 - easy, easy])

@@ -4,6 +4,7 @@ It is a module of its own so that other packages can be tried with it where no c
 """
 
 import os
+from collections import defaultdict
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
@@ -15,8 +16,8 @@ from srs_eval.cards import earlier_on_card, rows_by_card
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Algorithm
 
-# Cheats, the check that each is meant for, and a part of what is said of it.
-CAUGHT = []
+# Cheats by the check that is meant for them; what is said of each is in a file of texts.
+CAUGHT = defaultdict(list)
 
 
 @dataclass(frozen=True)
@@ -94,17 +95,17 @@ def peeks(name, where):
     )
 
 
-def caught(check, advice, *cheats, declared=None, **columns):
+def caught(check, *cheats, declared=None, **columns):
     """Note cheats for a check, some of them as functions of the whole log."""
     of_columns = (reads(name, column, **declared or {}) for name, column in columns.items())
-    CAUGHT.extend((cheat, check, advice) for cheat in (*cheats, *of_columns))
+    CAUGHT[check].extend([*cheats, *of_columns])
 
 
-def caught_by(check, advice):
+def caught_by(check):
     """Note the decorated class for a check."""
 
     def note(cheat):
-        caught(check, advice, cheat)
+        caught(check, cheat)
         return cheat
 
     return note
@@ -160,10 +161,6 @@ def answer_times_of_the_day(reviews):
     return 0.1 + 0.8 / (1 + (spent[:-1] - spent[day_begins(reviews)]) / 10_000)
 
 
-def reviews_of_the_day(reviews):
-    return 0.9 - 0.5 / (2 + np.arange(len(reviews)) - day_begins(reviews))
-
-
 def counts(reviews):
     return earlier_on_card(reviews.card, reviews.recalled)
 
@@ -184,52 +181,30 @@ CURVE, REBUILT = checks.check_predict_at_equals_predict, checks.check_parameters
 # What can be read, by whom and how much of it, in pairs.
 caught(
     BLIND,
-    "read only rows before",
     predicts("LooksTheNextReviewUp", lambda log, rows: 0.8 + 0.01 * log.rating[rows + 1]),
-)
-caught(
-    BLIND,
-    "earlier reviews",
     peeks("PeeksInLongLogs", lambda log, _: 480 < len(log) < 5000),
     peeks("PeeksAtUsersOfOrdinaryNames", lambda log, _: log.user != "trial"),
     peeks("PeeksWhereFewRowsAreAskedFor", lambda log, rows: 1 < len(rows) <= 8 < len(log) - 300),
+    reads("NumbersCardsByTheirNames", distance_of_names, when="at_review"),
+    reads("AddsUpSecondsToAClock", clock, same_day=True),
     ReadsItsOwnRating=lambda log: np.where(log.recalled, 0.8, 0.7),
     ReadsItsOwnDuration=lambda log: 0.9 - log.duration_ms / 1e6,
     ReadsALaterReviewOfAnotherCard=lambda log: (
         0.7 + 0.1 * (following(log.recalled) & (following(log.card) != log.card))
     ),
     ReadsATenBillionth=lambda log: 0.8 + 1e-10 * log.recalled,
-)
-caught(
-    BLIND,
-    "everything after it",
-    reads("NumbersCardsByTheirNames", distance_of_names, when="at_review"),
     ReadsTheAverageOfTheWholeLog=lambda log: np.full(len(log), log.recalled.mean()),
     ReadsGapsBetweenLaterDays=lambda log: 0.9 - 0.6 * (following(log.day) - log.day > 2),
     ReadsGapsBetweenRowNumbers=lambda log: 0.9 - 0.7 * (following(log.row) > log.row + 1),
-)
-caught(BLIND, "answer times", declared={"same_day": True}, AddsUpSecondsToAClock=clock)
-caught(
-    BLIND,
-    "its own answer",
     LeaksLessThanRounding=lambda log: 0.8 + 1e-14 * log.recalled,
     WhispersItsOutcomeBeforeTheEnd=lambda log: 0.8 + 4e-13 * np.append(log.recalled[:-1], [False]),
-)
-caught(
-    BLIND,
-    "to the same side",
     LeaksInSinglePrecision=lambda log: (0.8 + 1e-7 * log.recalled).astype(np.float32),
     WhispersTheDeckOfTheNextReview=lambda log: 0.8 - 1e-13 * (following(log.deck) > log.deck),
 )
 caught(
     FIT,
-    "before the fit",
     learns("FitsATenMillionthOnTestRows", lambda log, _: 0.8 + 1e-7 * log.recalled.mean()),
     learns("FitsOnTheElapsedTimesOfTestRows", lambda log, _: 1 / (2 + np.median(log.elapsed))),
-)
-caught(
-    FIT,
-    "same side",
     made(
         "WhispersTheAnswersOfTestRows",
         lambda known, _: lambda log, rows: 0.8 + 4e-13 * np.resize(known.recalled, 9999)[rows],
@@ -237,47 +212,42 @@ caught(
 )
 caught(
     TIME,
-    "previous_review",
     LearnsFromNewCardsWithoutSayingSo=lambda log: mean_before(log.recalled, log.elapsed_days < 0),
     LearnsUntilTheDayBeforeWithoutSayingSo=until_the_day_before,
 )
-DAILY = {"when": "day_before"}
-caught(TIME, "day_before", declared=DAILY, TimesTheAnswersOfTheDay=answer_times_of_the_day)
-caught(TIME, "removed", declared=DAILY, CountsTheReviewsOfTheSession=reviews_of_the_day)
 caught(
     TIME,
-    "same side",
-    declared=DAILY,
+    declared={"when": "day_before"},
+    TimesTheAnswersOfTheDay=answer_times_of_the_day,
+    CountsTheReviewsOfTheSession=lambda log: (
+        0.9 - 0.5 / (2 + np.arange(len(log)) - day_begins(log))
+    ),
     WhispersTheSession=lambda log: 0.8 + 1e-13 * mean_before(log.recalled, log.elapsed_days > 0),
 )
-TRUTH = checks.check_truth_is_not_read
-caught(TRUTH, "reviews.truth", ReadsTheTruth=lambda log: 0.01 + 0.9 * log.truth)
-caught(SAME, "`rng`", learns("IgnoresTheSeed", lambda *_: np.random.default_rng().random()))
-caught(RANGE, "first is 1.0", IsCertain=lambda log: np.where(log.elapsed > 3, 0.5, 1.0))
-caught(RANGE, "first is 0.0", IsCertainOfForgetting=lambda log: 0.5 * (log.elapsed > 3))
-caught(RANGE, "int64", PredictsWholeNumbers=lambda log: np.zeros(len(log), np.int64))
-caught(RANGE, "shape", predicts("PredictsEveryReview", lambda log, _: np.full(len(log), 0.5)))
+caught(checks.check_truth_is_not_read, ReadsTheTruth=lambda log: 0.01 + 0.9 * log.truth)
+caught(SAME, learns("IgnoresTheSeed", lambda *_: np.random.default_rng().random()))
+caught(
+    RANGE,
+    predicts("PredictsEveryReview", lambda log, _: np.full(len(log), 0.5)),
+    IsCertain=lambda log: np.where(log.elapsed > 3, 0.5, 1.0),
+    IsCertainOfForgetting=lambda log: 0.5 * (log.elapsed > 3),
+    PredictsWholeNumbers=lambda log: np.zeros(len(log), np.int64),
+)
 caught(
     EMPTY,
-    "FitSkipped('no training reviews')",
     learns("NeedsATrainingReview", lambda _, rows: 0.5 + 0 * rows[-1]),
-)
-caught(
-    EMPTY,
-    "without a training row",
     learns("DividesByNothing", lambda _, rows: 0.5 if len(rows) else np.nan),
-)
-caught(
-    EMPTY,
-    "Return an empty array",
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
-caught(RARE, "a few reviews (", learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]))
-caught(RARE, "raised to a power", RaisesCountsToAPower=raises_counts_to_a_power)
-caught(RARE, "5,000 reviews (", HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)])
+caught(
+    RARE,
+    learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]),
+    RaisesCountsToAPower=raises_counts_to_a_power,
+    HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)],
+)
 
 
-@caught_by(SAME, "asked twice")
+@caught_by(SAME)
 class RemembersBeingAsked(Honest):
     asked = 0
 
@@ -286,26 +256,26 @@ class RemembersBeingAsked(Honest):
         return np.full(len(rows), 1 / (1 + self.asked))
 
 
-@caught_by(KEPT, "changed: reviews.elapsed")
+@caught_by(KEPT)
 class ChangesItsInput(Honest):
     def fit(self, reviews, rows, rng):
         reviews.elapsed[:] = np.log1p(reviews.elapsed)
         return super().fit(reviews, rows, rng)
 
 
-@caught_by(CURVE, "same history")
+@caught_by(CURVE)
 class HasAnotherCurve(Honest):
     def curve(self, reviews, rows, elapsed):
         return forgetting(elapsed + 1)
 
 
-@caught_by(CURVE, "shape")
+@caught_by(CURVE)
 class ItsCurveHasNoRowOfTimes(Honest):
     def curve(self, reviews, rows, elapsed):
         return forgetting(elapsed)[:, 1]
 
 
-@caught_by(TIME, "previous_review")
+@caught_by(TIME)
 class ItsCurveFollowsTheSession(Honest):
     """Predictions are those of a curve fixed at the previous review; other times are not."""
 
@@ -315,14 +285,13 @@ class ItsCurveFollowsTheSession(Honest):
         return forgetting(elapsed) - 0.05 * other * so_far
 
 
-@caught_by(RANGE, "one dimension")
+@caught_by(RANGE)
 class HasATableOfParameters(Honest):
     def fit(self, reviews, rows, rng):
         return Model(self.predicted, parameters=np.ones((2, 2)))
 
 
-@caught_by(checks.check_capability_names, "did you mean predict_at")
-@caught_by(checks.check_capability_names, "did you mean refit")
+@caught_by(checks.check_capability_names)
 class MisspellsCapabilities(Honest):
     """Its methods are never called, because of their names."""
 
@@ -377,7 +346,7 @@ class SharesOneArrayAmongItsModels(Learns):
         return shared
 
 
-@caught_by(KEPT, "train rows, test rows, elapsed")
+@caught_by(KEPT)
 class WritesIntoWhatItGetsAndReturns(Learns):
     """Changes what it was given, as trainers with mini-batches do by accident.
 
@@ -410,13 +379,13 @@ class WritesIntoWhatItGetsAndReturns(Learns):
         return CurvedModel(predicted, (level,), curve)
 
 
-@caught_by(FIT, "before the fit")
+@caught_by(FIT)
 class RefitsOnTestRows(Learns):
     def refit(self, reviews, rows, rng, previous):
         return super().refit(reviews, np.arange(len(reviews)), rng, previous)
 
 
-@caught_by(SAME, "no earlier model")
+@caught_by(SAME)
 class RefitChangesTheModelItStartsFrom(Learns):
     def refit(self, reviews, rows, rng, previous):
         model = super().refit(reviews, rows, rng, previous)
@@ -424,7 +393,7 @@ class RefitChangesTheModelItStartsFrom(Learns):
         return model
 
 
-@caught_by(STEPS, "earlier reviews")
+@caught_by(STEPS)
 class AStepKnowsItsOutcomes(Learns):
     """A search would drop all other trials after its first step."""
 
@@ -433,14 +402,14 @@ class AStepKnowsItsOutcomes(Learns):
         yield self.fit(reviews, rows, rng)
 
 
-@caught_by(STEPS, "before the fit")
+@caught_by(STEPS)
 class AStepLearnsFromTestRows(Learns):
     def fit_in_steps(self, reviews, rows, rng):
         yield self.fit(reviews, np.arange(len(reviews)), rng)
         yield self.fit(reviews, rows, rng)
 
 
-@caught_by(REBUILT, "unrounded")
+@caught_by(REBUILT)
 class KeepsRoundedParameters(Learns):
     def model(self, level):
         return Model(super().model(level).predicted, (round(level, 2),))
@@ -450,7 +419,7 @@ _ANSWERS: dict = {}
 _EASINESS: dict = {}
 
 
-@caught_by(WORKER, "in a worker process")
+@caught_by(WORKER)
 class KeepsAnswersByLength(Honest):
     """Whichever log comes first says what is predicted for all others of its length."""
 
@@ -459,7 +428,7 @@ class KeepsAnswersByLength(Honest):
         return np.where(kept[rows], 0.9, 0.6)
 
 
-@caught_by(checks.check_nothing_outlives_a_fit, "more of the same log")
+@caught_by(checks.check_nothing_outlives_a_fit)
 class KeepsTheLatestTable(Honest):
     """Each fit counts its cards anew, but forgets none of them: two fits alike are the same."""
 
@@ -473,7 +442,7 @@ class KeepsTheLatestTable(Honest):
         return np.array([_EASINESS.get(card, 0.9) for card in reviews.card[rows]])
 
 
-@caught_by(WORKER, "no lambdas")
+@caught_by(WORKER)
 class KeepsALambda(Honest):
     def __init__(self):
         self.curve_of = lambda elapsed: forgetting(elapsed)
@@ -518,7 +487,7 @@ class RefusesWhomItLearnedFrom(Honest):
         return super().fit(reviews, rows, rng)
 
 
-@caught_by(checks.check_pretraining_users_are_refused, "raise FitSkipped")
+@caught_by(checks.check_pretraining_users_are_refused)
 class ForgetsWhomItLearnedFrom(RefusesWhomItLearnedFrom):
     def pretrain(self, users, rng):
         return self
@@ -546,5 +515,5 @@ HONEST = [
         when="at_review",
     ),
 ]
-CHEATS = {cheat.__name__: cheat for cheat, *_ in CAUGHT}
+CHEATS = {cheat.__name__: cheat for cheats in CAUGHT.values() for cheat in cheats}
 ReadsItsOwnRating = CHEATS["ReadsItsOwnRating"]  # by a name that options can have

@@ -1,11 +1,15 @@
 """Submissions that tests change."""
 
+import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+from cases import values_in
 
 from srs_eval.submit.reading import opened
 from srs_eval.submit.record import read_record
@@ -102,3 +106,60 @@ def registered(name, **changed):
 def read_submission(folder):
     """Read a submission of a leaderboard."""
     return opened(folder, read_record(folder.parent)).submission
+
+
+def predictions(change):
+    """Change the table of predictions."""
+
+    def changed(folder):
+        pq.write_table(change(pq.read_table(folder / PREDICTIONS)), folder / PREDICTIONS)
+
+    return changed
+
+
+def added(*words):
+    """Add a line to ``submission.yaml``."""
+    return lambda folder: text(ABOUT, (folder / ABOUT).read_text("utf-8") + " ".join(words))(folder)
+
+
+def copied(to, title):
+    """Copy a submission into another folder, under another title."""
+    return lambda folder: about(model=title)(Path(shutil.copytree(folder, folder.parent / to)))
+
+
+def constant(found):
+    """Predict the same of every review."""
+    return found.drop_columns("p").append_column("p", pa.array([0.5] * len(found)))
+
+
+def beyond_squares(columns):
+    """Have losses that no predictions with these squared errors have."""
+    columns["log_loss"] = [2.4 * each for each in columns["brier"]]
+
+
+# Changes of a folder, by what they are called in the texts.
+CHANGES = {
+    "about": lambda *words: about(**values_in(words)),
+    "added": added,
+    "another_model": lambda: predictions(constant),
+    "beyond_squares": lambda: table(beyond_squares),
+    "cell": lambda name, value: cell(name, json.loads(value)),
+    "column": lambda value, *names: column(*names, of=json.loads(value)),
+    "columns": lambda *words: table(lambda columns: columns.update(values_in(words))),
+    "copied": copied,
+    "lacking": lambda name: table(lambda columns: columns.pop(name)),
+    "link": lambda name, to: lambda board: (board / name).symlink_to(board / to),
+    "many_columns": lambda: column(*(f"m{n}" for n in range(600)), of=0.5),
+    "more": lambda name, by: cell(name, lambda value: value + json.loads(by)),
+    "moved": lambda name, to: lambda folder: (folder / name).rename(folder / to),
+    "p_twice": lambda: predictions(lambda found: found.append_column("p", found.column("p"))),
+    "registered": lambda name, *words: registered(name, **values_in(words)),
+    "removed": lambda: shutil.rmtree,
+    "reviews_twice": lambda: predictions(lambda found: pa.concat_tables([found, found])),
+    "text": lambda file, *words: text(file, " ".join(words) + "\n"),
+    "times": lambda name, by: cell(name, lambda value: value * json.loads(by)),
+    "truncated": lambda name, size: lambda folder: os.truncate(folder / name, int(size)),
+    "unlinked": lambda name: lambda folder: (folder / name).unlink(),
+    "without_a_user": lambda: without_a_user,
+    "without_p": lambda: predictions(lambda found: found.drop_columns("p")),
+}

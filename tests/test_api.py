@@ -4,14 +4,13 @@ import json
 import pickle
 import re
 import sys
-import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from cases import rest_nightly
+from cases import refusal, rest_nightly, values_in
 from commands import process, simulated
 
 import srs_eval as se
@@ -21,7 +20,6 @@ from srs_eval.commands.run import command
 from srs_eval.data.partitioned import INDEX
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FailedAlikeError, FitError
-from srs_eval.evaluation.limits import process_is_spoiled
 
 NAMES = {"user": "learner", "card": "item", "rating": "grade", "time": "answered_at"}
 OF_ONE = {noun: name for noun, name in NAMES.items() if noun != "user"}
@@ -96,51 +94,32 @@ def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
     assert capsys.readouterr().out.strip() == str(by_frame.export("json"))
 
 
-REFUSED = {
-    "a misspelt argument": lambda: evaluated("fsrs6", fti="s0"),
-    "an option of earlier releases": lambda: evaluated("avg", version=2),
-    "a misspelt algorithm": lambda: evaluated("lsmt"),
-    "a misspelt column": lambda: evaluated(data=log(), crad="item"),
-    "an argument of another type": lambda: evaluated("fsrs6", half_life="a"),
-    "a seed below 0": lambda: evaluated(seed=-1),
-    "a truth for a number": lambda: evaluated(curves_per_user=True),
-    "no workers": lambda: evaluated(workers=0),
-    "no time": lambda: evaluated(fit_timeout=0),
-    "a number for a protocol": lambda: evaluated(protocol=3),
-    "users from the last": lambda: evaluated(users="9-1"),
-    "nothing for an algorithm": lambda: evaluated(None),
-    "a list for data": lambda: evaluated(data=[1, 2]),
-    "an argument of an object": lambda: se.source(se.source("synthetic"), users=3),
-    "users in the index": lambda: evaluated(
-        data=log().rename(columns={"learner": "user"}).set_index("user"), **OF_ONE
-    ),
-    "a path that is not there": lambda: evaluated(data=Path("here")),
-    "a run that is not there": lambda: se.load("nothing"),
-    "a user who failed": lambda: failing().export("json", user="ben"),
-    "a user who is not there": lambda: failing().export("json", user="bob"),
-    "one user of two": lambda: failing().export("json"),
-    "a format that is none": lambda: failing().export("ankii", user="ann"),
-    "no version of FSRS": lambda: failing().export("anki", user="ann"),
-    "predictions after a failed fit": lambda: failing().predict(),
-    "predictions for somebody else": lambda: failing().predict(log(("eve",))),
-    "curves that a model has not": lambda: se.fit(Rate(), log(), **NAMES).predict_at(3),
-    "intervals without a curve": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(),
-    "a recall of 1": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(1),
-    "a level of 0": lambda: se.fit(Rate(), log(), **NAMES).next_intervals(level=0),
-    "figures of nothing": lambda: evaluated(
-        Rate(broken_for=("ann", "ben")), log(), **NAMES
-    ).plot_roc(),
-}
-
-
 @cache
 def failing():
     return se.fit(Rate(broken_for=("ben",)), log(), **NAMES, progress=False)
 
 
-def test_what_cannot_be_is_refused(refusals, tmp_path, monkeypatch):
+def test_what_cannot_be_is_refused(transcript, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    refusals("api_refusals", REFUSED)
+    by_index = log().rename(columns={"learner": "user"}).set_index("user")
+    kinds = {"frame": log, "of_eve": lambda: log(("eve",)), "by_index": lambda: by_index}
+    kinds["path"] = lambda: Path("here")
+    fits = {"failing": failing, "fitted": cache(partial(se.fit, Rate(), log(), **NAMES))}
+
+    def told_by(what, *words):
+        given = values_in([word for word in words if "=" in word], kinds)
+        if what == "evaluated":
+            return refusal(lambda: evaluated(**given))
+        if what == "nothing":
+            made = evaluated(Rate(broken_for=("ann", "ben")), log(), **NAMES)
+            return refusal(made.plot_roc)
+        if what == "source":
+            return refusal(lambda: se.source(se.source("synthetic"), **given))
+        if what == "load":
+            return refusal(lambda: se.load(words[0]))
+        return refusal(lambda: getattr(fits[what](), words[0])(**given))
+
+    transcript("api_refusals", told_by)
 
 
 def test_an_argument_that_two_options_have_is_given_to_one(monkeypatch):
@@ -286,23 +265,9 @@ def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
 
 
-class Sleeps(Rate):
-    def fit(self, reviews, rows, rng):
-        if reviews.user in self.broken_for:
-            time.sleep(60)
-        return super().fit(reviews, rows, rng)
-
-
 def test_an_evaluation_whose_first_fits_fail_alike_is_stopped():
     source = SyntheticUsers(users=4, size_scale=0.02)
     broken = Rate(broken_for=(1, 2, 3, 4))
     with pytest.raises(FailedAlikeError):
         evaluated(broken, source)
     assert evaluated(broken, source, fail_fast=False).facts.failed == 20
-
-
-@pytest.mark.slow
-def test_a_fit_that_takes_too_long_fails_in_a_process_of_its_own():
-    made = evaluated(Sleeps(broken_for=(1,)), users=2, size_scale=0.02, fit_timeout=2)
-    assert set(made.fits.loc[made.fits["status"] == "failed", "user"]) == {1}
-    assert not process_is_spoiled()

@@ -48,24 +48,26 @@ from srs_eval.run.plan import Job
 from srs_eval.tracking.tracker import NoTracker
 from srs_eval.tuning.progress import RunningTrial
 
-EACH = [pytest.param(*case, id=f"{case[0].__name__}-{case[2]}") for case in CAUGHT]
-# Of each check one, whose cheat fails it when all checks are run.
-ONE_EACH = {check: (cheat, advice) for cheat, check, advice in CAUGHT}
-del ONE_EACH[check_pretraining_users_are_refused]  # it may take days
 
-
-@pytest.mark.parametrize(("cheat", "check", "advice"), EACH)
-def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
+def told(check, cheat):
+    """Return what a check says of a cheat, without its numbers."""
     with pytest.raises(CheckFailed) as caught:
         check(cheat())
-    assert str(caught.value).startswith(f"{cheat.__name__}: ")
-    assert advice in str(caught.value)
+    return re.sub(r"\d+([.,]\d+)?(e-\d+)?", "N", str(caught.value))
 
 
-@pytest.mark.parametrize(("cheat", "advice"), ONE_EACH.values())
-def test_running_all_checks_runs_each(cheat, advice):
-    with pytest.raises(CheckFailed, match=re.escape(advice)):
-        check_algorithm(cheat())
+@pytest.mark.parametrize("check", CAUGHT, ids=lambda check: check.__name__)
+def test_a_planted_cheat_is_caught_and_told_what_it_did(check, golden_text):
+    found = {cheat.__name__: told(check, cheat) for cheat in CAUGHT[check]}
+    assert all(text.startswith(f"{name}: ") for name, text in found.items())
+    golden_text(f"cheats/{check.__name__}", "\n\n".join([*found.values(), ""]))
+
+
+@pytest.mark.parametrize("check", CAUGHT, ids=lambda check: check.__name__)
+def test_running_all_checks_runs_each(check):
+    cheat = CAUGHT[check][-1]
+    if check is not check_pretraining_users_are_refused:  # it may take days
+        assert told(check, cheat) in told(check_algorithm, cheat)
 
 
 @pytest.mark.parametrize("honest", HONEST)

@@ -1,10 +1,13 @@
 """Optional methods: fits that start from the fit before, fits in steps, and how they are found."""
 
+import re
 import zlib
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from cases import refusal
 from invented import Told
 
 from srs_eval.algorithms.baselines import Average
@@ -150,20 +153,6 @@ def test_steps_are_taken_where_somebody_watches_until_the_watch_raises(logs_of):
     assert (algorithm.taken, steps) == (2, [1, 2])
 
 
-@pytest.mark.parametrize(
-    ("steps", "told"),
-    [
-        ([], "user 1, fold 0: fit_in_steps yields no model"),
-        ([Told(0.5), Told(1.5)], "are no probabilities"),
-        ([Told(0.5), None], "AttributeError"),
-    ],
-)
-def test_steps_that_do_not_work_are_a_failed_fit(logs_of, steps, told):
-    done = evaluated(logs_of(1), Walks(lambda _: steps), watch=lambda step, p: None)
-    assert (done.predictions, done.fits[0].status) == (None, "failed")
-    assert told in done.fits[0].reason
-
-
 def one_model_again_and_again(steps):
     model = Told()
     for step in steps:
@@ -171,34 +160,33 @@ def one_model_again_and_again(steps):
         yield model
 
 
-@pytest.mark.parametrize(
-    ("change", "lesson"),
-    [
-        (one_model_again_and_again, "Give each model a copy"),
-        (lambda steps: [Told(step.p) for step in steps], "parameters differ after the last step"),
-        (lambda steps: list(steps)[:-1], "end at the same step"),
-        (lambda steps: [], "yields nothing"),
-    ],
-)
-def test_steps_that_lead_elsewhere_than_the_fit_are_caught(change, lesson):
-    with pytest.raises(CheckFailed, match=f"^Walks: .*{lesson}"):
-        check_last_step_is_the_fit(Walks(change))
+def test_steps_that_do_not_work_or_lead_elsewhere_than_the_fit_are_told(logs_of, golden_text):
+    text = ""
+    for steps in ([], [Told(0.5), Told(1.5)], [Told(0.5), None]):
+        done = evaluated(logs_of(1), Walks(lambda _, to=steps: to), watch=lambda step, p: None)
+        assert (done.predictions, done.fits[0].status) == (None, "failed")
+        text += f"{done.fits[0].reason}\n\n"
+    others = {
+        "one model again and again": one_model_again_and_again,
+        "no parameters": lambda steps: [Told(step.p) for step in steps],
+        "a step less": lambda steps: list(steps)[:-1],
+        "no step": lambda steps: [],
+    }
+    for name, change in others.items():
+        check = partial(check_last_step_is_the_fit, Walks(change))
+        text += f"{name}\n  {refusal(check, CheckFailed)}\n"
+    golden_text("steps_refused", re.sub(r"0\.\d+", "N", text))
     for honest in (Walks(), Average()):
         check_last_step_is_the_fit(honest)
 
 
-def with_method(name):
-    return type("Mine", (Average,), {name: lambda self: None})()
+def test_a_misspelt_capability_is_named_and_others_are_checked_by_their_protocols(transcript):
+    def told_by(name):
+        problems = misspelt(type("Mine", (Average,), {name: lambda self: None})())
+        assert name not in CAPABILITIES or problems == []
+        return "".join(f"{problem}\n" for problem in problems)
 
-
-def test_a_misspelt_capability_is_named_and_others_are_checked_by_their_protocols():
-    meant = {"fit_in_step": "fit_in_steps", "predict_att": "predict_at", "pre_train": "pretrain"}
-    for name, right in {**meant, "re_fit": "refit"}.items():
-        (problem,) = misspelt(with_method(name))
-        assert name in problem
-        assert right in problem
-    for name in (*CAPABILITIES, "fits", "predict_all", "parameters", "_refits"):
-        assert misspelt(with_method(name)) == []
+    transcript("misspelt_capabilities", told_by)
     assert misspelt(type("Mine", (Average,), {"refits": 3})()) == []  # no method
     assert isinstance(Fsrs6(), WarmStarting)
     assert not isinstance(Average(), WarmStarting | FittingInSteps)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import QUIET
 from commands import run_here as run_command
+from invented import of_presets
 from omegaconf import OmegaConf
 from saved import load_predictions
 
@@ -40,13 +41,8 @@ def table(tmp_path_factory):
     """One learner with two presets, each of them the cards of another simulated user."""
     file = tmp_path_factory.mktemp("table") / "two.csv"
     source = SyntheticUsers(users=2, size_scale=0.05, max_reviews=1500)
-    frames = [
-        pd.DataFrame(
-            {name: getattr(log, name) for name in ("day", "rating", "elapsed_days")}
-        ).assign(card=log.card + 1_000_000 * number, preset=PRESETS[number])
-        for number, log in enumerate(map(source.read, source.users()))
-    ]
-    pd.concat(frames).sort_values("day", kind="stable").to_csv(file, index=False)
+    logs = dict(zip(PRESETS, map(source.read, source.users()), strict=True))
+    of_presets(logs).to_csv(file, index=False)
     return file
 
 

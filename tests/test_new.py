@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cases import rest_nightly
-from commands import QUIET, SMALL, apart, process, run_here, write
+from commands import QUIET, SMALL, process, run_here, say_installed, write
 
 from srs_eval.commands import new
 from srs_eval.submit.command import command as submit
@@ -95,11 +95,6 @@ def test_the_workflows_ask_for_no_more_than_they_need():
         for step in job["steps"]:
             assert "uses" not in step or step["uses"] in pinned
             assert "${{" not in step.get("run", ""), "what others write is no part of a command"
-
-
-def test_a_name_that_no_repository_can_have_is_refused():
-    for name in ("", ".git", "-x", "a b", "x" * 61, "../up", "größe", "a/b", "$(id)"):
-        assert new.name_problems(name, new.LEADERBOARD)
 
 
 # What authors may not do, by the files that it writes: a text, the target of a link, or nothing.
@@ -196,15 +191,8 @@ LONGEST = "abcdefghijklmnopqrstuvwxyz_abc"
 def package(folder, kind, name):
     """Write a package, and say of it what pip would."""
     assert new.command([kind, name, str(folder)]) == 0
-    about = f"Metadata-Version: 2.1\nName: srs-{name}\nVersion: 0.1.0\n"
-    points = f"[srs_eval.conf]\n{name} = srs_{name}\n"
-    write(folder / f"srs_{name}-0.1.0.dist-info", {"METADATA": about, "entry_points.txt": points})
+    say_installed(folder, f"srs-{name}", "0.1.0", f"srs_{name}")
     return folder
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    return package(tmp_path_factory.mktemp("new") / "srs-half-day", "algo", "half_day")
 
 
 def test_it_says_what_there_is_and_what_to_type(here, capsys, golden_text):
@@ -256,20 +244,14 @@ def test_it_passes_its_own_tests(tmp_path, kind, tests):
     assert f"{tests} passed" in done.stdout
 
 
-@pytest.mark.slow
-def test_its_option_runs_beside_ours(written, tmp_path):
-    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET]
-    done = apart(tmp_path, *words, env={"PYTHONPATH": str(written)})
-    assert done.status == 0, done.text
-    assert "half_day" in done.out
-
-
 NAMES = ["Half-Day", "HalfDay", "half day", "half__day", "../half", "9", "", "größe", "srs_mine"]
 NAMES += ["class", "null", "fitted", "fsrs6", "eval", LONGEST + "d"]
+NOT_OF_REPOSITORIES = ("", ".git", "-x", "a b", "x" * 61, "../up", "größe", "a/b", "$(id)")
 
 
 def test_a_bad_name_or_folder_is_refused_with_a_better_one(here, capsys, golden_text):
     text = "".join(f"{name}\n  {' '.join(new.name_problems(name))}\n" for name in NAMES)
+    assert all(new.name_problems(name, new.LEADERBOARD) for name in NOT_OF_REPOSITORIES)
     write(here.folder, {"file": "", "full/work.py": "work of days"})
     for folder in ("full", "file", "file/below"):
         status = new.command(["algo", "half_day", folder])

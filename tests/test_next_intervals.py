@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from interval_ranges import EQUATIONS, HISTORIES, PUBLISHED, covered, drawn, interval, simulated
+from invented import of_presets
 
 import srs_eval as se
 from srs_eval.algorithms.combined.per_group import PerGroup
@@ -73,15 +74,9 @@ def logs():
     """One user with two presets, whose cards are forgotten in different ways."""
     rng = np.random.default_rng(0)
     slow = np.r_[3 * PUBLISHED[:4], PUBLISHED[4:]]
-    parts = [simulated(w, 700, rng) for w in (PUBLISHED, slow)]
-    columns = ("day", "rating", "elapsed_days")
-    frames = [
-        pd.DataFrame({name: getattr(log, name) for name in columns}).assign(
-            card=log.card + 1000 * preset, preset=preset
-        )
-        for preset, log in enumerate(parts)
-    ]
-    return pd.concat(frames).sort_values("day", kind="stable")
+    return of_presets(
+        {number: simulated(w, 700, rng) for number, w in enumerate((PUBLISHED, slow))}
+    )
 
 
 def next_intervals(algorithm, logs, retention=0.9, level=0.9, **options):

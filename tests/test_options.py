@@ -174,34 +174,20 @@ def test_a_plan_holds_what_was_chosen():
     assert all(isinstance(v, str | int | float | bool | None) for v in about.params.values())
 
 
-@pytest.mark.parametrize(
-    ("label", "words"),
-    [
-        ("moving_avg(start=0, rate=0.1)", ["algo=moving_avg", "algo.rate=0.1", "algo.start=0"]),
-        ("hlr", ["algo=hlr", "algo.fit=newton"]),
-        ("fsrs45_default(fit=s0)", ["algo=fsrs45_default", "algo.fit=s0"]),
-    ],
-)
-def test_a_label_names_the_arguments_that_are_not_at_their_defaults(label, words):
-    about = plan_of(*words).about
-    assert (about.label, about.name) == (label, f"{label} on synthetic")
-    assert plan_of(*words, "name=mine").about.name == "mine"
+def test_a_label_names_the_arguments_that_are_not_at_their_defaults(transcript):
+    def told_by(*words):
+        about = plan_of(*words).about
+        return f"{about.label}: {about.name}\n"
+
+    transcript("labels_of_runs", told_by)
 
 
-MOVES_NUMBERS = (
-    *("algo.recency=mild", "curves_per_user=0", "~panel.metrics.ece", "panel=full"),
-    *("data.size_scale=0.05", "data.seed=1", "seed=1", "panel.metrics.ece.bins=11", "algo=avg"),
-)
-MOVES_NONE = (
-    *("compute=processes", "notes=other", "tracking=mlflow", "+tags.paper=1", "name=mine"),
-    *("figures=false", "resume=true"),
-)
+def test_the_digest_changes_with_every_setting_that_can_move_a_number_alone(transcript):
+    def told_by(word):
+        changed, usual = (plan.about.tags["config_hash"] for plan in (plan_of(word), plan_of()))
+        return "moves numbers\n" if changed != usual else "moves none\n"
 
-
-@pytest.mark.parametrize("word", MOVES_NUMBERS + MOVES_NONE)
-def test_the_digest_changes_with_every_setting_that_can_move_a_number_alone(word):
-    changed, usual = (plan.about.tags["config_hash"] for plan in (plan_of(word), plan_of()))
-    assert (changed != usual) == (word in MOVES_NUMBERS)
+    transcript("digests_of_settings", told_by)
 
 
 def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have():

@@ -247,12 +247,3 @@ def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path):
     for name in ("../mine", str(tmp_path / "mine")):
         with pytest.raises(ConfigError):
             load_study(name, tmp_path / "experiments")
-
-
-def test_panels_that_a_figure_does_not_need_are_removed():
-    from findings import panels
-
-    with panels(4.0, 3.0, columns=2, title="three panels", rows=2) as (figure, every):
-        every[-1].remove()
-    assert figure.axes == [*every[:-1]]
-    assert not any(axes.spines["top"].get_visible() for axes in figure.axes)

@@ -2,15 +2,15 @@
 
 import csv
 import json
-import os
 import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
-from commands import process, write
+from commands import write
 from mlflow_store import started
 
 from srs_eval.tracking import items
@@ -38,20 +38,13 @@ COMMANDS = [text.strip() for language, _, text in blocks() if language == "sh"]
 
 
 @pytest.fixture
-def run(tmp_path, request):
+def run(tmp_path, request, monkeypatch):
     """Write the files of the page, and run Python beside them."""
     for language, name, text in blocks(getattr(request, "param", PAGE)):
         if name and language in ("python", "yaml"):
             write(tmp_path, {name: text})
-
-    def started(*words):
-        env = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error"}
-        python = [sys.executable, *words]
-        done = process(python, cwd=tmp_path, env=env)
-        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-        return done
-
-    return started
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    return partial(started, tmp_path)
 
 
 def test_the_page_has_the_files_and_commands_it_speaks_of():
@@ -65,10 +58,10 @@ def test_the_page_has_the_files_and_commands_it_speaks_of():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_of_the_page_runs(run, command):
     words = shlex.split(command.removeprefix("python ").replace("\\\n", " "))
-    done = run(*words, *(SMALL if "data=" not in command else SMALL[:2]))
-    assert {"boxes" in text for text in (command, done.stdout)} != {True, False}
-    assert {"doubling" in text for text in (command, done.stdout)} != {True, False}
-    assert "failed" not in done.stdout
+    told = run(*words, *(SMALL if "data=" not in command else SMALL[:2]))
+    for name in ("boxes", "doubling"):
+        assert (name in command) == (name in told)
+    assert "failed" not in told
 
 
 @pytest.mark.nightly
@@ -113,7 +106,7 @@ def test_a_file_of_srs_benchmark_and_a_module_are_run_as_their_page_says(run, tm
     for command in commands.replace("\\\n", " ").splitlines():
         words = shlex.split(command.removeprefix("python "))
         evaluates = words[:2] == ["-m", "srs_eval"]
-        told.append(run(*words, *(SMALL if evaluates else ())).stdout)
+        told.append(run(*words, *(SMALL if evaluates else ())))
     assert len(told) == 5
     assert {name in told[1] for name in ("theirs", "fsrs6", "avg", "to best")} == {True}
     assert {name in told[4] for name in ("mine.Mine", "config.hidden=8", "fsrs6")} == {True}
@@ -158,30 +151,12 @@ def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
         assert numbers[1] == pytest.approx(numbers[0], abs=0.002)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    pytest.importorskip("myst_nb", reason="needs the extra site")
-    built = tmp_path_factory.mktemp("site") / "html"
-    words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(built)]
-    subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True)
-    return built
-
-
 @pytest.mark.nightly
-def test_every_link_within_the_site_leads_somewhere(site):
-    found = [page for page in site.rglob("*.html") if "_static" not in page.parts]
-    pages = {page: page.read_text("utf-8") for page in found}
-    assert len(pages) > 40
-    names = {page: {*re.findall(r'\b(?:id|name)="([^"]+)"', text)} for page, text in pages.items()}
-    broken = []
-    for page, text in pages.items():
-        for target in re.findall(r'\b(?:href|src)="(?![a-z]+:)([^"]+)"', text):
-            path, _, anchor = target.partition("#")
-            place = (page.parent / path.partition("?")[0]).resolve() if path else page
-            known = not anchor or place.suffix != ".html" or anchor in names.get(place, ())
-            if not place.exists() or not known:
-                broken.append((str(page.relative_to(site)), target))
-    assert not broken
+def test_the_site_is_built_without_a_warning_such_as_of_a_link_that_leads_nowhere(tmp_path):
+    pytest.importorskip("myst_nb", reason="needs the extra site")
+    words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True)
+    assert len([page for page in tmp_path.rglob("*.html") if "_static" not in page.parts]) > 40
 
 
 MLFLOW = (DOCS / "mlflow.md").read_text(encoding="utf-8")

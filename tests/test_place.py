@@ -82,13 +82,11 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, dur
         put_on_disk(tmp_path / "file")
 
 
-@pytest.mark.parametrize(
-    "address", ["ftp://host/x", "s3:/bucket", "file:///tmp/x", "s3://key:secret@bucket/x"]
-)
-def test_parts_of_addresses_are_known_and_other_addresses_are_refused(address):
-    with pytest.raises(ConfigError) as caught:
-        Place.of(address)
-    assert "secret" not in str(caught.value)
+def test_parts_of_addresses_are_known_and_other_addresses_are_refused():
+    for address in ("ftp://host/x", "s3:/bucket", "file:///tmp/x", "s3://key:secret@bucket/x"):
+        with pytest.raises(ConfigError) as caught:
+            Place.of(address)
+        assert "secret" not in str(caught.value)
     azure = Place.of("abfss://logs@us.dfs.core.windows.net/a/b.parquet")
     assert (azure.path, azure.name, azure.suffix) == ("logs/a/b.parquet", "b.parquet", ".parquet")
     assert Place.of("hf://datasets/owner/name").path == "datasets/owner/name"

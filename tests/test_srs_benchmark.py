@@ -37,17 +37,6 @@ from srs_eval.text.upstream import (
 
 PAGE = Path(__file__).parents[1] / "docs" / "srs_benchmark.md"
 SECONDS = "protocol=srs_benchmark_equalised"
-# Files in the tables of September 2026, and some of 2025.
-PUBLISHED = [
-    *("LSTM-short-secs-duration-equalize_test_with_non_secs", "GRU-short-secs", "MOVING-AVG"),
-    *("LogisticRegression-short-secs-recency-equalize_test_with_non_secs", "FSRS-rs-short"),
-    *("FSRS-7-short-secs-recency", "FSRS-7-short-secs-equalize_test_with_non_secs-preset"),
-    *("FSRS-7-default-short-secs", "FSRS-6-short", "FSRS-6-short-recency", "FSRS-6-short-deck"),
-    *("FSRS-6-binary-short", "FSRS-6-S0-short", "FSRS-5-short"),
-    *("FSRS-4.5", "FSRSv4", "FSRSv3-short-secs", "DASH", "DASH[MCM]", "DASH[ACT-R]-short-secs"),
-    *("ACT-R", "AVG", "Anki-default", "SM2-trainable", "SM2", "Ebisu-v2", "RMSE-BINS-EXPLOIT"),
-    *("NN-17", "Transformer", "GRU-P", "90%", "SBD-short-secs-recency"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -113,37 +102,36 @@ def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys
     assert (again.traits, again.is_eligible) == (("sees_truth",), False)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_names_of_results_are_understood_and_made_again(name):
-    found = configuration(name)
-    assert found is not None
-    assert found.unknown == ()
-    options, algo = dict(found.arguments), found.model.option
-    if found.group:
-        base = {**options, "_target_": f"srs_eval.algorithms.any.{algo.capitalize()}"}
-        options, algo = {"base": base, "group": found.group, "pooling": "none"}, "per_group"
-    protocol = found.protocol + "_published" * (found.protocol != "srs_benchmark")
-    weighted = "recency" in found.arguments
-    label = f"{algo}(recency=steep)" if weighted else algo
-    assert result_name(algo, label, options, protocol, weighted=weighted) == name
+def test_names_of_published_results_are_understood_and_made_again(transcript):
+    """Files in the tables of September 2026, and some of 2025."""
+
+    def told_by(name):
+        found = configuration(name)
+        options, algo = dict(found.arguments), found.model.option
+        if found.group:
+            base = {**options, "_target_": f"srs_eval.algorithms.any.{algo.capitalize()}"}
+            options, algo = {"base": base, "group": found.group, "pooling": "none"}, "per_group"
+        protocol = found.protocol + "_published" * (found.protocol != "srs_benchmark")
+        weighted = "recency" in found.arguments
+        label = f"{algo}(recency=steep)" if weighted else algo
+        assert found.unknown == ()
+        assert result_name(algo, label, options, protocol, weighted=weighted) == name
+        return f"{in_other_words(name)}\n"
+
+    transcript("published_names", told_by)
 
 
-def test_names_say_what_is_not_done_there():
-    for label, protocol, name in (
-        ("fsrs6(prior_weight=2.0)", "srs_benchmark", "FSRS-6-short-newton-prior_weight=2.0"),
-        ("fsrs6", "srs_benchmark_refit50_cold", "FSRS-6-short-newton-refit50-cold"),
-        ("fsrs6", "prequential", "FSRS-6-short-newton-prequential"),
-        ("constant(p=0.8)", "srs_benchmark", "90%-newton-p=0.8"),
-        ("mine(a/b=../x)", "srs_benchmark_secs", "mine_a_b=.._x_-secs-no_answer_time"),
-    ):
+def test_names_say_what_is_not_done_there(transcript):
+    def told_by(label, protocol):
         algo, options = label.partition("(")[0], {"fit": "newton", "p": 0.8}
-        assert result_name(algo, label, options, protocol, weighted=False) == name
+        return f"{result_name(algo, label, options, protocol, weighted=False)}\n"
+
+    transcript("names_of_results", told_by)
 
 
 def test_models_of_the_benchmark_are_options_under_another_name(golden_text):
     names = [name for model in MODELS for name in (model.name, *model.aliases)]
     names += ["fsrs-7", "Ebisu v2", "HLR-short", "FSRS-7-short-secs-100epochs", "mine"]
-    names += [name for name in PUBLISHED if "secs" in name or name.endswith("deck")]
     golden_text("upstream_names", "\n".join(f"{name}: {in_other_words(name)}" for name in names))
 
 

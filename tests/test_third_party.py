@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, process, summary_of, write
+from commands import QUIET, SMALL, process, say_installed, summary_of, write
 
 from srs_eval.config import option_files
 from srs_eval.config.settings import composed
@@ -81,11 +81,7 @@ class Site:
         folder = self.packages.joinpath(*module.split("."))
         write(folder, {"__init__.py": init, "parts.py": MODULE})
         write(folder / "conf", {f"{option}.yaml": text for option, text in options.items()})
-        about = {
-            "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
-            "entry_points.txt": f"[srs_eval.conf]\nany = {module}\n",
-        }
-        write(self.packages / f"{name.replace('-', '_')}-1.0.dist-info", about)
+        say_installed(self.packages, name, "1.0", module)
         option_files.packages.cache_clear()
         return folder
 

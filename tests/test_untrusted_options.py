@@ -1,9 +1,11 @@
 """What options may name and make Hydra do: checked before anything is called."""
 
+import json
 import logging
 import sys
 
 import pytest
+from cases import refusal, values_in
 from commands import run_here as command
 from commands import write
 from hydra.errors import HydraException
@@ -138,7 +140,8 @@ def _parts(place, monkeypatch):
 
 @pytest.mark.usefixtures("_parts")
 def test_parts_of_plug_ins_are_checked_by_their_annotations():
-    options = {"_target_": "their_parts.Smooth", "kernel": FLAT, "bases": [DERIVED], "size": 2}
+    flat, derived = ({"_target_": f"their_parts.{name}"} for name in ("Flat", "Derived"))
+    options = {"_target_": "their_parts.Smooth", "kernel": flat, "bases": [derived], "size": 2}
     smooth = Builder().build(options, Algorithm)
     assert smooth.size == 2
     assert type(smooth.kernel).__name__ == "Flat"
@@ -148,38 +151,14 @@ def test_parts_of_plug_ins_are_checked_by_their_annotations():
     assert (plain.kernel, plain.others) == ([1], {"a": {"b": 2}})
 
 
-FLAT, DERIVED = ({"_target_": f"their_parts.{name}"} for name in ("Flat", "Derived"))
-PROCESSES = "srs_eval.compute.processes.Processes"
-TABLE, COLUMNS = "srs_eval.data.table.ReviewTable", "srs_eval.data.table_options.Columns"
-REFUSED = [
-    *((target, {}) for target in ("", "x", ".", "..x.Y", "x..Y", "a b.C", 3, None, ["a.B"])),
-    *((target, {}) for target in ("os.", ".os", "srs_eval.__main__.X", "os.system", "os.Nothing")),
-    *((f"{module}.X", {}) for module in BAD_MODULES),
-    *((FSRS6, {word: True}) for word in ("_partial_", "_args_", "_recursive_", "_convert_")),
-    (BLEND, {"base": {"_target_": FSRS6, "_partial_": True}}),
-    ("their_parts.Lacking", {}),
-    ("their_parts.Breaks", {}),
-    ("their_parts.Smooth", {"kernell": None}),
-    ("their_parts.Smooth", {"kernel": DERIVED}),
-    ("their_parts.Smooth", {"kernel": None, "bases": [FLAT]}),
-    ("their_parts.Plain", {"kernel": FLAT}),
-    *((PROCESSES, {"workers": workers}) for workers in (1.0, 1.5, True)),
-    *((COLUMNS, {"card": card}) for card in (["a"], 7)),
-    *((TABLE, {"path": path}) for path in ("", " ", "pickled/", 2026)),
-    ("srs_eval.protocol.validation.Validation", {"base": 2026}),
-    ("srs_eval.algorithms.baselines.Constant", {"p": "0.9"}),
-    (FSRS6, {"binary": 1}),
-]
-
-
 @pytest.mark.usefixtures("_parts")
-def test_what_is_refused_is_told(refusals):
-    def build(target, arguments):
-        plain = target in (PROCESSES, TABLE, COLUMNS) or "Validation" in str(target)
-        Builder().build({"_target_": target, **arguments}, object if plain else Algorithm)
+def test_what_is_refused_is_told(transcript):
+    def told_by(target, arguments="{}"):
+        options = {**values_in([f"_target_={target}"]), **json.loads(arguments)}
+        plain = target.startswith("srs_eval") and ".algorithms." not in target
+        return refusal(lambda: Builder().build(options, object if plain else Algorithm))
 
-    calls = {f"{each[0]!r} {each[1]}": lambda each=each: build(*each) for each in REFUSED}
-    refusals("refused_targets", calls)
+    transcript("refused_targets", told_by)
 
 
 def test_a_strangers_record_imports_nothing_that_was_not_installed_as_a_plug_in(place):

@@ -30,7 +30,7 @@ from srs_eval.engine.objective import (
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
-from srs_eval.engine.recurrent import BinaryRatings, RecurrentModel, with_binary_ratings
+from srs_eval.engine.recurrent import RecurrentModel, with_binary_ratings
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
@@ -345,6 +345,7 @@ class EquationsOfLog:
     equations: Equations
     reviews: Reviews
     space: ParameterSpace
+    binary: bool = False  # Whether Hard and Easy are taken for Good
 
     def loss(
         self, rows: IntArray, weight: FloatArray, *, precise: bool = False, public: bool = True
@@ -355,7 +356,7 @@ class EquationsOfLog:
         return PackedLoss(compiled(self.equations), packed, public)
 
     def model(self, parameters: tuple[float, ...], learned: Learned) -> RecurrentModel:
-        return RecurrentModel(self.equations, parameters, learned)
+        return RecurrentModel(self.equations, parameters, learned, self.binary)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -389,10 +390,8 @@ class Fitted(FitOptions):
 
     def problem(self, reviews: Reviews) -> EquationsOfLog:
         equations = self.equations(whole_days=reviews.whole_days)
-        space = self.space(equations)
-        if self.binary:
-            return EquationsOfLog(BinaryRatings(equations), with_binary_ratings(reviews), space)
-        return EquationsOfLog(equations, reviews, space)
+        seen = with_binary_ratings(reviews) if self.binary else reviews
+        return EquationsOfLog(equations, seen, self.space(equations), self.binary)
 
 
 def _tuple(values: FloatArray) -> tuple[float, ...]:

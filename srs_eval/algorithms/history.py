@@ -24,8 +24,12 @@ class History:
     reviews: Reviews  # The log in time order; its row numbers are what `rows` are everywhere
     cards: CardRows  # The rows of each card
     place: IntArray  # [n]: Where each row stands, card by card
-    nth: IntArray  # [n]: Earlier reviews of the card, by row
     clock: FloatArray  # [n]: Days since the card's first review, by place
+
+    @property
+    def nth(self) -> IntArray:
+        """Earlier reviews of the card, by row."""
+        return self.cards.nth
 
     def of_places(self, column: NDArray[np.generic]) -> FloatArray:
         """Return a column of the log, card by card."""
@@ -82,13 +86,12 @@ class Pairs:
 def history_of(reviews: Reviews) -> History:
     """Arrange a log card by card."""
     cards = rows_by_card(reviews.card)
-    place = np.empty(len(reviews), np.int64)
-    place[cards.order] = np.arange(len(reviews))
+    place = cards.begins[cards.number] + cards.nth
     clock = reviews.elapsed[cards.order].astype(np.float64)
     clock[cards.begins] = 0.0
     for at in _nth_places(cards.begins, cards.lengths):
         clock[at] += clock[at - 1]
-    return History(reviews, cards, place, cards.nth, clock)
+    return History(reviews, cards, place, clock)
 
 
 def no_reviews(*, whole_days: bool = True) -> Reviews:

@@ -219,19 +219,18 @@ class PartPredictions(Predicted):
                 yield fit if user == fit.user else replace(fit, user=user)
 
     def tables(self, file: str) -> Iterator[pa.Table]:
-        for name, count in self._counts(file):
-            for number in range(count):
-                yield self._parts.read(name, file, number)
+        return (self._parts.read(name, file, number) for name, number in self._tables(file))
 
     def schemas(self, file: str) -> Iterator[pa.Schema]:
-        return (self._parts.schema(name, file) for name, count in self._counts(file) if count)
+        names = dict.fromkeys(name for name, _ in self._tables(file))
+        return (self._parts.schema(name, file) for name in names)
 
-    def _counts(self, file: str) -> Iterator[tuple[str, int]]:
-        """Count the tables of each part."""
-        column = Path(file).stem
-        for name in self._names:
-            counted = self._parts.read(name, USERS)[column]
-            yield name, len(counted) - counted.null_count
+    def _tables(self, file: str) -> Iterator[tuple[str, int]]:
+        """Go through the part and the number of each table of predictions, or of curves."""
+        for name, number, curve in self._places.values():
+            found = number if file == PREDICTIONS else curve
+            if found >= 0:
+                yield name, found
 
     @cached_property
     def _places(self) -> dict[User, tuple[str, int, int]]:

@@ -6,6 +6,7 @@ The files do not identify the scored reviews, only their number for each user.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -59,8 +60,10 @@ def is_published(path: Path) -> bool:
         if path.suffix == ".parquet" and path.is_file():
             return set(_IDENTITY) <= set(pq.read_schema(path).names)
         if path.suffix == ".jsonl" and path.is_file():
-            with path.open(encoding="utf-8") as lines, suppress(ValueError):
-                content = json.loads(next(lines, ""))
+            with path.open(encoding="utf-8") as lines:
+                first = next(lines, "")
+            with suppress(ValueError):
+                content = json.loads(first)
                 return isinstance(content, dict) and {"metrics", "user", "size"} <= content.keys()
     return False
 
@@ -142,7 +145,7 @@ def _of_lines(file: Path) -> Iterator[Run]:
         raise ValueError("a line is no object with metrics")
     names = dict.fromkeys(name for row in rows for name in row["metrics"] if name in METRICS)
     values = {
-        METRICS[name]: np.array([row["metrics"].get(name) for row in rows], np.float64)
+        METRICS[name]: np.array([_number(row["metrics"].get(name)) for row in rows], np.float64)
         for name in names
     }
     users, sizes = [row["user"] for row in rows], [row["size"] for row in rows]
@@ -205,3 +208,7 @@ def known_when(name: str) -> str:
     if name.lower().startswith(_AT_REVIEW):
         return "at_review"
     return "previous_review" if name.lower().startswith(_PREVIOUS_REVIEW) else UNKNOWN
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

@@ -13,7 +13,6 @@ from srs_eval.evaluation.scoring import Scores
 from srs_eval.nouns import (
     OPTIONAL_COLUMNS,
     PREDICTION_COLUMNS,
-    Contribution,
     Curves,
     Fit,
     IntArray,
@@ -21,6 +20,7 @@ from srs_eval.nouns import (
     Predictions,
     User,
 )
+from srs_eval.text.validated import validated
 
 # Columns that tables of predictions and of curves cannot lack.
 NEEDED = ("user", *(name for name in PREDICTION_COLUMNS if name not in OPTIONAL_COLUMNS))
@@ -119,14 +119,12 @@ def read_fits(table: pa.Table) -> tuple[Fit, ...]:
 
 def fit_from(row: Mapping[str, Any]) -> Fit:
     """Turn a row of the table of fits, or JSON with the same content, back into a fit."""
-    found = tuple(Contribution(**found) for found in row.get("contributions") or ())
-    nested = {"parts": parts_from(row.get("parts", ())), "contributions": found}
-    return Fit(**{**_with_tuples(row), **nested})
+    return validated(Fit, {name: value for name, value in row.items() if value is not None})
 
 
 def parts_from(rows: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
     """Turn the parts of a fit, as a table or JSON holds them, back into values."""
-    return tuple(Part(**_with_tuples(row)) for row in rows)
+    return validated(tuple[Part, ...], list(rows))
 
 
 def scores_table(scores: Scores) -> pa.Table:
@@ -160,10 +158,6 @@ def concatenated(found: Sequence[pa.Table]) -> pa.Table:
         named = [table["user"].cast(pa.string()) for table in found]
         found = [t.set_column(0, "user", c) for t, c in zip(found, named, strict=True)]
     return pa.concat_tables(found, promote_options="permissive")
-
-
-def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, **{name: tuple(row[name]) for name in _LISTS if name in row}}
 
 
 def _named(codes: IntArray, users: Sequence[User]) -> pa.Array:

@@ -221,11 +221,10 @@ class Evaluation:
         """
         names, panel, store = [c.name for c in self.chunks], self.experiment.panel, self.store
         predicted = PartPredictions(store, names, stay)
-        fitted = SavedFits(predicted.fits)
         return result_of(
             self.experiment,
             of_all_users((store.read(name, USERS) for name in names), panel.names),
-            fitted if stay else tuple(fitted),
+            SavedFits(predicted.fits) if stay else tuple(predicted.fits()),
             predicted,
             partial(pooled_sums, store, names, panel),
             about,

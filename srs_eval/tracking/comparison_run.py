@@ -64,12 +64,13 @@ def fetch_runs(
             asked = {"experiment": experiment, **tags}
             words = " ".join(f"{key}={value}" for key, value in asked.items() if value)
             raise ConfigError(f"{words}: no finished run at {address.shown} kept its results")
-        return [_fetched(client, run, kept, folder) for run, kept in held if kept >= NEEDED], [
+        notes = [
             f"{run.info.run_name} kept no results and was left out: run {run.info.run_id}, "
             f"{run.info.status.lower()}"
             for run, kept in held
             if not kept >= NEEDED
         ]
+        return [_fetched(client, *each, folder) for each in held if each[1] >= NEEDED], notes
 
 
 def log_comparison(

@@ -52,13 +52,7 @@ def tracking_errors(doing: str, address: StoreAddress) -> Iterator[None]:
     try:
         yield
     except MLFLOW_ERRORS as error:
-        known = _known_reason(error, address)
-        message = f"MLflow could not {doing} at {address.shown}"
-        if known is not None:
-            message += f":\n  {known}"
-        else:
-            first_line = str(error).strip().partition("\n")[0]
-            message += f".\n  {type(error).__name__}: {first_line}\n  {_advice(address)}"
+        message = f"MLflow could not {doing} at {address.shown}{_reason(error, address)}"
         # Not shown with the error of a library, which may have a password.
         raise TrackingError(address.without_secrets(message)) from None
 
@@ -230,18 +224,19 @@ def _folder(name: str) -> str:
     return safe.strip(".") or "experiment"
 
 
-def _known_reason(error: BaseException, address: StoreAddress) -> str | None:
-    """Return the problem of a sqlite file and its fix in a line; None if unknown."""
+def _reason(error: BaseException, address: StoreAddress) -> str:
+    """Return what went wrong and what helps; of a sqlite file in a line."""
     for cause in _causes(error):
         if isinstance(cause, Timeout) or (isinstance(cause, sqlite3.Error) and is_lock(cause)):
             what = cause.lock_file if isinstance(cause, Timeout) else "the database"
             return (
-                f"{what} was locked by another process for {address.timeout:g} s; end that "
+                f":\n  {what} was locked by another process for {address.timeout:g} s; end that "
                 "process, raise tracking.timeout, or go on with tracking=none"
             )
         if isinstance(cause, sqlite3.Error):
-            return f"{cause}. {_advice(address)}"
-    return None
+            return f":\n  {cause}. {_advice(address)}"
+    first_line = str(error).strip().partition("\n")[0]
+    return f".\n  {type(error).__name__}: {first_line}\n  {_advice(address)}"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from contract import built, config_of
 from invented import log_of_all_histories
-from metric_functions import log_loss as clipped_log_loss
-from metric_functions import rmse_bins
+from metric_functions import log_loss, rmse_bins
 from one_step import OneStep
 from published import EQUATIONS
 
@@ -114,15 +114,6 @@ EQUALISED = SrsBenchmarkEqualised(answer_time=True)
 SECONDS = SrsBenchmarkSecs(answer_time=True)
 
 
-def log_loss(p, recalled):
-    return float(-np.mean(np.log(np.where(recalled, p, 1 - p))))
-
-
-def pooled(folds):
-    """Log loss of all folds together, of pairs of predictions and outcomes."""
-    return log_loss(*(np.concatenate(parts) for parts in zip(*folds, strict=True)))
-
-
 def fitted(algorithm, task):
     """Models of all folds, and their predictions with the outcomes."""
     models, folds, log = [], [], task.reviews
@@ -136,68 +127,21 @@ def configured(algo, **options):
     return built({**config_of(algo), **options})
 
 
-def named(text):
-    """Read lines of a published name, our algorithm and options; the clock is in the name."""
-    found = {}
-    for name, _, given in (line.strip().partition(": ") for line in text.strip().splitlines()):
-        algo, *options = given.split()
-        clock = EQUALISED if "equalised" in name else SECONDS if "same-day" in name else DAYS
-        found[name] = algo, dict(option.split("=") for option in options), clock
-    return found
+# Published names, and our algorithms and options; the clock is in the name.
+OURS = json.loads(FILE.with_name("published_fits.json").read_text())
 
 
-UNTRAINED = named("""
-    AVG: avg
-    90%: constant
-    MOVING-AVG: moving_avg
-    SM-2: sm2
-    Anki-SM-2 default: anki_sm2 fit=default
-    Ebisu-v2: ebisu
-    FSRS-5 default: fsrs5 fit=default
-    FSRS-6 default: fsrs6 fit=default
-    FSRS-7 default (equalised rows): fsrs7 fit=default
-    FSRS-7 default (same-day included): fsrs7 fit=default
-    SBD default (equalised rows): sbd fit=default
-    LogisticRegression default (equalised rows): logistic fit=default
-""")
-TRAINED = named("""
-    FSRSv1: fsrs1 fit=reference
-    FSRSv2: fsrs2 fit=reference
-    FSRSv3: fsrs3 fit=reference
-    FSRSv4: fsrs4 fit=reference
-    FSRS-4.5: fsrs45 fit=reference
-    FSRS-5: fsrs5 fit=reference
-    FSRS-6: fsrs6 fit=reference
-    FSRS-7 (equalised rows): fsrs7 fit=reference
-    SM2-trainable: sm2_trainable fit=reference
-    Anki-SM-2 trainable: anki_sm2_trainable fit=reference
-    HLR: hlr fit=reference
-    FSRS-5 recency: fsrs5 fit=reference recency=mild
-    FSRS-6 recency: fsrs6 fit=reference recency=mild
-    FSRS-7 recency (equalised rows): fsrs7 fit=reference recency=steep
-    FSRS-7 recency (same-day included): fsrs7 fit=reference recency=steep
-    FSRS-6 S0: fsrs6 fit=s0
-    DASH: dash fit=reference
-    DASH[MCM]: dash_mcm fit=reference
-    DASH[ACT-R]: dash_act_r fit=reference
-    ACT-R: act_r fit=reference
-    LogisticRegression (equalised rows): logistic fit=reference
-    FSRS-rs: fsrs_rs
-""")
-TRAINED["FSRS-6 two buttons"] = "fsrs6", {"fit": "reference", "binary": True}, DAYS
-TRAINED["FSRS-6-one-step"] = None, {}, DAYS
-
-
-@pytest.mark.parametrize("name", UNTRAINED | TRAINED)
+@pytest.mark.parametrize("name", OURS)
 def test_fits_and_predictions_are_the_published_ones(josh_log, name):
-    algo, options, protocol = (UNTRAINED | TRAINED)[name]
+    algo, *words = OURS[name].split()
+    options = {key: yaml.safe_load(value) for key, value in (word.split("=") for word in words)}
     if algo == "fsrs_rs":
         pytest.importorskip("fsrs_rs_python")
-    algorithm = configured(algo, **options) if algo else OneStep()
-    golden, trained = GOLDEN[name], name in TRAINED
-    task = protocol(josh_log, same_day=algorithm.same_day)
+    algorithm = OneStep() if algo == "one_step" else configured(algo, **options)
+    trained = algo in ("fsrs_rs", "one_step") or options.get("fit", "default") != "default"
+    protocol = EQUALISED if "equalised" in name else SECONDS if "same-day" in name else DAYS
+    golden, task = GOLDEN[name], protocol(josh_log, same_day=algorithm.same_day)
     models, folds = fitted(algorithm, task)
-    assert sum(len(p) for p, _ in folds) == golden["pooled"]["n"]
     # Where this was written, losses of trained models, too, were equal to 6 decimals (those of
     # S0 to 5), and parameters to 1e-4. Single precision leaves other processors some room.
     loss, first, all_folds = (1e-5, 2e-4, 5e-6) if trained else (1e-6, 1e-5, 1e-6)
@@ -209,22 +153,14 @@ def test_fits_and_predictions_are_the_published_ones(josh_log, name):
         if trained:
             np.testing.assert_allclose(model.parameters, expected["parameters"], atol=2e-3)
             assert not model.learned.fallback
-    assert pooled(folds) == pytest.approx(golden["pooled"]["LogLoss"], abs=all_folds)
-
-
-def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
-    golden = GOLDEN["RMSE-BINS-EXPLOIT"]
-    task = DAYS(josh_log, same_day=False)
-    attack = configured("rmse_bins_exploit", skip=golden["folds"][0]["n_train"])
-    _, folds = fitted(attack, task)
-    for (p, recalled), expected in zip(folds, golden["folds"], strict=True):
-        assert clipped_log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=1e-6)
-        np.testing.assert_allclose(p[:5], expected["first_predictions"], atol=1e-6)
     p, recalled = (np.concatenate(parts) for parts in zip(*folds, strict=True))
-    tested = np.concatenate([fold.test for fold in task.folds])
-    facts = task.reviews.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
-    assert clipped_log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=1e-6)
-    assert rmse_bins(p, recalled, *facts) == pytest.approx(golden["pooled"]["RMSE_bins"], abs=1e-6)
+    assert len(p) == golden["pooled"]["n"]
+    assert log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=all_folds)
+    if algo == "rmse_bins_exploit":
+        tested = np.concatenate([fold.test for fold in task.folds])
+        facts = task.reviews.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
+        expected = golden["pooled"]["RMSE_bins"]
+        assert rmse_bins(p, recalled, *facts) == pytest.approx(expected, abs=1e-6)
 
 
 # Losses that nobody has published: what they were where this was written, with options as
@@ -238,4 +174,5 @@ def test_losses_of_algorithms_as_configured_are_what_they_were(josh_log, name):
     _, folds = fitted(algorithm, DAYS(josh_log, same_day=algorithm.same_day))
     # Single precision; another minimum of a network may be as good.
     near = 0.01 if name == "lstm_published" else 3e-4
-    assert pooled(folds) == pytest.approx(OTHERS[name], abs=near)
+    p, recalled = (np.concatenate(parts) for parts in zip(*folds, strict=True))
+    assert log_loss(p, recalled) == pytest.approx(OTHERS[name], abs=near)

@@ -6,17 +6,14 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from benchmark import Numbers, Words, benchmark
 from cases import ROOT
 from cohort import COMMAND, cost_of, make_cohort
 from commands import process
 from first_minute import cost_in_new_folder
-from floor import nanoseconds_of_operations
 from interval_coverage import Quantity, missed, simulated
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.stats.paired import paired_mean
-from srs_eval.text.table import Table
 
 
 @pytest.mark.slow
@@ -48,36 +45,6 @@ def test_misses_are_counted_on_the_side_of_the_interval():
     headline = [quantity for quantity in simulated(users=3_000) if quantity.is_headline]
     held = [1 - sum(missed(quantity, users, 250)) for quantity in headline for users in (10, 40)]
     assert 0.975 < np.mean(held) <= 1
-
-
-def test_a_benchmark_is_a_program_that_prints_its_table_and_publishes_it(
-    tmp_path, monkeypatch, capsys
-):
-    def main(folder: str, sizes: Numbers = (1,), names: Words = ("a",)) -> Table:
-        assert names == ("one, fitted", "other")
-        return Table(["folder", "of all"], [(folder, sum(sizes))])
-
-    assert benchmark("sums")(main) is main  # an imported one is a function like others
-    assert capsys.readouterr().out == ""
-    main.__module__ = "__main__"
-    page = tmp_path / "page.md"
-    page.write_text("<!-- sums -->\n<!-- /sums -->\n", encoding="utf-8")
-    monkeypatch.setattr(
-        sys, "argv", ["sums.py", "here", "sizes=2,3", "names=one, fitted,other", "publish"]
-    )
-    benchmark("sums", str(page))(main)
-    printed = capsys.readouterr().out
-    assert "| here     |        5 |" in printed
-    assert page.read_text(encoding="utf-8") == f"<!-- sums -->\n\n{printed}\n<!-- /sums -->\n"
-    with pytest.raises(SystemExit, match="no place"):
-        benchmark("others", str(page))(main)
-    monkeypatch.setattr(sys, "argv", ["sums.py", "here", "sizes=many"])
-    with pytest.raises(SystemExit, match="sizes"):
-        benchmark("sums", str(page))(main)
-
-
-def test_operations_are_timed():
-    assert all(0 < cost < 1e3 for cost in nanoseconds_of_operations().values())
 
 
 def test_every_benchmark_and_study_can_be_imported(tmp_path):

@@ -26,35 +26,15 @@ def percent(share, lo, hi):
     return Change.of(SimpleNamespace(mean=share, is_zero=False, interval=lambda _: (lo, hi)), 100)
 
 
-@pytest.mark.parametrize(
-    ("own", "reviews", "action"),
-    [
-        # collections of real people for whom there were "too few reviews to tell"
-        ((-5.5, -11.9, 20.6), 8000, "paste"),
-        ((9.0, -100, 3191.6), 60, "paste"),
-        ((-30.3, -84.5, 128.6), 110, "paste"),
-        ((10.3, -46.6, 237.3), 110, "paste"),
-        ((-1.4, -5.4, 3.0), 3000, "paste"),
-        # the sum of both is as likely to be better as worse
-        ((1.0, -10.0, 12.0), 150, "open"),
-        ((2.0, -10.0, 14.0), 150, "keep"),
-        ((8.0, -12.0, 24.0), 600, "keep"),
-        # one's own reviews decide alone
-        ((-10.4, -15.9, -4.8), 3000, "paste"),
-        ((-0.5, -1.2, 0.2), 3000, "keep"),
-        ((9.6, -1.3, 27.5), 3000, "keep"),
-        ((7.0, 2.0, 12.0), 30, "keep"),
-    ],
-)
-def test_both_kinds_of_evidence_decide_together(own, reviews, action):
-    assert decide(Belief.of(percent(*own), nearest(FITTED, reviews))) == action
+def test_both_kinds_of_evidence_decide_together(transcript):
+    """By one's own change in percent, its interval, and the reviews learned from."""
 
+    def told_by(*numbers):
+        *own, reviews = map(float, numbers)
+        change = percent(*own)
+        return f"{change.kind}: {decide(Belief.of(change, nearest(FITTED, reviews)))}\n"
 
-def test_a_gain_that_is_excluded_is_not_called_too_few_reviews():
-    assert percent(9.6, -1.3, 27.5).kind == "no_gain"
-    assert percent(2.0, -3.0, 7.0).kind == "no_gain"
-    assert percent(0.3, -5.2, 6.8).kind == "open"
-    assert percent(9.0, -100, 3191.6).kind == percent(-3.7, -100, 98).kind == "unknown"
+    transcript("decisions", told_by)
 
 
 def test_chances_are_those_with_which_errors_become_smaller():
@@ -195,15 +175,14 @@ def test_each_preset_is_decided_by_its_own_reviews(monkeypatch):
     assert not dict(advice._of_presets(study, "keep"))
 
 
-def test_a_maximum_is_suggested_for_intervals_far_beyond_what_was_reviewed():
-    def next_of(new, most=36500.0):
-        return Next(1, 40.0, new, math.nan, math.nan, most)
+def test_a_maximum_is_suggested_for_intervals_far_beyond_what_was_reviewed(transcript):
+    """By the new interval, the longest that was reviewed, and the maximum that there is."""
 
-    assert next_of(9000.0).too_long(200) == 365
-    assert next_of(9000.0).too_long(1000) == 1000
-    assert next_of(2900.0).too_long(1000) is None
-    assert next_of(500.0).too_long(20) is None
-    assert next_of(9000.0, 365.0).too_long(200) is None  # has one already
+    def told_by(new, reviewed, most="36500"):
+        longest = Next(1, 40.0, float(new), math.nan, math.nan, float(most))
+        return f"{longest.too_long(int(reviewed))}\n"
+
+    transcript("too_long_intervals", told_by)
 
 
 def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_named():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from advised import KINDS, change_of
 from anki_files import DAY, START, Written, change, collection, preset_message, write
+from cases import values_in
 
 import srs_eval as se
 from srs_eval.algorithms.combined.ensemble import Ensemble
@@ -24,7 +25,6 @@ from srs_eval.algorithms.fsrs.current import (
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.ceiling import _worth
 from srs_eval.collection.history import _needed
-from srs_eval.collection.parameters import at_limits
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import Share, _judged, shares
 from srs_eval.collection.words import Change
@@ -134,24 +134,18 @@ def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path
     assert not run.is_eligible
 
 
-@pytest.mark.parametrize(
-    ("options", "presets"),
-    [
-        ({"decks": "spanish"}, {10, 20}),  # a deck includes its subdecks
-        ({"decks": "Spanish::V*"}, {10}),
-        ({"decks": ["*nouns", "[jp] core"]}, {20, 30}),
-        ({"presets": "?a?y"}, {20}),
-        ({"presets": "*", "decks": "[JP]*"}, {30}),
-        ({}, {10, 20, 30}),
-    ],
-)
-def test_reviews_of_other_cards_are_left_out_and_counted(path, options, presets):
+def test_reviews_of_other_cards_are_left_out_and_counted(path, transcript):
     whole = AnkiCollection(path).read("three")
-    log = AnkiCollection(path, **options).read("three")
-    assert set(log.preset.tolist()) == presets
-    assert len(log) == np.isin(whole.preset, list(presets)).sum()
-    assert len(whole) - len(log) == log.left_out.get(ELSEWHERE, 0)
-    assert log.row.tolist() == list(range(len(log)))
+
+    def told_by(*words):
+        log = AnkiCollection(path, **values_in(words)).read("three")
+        presets = sorted({*log.preset.tolist()})
+        assert len(log) == np.isin(whole.preset, presets).sum()
+        assert len(whole) - len(log) == log.left_out.get(ELSEWHERE, 0)
+        assert log.row.tolist() == list(range(len(log)))
+        return f"presets {presets}\n"
+
+    transcript("chosen_cards", told_by)
 
 
 def test_an_error_names_the_decks_that_exist(path):
@@ -307,9 +301,3 @@ def test_what_is_said_depends_on_intervals(make_log, golden_text):
     log = replace(log, preset=np.ones(len(log), np.int64))
     lines = [*sentences(), "", *whose(log)]
     golden_text("collection_sentences", "\n".join(lines))
-
-
-def test_parameters_at_limits_are_counted_but_for_those_that_start_there():
-    w = (3.2854, 15.4774, 39.38, 100.0, *DEFAULTS[4:9], 0.0, *DEFAULTS[10:20], 0.1)
-    low = (0.0010004, *DEFAULTS[1:])  # as it is pasted
-    assert [at_limits(each) for each in (DEFAULTS, w, low)] == [0, 3, 1]

@@ -14,6 +14,7 @@ import pytest
 from advised import contradictions, said
 from anki_files import Written, write
 from commands import QUIET, run_here
+from invented import Ends
 
 import srs_eval as se
 from srs_eval.algorithms.baselines import Average
@@ -35,7 +36,6 @@ from srs_eval.collection.words import Change, log_loss
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitError
-from srs_eval.nouns import Algorithm
 from srs_eval.stats.estimate import Estimate
 
 NAME = "hard <script>alert('1')</script> & words"
@@ -286,16 +286,9 @@ def test_other_algorithms_are_those_of_the_options(name):
     assert joblib.hash(ours) == joblib.hash(named)
 
 
-class Fails(Algorithm):
-    """Fit nothing."""
-
-    def fit(self, reviews, rows, rng):
-        raise FitError("never")
-
-
 @pytest.mark.slow
 def test_fits_that_fail_are_named_and_chance_is_allowed_for(study, monkeypatch):
-    failing, every = study.evaluated("hlr", Fails()), study.others
+    failing, every = study.evaluated("hlr", Ends(FitError("never"))), study.others
     few = {"avg": study.evaluated("avg", Average()), "hlr": failing}
     monkeypatch.setitem(vars(study), "others", few)
     monkeypatch.setitem(vars(study), "curve", [(100, failing), study.curve[-1]])

@@ -1,10 +1,18 @@
 """Finished runs made up in a moment: outcomes are shared, predictions differ."""
 
+import os
+import re
 from dataclasses import replace
 from functools import cache
+from itertools import count
+from shutil import copytree
 
 import numpy as np
+import pandas as pd
 import pytest
+import yaml
+from cases import values_in
+from commands import write
 from saved import write_predictions
 
 from srs_eval.comparison.report import html
@@ -116,3 +124,57 @@ def make_run(tmp_path):
         return place
 
     return make
+
+
+# Predictions that are not those of their run.
+SPOILED = {
+    "another_card": lambda table: table.assign(
+        card=table.card + ((table.user == 4) & (table.row == 60))
+    ),
+    "no_p": lambda table: table.drop(columns="p"),
+    "twice": lambda table: pd.concat([table, table[table.user == 4][-1:]]),
+}
+
+
+@pytest.fixture
+def runs_in_words(make_run):
+    """Make the runs of a line of a transcript, ``LABEL KEY=VALUE … | LABEL … | KEY=VALUE …``.
+
+    Returned are their folders, and the values of the part without a label. Beside what `make_run`
+    takes, runs may have a copy, scores of their own, files that are cut off, and Hydra's files.
+    """
+    lines = count()
+
+    def run(
+        label, *, scores=None, lacks=(), predictions=True, spoiled="", cut="", hydra=None, **options
+    ):
+        rows = {int(user): slice(*part) for user, part in options.pop("rows", {}).items()}
+        made = make_run(label, rows=rows, **options)
+        if scores or lacks:
+            file = made / "scores.parquet"
+            pd.read_parquet(file).assign(**scores or {}).drop(columns=[*lacks]).to_parquet(file)
+        if not predictions:
+            (made / "predictions.parquet").unlink()
+        if spoiled:
+            file = made / "predictions.parquet"
+            SPOILED[spoiled](pd.read_parquet(file)).to_parquet(file)
+        if cut:
+            os.truncate(made / cut, (made / cut).stat().st_size - 20)
+        contents = {f".hydra/{name}.yaml": yaml.safe_dump(of) for name, of in (hydra or {}).items()}
+        write(made, contents)
+        return made
+
+    def made(*words):
+        line, folders, further = next(lines), [], {}
+        for part in filter(None, " ".join(words).split(" | ")):
+            if re.match(r"\w+=", part):
+                further = values_in(part.split())
+                continue
+            label, *given = part.split()
+            options = {"folder": f"{len(folders)}_{label}", **values_in(given)}
+            copy, folder = options.pop("copy", None), options.pop("folder")
+            folders.append(run(label, folder=f"{line}/{folder}", **options))
+            folders += [copytree(folders[-1], folders[-1].with_name(copy))] if copy else []
+        return folders, further
+
+    return made

@@ -77,23 +77,14 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     assert "(Theirs) do not say which reviews" in paired.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("model", "stated", "when"),
-    [
-        ("RWKV-P", {}, "at_review"),
-        ("RWKV", {}, "previous_review"),
-        ("MOVING-AVG", {}, "at_review"),
-        ("AVG", {}, "previous_review"),
-        ("FSRS-6-recency", {}, "previous_review"),
-        ("my-model", {}, "unknown"),
-        ("my-model", {"when": "imm"}, "at_review"),
-        ("AVG", {"when": "at_review"}, "at_review"),
-        ("my-model", {"when": None}, "unknown"),
-    ],
-)
-def test_published_models_predict_when_that_is_known_or_stated(tmp_path, model, stated, when):
-    lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], **stated)
-    assert [run.when for run in read_published(lines)] == [when]
+def test_published_models_predict_when_that_is_known_or_stated(tmp_path, transcript):
+    def told_by(model, *stated):
+        stated = dict(word.split("=") for word in stated)
+        when = {key: value or None for key, value in stated.items()}
+        lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], **when)
+        return "".join(f"{run.when}\n" for run in read_published(lines))
+
+    transcript("published_when", told_by)
 
 
 def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
@@ -124,25 +115,6 @@ def test_results_of_a_model_as_it_is_are_found_under_names_with_flags(tmp_path):
         read_published(tmp_path, ["fsrs7"])
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        *({"metrics": value} for value in ("x", [], [1], {"LogLoss": []}, {"LogLoss": "x"})),
-        *({"user": value} for value in (None, True, 1.5, [1], {}, 2)),
-        *({"size": value} for value in (None, True, "x", 0, -1, 1.5, np.nan, [1])),
-        *({"traits": value} for value in (5, [[]])),
-    ],
-    ids=str,
-)
-def test_lines_that_are_no_scores_are_refused_by_file(tmp_path, odd):
-    row = {"metrics": {"LogLoss": 0.3}, "user": 1, "size": 10}
-    lines = [row | {"user": 2}, row | odd]
-    file = tmp_path / "Model.jsonl"
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    with pytest.raises(ConfigError, match=r"Model\.jsonl"):
-        read_published(file)
-
-
 SWEEP = ("-m", "algo=avg,constant,moving_avg", "panel=quick", *SMALL, *QUIET)
 FILES = {"comparison.md", "comparison.tex", "comparison.csv", "comparison.json", "report.html"}
 
@@ -169,10 +141,6 @@ def compared(*words):
     return read_json(Path("out") / "comparison.json")
 
 
-def means(found):
-    return {row["run"]: row["mean"] for row in found["leaderboard"] if row["weighting"] == "users"}
-
-
 def test_a_sweep_is_compared_from_its_folder(sweep, capsys):
     found = compared(sweep)
     said = capsys.readouterr().out
@@ -183,7 +151,8 @@ def test_a_sweep_is_compared_from_its_folder(sweep, capsys):
         file.parent.name.partition("_")[2]: read_json(file)["metrics"]["log_loss"]["mean_users"]
         for file in sweep.glob("*/summary.json")
     }
-    assert means(found) == pytest.approx(losses)
+    means = {of["run"]: of["mean"] for of in found["leaderboard"] if of["weighting"] == "users"}
+    assert means == pytest.approx(losses)
     assert [run["when"] for run in found["runs"]] == 2 * ["previous_review"] + ["at_review"]
     assert found["leaders"] == {"previous_review": "avg", "at_review": "moving_avg"}
     assert command([str(sweep), "tracking=none"]) == 0
@@ -191,12 +160,17 @@ def test_a_sweep_is_compared_from_its_folder(sweep, capsys):
 
 
 def test_runs_are_chosen_by_when_they_predict_and_tables_by_their_labels(sweep, capsys):
-    for when, asked in (("previous_review", "ahead"), ("at_review", "imm")):
-        found = compared(sweep, f"when={asked}", "latex=runs,leaderboard_users", "metric=brier")
+    against = ["against_baseline", "against_baseline_majority"]
+    for when, asked, names, tables in (
+        ("previous_review", "ahead", "runs,leaderboard_users", ["leaderboard_users", "runs"]),
+        ("previous_review", "ahead", "against", against),
+        ("at_review", "imm", "runs", ["runs"]),
+    ):
+        found = compared(sweep, f"when={asked}", f"latex={names}", "metric=brier")
         assert {run["when"] for run in found["runs"]} == {when}
         assert found["metric"] == "brier"
         written = Path("out/comparison.tex").read_text("utf-8")
-        assert re.findall(r"label\{tab:(\w+)", written) == ["leaderboard_users", "runs"]
+        assert re.findall(r"label\{tab:(\w+)", written) == tables
     assert command([str(sweep), "when=day_before", "tracking=none"]) == 2
     told = capsys.readouterr().err
     assert "previous_review (2)" in told

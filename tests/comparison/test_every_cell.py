@@ -252,11 +252,8 @@ def tables_of_markdown(text):
     for section in text.split("\n## ")[1:]:
         lines = [line for line in section.splitlines() if line.startswith("|")]
         rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in (lines[0], *lines[2:])]
-        yield [[from_markdown(cell) for cell in row] for row in rows]
-
-
-def from_markdown(text):
-    return entities.unescape(text).replace("\\", "").strip(" *")
+        plain = [[entities.unescape(cell).replace("\\", "") for cell in row] for row in rows]
+        yield [[cell.strip(" *") for cell in row] for row in plain]
 
 
 def tables_of_latex(text):

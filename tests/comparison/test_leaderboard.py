@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from cases import values_in
 from saved import load_predictions
 
 from srs_eval.comparison.baseline import first_alike, in_percent
@@ -97,34 +98,6 @@ def test_the_leader_and_the_baseline_are_compared_once():
             assert board.to_baseline[leader].counts.better == board.to_best[3].counts.worse
 
 
-def test_models_by_other_rules_may_be_better_but_do_not_count():
-    scores = np.column_stack([TABLE["A"], TABLE["B"], TABLE["A"] - 0.05, TABLE["A"] - 0.1])
-    board = leaderboard_of(scores, eligible=(True, True, False, False))
-    assert set(board.leaders) == {0}
-    verdicts = [standing.average.verdict for standing in board.to_best]
-    assert verdicts == ["best", "worse", "better", "better"]
-    assert board.to_best[1] == leaderboard_of(scores[:, :2]).to_best[1]
-    assert (
-        leaderboard_of(scores[:, :2], eligible=(False, False)).to_best[0].average.verdict == "leads"
-    )
-
-
-def test_each_time_of_prediction_has_a_leader_of_its_own():
-    times = (0, 1, 0, 1)
-    board = leaderboard_of(TABLE, times=times, baseline=3)
-    assert board.order == (0, 2, 1, 3)
-    assert board.leaders == (0, 1, 0, 1)
-    assert board.groups == {0: [0, 2], 1: [1, 3]}
-    for models in ((0, 2), (1, 3)):
-        alone = leaderboard_of(np.column_stack([[*TABLE.values()][model] for model in models]))
-        assert [board.to_best[model] for model in models] == list(alone.to_best)
-    assert board.to_baseline[1] == board.to_best[3].mirrored()
-    # across times, differences are the same and adjusted for all comparisons with the baseline
-    whole = leaderboard_of(TABLE, baseline=3)
-    assert board.to_baseline[0].difference == whole.to_baseline[0].difference
-    assert board.to_baseline[2] == whole.to_baseline[2]
-
-
 def test_a_bound_that_is_alone_at_its_time_is_compared_with_the_time_before():
     board = leaderboard_of(TABLE, times=(2, 0, 0, 1), eligible=(False, True, True, False))
     assert board.leaders == (1, 1, 1, 1)
@@ -179,30 +152,26 @@ def test_equal_scores_of_other_predictions_are_not_identical(make_run):
     assert find_duplicates([first, later], users) == []
 
 
-LOSSES, AREAS, NOWHERE = [0.1, 0.2, 0.3], [0.7, np.nan, 0.6], [np.nan] * 3
-
-
-@pytest.mark.parametrize(
-    ("scores", "other", "is_twin"),
-    [
-        ({"log_loss": LOSSES, "auc": AREAS}, {}, True),
-        ({"log_loss": LOSSES, "auc": AREAS, "mbe": NOWHERE}, {}, True),
-        ({"log_loss": LOSSES}, {}, False),
-        ({"log_loss": LOSSES, "mbe": NOWHERE}, {}, False),
-        ({"log_loss": LOSSES, "auc": AREAS}, {"auc": [0.7, np.nan, 0.61]}, False),
-        ({"log_loss": LOSSES, "auc": AREAS}, {"auc": [0.71, np.nan, 0.6]}, False),
-    ],
-)
-def test_published_scores_are_identical_only_in_several_metrics(tmp_path, scores, other, is_twin):
-    first, second = (
-        Run(name, tmp_path, dict.fromkeys(range(3), ""), dict.fromkeys(range(3), 9), columns)
-        for name, columns in (
-            ("a", {metric: np.array(values) for metric, values in scores.items()}),
-            ("b", {metric: np.array(values) for metric, values in {**scores, **other}.items()}),
-        )
-    )
-    found = find_duplicates([first, second], range(3))
-    assert [(one.run.name, one.by_predictions) for one in found] == [("b", False)] * is_twin
+def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
+    losses, nowhere = [0.1, 0.2, 0.3], [np.nan] * 3
+    several = {"log_loss": losses, "auc": [0.7, np.nan, 0.6]}
+    for scores, other, is_twin in (
+        (several, {}, True),
+        ({**several, "mbe": nowhere}, {}, True),
+        ({"log_loss": losses}, {}, False),
+        ({"log_loss": losses, "mbe": nowhere}, {}, False),
+        (several, {"auc": [0.7, np.nan, 0.61]}, False),
+        (several, {"auc": [0.71, np.nan, 0.6]}, False),
+    ):
+        runs = [
+            replace(
+                Run(name, tmp_path, dict.fromkeys(range(3), ""), dict.fromkeys(range(3), 9), {}),
+                scores={metric: np.array(values) for metric, values in columns.items()},
+            )
+            for name, columns in (("a", scores), ("b", {**scores, **other}))
+        ]
+        found = find_duplicates(runs, range(3))
+        assert [(one.run.name, one.by_predictions) for one in found] == [("b", False)] * is_twin
 
 
 def judged(*folders, **options):
@@ -235,21 +204,16 @@ def test_estimates_are_those_of_the_saved_scores_and_of_pairs_by_themselves(thre
                 assert (answer.lo, answer.hi) == estimate.interval(answer.level)
 
 
-def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run):
+def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run, transcript):
     folder = make_run("a", [1])
     summary = read_json(folder / SUMMARY)
     del summary["when"]
-    for written, when in (
-        ({"when": "day_before"}, "day_before"),
-        ({"when": "imm"}, "at_review"),
-        ({"when": "at some time"}, "unknown"),
-        ({"online": False}, "previous_review"),
-        ({"online": True}, "unknown"),
-        ({"online": None}, "unknown"),
-        ({"online": False, "sees_truth": True}, "at_review"),
-    ):
-        write_json(folder / SUMMARY, summary | written)
-        assert load_run(folder).when == when, written
+
+    def told_by(*written):
+        write_json(folder / SUMMARY, summary | values_in(written))
+        return f"{load_run(folder).when}\n"
+
+    transcript("when_earlier_releases_predict", told_by)
 
 
 def test_one_user_is_compared_review_by_review(make_run):
@@ -344,17 +308,10 @@ def test_the_first_finished_job_that_scored_the_same_is_the_baseline(make_run, t
         assert found.name == expected
 
 
-def test_a_grid_over_settings_is_known_by_its_words(tmp_path):
-    for word, expected in {
-        "algo.fit=newton,reference": True,
-        "seed=range(5)": True,
-        "+algo.x=choice(1,2)": True,
-        "algo=fsrs6,hlr": False,
-        "algo.hidden=[4,8]": False,
-        "algo.hidden=[4,8],[2]": True,
-        "algo.name='a,b'": False,
-        "data.users=1,2": False,
-    }.items():
-        words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
-        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
-        assert sweeps_settings(tmp_path) is expected, word
+def test_a_grid_over_settings_is_known_by_its_words(tmp_path, transcript):
+    def told_by(*words):
+        asked = {"hydra": {"overrides": {"task": ["tracking=none", *words]}}}
+        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(asked))
+        return f"{sweeps_settings(tmp_path)}\n"
+
+    transcript("grids_over_settings", told_by)

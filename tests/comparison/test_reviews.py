@@ -30,10 +30,6 @@ def intersected(*folders):
     return pair(with_own_names(map(load_run, folders)), intersect=True)
 
 
-def verdict_of(*folders):
-    return Verdict(intersected(*folders), "log_loss", "lower")
-
-
 def merged(*folders):
     """Reviews that are in every file, with the predictions of each run beside each other."""
     first, *others = (pd.read_parquet(folder / "predictions.parquet") for folder in folders)
@@ -89,7 +85,7 @@ def test_scores_are_those_of_the_merged_files(overlapping, metric):
 
 def test_outputs_say_what_was_compared_and_strata_are_of_it_too(overlapping):
     runs, common = [load_run(folder) for folder in overlapping], merged(*overlapping)
-    verdict = verdict_of(*overlapping)
+    verdict = Verdict(intersected(*overlapping), "log_loss", "lower")
     most = sum(max(run.reviews[user] for run in runs) for user in verdict.users)
     said = (
         f"Restricted to {len(common):,} of {most:,} reviews of 12 of 12 users that runs scored: "

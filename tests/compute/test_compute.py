@@ -90,22 +90,6 @@ def test_a_run_whose_workers_do_not_start_ends_early():
     assert time.monotonic() - began < 60
 
 
-def test_what_died_is_tried_again_with_nobody_beside_it_and_then_given_up(monkeypatch):
-    tries = []
-
-    def share(work, items, workers, died, stuck, tick):
-        tries.append((list(items), workers))
-        died += [item for item in items if item > len(tries)]
-        stuck += [9] * (len(tries) == 1)
-        yield from (item for item in items if item <= len(tries))
-
-    monkeypatch.setattr(processes, "_share", share)
-    found = results(Processes(workers=4), work.doubles, [1, 2, 3, 4])
-    assert tries == [([1, 2, 3, 4], 4), ([2, 3, 4], 1)]
-    assert found[:2] == [1, 2]
-    assert [user for user, _ in found[2:]] == [3, 4, 9]
-
-
 @pytest.mark.parametrize(
     ("failing", "error", "said"),
     [

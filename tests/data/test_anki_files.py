@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 import zstandard
-from anki_files import DAY, ROWS, START, change, collection, field, number, opened, package, read
+from anki_files import DAY, START, change, collection, field, number, opened, package, read
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import preset_of_deck, template_number
@@ -165,13 +165,19 @@ STEPS = {
     "of_2": [(1, -60), (3, -600), (3, 1), (2, -300), (4, 4)],
     "of_either": [(1, -60), (2, -600), (3, 1)],
     "all_again": [(1, -60), (1, -60), (1, -60)],
+    "easy": [(4, 1)],
 }
-AS_1 = {1: 1, 2: 3, 3: 4, 4: 4}
+# and the types of answers that are no steps
+REVIEWED = [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (2, 2), (4, 1)]
+STEPS["and_reviews"] = [(ease, None, kind) for ease, kind in REVIEWED]
 
 
-def written(folder, name, *members, steps, card=None, **settings):
+def written(folder, name, *members, steps, card=None, at=START * 1000, **settings):
     """Write a collection, or a package of which the last member is the collection."""
-    rows = [(START * 1000 + 60_000 * k, 5, e, 0, 10, 0, ivl) for k, (e, ivl) in enumerate(steps)]
+    rows = [
+        (at + 60_000 * k, 5, ease, 0, 10, *(kind or [0]), ivl)
+        for k, (ease, ivl, *kind) in enumerate(steps)
+    ]
     plain = collection(folder / "plain", rows, settings=settings)
     if card:
         create = "create table cards (id integer primary key, type, queue)"
@@ -193,30 +199,16 @@ def test_the_version_is_told_from_packing_setting_answers_and_cards(tmp_path, tr
     def told_by(file, answers, *words):
         given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
         path = written(tmp_path, *file.split(","), steps=STEPS[answers], **given)
-        ratings = [ease for ease, _ in STEPS[answers]]
-        of_version = {1: [AS_1[ease] for ease in ratings], 2: ratings}
-        for version, expected in of_version.items():
-            assert read(path, scheduler=version).rating.tolist() == expected
+        ratings = {n: read(path, scheduler=n).rating.tolist() for n in (1, 2)}
         try:
             log = read(path)
         except ReviewLogError as error:
             is_ours = "data.scheduler=1 or data.scheduler=2" in error.hint
             is_ours = is_ours and error.source == str(path)
-            return f"  {error.violations[0] if is_ours else error}\n"
-        version = int(log.notes[0].split("version ")[1][0])
-        assert log.rating.tolist() == of_version[version]
-        return f"  {log.notes[0].removeprefix('ratings read as those of ')}\n"
+            told = error.violations[0] if is_ours else error
+        else:
+            told = log.notes[0].removeprefix("ratings read as those of ")
+            assert log.rating.tolist() == ratings[int(told.split("version ")[1][0])]
+        return f"  {ratings}\n  {told}\n"
 
     transcript("anki_schedulers", told_by)
-
-
-def test_answers_of_reviews_stay_and_those_before_2015_are_of_either_version(tmp_path):
-    steps = [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (2, 2), (4, 1)]
-    rows = [(ROWS[0][0] + k, 5, ease, 0, 10, kind) for k, (ease, kind) in enumerate(steps)]
-    for version, ratings in ((1, [1, 3, 4, 2, 3, 3, 4]), (2, [1, 2, 3, 2, 3, 2, 4])):
-        path = collection(tmp_path / f"{version}.anki2", rows, settings={"schedVer": version})
-        assert read(path).rating.tolist() == ratings
-    for begin, scheduler, version in ((1_420_070_399_000, "auto", 1), (1_420_070_400_000, 2, 2)):
-        rows = [(begin, 5, 4, 0, 10, 0, 1)]
-        path = collection(tmp_path / f"{begin}.anki2", rows, settings={"schedVer": 1})
-        assert f"version {version}" in read(path, scheduler=scheduler).notes[0]

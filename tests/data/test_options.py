@@ -1,5 +1,6 @@
 """Options of data: what cannot be meant, and which users are read."""
 
+import json
 from functools import partial
 
 from cases import making
@@ -32,10 +33,6 @@ def test_options_that_cannot_be_meant_are_refused_by_name(transcript):
 def test_options_at_their_bounds_are_taken():
     assert len(wanted_users("1-1000000") or ()) == 1_000_000
     assert len(SyntheticUsers(users=1, size_scale=1e-9, seed=0, max_reviews=1).read(1)) == 1
-    for hour in (0, 23.5):
-        assert table(day_start_hour=hour).reading.day_start_hour == hour
-    for hour, minutes in ((0, -840), (23, 840)):
-        assert anki(rollover_hour=hour, utc_offset_minutes=minutes)
 
 
 def test_lists_and_ranges_are_spelled_out():
@@ -47,34 +44,20 @@ def test_lists_and_ranges_are_spelled_out():
     assert listed([8, "anna", 5, 6, 7]) == "5-8, anna"
 
 
-def test_users_come_in_the_order_they_were_asked_for():
-    known = KnownUsers("d", ("u3", 1, "36"))
-    assert Choice([36, "1"]).among(known) == ("36", 1)
-    assert Choice().among(known) == known.users
-    assert Choice(first=2).among(known) == ("u3", 1)
-    assert Choice([1, "u3"], first=1).among(known) == (1,)
-    assert Choice(first=9).among(known) == known.users
-    assert known.find(36) == "36"
-    assert Choice(first=2).remarks(known) == ("the first 2 of 3 users",)
-    assert Choice([1, "u3"], first=9).remarks(known) == ("the first 2 of 2 users",)
-    assert Choice([1, "u3"], sample=1).remarks(known)[0].startswith("a sample of 1 of 2 users")
-    assert Choice([1, "u3"], sample=9).among(known) == (1, "u3")
-    assert Choice(["36"]).remarks(known) == ()
+def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_who_are_there(
+    transcript,
+):
+    def told_by(known, *words):
+        given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
+        there = KnownUsers("data", tuple(json.loads(known)))
+        try:
+            users = Choice(**given).among(there)
+        except ReviewLogError as error:
+            return f"  {error}\n"
+        return f"  {users}, {Choice(**given).remarks(there)}\n"
 
-
-def test_users_who_are_not_there_are_named_beside_those_who_are(refusals):
-    choices = {
-        "7-36": (8, 36),
-        "ana": ("anna", "ben"),
-        "x, anna": ("anna",),
-        "3": ("anna", "ben"),
-        "3-4": ("anna", "ben"),
-    }
-    calls = {
-        f"{users} of {known}": partial(Choice(users).among, KnownUsers("data", known))
-        for users, known in choices.items()
-    }
-    refusals("unknown_users", calls, kinds=ReviewLogError)
+    transcript("choices_of_users", told_by)
+    assert KnownUsers("data", ("u3", 1, "36")).find(36) == "36"
 
 
 def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():

@@ -98,22 +98,14 @@ def test_a_file_of_several_users_is_read_and_bad_rows_are_told_by_file_row_and_c
         assert RevlogsFolder(file, 3).users() == (3,)
 
 
-def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):
+def test_missing_users_paths_and_columns_are_refused(folder, tmp_path, refusals):
     (tmp_path / "empty").mkdir()
     write(folder / "revlogs/user_id=1/data.parquet", LOG.rename(columns={"rating": "ratng"}))
     write(folder / "cards/user_id=2/data.parquet", pd.DataFrame({"card_id": [5]}))
-    calls = [RevlogsFolder(folder, "1-10").users, RevlogsFolder(tmp_path / "ankii").users]
-    calls.append(RevlogsFolder(tmp_path / "empty").users)
-    calls += [partial(RevlogsFolder(folder).read, user) for user in (7, 1, 2)]
-    told = []
-    for call in calls:
-        with pytest.raises(ReviewLogError) as caught:
-            call()
-        told += [(found.kind, found.column) for found in caught.value.violations]
-    assert told == [
-        *[("unknown", ""), ("source", ""), ("source", "")],
-        *[("unknown", ""), ("missing", "rating"), ("missing", "deck_id")],
-    ]
+    calls = {name: RevlogsFolder(tmp_path / name).users for name in ("ankii", "empty")}
+    calls["users"] = RevlogsFolder(folder, "1-10").users
+    calls |= {f"user {user}": partial(RevlogsFolder(folder).read, user) for user in (7, 1, 2)}
+    refusals("revlogs_refused", calls, kinds=ReviewLogError)
 
 
 DIGESTS = {

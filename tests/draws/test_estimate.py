@@ -19,13 +19,16 @@ def simulated(rng, n=400, value=0.7, cards=100):
     return z, x, value * x - 2 * hidden + rng.normal(size=n), rng.integers(0, cards, n)
 
 
-def test_effect_is_recovered_from_a_confounded_exposure():
+def test_effect_is_recovered_from_a_confounded_exposure_unless_the_instrument_is_weak():
     rng = np.random.default_rng(2)
     z, x, y, card = simulated(rng, 40_000, cards=9000)
     found = effect(z, y, x, card)
     assert found.value == pytest.approx(0.7, abs=4 * found.se)
     assert x @ y / (x @ x) < -1  # what a regression would say
     assert strength(z, x, card) > 1000
+    z, x, y, card = simulated(np.random.default_rng(5), 40)
+    assert effect(z, y, x - 0.5 * z, card).interval() == (-np.inf, np.inf)
+    assert np.isnan(effect(z * 0, y, x, card).value)
 
 
 def test_intervals_cover_and_tests_have_their_size():
@@ -37,15 +40,10 @@ def test_intervals_cover_and_tests_have_their_size():
     assert covered == pytest.approx(1 - rejected)
 
 
-def test_weak_instrument_says_nothing():
-    z, x, y, card = simulated(np.random.default_rng(5), 40)
-    assert effect(z, y, x - 0.5 * z, card).interval() == (-np.inf, np.inf)
-    assert np.isnan(effect(z * 0, y, x, card).value)
-
-
-def test_clusters_count_once():
+def test_clusters_count_once_and_intervals_end_where_tests_reject():
     z, x, y, card = simulated(np.random.default_rng(6))
     once = effect(z, y, x, card)
+    assert [once.p_value(end) for end in once.interval(0.9)] == pytest.approx([0.1, 0.1])
     twice = effect(*(np.tile(each, 2) for each in (z, y, x, card)))
     assert twice.se == pytest.approx(once.se)
 
@@ -66,9 +64,7 @@ def test_permutations_are_those_of_every_order():
     expected = (z @ y - np.mean(every)) / np.std(every)
     assert permutation_z(z, y, cell) == pytest.approx(expected)
     assert np.isnan(permutation_z(z, y, np.arange(6)))
-
-
-def test_means_of_cells_are_removed():
+    # of which means are removed
     assert within(np.array([1.0, 3, 7]), np.array([5, 5, 2])).tolist() == [-1, 1, 0]
 
 
@@ -95,35 +91,19 @@ def test_random_draws_pass():
     assert abs(np.mean(z)) < 3 / np.sqrt(40)
 
 
-def emptiest(days, load):
-    return RNG.choice(days[load == load.min()])
-
-
-def late(days, load):
-    return max(RNG.choice(days, 2))
-
-
-RNG = np.random.default_rng(1)
-
-
 def test_days_that_were_chosen_are_doubted(monkeypatch):
+    rng = np.random.default_rng(1)
+
     def told(choose=None):
-        day, draws = assigned(RNG, choose=choose)
+        day, draws = assigned(rng, choose=choose)
         return doubts(SimpleNamespace(row=draws.row, day=day), draws)
 
     assert told() == ""
-    assert "not uniform" in told(late)
+    assert "not uniform" in told(lambda days, load: max(rng.choice(days, 2)))
     monkeypatch.setattr("srs_eval.draws.randomness.place_p_value", lambda *_: 1.0)
-    assert "few cards" in told(emptiest)
+    assert "few cards" in told(lambda days, load: rng.choice(days[load == load.min()]))
 
 
 def test_nothing_to_choose_from_is_no_sign():
     lots = Lots.uniform(np.array([3, 3]), np.array([3, 3]))
     assert load_z(np.array([0, 1]), Assignments(np.arange(2), np.array([3, 3]), lots)) == 0
-
-
-def test_interval_ends_where_the_test_rejects():
-    z, x, y, card = simulated(np.random.default_rng(4))
-    found = effect(z, y, x, card)
-    for end in found.interval(0.9):
-        assert found.p_value(end) == pytest.approx(0.1)

@@ -45,18 +45,15 @@ def test_generator_reproduces_the_test_vector_of_rand():
     assert int(high[0]) << 32 | int(low[0]) == 10719222850664546238
 
 
-@pytest.mark.parametrize(
-    ("days", "expected"),
-    [(1, (1, 1)), (2.4, (2, 2)), (2.5, (2, 4)), (7, (5, 9)), (20, (17, 23)), (100, (93, 107))],
-)
-def test_published_bounds(days, expected):
-    low, high = fuzz_bounds(np.array([days]), 1, 36500)
-    assert (low[0], high[0]) == expected
+def test_bounds_are_the_published_ones_within_limits_and_widened_where_they_meet():
+    def bounds(*given):
+        low, high = fuzz_bounds(*map(np.array, given))
+        return [*zip(low.tolist(), high.tolist(), strict=True)]
 
-
-def test_bounds_stay_within_the_limits_and_are_widened_where_they_meet():
-    low, high = fuzz_bounds(np.array([7.0, 7.0, 7.0]), np.array([1, 9, 12]), np.array([6, 99, 99]))
-    assert [*zip(low.tolist(), high.tolist(), strict=True)] == [(4, 6), (9, 11), (12, 14)]
+    days = [1, 2.4, 2.5, 7, 20, 100]
+    expected = [(1, 1), (2, 2), (2, 4), (5, 9), (17, 23), (93, 107)]
+    assert bounds(days, 1, 36500) == expected
+    assert bounds([7.0, 7.0, 7.0], [1, 9, 12], [6, 99, 99]) == [(4, 6), (9, 11), (12, 14)]
 
 
 def one_by_one(rule, before, draws):
@@ -238,9 +235,7 @@ def test_outcomes_are_the_next_reviews_on_later_days():
     assert found.recalled[:3].tolist() == [True, False, True]
     assert found.later_row.tolist() == [4, 6, -1, -1]
     assert found.later_recalled[:2].tolist() == [False, True]
-
-
-def test_rows_of_cards_that_were_not_kept_have_no_outcome():
+    # of cards that were not kept there is none
     columns = {"card": [7, 7, 7], "day": [0, 2, 4], "rating": [3, 3, 3]}
     log = reviews_from_columns(user=1, source="small", **columns)
     found = outcomes(log.take([0, 2]), np.array([1, 0]))

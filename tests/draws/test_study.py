@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import values_in
 from commands import outcome_of
 from drawn_intervals import GIVES_UP, SHOWN, write_collection
 from invented import Ends
@@ -178,54 +179,21 @@ def of_model(value, se, **changes):
     return replace(OfModel("m", 9, ratio, 0, -1, 0, None, 0), **changes)
 
 
-@pytest.mark.parametrize(
-    ("model", "verdict"),
-    [
-        (of_model(1.1, 0.1), "not refuted"),
-        (of_model(1.1, 0.6), "undecided"),
-        (of_model(2.0, 0.2), "too flat"),
-        (of_model(3.0, 0.7), "too flat"),
-        (of_model(0.5, 0.1), "too steep"),
-        (of_model(0.7, 0.1, bound=0.2), "not refuted"),
-        (of_model(0.5, 0.1, refused="weak"), "refused: weak"),
-    ],
-)
-def test_verdicts(model, verdict):
-    assert model.verdict == verdict
+def test_verdicts_of_models_and_of_the_registered_hypothesis(study, transcript):
+    registered = read_prereg(BOOK / "lottery" / "preregistration.yaml")
+
+    def told_by(value, se, *words):
+        of = {"name": "fsrs6", **values_in(words)}
+        changes = {key: of.pop(key) for key in ("direction", "users", "metric") if key in of}
+        model = of_model(float(value), float(se), **of)
+        lottery = SimpleNamespace(draws=SimpleNamespace(users=200), models=[model])
+        return f"{model.verdict}\n{study.judged(replace(registered, **changes), lottery)}\n"
+
+    transcript("lottery_verdicts", told_by)
 
 
-@pytest.mark.parametrize(
-    ("model", "changes", "decision"),
-    [
-        (of_model(1.0, 0.05, name="fsrs6"), {}, "kept"),
-        (of_model(2.0, 0.05, name="fsrs6"), {}, "refuted"),
-        (of_model(1.2, 0.2, name="fsrs6"), {}, "undecided"),
-        (of_model(1.2, 0.2, name="fsrs6"), {"direction": "not_worse"}, "kept"),
-        (of_model(1.0, 0.05), {}, "no verdict"),
-        (of_model(1.0, 0.05, name="fsrs6", refused="weak"), {}, "no verdict"),
-        (of_model(1.0, 0.05, name="fsrs6"), {"users": 300}, "no verdict"),
-        (of_model(1.0, 0.05, name="fsrs6"), {"metric": "log_loss"}, "no verdict"),
-    ],
-)
-def test_the_registered_hypothesis_is_judged(study, model, changes, decision):
-    registered = replace(read_prereg(BOOK / "lottery" / "preregistration.yaml"), **changes)
-    lottery = SimpleNamespace(draws=SimpleNamespace(users=200), models=[model])
-    assert f": {decision}" in study.judged(registered, lottery)
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["experiment=lottery", "algo=a,b"], ["experiment=lottery", "study.algo=[a,b]"]),
-        (["experiment=lottery", "data.path=[x,y]"], ["experiment=lottery", "study.path=[x,y]"]),
-        (["experiment=lottery", "data.path='x,y'"], ["experiment=lottery", "study.path='x,y'"]),
-        (["experiment=sessions", "algo=a"], ["experiment=sessions", "algo=a"]),
-        (["algo=a,b", "data.path=x"], ["algo=a,b", "data.path=x"]),
-        (["experiment=nothing", "algo=a"], ["experiment=nothing", "algo=a"]),
-    ],
-)
-def test_words_of_an_evaluation_are_given_to_the_study(words, expected):
-    assert of_study(words) == expected
+def test_words_of_an_evaluation_are_given_to_the_study(transcript):
+    transcript("words_of_studies", lambda *words: " ".join(of_study(list(words))) + "\n")
 
 
 def test_words_say_what_was_found(golden_text):

@@ -1,6 +1,6 @@
 """Predictions and outcomes counted in order, and added up in cells, against plain loops."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -139,20 +139,6 @@ SUMS = (
 )
 
 
-def invented(n, seed, dtype="float64"):
-    """Predictions in sixty-fourths, which add up without rounding in any order."""
-    rng = np.random.default_rng(seed)
-    return predicted(
-        (rng.integers(0, 65, n) / 64).astype(dtype),
-        rng.random(n) < 0.8,
-        card=rng.choice([0, 3, 49], n),
-        elapsed_days=rng.integers(0, 300, n).astype(float),
-        nth_review=rng.integers(1, 20, n),
-        lapses=rng.integers(0, 5, n),
-        train_rate=np.full(n, 0.85),
-    )
-
-
 def by_loop(sums, predictions, group):
     """Add up one review after the other, by group and cell."""
     columns = [np.asarray(column, np.float64) for column in sums.values(predictions)]
@@ -172,10 +158,13 @@ def by_loop(sums, predictions, group):
     seed=st.integers(0, 99),
     dtype=st.sampled_from(["float16", "float32", "float64"]),
 )
-def test_groups_and_chunks_of_any_size_equal_a_plain_loop(sums, sizes, chunk, seed, dtype):
+def test_groups_and_chunks_of_any_size_equal_a_plain_loop(
+    one_user, sums, sizes, chunk, seed, dtype
+):
     """Groups may be empty, in the middle and at either end, and be cut by chunks."""
     group = np.repeat(np.arange(len(sizes)), sizes)
-    predictions = invented(len(group), seed, dtype)
+    predictions = one_user(n=len(group), cards=50, curves=0, seed=seed)
+    predictions = replace(predictions, p=predictions.p.astype(dtype))
     (total,) = add_up([sums], predictions, group, len(sizes), chunk=chunk)
     (whole,) = add_up([sums], predictions, chunk=chunk)
     expected = by_loop(sums, predictions, group)

@@ -94,18 +94,6 @@ def test_a_job_is_a_run_of_the_sweep_that_ends_as_the_job_does(
 
 
 @pytest.mark.slow
-def test_runs_of_jobs_that_change_their_folder_are_in_one_store(tmp_path):
-    words = ["-m", "rate=0.1,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
-    started(tmp_path, str(EXAMPLES / "hydra_callback/app.py"), *words, status=1)  # the second fails
-    assert [path.relative_to(tmp_path).name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
-    found = {run.data.params["rate"]: run for run in runs_in(tmp_path, "descend")[1]}
-    assert [found[rate].info.status for rate in ("0.1", "-1")] == ["FINISHED", "FAILED"]
-    x = 2 + 8 * 0.8**5
-    expected = {"x": x, "objective": (x - 2) ** 2}
-    assert found["0.1"].data.metrics == pytest.approx(expected)
-
-
-@pytest.mark.slow
 def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path):
     words = ["hydra/callbacks=mlflow", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=16"]
     # a number of steps that is none makes a job fail

@@ -392,24 +392,20 @@ def test_a_machine_that_does_not_see_the_folder_of_a_run_evaluates_nothing(kept)
         kept.users_if_whole(Chunk((1,)))
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        *(("parts.json", text) for text in ("[1]", '{"state": 5}', '{"state": "begun"}')),
-        *(("parts.json", f'{{"state": "begun", {text}}}') for text in ('"stamp": "a"', '"at": 3')),
-        *(("parts.json", text) for text in ('{"state": "ended", "parts": "abc"}', '{"x": 1}')),
-        *(("stamp.json", text) for text in ('{"x": 1}', '{"stamp": 1, "chunk": 2}', "{")),
-    ],
-)
-def test_a_state_that_is_damaged_is_refused_with_its_file(kept, file, text):
+def test_a_state_that_is_damaged_is_refused_with_its_file(kept):
     (kept.folder / "parts.json").unlink()
-    (kept.folder / file).write_text(text, encoding="utf-8")
-    for call in (
-        lambda: kept.check(resume=True),
-        lambda: kept_for_good(kept.folder.parent, as_text=False),
-    ):
-        with pytest.raises(ConfigError, match=file):
-            call()
+    begun, ended = '"state": "begun"', '"state": "ended"'
+    states = ["[1]", '{"state": 5}', f"{{{begun}}}", f'{{{begun}, "stamp": "a"}}', '{"x": 1}']
+    states += [f'{{{begun}, "at": 3}}', f'{{{ended}, "parts": "abc"}}']
+    stamps = ['{"x": 1}', '{"stamp": 1, "chunk": 2}', "{"]
+    for file, texts in {"parts.json": states, "stamp.json": stamps}.items():
+        for text in texts:
+            (kept.folder / file).write_text(text, encoding="utf-8")
+            with pytest.raises(ConfigError, match=file):
+                kept.check(resume=True)
+            with pytest.raises(ConfigError, match=file):
+                kept_for_good(kept.folder.parent, as_text=False)
+        (kept.folder / file).unlink()
 
 
 def test_parts_that_release_0_2_has_left_are_resumed_refused_or_read(tmp_path, scored):

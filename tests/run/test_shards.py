@@ -22,6 +22,7 @@ from srs_eval.results.parts import Chunk
 from srs_eval.run.shards import require_all
 
 SLURM = Path(__file__).parents[2] / "examples" / "slurm"
+SBATCH = Path(__file__).parents[1] / "golden" / "sbatch.sh"
 RUN = (
     *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),
     *("data.max_reviews=600", "figures=false", "tracking=none"),
@@ -122,34 +123,13 @@ def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_retu
     assert Path.cwd() == here.folder
 
 
-SBATCH = """#!/bin/sh
-# Runs what is submitted, at once and here.
-for word; do
-    case $word in
-        --array=1-*) last=${word#--array=1-} ;;
-        --*) ;;
-        *) break ;;
-    esac
-    shift
-done
-if [ -n "${last:-}" ]; then
-    for task in $(seq "$last"); do
-        SLURM_ARRAY_TASK_ID=$task SLURM_CPUS_PER_TASK=1 sh "$@" >&2 &
-    done
-    wait
-    echo 1
-else
-    sh "$@"
-fi
-"""
-
-
 @pytest.mark.slow
 def test_the_scripts_for_slurm_run_an_array_and_merge_it(here):
     assert here(*RUN, "hydra.run.dir=one").status == 0
     programs = here.folder / "bin"
     programs.mkdir()
-    for name, text in (("sbatch", SBATCH), ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')):
+    python = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+    for name, text in (("sbatch", SBATCH.read_text("utf-8")), ("python", python)):
         (programs / name).write_text(text, encoding="utf-8")
         (programs / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}

@@ -13,11 +13,6 @@ HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd
 TITLES = {1: "fsrs <b>6</b> & co", 2: HOSTILE}
 
 
-def _with_bias(run):
-    """Add a metric that is best at 0."""
-    return replace(run, scores={**run.scores, "mbe": run.scores["log_loss"] - 0.33})
-
-
 @pytest.fixture(scope="session")
 def boards(tmp_path_factory):
     """Two versions: hostile texts, a duplicate, an oracle, missing scores, and a published row.
@@ -26,7 +21,10 @@ def boards(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("leaderboard")
     first = made_up(folder / "1", 9, 60)
-    odd = [replace(one, run=_with_bias(one.run)) for one in first.submissions]
+    odd = []
+    for one in first.submissions:  # with a metric that is best at 0
+        bias = one.run.scores["log_loss"] - 0.33
+        odd.append(replace(one, run=replace(one.run, scores={**one.run.scores, "mbe": bias})))
     for number, title in TITLES.items():
         texts = dict.fromkeys(("description", "licence"), HOSTILE)
         prereg = {"decision": "kept", "digest": "0" * 64, "content": HOSTILE}

@@ -3,13 +3,13 @@
 import re
 from dataclasses import replace
 from datetime import date
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from cases import elements
 from filelock import FileLock
 
 from srs_eval.errors import ConfigError
@@ -19,18 +19,6 @@ from srs_eval.submit.registrations import registrations
 from srs_eval.text.pages import TEMPLATES
 
 HOSTILE = "<b>bold</b><img src=x>"
-
-
-class Tags(HTMLParser):
-    """All tags of a page with their attributes."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.found = []
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
 
 
 PAGES = ("index.html", "{0}/index.html", "{0}/compare.html", "{0}/models/model01.html")
@@ -56,7 +44,7 @@ def test_no_text_of_a_submission_is_markup_or_script_and_every_address_leads_to_
     pages = list(site.rglob("*.html"))
     assert len(pages) > 15
     for page in pages:
-        for tag, attributes in Tags(page).found:
+        for tag, attributes in elements(page.read_text("utf-8")):
             assert tag not in ("img", "b", "style", "iframe")
             assert not [name for name in attributes if name.startswith("on") or name == "style"]
             address = attributes.get("href") or attributes.get("src") or "#"
@@ -92,7 +80,7 @@ def test_registrations_are_shown_with_their_verdicts_or_why_there_is_none(
     write_site([board], tmp_path / "out", registered=found)
     told = []
     for file in sorted((tmp_path / "out").rglob("*.html")):
-        assert not {tag for tag, _ in Tags(file).found} & {"img", "b"}
+        assert not {tag for tag, _ in elements(file.read_text("utf-8"))} & {"img", "b"}
         sections = file.read_text("utf-8").split("<section ")
         told += [f"== {file.name}"] * (len(sections) > 1)
         told += [each.partition("</section>")[0] for each in sections if "prereg" in each[:30]]

@@ -215,18 +215,6 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path, monkeypatch):
         read_record(tmp_path)
 
 
-def test_another_record_is_refused(tmp_path):
-    for text in (
-        "- 1\n",
-        "boards: [\n",
-        "submissions: {a: [{mark: best}]}\n",
-        "boards: {}\nsubmissions: {\xff: []}\n",
-    ):
-        (tmp_path / ACCEPTED).write_text(text, "latin-1")
-        with pytest.raises(SubmissionError):
-            read_record(tmp_path)
-
-
 def test_two_that_accept_at_once_keep_both_entries(board, monkeypatch):
     write = verifying.write_record
 

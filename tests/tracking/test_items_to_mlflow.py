@@ -166,7 +166,7 @@ def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_path):
+def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_path, golden_text):
     tracker, file = JsonLines(), tmp_path / "new" / "items.jsonl"
     tracker.start(RunInfo("run", tags={"label": "avg"}, folder=file.parent))
     given = [
@@ -186,13 +186,7 @@ def test_each_item_is_a_line_that_is_in_the_file_before_the_next_is_made(tmp_pat
     assert tracker.finish("finished").run_id == str(file)
     first, *items, last = lines(file)
     assert (first["item"], first["name"], first["tags"]) == ("RunInfo", "run", {"label": "avg"})
-    assert items == [
-        {"item": "Param", "name": "algo", "value": "avg"},
-        {"item": "Value", "name": "test/log_loss", "value": 0.5},
-        {"item": "Value", "name": "test/auc", "value": None},
-        {"item": "TableRows", "name": "users", "columns": {"user": ["a"], "auc": [None]}},
-        {"item": "ArtifactFile", "path": str(tmp_path / "x.txt"), "folder": "results"},
-    ]
+    golden_text("json_lines", "".join(f"{json.dumps(item)}\n" for item in items))
     assert (last["item"], last["status"]) == ("RunEnd", "finished")
     for resumes, expected in ((True, 9), (False, 2), (True, 4)):
         tracker.start(RunInfo("run", folder=file.parent, resumes=resumes))

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import sklearn.metrics
+from cases import refusal
 from commands import SMALL, apart, run_here, summary_of
 from mlflow_store import runs_in
 
@@ -120,31 +122,16 @@ def test_a_model_built_from_parameters_is_that_of_the_fit_and_cards_keep_their_o
         assert (np.diff(curve["recall"]) < 0).all()
 
 
-HISTORIES = {
-    "no column": ({"card": [1], "rating": [3]}, 1),
-    "rating": ({"card": [1], "elapsed_days": [0.0], "rating": [5]}, 1),
-    "rating 0": ({"card": [1], "elapsed_days": [0.0], "rating": [0]}, 1),
-    "back in time": ({"card": [1, 1], "elapsed_days": [0, -2.0], "rating": [3, 3]}, 1),
-    "half a day": ({"card": [1, 1], "elapsed_days": [0, 1.5], "rating": [3, 3]}, 1),
-    "days": ({"card": [1], "elapsed_days": [0.0], "rating": [3]}, -1),
-    "nothing": ({"card": [], "elapsed_days": [], "rating": []}, 1),
-}
-MODELS = {
-    "not by parameters": ({"_target_": "srs_eval.algorithms.baselines.Average"}, (0.9,)),
-    "none": (OPTIONS, ()),
-    "no model": ({**OPTIONS, "_target_": "os.system"}, (1.0,)),
-    "an option": ({**OPTIONS, "y": 1}, (1.0,)),
-    "too few": (OPTIONS, (1.0,)),
-}
-
-
-def test_what_cannot_be_built_or_asked_is_refused(refusals):
-    asked = {
-        name: lambda columns=columns, days=days: curves()(pd.DataFrame(columns), [days])
-        for name, (columns, days) in HISTORIES.items()
+def test_what_cannot_be_built_or_asked_is_refused(transcript):
+    calls = {
+        "asked": lambda columns, days: curves()(pd.DataFrame(columns), days),
+        "built": lambda *of: rebuilt_model(*of, whole_days=True),
     }
-    built = {name: lambda of=of: rebuilt_model(*of, whole_days=True) for name, of in MODELS.items()}
-    refusals("learned_models", asked | built)
+
+    def told_by(what, *given):
+        return refusal(lambda: calls[what](*map(json.loads, given)))
+
+    transcript("learned_models", told_by)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
+from cases import refusal, values_in
 from commands import write
 from mlflow import MlflowClient
 from mlflow.store.db import utils as mlflow_tables
@@ -19,7 +20,7 @@ from mlflow_store import RUN, keep
 from postgresql_server import free_port
 
 from srs_eval.errors import ConfigError, TrackingError
-from srs_eval.tracking.address import StoreAddress, store_address, ui_command
+from srs_eval.tracking.address import store_address, ui_command
 from srs_eval.tracking.items import Param, Value
 from srs_eval.tracking.json_lines import JsonLines
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -113,37 +114,20 @@ def test_there_is_no_link_without_a_view(uri):
     assert (links.view_url, f"/runs/{links.run_id}" in str(links.run_url)) == (None, True)
 
 
-def test_the_option_overrides_the_environment_which_overrides_the_working_directory(tmp_path):
-    environment = {"MLFLOW_TRACKING_URI": "http://tracking:5000"}
-    for option, variables, below in (
-        (None, {}, "mlflow.db"),
-        ("sqlite:///x/y.db", environment, "x/y.db"),
-    ):
-        database = tmp_path / below
-        files = (database.parent / "mlartifacts").as_uri()
-        address = store_address(option, folder=tmp_path, environment=variables)
-        assert address == StoreAddress(f"sqlite:///{database}", files, database)
-    address = store_address(None, folder=tmp_path, environment=environment)
-    assert address == StoreAddress("http://tracking:5000")
-    address = store_address("postgresql:///runs", folder=tmp_path, environment={})
-    assert address == StoreAddress("postgresql:///runs")
-    assert store_address(None, "files", folder=tmp_path).artifacts == (tmp_path / "files").as_uri()
-    assert store_address(None, "s3://bucket/runs").artifacts == "s3://bucket/runs"
+def test_a_store_is_where_the_option_the_environment_or_the_folder_says(tmp_path, transcript):
+    """And its UI starts few processes; a server shows its own pages; no password is shown."""
 
+    def told_by(*words):
+        given = {"uri": None, "artifacts": None, **values_in(words)}
+        environment = {"MLFLOW_TRACKING_URI": given["env"]} if "env" in given else {}
+        address = store_address(
+            given["uri"], given["artifacts"], folder=tmp_path, environment=environment
+        )
+        facts = (address.uri, address.shown, address.artifacts, address.database, address.pages)
+        shown = f"{ui_command(address)}".replace(sys.executable, "python")
+        return "\n".join([*map(str, facts), f"{shown}\n"])
 
-def test_the_ui_command_starts_few_processes_and_quotes_the_path(tmp_path):
-    command = ui_command(store_address("sqlite:///my runs.db", folder=tmp_path, environment={}))
-    first, _, last = str(command).partition(" ui --workers 1 ")
-    assert first.startswith("MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false ")
-    assert last == f"--backend-store-uri 'sqlite:///{tmp_path}/my runs.db' --port 5000"
-
-
-def test_a_server_shows_its_own_pages_and_no_password_is_shown():
-    address = store_address("https://me:secret@tracking/mlflow/", environment={})
-    assert (ui_command(address), address.pages) == (None, "https://tracking/mlflow")
-    address = store_address("postgresql://me:secret@host/runs", environment={})
-    assert address.shown == "postgresql://me:***@host/runs"
-    assert "secret" not in str(ui_command(address))
+    transcript("store_addresses", told_by)
 
 
 TABLES_OF_ANOTHER_MLFLOW = {
@@ -154,10 +138,7 @@ TABLES_OF_ANOTHER_MLFLOW = {
 }
 
 
-def told(call):
-    with pytest.raises((ConfigError, TrackingError, RuntimeError)) as refused:
-        call()
-    return f"{type(refused.value).__name__}: {refused.value}"
+KINDS = (ConfigError, TrackingError, RuntimeError)
 
 
 def test_options_and_uses_that_mean_nothing_are_refused(tmp_path, uri, refusals):
@@ -190,8 +171,8 @@ def test_options_and_uses_that_mean_nothing_are_refused(tmp_path, uri, refusals)
     }
     known = store_address("sqlite:///runs", folder=tmp_path).database
     assert known == tmp_path / "runs"  # without an ending, but it is there
-    kinds, numbered = (ConfigError, TrackingError, RuntimeError), {"-x ID'": f"-x {deleted}'"}
-    refusals("tracking_refusals", cases, kinds=kinds, STORE=uri, **numbered)
+    numbered = {"-x ID'": f"-x {deleted}'"}
+    refusals("tracking_refusals", cases, kinds=KINDS, STORE=uri, **numbered)
 
 
 def test_a_store_of_another_program_or_another_mlflow_is_not_touched(store, tmp_path, golden_text):
@@ -212,22 +193,22 @@ def test_a_store_of_another_program_or_another_mlflow_is_not_touched(store, tmp_
 
 def refused_untouched(name, database):
     before = database.read_bytes()
-    said = told(lambda: MlflowTracker(uri=f"sqlite:///{database}").start(RUN))
+    said = refusal(lambda: MlflowTracker(uri=f"sqlite:///{database}").start(RUN), KINDS)
     assert database.read_bytes() == before
     names = {path.name for path in database.parent.iterdir()}
     assert {file for file in names if file.startswith(database.name)} <= {
         *(database.name, f"{database.name}.lock")
     }
-    return f"{name}\n  {said}\n\n"
+    return f"{name}\n  {said}\n"
 
 
 def test_a_database_or_server_that_is_not_there_is_told_at_once(monkeypatch):
     waits = []
     monkeypatch.setattr(mlflow_tables, "time", SimpleNamespace(sleep=waits.append))
     tracker = MlflowTracker(uri="postgresql+psycopg://me:hidden-word@127.0.0.1:1/runs")
-    assert "hidden-word" not in told(lambda: tracker.start(RUN))
+    assert "hidden-word" not in refusal(lambda: tracker.start(RUN))
     server, before = f"http://127.0.0.1:{free_port()}", time.monotonic()
-    assert server in told(lambda: MlflowTracker(uri=server).start(RUN))
+    assert server in refusal(lambda: MlflowTracker(uri=server).start(RUN))
     assert time.monotonic() - before < 15
     assert waits == []
 
@@ -237,5 +218,5 @@ def test_the_use_of_the_machine_needs_psutil(uri, monkeypatch):
 
     monkeypatch.setattr(mlflow_session, "find_spec", lambda name: None)
     tracker = MlflowTracker(uri=uri, system_metrics=True, experiment="measured")
-    assert "psutil" in told(lambda: tracker.start(RUN))
+    assert "psutil" in refusal(lambda: tracker.start(RUN))
     assert MlflowClient(tracking_uri=uri).get_experiment_by_name("measured") is None

@@ -21,26 +21,18 @@ ASKED = Question("ours", "theirs", 0.9, near=0.05, tolerance=0.01)
 
 def frame_of(rng, users=6, days=60, cards=30, better=0.0, bias=0.0):
     """Invent reviews of each card on every second day; `theirs` knows more, `ours` is biased."""
-    rows = []
-    for user in range(users):
-        for day in range(days):
-            seen = np.arange(day % 2, cards, 2)
-            noise = rng.normal(0, better, len(seen))
-            true = np.clip(rng.uniform(0.87, 0.93, len(seen)) + noise, 0.02, 0.98)
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "user": user,
-                        "card": seen,
-                        "rating": np.where(rng.random(len(seen)) < true, 3, 1),
-                        "time": pd.Timestamp("2024-03-01", tz="UTC")
-                        + pd.to_timedelta(day * 86400 + 36000 + 60 * np.arange(len(seen)), "s"),
-                        "ours": np.clip(true - noise + bias, 0, 1),
-                        "theirs": true,
-                    }
-                )
-            )
-    return pd.concat(rows, ignore_index=True)
+    user, day, card = np.indices((users, days, cards)).reshape(3, -1)
+    user, day, card = (each[day % 2 == card % 2] for each in (user, day, card))
+    noise = rng.normal(0, better, len(card))
+    true = np.clip(rng.uniform(0.87, 0.93, len(card)) + noise, 0.02, 0.98)
+    since = pd.to_timedelta(86400 * day + 36000 + 60 * card, "s")
+    return pd.DataFrame(
+        {
+            **{"user": user, "card": card, "rating": np.where(rng.random(len(card)) < true, 3, 1)},
+            "time": pd.Timestamp("2024-03-01", tz="UTC") + since,
+            **{"ours": np.clip(true - noise + bias, 0, 1), "theirs": true},
+        }
+    )
 
 
 def source_of(frame):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -124,23 +123,12 @@ class NetworkAlgorithm(Algorithm):
         its card (and at most 64 of them), or the weights to start from were learned from this user;
         raise `FitError` if the loss or a parameter stopped being a number.
         """
-        return last_of(self._steps(reviews, rows, rng))()
+        return last_of(self.fit_in_steps(reviews, rows, rng))
 
     def fit_in_steps(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> Iterator[NetworkModel]:
-        """Train as `fit` does, yielding the model as it stands after each epoch.
-
-        The last one is what `fit` returns. What is raised is what `fit` raises, at the step where
-        it shows.
-        """
-        for model in self._steps(reviews, rows, rng):
-            yield model()
-
-    def _steps(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
-    ) -> Iterator[Callable[[], NetworkModel]]:
-        """Train; after each epoch yield what freezes the network as it stands, if called now."""
+        """Train as `fit` does, yielding the model as it stands after each epoch."""
         weights = self.learned()
         if weights is not None:
             weights.refuse(self.name, reviews)
@@ -155,7 +143,7 @@ class NetworkAlgorithm(Algorithm):
         network, scaling = self.start(weights, histories, generator)
         order = rng.permutation(len(histories.length))
         for loss in self.training(network, histories, order, self.current_recipe(), generator):
-            yield partial(self.model_of, network, scaling, loss, histories)
+            yield self._model(network, scaling, loss, histories)
 
     def current_recipe(self) -> Recipe:
         """Return the recipe for drawn or for pretrained weights, with the options given."""
@@ -204,7 +192,7 @@ class NetworkAlgorithm(Algorithm):
         losses = epochs(parameters, batches, loss, recipe, generator, network.clip)
         yield from with_own_seed(losses, generator)
 
-    def model_of(
+    def _model(
         self, network: Network, scaling: tuple[float, ...], loss: float, histories: Histories
     ) -> NetworkModel:
         """Freeze what was learned, if it is made of numbers."""

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -150,6 +149,12 @@ def _sibling(answers: Answers, *, today: bool, answer: bool) -> FloatArray:
     return np.where(answers.reviews.recalled[row] | (not answer), fresh, -fresh)
 
 
+_SIBLINGS = {
+    "sibling_today": (_NOTE, partial(_sibling, today=True, answer=False)),
+    "sibling_today_answer": (_NOTE, partial(_sibling, today=True, answer=True)),
+    "sibling_earlier": (_NOTE, partial(_sibling, today=False, answer=False)),
+    "sibling_earlier_answer": (_NOTE, partial(_sibling, today=False, answer=True)),
+}
 # Group and formula of each feature that is no bias of recent answers.
 _FORMULAS: Mapping[str, tuple[str, Callable[[Answers], FloatArray]]] = {
     "bias": (LEVEL, lambda answers: np.ones(len(answers))),
@@ -171,15 +176,7 @@ _FORMULAS: Mapping[str, tuple[str, Callable[[Answers], FloatArray]]] = {
     "last_hard": (_CARD, lambda answers: _last_rating_is(answers, _HARD)),
     "last_easy": (_CARD, lambda answers: _last_rating_is(answers, _EASY)),
     "again_before_last": (_CARD, lambda answers: _last_rating_is(answers, _AGAIN, reviews_ago=2)),
-    **{
-        f"sibling_{name}": (_NOTE, partial(_sibling, today=today, answer=answer))
-        for name, today, answer in (
-            ("today", True, False),
-            ("today_answer", True, True),
-            ("earlier", False, False),
-            ("earlier_answer", False, True),
-        )
-    },
+    **_SIBLINGS,
     "reviews": (_CARD, lambda answers: np.log1p(answers.cards.nth) - 1.5),
     "later_reviews": (_CARD, lambda answers: np.log1p(answers.cards.earlier(answers.later)) - 1),
     "same_day_reviews": (_CARD, lambda answers: np.log1p(_since_later(answers, failed=False))),
@@ -207,53 +204,35 @@ def _formulas(*names: str) -> dict[str, Feature]:
 
 
 # The weights of these two are narrower or wider than those of all others.
-LEVEL_OF_CARD: Mapping[str, Feature] = MappingProxyType(_formulas("bias", "deviation"))
+LEVEL_OF_CARD: Mapping[str, Feature] = _formulas("bias", "deviation")
 # What a session does to all cards.
-SESSION: Mapping[str, Feature] = MappingProxyType(
-    {
-        **{f"recent_{half_life}": Recent(half_life) for half_life in (2, 5, 15, 50, 200)},
-        "today": Recent(within=("day",)),
-        "recent_all_15": Recent(15, same_day=True),
-        "deck_30": Recent(30, within=("deck",), group="deck"),
-        "deck_today": Recent(within=("deck", "day"), group="deck"),
-        **_formulas("neighbours"),
-        "same_interval": Recent(within=("day", "interval"), group="cards learned together"),
-        "same_last_day": Recent(within=("day", "last_day"), group="cards learned together"),
-        **_formulas("fails", "passes", "tempo", "agains", "pause"),
-    }
-)
+SESSION: Mapping[str, Feature] = {
+    **{f"recent_{half_life}": Recent(half_life) for half_life in (2, 5, 15, 50, 200)},
+    "today": Recent(within=("day",)),
+    "recent_all_15": Recent(15, same_day=True),
+    "deck_30": Recent(30, within=("deck",), group="deck"),
+    "deck_today": Recent(within=("deck", "day"), group="deck"),
+    **_formulas("neighbours"),
+    "same_interval": Recent(within=("day", "interval"), group="cards learned together"),
+    "same_last_day": Recent(within=("day", "last_day"), group="cards learned together"),
+    **_formulas("fails", "passes", "tempo", "agains", "pause"),
+}
 # What is known of a card when its previous review ends.
-CARD: Mapping[str, Feature] = MappingProxyType(
-    _formulas(
-        *("last_time", "mean_time", "change_of_time"),
-        *("last_again", "last_hard", "last_easy", "again_before_last"),
-        *("reviews", "later_reviews", "same_day_reviews", "same_day_fails"),
-    )
+CARD: Mapping[str, Feature] = _formulas(
+    *("last_time", "mean_time", "change_of_time"),
+    *("last_again", "last_hard", "last_easy", "again_before_last"),
+    *("reviews", "later_reviews", "same_day_reviews", "same_day_fails"),
 )
 # What other cards of the note say, where a log has notes.
-SIBLINGS: Mapping[str, Feature] = MappingProxyType(
-    _formulas("sibling_today", "sibling_today_answer", "sibling_earlier", "sibling_earlier_answer")
-)
-SETS: Mapping[str, Mapping[str, Feature]] = MappingProxyType(
-    {
-        "none": MappingProxyType({}),
-        "full": MappingProxyType(
-            {
-                **_formulas("bias", "slope"),
-                **SESSION,
-                **CARD,
-                **_formulas("interval", "growth_of_interval"),
-            }
-        ),
-        "small": MappingProxyType(
-            {
-                **_formulas("bias", "slope"),
-                "recent": Recent(7, prior=0.3),
-                **_formulas("passes"),
-                "deck_30": SESSION["deck_30"],
-                "deck_today": SESSION["deck_today"],
-                **_formulas("neighbours", "mean_time", "successes", "reviews", "interval", "pause"),
-            }
-        ),
-    }
-)
+SIBLINGS: Mapping[str, Feature] = _formulas(*_SIBLINGS)
+SETS: Mapping[str, Mapping[str, Feature]] = {
+    "none": {},
+    "full": _formulas("bias", "slope")
+    | {**SESSION, **CARD}
+    | _formulas("interval", "growth_of_interval"),
+    "small": _formulas("bias", "slope")
+    | {"recent": Recent(7, prior=0.3)}
+    | _formulas("passes")
+    | {name: SESSION[name] for name in ("deck_30", "deck_today")}
+    | _formulas("neighbours", "mean_time", "successes", "reviews", "interval", "pause"),
+}

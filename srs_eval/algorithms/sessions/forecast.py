@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 import numpy as np
@@ -13,8 +13,6 @@ from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
     Wrapper,
-    as_part,
-    learned_by,
     require_algorithm,
 )
 from srs_eval.algorithms.features.logistic import Logistic
@@ -22,9 +20,9 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero
 from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
-from srs_eval.algorithms.sessions.walk import Prior, Stages, fitted_in_stages, walk
+from srs_eval.algorithms.sessions.walk import Prior, Stages, walk, walk_through
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 # What predictions use; the session's features are only there to learn these weights well.
 _SHOWN = {**LEVEL_OF_CARD, **CARD}
@@ -66,7 +64,7 @@ class ForecastModel(Combination):
         reviews, rows = asked.reviews, asked.rows
         if not len(rows):
             return asked.by_rows(())
-        walked = walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
+        walked = walk(self.stages, self.prior, reviews, int(rows.max()) + 1)
         if asked.elapsed is None:
             elapsed, z = reviews.elapsed[rows], walked.answers.z[rows]
         else:
@@ -128,16 +126,9 @@ class Forecast(Wrapper):
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> ForecastModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
-        stages = fitted_in_stages(self.base, reviews, np.sort(rows), rng)
         widths = (self.level_width, self.width, self.session_width)
         sizes = (len(LEVEL_OF_CARD), len(CARD), len(SESSION))
         width = np.repeat(np.array(widths, np.float64), sizes)
         prior = Prior({**_SHOWN, **SESSION}, np.zeros(len(width)), width, float(self.drift))
-        weights = walk(stages, prior, reviews.take(np.arange(stages.begins[-1]))).weights
-        last = stages.models[-1]
-        learned = replace(
-            learned_by(last),
-            standard_errors=weights.standard_errors,
-            parts=as_part(last, Part("base", "base", n_train=len(rows))),
-        )
-        return ForecastModel(stages, prior, weights.mean, learned)
+        stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
+        return ForecastModel(stages, prior, walked.weights.mean, learned)

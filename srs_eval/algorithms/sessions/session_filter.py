@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit, softmax
 
-from srs_eval.algorithms.combined.wrapping import Wrapper, as_part, learned_by, require_algorithm
+from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.algorithms.sessions.features import LEVEL, SETS, SIBLINGS, Feature
@@ -19,12 +19,12 @@ from srs_eval.algorithms.sessions.walk import (
     Stages,
     Walk,
     contributions,
-    fitted_in_stages,
     walk,
+    walk_through,
 )
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, When
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews, When
 
 # Filters are too extreme by a seventh on average (log-odds about the usual ones), or not at all.
 _USUAL_LOG_ODDS, _PULLED = 2.0, 0.85
@@ -54,7 +54,7 @@ class SessionModel:
 
     def walked(self, reviews: Reviews, rows: IntArray) -> Walk:
         """Learn the weights from a log up to the last of `rows`."""
-        return walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
+        return walk(self.stages, self.prior, reviews, int(rows.max()) + 1)
 
     def probabilities(self, walked: Walk) -> FloatArray:
         """Return the predictions of all reviews of a log, 0.5 where there can be none."""
@@ -189,16 +189,9 @@ class SessionFilter(Wrapper):
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
-        stages = fitted_in_stages(self.base, reviews, np.sort(rows), rng)
         prior = self._prior(reviews)
-        walked = walk(stages, prior, reviews.take(np.arange(stages.begins[-1])))
-        last = stages.models[-1]
-        learned = replace(
-            learned_by(last),
-            standard_errors=walked.weights.standard_errors,
-            parts=as_part(last, Part("base", "base", n_train=len(rows))),
-            contributions=contributions(walked, prior),
-        )
+        stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
+        learned = replace(learned, contributions=contributions(walked, prior))
         weights = walked.weights.mean
         return SessionModel(stages, prior, self.every, float(self.trust), weights, learned)
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numba
 import numpy as np
 
-from srs_eval.algorithms.combined.wrapping import Asked, as_seen_by, fitted, log_odds
+from srs_eval.algorithms.combined.wrapping import (
+    Asked,
+    as_part,
+    as_seen_by,
+    fitted,
+    learned_by,
+    log_odds,
+)
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import Feature
 from srs_eval.errors import FitError, FitSkipped
@@ -19,7 +26,9 @@ from srs_eval.nouns import (
     Contribution,
     FloatArray,
     IntArray,
+    Learned,
     MemoryModel,
+    Part,
     Reviews,
 )
 
@@ -214,8 +223,9 @@ class Walk:
         return np.searchsorted(day, day)
 
 
-def walk(stages: Stages, prior: Prior, reviews: Reviews) -> Walk:
-    """Compute the features of a log and learn their weights."""
+def walk(stages: Stages, prior: Prior, reviews: Reviews, end: int | None = None) -> Walk:
+    """Compute the features of the log before row `end`, if given, and learn their weights."""
+    reviews = reviews if end is None else reviews.take(np.arange(end))
     answers = Answers(reviews, stages.log_odds(reviews))
     rows = np.flatnonzero(answers.later)
     features = np.empty((len(rows), len(prior.features)))
@@ -232,6 +242,20 @@ def walk(stages: Stages, prior: Prior, reviews: Reviews) -> Walk:
         prior.drift,
     )
     return Walk(answers, rows, features, weights, first)
+
+
+def walk_through(
+    algorithm: Algorithm, prior: Prior, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+) -> tuple[Stages, Walk, Learned]:
+    """Fit an algorithm in stages, and learn the weights from `rows` on the way; record both."""
+    stages = fitted_in_stages(algorithm, reviews, np.sort(rows), rng)
+    walked, last = walk(stages, prior, reviews, stages.begins[-1]), stages.models[-1]
+    learned = replace(
+        learned_by(last),
+        standard_errors=walked.weights.standard_errors,
+        parts=as_part(last, Part("base", "base", n_train=len(rows))),
+    )
+    return stages, walked, learned
 
 
 def _checked(name: str, values: FloatArray, reviews: int) -> FloatArray:

@@ -63,80 +63,59 @@ def decide_scheduler(
     if stated is None:
         what = f"setting schedVer is {str(setting)[:40]!r}; expected 1 or 2"
         raise ReviewLogError(collection.source, [what], _SAY_WHICH)
-    found = _Evidence.gather(collection, revlog, settings, stated)
-    chosen = found.decide()
+    packed, packing, fresh = _packing(collection)
+    rows = _answers(revlog)
+    if cards := collection.count_cards(_RELEARNING_OF_2):
+        rows[2].append(f"{cards:,} cards in a state that version 1 does not have")
+    if cards := collection.count_cards(_RELEARNING_OF_1):
+        rows[1].append(f"{cards:,} cards in relearning in the way of version 1")
+    if settings.get("sched2021") is True and not fresh:
+        rows[2].append("version 3 is switched on")
+    chosen = _decided(stated, packed, fresh=fresh, rows=rows)
     if chosen is None and not _has_other_meaning(revlog).any():
         return Scheduler(stated, f"schedVer={stated}; no answer depends on it")
+    if packed is not None:
+        rows[packed].insert(0, packing)
+    rows[stated].insert(0, f"schedVer={stated}")
     if chosen is None:
-        sides = [f"for version {v}: {'; '.join(found.reasons(v))}" for v in (1, 2)]
+        sides = [f"for version {version}: {'; '.join(rows[version])}" for version in (1, 2)]
         what = "the file contradicts itself about the version of Anki's scheduler"
         hint = (
             "Answers 2 and 3 to cards in learning are Good and Easy in version 1, Hard and Good "
             f"from version 2 on. {_SAY_WHICH}"
         )
         raise ReviewLogError(collection.source, [f"{what} ({', but '.join(sides)})"], hint)
-    return Scheduler(chosen, "; ".join(found.reasons(chosen)))
+    return Scheduler(chosen, "; ".join(rows[chosen]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """What speaks for either version."""
+def _decided(
+    stated: Version, packed: Version | None, *, fresh: bool, rows: Mapping[Version, list[str]]
+) -> Version | None:
+    """Return the version that everything fits; None if there is a contradiction.
 
-    stated: Version  # {1, 2}: The setting ``schedVer``
-    # {1, 2} or None: What the packing says: the first exporter wrote ``collection.anki21`` for
-    # version 2 only
-    packed: Version | None
-    packing: str  # How the file is packed, in words
-    fresh: bool  # Whether the setting may be that of a fresh collection
-    rows: Mapping[Version, list[str]]  # What answers and cards say for either version, in words
-
-    @classmethod
-    def gather(
-        cls, collection: Collection, revlog: Revlog, settings: Mapping[str, Any], stated: Version
-    ) -> _Evidence:
-        """Look at the packing, the answers and the cards."""
-        packed, packing, fresh = _packing(collection)
-        rows = _answers(revlog)
-        if cards := collection.count_cards(_RELEARNING_OF_2):
-            rows[2].append(f"{cards:,} cards in a state that version 1 does not have")
-        if cards := collection.count_cards(_RELEARNING_OF_1):
-            rows[1].append(f"{cards:,} cards in relearning in the way of version 1")
-        if settings.get("sched2021") is True and not fresh:
-            rows[2].append("version 3 is switched on")
-        return cls(stated, packed, packing, fresh, rows)
-
-    def decide(self) -> Version | None:
-        """Return the version that everything fits; None if there is a contradiction.
-
-        What version 1 cannot have produced weighs more than what is merely unusual in version 3,
-        where a card can leave learning with Hard if its steps are days.
-        """
-        impossible_in_1, unlike_2 = bool(self.rows[2]), bool(self.rows[1])
-        if self.packed is not None and self.packed == self.stated == 2:
+    `stated` is the setting ``schedVer``, which may be that of a `fresh` collection; `packed` is
+    what the packing says, as the first exporter wrote ``collection.anki21`` for version 2 only;
+    `rows` are what answers and cards say for either version. What version 1 cannot have produced
+    weighs more than what is merely unusual in version 3, where a card can leave learning with Hard
+    if its steps are days.
+    """
+    impossible_in_1, unlike_2 = bool(rows[2]), bool(rows[1])
+    if packed == stated == 2:
+        return 2
+    if packed is None and stated == 2:
+        return None if fresh and unlike_2 and not impossible_in_1 else 2
+    if packed == 2:  # but the setting is 1: that of a fresh collection, or of its owner
+        if impossible_in_1:
             return 2
-        if self.packed is None and self.stated == 2:
-            return None if self.fresh and unlike_2 and not impossible_in_1 else 2
-        if self.packed == 2:  # but the setting is 1: that of a fresh collection, or of its owner
-            if impossible_in_1:
-                return 2
-            if unlike_2:
-                return None if self.fresh else 1
-            return 2 if self.fresh else None
-        if self.stated == 1:
-            return None if impossible_in_1 else 1
-        # Packed as version 1, but the setting is 2.
-        if impossible_in_1 == unlike_2:
-            return None
-        return 2 if impossible_in_1 else 1
-
-    def reasons(self, version: Version) -> list[str]:
-        """Return the evidence for a version."""
-        found = list(self.rows[version])
-        if self.packed == version:
-            found.insert(0, self.packing)
-        if self.stated == version:
-            found.insert(0, f"schedVer={self.stated}")
-        return found
+        if unlike_2:
+            return None if fresh else 1
+        return 2 if fresh else None
+    if stated == 1:
+        return None if impossible_in_1 else 1
+    # Packed as version 1, but the setting is 2.
+    if impossible_in_1 == unlike_2:
+        return None
+    return 2 if impossible_in_1 else 1
 
 
 def _packing(collection: Collection) -> tuple[Version | None, str, bool]:
