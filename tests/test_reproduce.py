@@ -94,7 +94,9 @@ def test_what_cannot_be_made_again_is_refused_or_told(published, real_logs, tmp_
     logs = f"data.path={real_logs / 'anki-mit'}"
     only = [logs, f"published={published}", f"out={tmp_path}/made"]
     assert reproduce([*only, "published.models=mine"]) == 0
-    assert "mine" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "mine" in said
+    assert re.findall(r"(\d+) with .*? alone", said) == ["1", "0"]
     (tmp_path / "A.jsonl").write_text('{"metrics": {"LogLoss": 0.1}, "user": 1, "size": 9}\n')
     for words in (only[1:], [logs, f"published={tmp_path / 'A.jsonl'}"], [*only, "first=0"]):
         assert reproduce(words) == 2

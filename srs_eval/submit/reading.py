@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,9 @@ _NOT_IN_ADDRESSES = re.compile(r"[^A-Za-z0-9._-]+")
 class Read:
     """A submission as far as it can be read, and its problems."""
 
-    folder: Path
-    submission: Submission | None
-    results: Results | None
-    problems: tuple[Problem, ...]
+    problems: Sequence[Problem]
+    submission: Submission | None = None
+    results: Results | None = None
 
 
 def read_leaderboard(folder: Path) -> tuple[Board, ...]:
@@ -54,11 +53,16 @@ def read_leaderboard(folder: Path) -> tuple[Board, ...]:
     record = read_record(folder)
     folders, problems = submissions_in(folder)
     like: Run | None = None
-    read = []
+    submissions = []
     for each in folders:
-        read.append(opened(each, record, like))
-        like = read[-1].submission.run if read[-1].submission else like
-    return boards_of(_usable(read, problems))
+        read = opened(each, record, like)
+        problems += read.problems
+        if read.submission is not None:
+            submissions.append(read.submission)
+            like = read.submission.run
+    if serious := [problem for problem in problems if problem.kind != "gap"]:
+        raise SubmissionError(serious)
+    return boards_of(submissions)
 
 
 def boards_of(submissions: Iterable[Submission]) -> tuple[Board, ...]:
@@ -111,49 +115,31 @@ def opened(folder: Path, record: Record, like: Run | None = None) -> Read:
     If another run, `like`, scored the same reviews, both share the list of them in memory.
     """
     problems = [*caught(folder, _file_problems(folder))]
-    if problems:
-        return Read(folder, None, None, tuple(problems))
     try:
-        return _read(folder, record, like)
+        return Read(problems) if problems else _read(folder, record, like)
     except ERRORS as error:
         found, advice = f"{type(error).__name__}: {shown(str(error))}", "write it again"
-        return Read(folder, None, None, (Problem("file", folder, "", found, advice),))
+        return Read([Problem("file", folder, "", found, advice)])
 
 
 def _read(folder: Path, record: Record, like: Run | None) -> Read:
     """Read a submission that has its files."""
-    about = read_about(folder / ABOUT)
+    about, file, content = read_about(folder / ABOUT), folder / RESULTS, None
     problems = [about] if isinstance(about, Problem) else [*about_problems(folder / ABOUT, about)]
-    results = None
-    published = (
-        not isinstance(about, Problem)
-        and all(problem.kind == "gap" for problem in problems)
-        and about.content["data"]["fingerprint"] == ""
-    )
+    if not isinstance(about, Problem) and all(problem.kind == "gap" for problem in problems):
+        content = {**dict.fromkeys(GAPS), **about.content}
+    published = content is not None and content["data"]["fingerprint"] == ""
     try:
-        results, further = read_results(folder / RESULTS, published=published)
-        problems += further
+        results, further = read_results(file, published=published)
     except ConfigError as error:
-        found = str(error).removeprefix(f"{folder / RESULTS}: ")
-        problems.append(Problem("file", folder / RESULTS, "", found, "write it again"))
-    broken = any(problem.kind != "gap" for problem in problems)
-    if isinstance(about, Problem) or results is None or broken:
-        return Read(folder, None, results, tuple(problems))
-    problems += _count_problems(folder, about.content, results)
+        found = str(error).removeprefix(f"{file}: ")
+        results, further = None, [Problem("file", file, "", found, "write it again")]
+    problems += further
+    if content is None or results is None or further:
+        return Read(problems)
+    problems += _count_problems(folder, content, results)
     history = record.submissions.get(folder.resolve().name, ())
-    content = {**dict.fromkeys(GAPS), **about.content}
-    submission = _submission(folder, content, results, history, like)
-    return Read(folder, submission, results, tuple(problems))
-
-
-def _usable(read: Iterable[Read], problems: Iterable[Problem] = ()) -> list[Submission]:
-    """Return the submissions; raise an error if one has a problem other than gaps."""
-    read = list(read)
-    problems = [*problems, *(problem for each in read for problem in each.problems)]
-    serious = [problem for problem in problems if problem.kind != "gap"]
-    if serious:
-        raise SubmissionError(serious)
-    return [each.submission for each in read if each.submission is not None]
+    return Read(problems, _submission(folder, content, results, history, like), results)
 
 
 def _submission(
@@ -165,20 +151,15 @@ def _submission(
 ) -> Submission:
     scores, data = results.scores, about["data"]
     is_published = not any(scores.rows)
-    scored = [
-        (user, rows, reviews)
-        for user, rows, reviews in zip(
-            scores.users, scores.rows, scores.reviews.tolist(), strict=True
-        )
-        if rows or is_published
-    ]
-    rows: Mapping[User, str] = {user: digest for user, digest, _ in scored}
-    reviews: Mapping[User, int] = {user: number for user, _, number in scored}
-    kept = [is_published or digest != "" for digest in scores.rows]
+    digests = zip(scores.users, scores.rows, strict=True)
+    rows: Mapping[User, str] = {user: of for user, of in digests if of or is_published}
+    kept = [user in rows for user in scores.users]
+    reviews: Mapping[User, int] = dict(zip(rows, scores.reviews[kept].tolist(), strict=True))
     is_alike = like is not None and (rows, reviews) == (like.rows, like.reviews)
     if like is not None and is_alike and [*rows] == [*like.rows]:
         rows, reviews = like.rows, like.reviews
     fits: dict[str, Any] = {name: int(n.sum()) for name, n in results.fits.items()}
+    read, of_data = data.get("read"), (data["users"], data["reviews"])
     run = Run(
         name=about["model"],
         place=folder,
@@ -196,20 +177,12 @@ def _submission(
             users=len(rows),
             reviews=sum(reviews.values()),
             data_fingerprint=data["fingerprint"],
-            coverage=_coverage(data),
+            coverage=Coverage(read["users"], read["reviews"], *of_data) if read else None,
             **fits,
         ),
         predicted=SavedPredictions(folder) if (folder / PREDICTIONS).is_file() else None,
     )
     return Submission(folder.resolve().name, folder, about, run, history)
-
-
-def _coverage(data: Mapping[str, Any]) -> Coverage | None:
-    """Return what scores rest on; None if the submission does not say."""
-    if not data.get("read"):
-        return None
-    read = data["read"]
-    return Coverage(read["users"], read["reviews"], data["users"], data["reviews"])
 
 
 def _board(name: str, submissions: list[Submission]) -> Board:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from functools import partial
 
 import hydra.utils
-import numpy as np
 import pytest
 from cases import refusals
 from contract import (
@@ -27,11 +26,9 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.weights import Weights
-from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2, Sm2Trainable
 from srs_eval.algorithms.sessions.features import Recent
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.engine.recency import recency_weights
 from srs_eval.errors import ConfigError
 
 # Whatever is wrong for all shows with these.
@@ -124,17 +121,10 @@ def beginning_with(kind, first):
     return kind(parameters=[first, *kind().defaults(whole_days=False)[1:]])
 
 
-def test_options_say_what_is_fitted_and_how():
+def test_options_say_what_is_fitted():
     # First stabilities and intervals may be as short as fractional days allow.
     for kind, shortest in ((Fsrs5, 0.0002), (Sm2Trainable, 0.001)):
         assert beginning_with(kind, shortest).parameters[0] == shortest
-    for algorithm, recency in (
-        *((Fsrs6(fit=method), "mild") for method in ("newton", "lbfgs")),
-        (Fsrs6(fit="reference"), "none"),
-        *((Sbd(), "steep"), (Sbd(recency="none"), "none")),
-    ):
-        expected = recency_weights(9, recency, algorithm.half_life)
-        np.testing.assert_array_equal(algorithm.weights(9), expected)
     for order in (False, True):
         equations = AnkiSm2(published_order=order).equations(whole_days=True)
         assert equations.published_order == order

@@ -114,11 +114,6 @@ EQUALISED = SrsBenchmarkEqualised(answer_time=True)
 SECONDS = SrsBenchmarkSecs(answer_time=True)
 
 
-def pooled(folds):
-    """Log loss of all folds together, of pairs of predictions and outcomes."""
-    return log_loss(*(np.concatenate(parts) for parts in zip(*folds, strict=True)))
-
-
 def fitted(algorithm, task):
     """Models of all folds, and their predictions with the outcomes."""
     models, folds, log = [], [], task.reviews
@@ -179,4 +174,5 @@ def test_losses_of_algorithms_as_configured_are_what_they_were(josh_log, name):
     _, folds = fitted(algorithm, DAYS(josh_log, same_day=algorithm.same_day))
     # Single precision; another minimum of a network may be as good.
     near = 0.01 if name == "lstm_published" else 3e-4
-    assert pooled(folds) == pytest.approx(OTHERS[name], abs=near)
+    p, recalled = (np.concatenate(parts) for parts in zip(*folds, strict=True))
+    assert log_loss(p, recalled) == pytest.approx(OTHERS[name], abs=near)

@@ -21,20 +21,18 @@ from srs_eval.results.files import write_table
 TEXT = "card,rating,day\n1,3,0\n2,4,1\n"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        TEXT.encode(),
-        TEXT.replace(",", ";").encode(),
-        TEXT.replace(",", "\t").encode(),
-        TEXT.replace(",", ", ").encode(),
-        TEXT.replace("\n", "\r\n").encode(),
-        TEXT.encode("utf-8-sig"),
-        TEXT.encode() + b"\n",
-    ],
-    ids=["comma", "semicolon", "tab", "spaces", "windows", "bom", "blank line"],
-)
-def test_the_usual_forms_of_csv_are_read(tmp_path, content):
+USUAL = {
+    "comma": TEXT,
+    **{sign: TEXT.replace(",", sign) for sign in (";", "\t", ", ")},
+    "windows": TEXT.replace("\n", "\r\n"),
+    "mark": f"\ufeff{TEXT}",
+    "blank line": f"{TEXT}\n",
+}
+
+
+@pytest.mark.parametrize("text", USUAL.values(), ids=map(repr, USUAL))
+def test_the_usual_forms_of_csv_are_read(tmp_path, text):
+    content = text.encode()
     path = tmp_path / "log.csv"
     path.write_bytes(content)
     table = read_table(path)

@@ -33,10 +33,6 @@ def test_options_that_cannot_be_meant_are_refused_by_name(transcript):
 def test_options_at_their_bounds_are_taken():
     assert len(wanted_users("1-1000000") or ()) == 1_000_000
     assert len(SyntheticUsers(users=1, size_scale=1e-9, seed=0, max_reviews=1).read(1)) == 1
-    for hour in (0, 23.5):
-        assert table(day_start_hour=hour).reading.day_start_hour == hour
-    for hour, minutes in ((0, -840), (23, 840)):
-        assert anki(rollover_hour=hour, utc_offset_minutes=minutes)
 
 
 def test_lists_and_ranges_are_spelled_out():

@@ -17,12 +17,6 @@ from srs_eval.protocol.recorded import RecordedRows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
-@pytest.mark.parametrize("others", [{"p": ["p", "p"]}, {"p": None}, {"day": "day"}])
-def test_columns_that_do_not_go_together_are_refused(others):
-    with pytest.raises(ConfigError):
-        Columns(**{"p": "p", "recorded_at": "stored", **others})
-
-
 @pytest.fixture(scope="module")
 def frame():
     rng, rows = np.random.default_rng(7), 3000

@@ -91,17 +91,12 @@ def test_of_rows_with_one_card_and_time_the_same_one_is_kept():
         assert SqlQuery(query, duplicates="drop").read("sql").rating.tolist() == [1, 4]
 
 
-SECRETS = [
-    "postgresql://me:secret@localhost:1/x",
-    "postgresql://me@host/x?sslmode=require&password=secret",
-    "mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3Dsecret",
-    "snowflake://me@account/x?token=secret",
-    "postgresql://me:sec/ret@host/x",
-]
-
-
 def test_a_secret_is_neither_accepted_in_an_address_nor_repeated(monkeypatch):
-    for address in SECRETS:
+    # In which other spellings there may be one, `text/test_text.py` knows.
+    for address in (
+        "postgresql://me:secret@localhost:1/x",
+        "snowflake://me@account/x?token=secret",
+    ):
         with pytest.raises(ConfigError, match="env:") as caught:
             SqlQuery(QUERY, url=address)
         told = [str(caught.value), *mistakes([f"data.url={address}"])]

@@ -200,21 +200,17 @@ def test_a_folder_or_pattern_holds_one_file_per_user(csv):
     assert len(source.read("8")) == 2  # the file was changed
 
 
-def test_folders_without_usable_files_are_refused(tmp_path, csv):
+def test_folders_without_usable_files_or_columns_are_refused(tmp_path, csv):
     for path in (tmp_path, tmp_path / "*.csv", tmp_path / "log.csv"):
         with pytest.raises(ReviewLogError):
             ReviewTable(path).users()
-    csv("x", name="a.csv")
-    csv("x", name="a.tsv")
-    with pytest.raises(ReviewLogError, match="both of user a"):
-        ReviewTable(tmp_path).users()
-    with pytest.raises(ReviewLogError, match=r"one user's, and data.columns.user at once"):
-        ReviewTable(tmp_path, Columns(user="who")).users()
-
-
-def test_wrong_columns_are_found_before_any_user_is_read(csv):
     folder = csv(HEADER, "1,3,0", name="logs/ben.csv").parent
     csv("item,rating,day", "1,3,0", name="logs/ann.csv")
     assert len(ReviewTable(folder, DAYS).users()) == 2  # one of the files has the columns
     with pytest.raises(ReviewLogError, match=r"ann\.csv"):
         ReviewTable(folder, Columns(card="crad", day="day")).users()
+    with pytest.raises(ReviewLogError, match=r"one user's, and data.columns.user at once"):
+        ReviewTable(folder, Columns(user="who")).users()
+    csv("x", name="logs/ann.tsv")
+    with pytest.raises(ReviewLogError, match="both of user ann"):
+        ReviewTable(folder).users()

@@ -58,6 +58,11 @@ def test_the_band_of_a_curve_holds_that_of_true_predictions_and_not_of_others():
     few = tally(np.linspace(0, 1, 50), np.arange(50) % 3 > 0)
     one, other = (corp_consistency_band(few, seed=seed) for seed in (0, 1))
     assert (one.lo != other.lo).any()
+    share = np.r_[0.4, np.full(49, 1.2)]  # counts are rounded: of the first one nothing is left
+    part = replace(few, recalled=share * few.recalled, forgotten=share * few.forgotten)
+    rest = replace(few, p=few.p[1:], recalled=few.recalled[1:], forgotten=few.forgotten[1:])
+    found, expected = (corp_consistency_band(each).lo.tolist() for each in (part, rest))
+    assert found == expected
     assert len(corp_consistency_band(tally(np.empty(0), np.empty(0, bool))).p) == 0
 
 

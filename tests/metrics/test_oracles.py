@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from metric_functions import METRIC, auc, brier, ece, log_loss, rmse_bins, smece, smece_exact
+from metric_functions import METRIC, auc, brier, ece, log_loss, smece, smece_exact
 from pairs import confusion, counted
 from scipy.special import expit, logit
 from sklearn import metrics as sklearn
@@ -277,9 +277,6 @@ def test_metrics_of_predictions_and_outcomes(weyl, case):
     for name in METRICS.keys() & expected.keys():
         tolerance = tolerances.get(name, tolerances["default"])
         assert METRICS[name](p, recalled) == near(expected[name], tolerance), name
-    if "lapse" in inputs:
-        facts = (inputs["delta_t"], inputs["i"], inputs["lapse"])
-        assert rmse_bins(p, recalled, *facts) == near(expected["rmse_bins"], 1e-12)
     for bin_of, expected_bin in expected.get("log20_index", {}).items():
         assert log_bins([float(bin_of)]).tolist() == [expected_bin]
 

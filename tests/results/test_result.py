@@ -16,7 +16,6 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Curves, Predictions
 from srs_eval.nouns.predictions import concatenate, read_only, select
@@ -170,28 +169,7 @@ def run_with(name="ours", reviews=200, **scores):
     )
 
 
-def scored(name, *users):
-    """Score predictions and outcomes of each user with the default panel."""
-    found = [score(p, recalled, resamples=0) for p, recalled in users]
-    columns = {metric: [row[metric] for row in found] for metric in default_panel().names}
-    reviews = dict(enumerate(len(recalled) for _, recalled in users))
-    return replace(run_with(name, **columns), reviews=reviews)
-
-
-def one_certain(p, *, wrong, reviews):
-    """Return predictions: `p`, and certainty where the last ones are forgotten."""
-    recalled = np.arange(reviews) % 10 > 0
-    recalled[-wrong:] = False
-    predicted = np.full(reviews, p)
-    predicted[-wrong:] = 1 - 1e-17
-    return predicted, recalled
-
-
-RECALLED = np.arange(200) % 5 > 0
-CHEAT = scored("cheat", (np.where(RECALLED, 0.97, 0.5), RECALLED))
-CERTAIN = scored(
-    "avg", one_certain(0.9, wrong=1, reviews=100), one_certain(0.8, wrong=2, reviews=300)
-)
+CHEAT = run_with("cheat", auc=[1.0])
 METRIC = MetricSummary(1.2, NAN, NAN, 1.1, 1.3, 1, NAN)
 OF_ONE = replace(
     run_with(reviews=300, normalized_entropy=[1.2]),
@@ -202,8 +180,6 @@ SEVERAL = [
     for name, ratios in [("good", [0.9, 0.9]), ("bad", [1.5, 0.7]), ("worse", [2.0, 3.34])]
 ]
 SAID = {
-    "certain and wrong, of two users": lambda: warnings(CERTAIN),
-    "certain and wrong, of one of them": lambda: warnings(CERTAIN, [0]),
     "reads the outcome": lambda: warnings(CHEAT),
     "worse, of one user with an interval": lambda: sentences(OF_ONE),
     "several runs": lambda: worse_runs(SEVERAL, [0, 1]),
@@ -219,8 +195,9 @@ def test_what_is_said_of_runs(golden_text):
 def test_what_is_said_of_scores_and_from_which_on(transcript):
     def told_by(*words):
         scores = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
-        users = scores.pop("users", None)
+        users, reviews = (scores.pop(name, None) for name in ("users", "reviews"))
         run = run_with(**scores)
+        run = replace(run, reviews=dict(enumerate(reviews))) if reviews else run
         users = range(len(run.rows)) if users is None else users
         said = [*sentences(run), worse(run, users), *worse_runs([run], users)]
         said += [*at_retention(run, users), *warnings(run, users)]

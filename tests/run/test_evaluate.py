@@ -163,13 +163,6 @@ def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(transcript):
     transcript("failed_alike", told_by)
 
 
-def test_the_last_frames_of_the_plug_in_are_found_in_a_traceback():
-    (fit, *_) = run(Fails(), 1).fitted
-    frames = own_frames(fit.traceback)
-    assert [frame.function for frame in frames] == ["fit", "state"]
-    assert frames[0].source == "return self.state(len(rows))"
-
-
 def test_a_slow_fit_fails_and_ends_the_fits_of_its_user_and_the_use_of_its_process(monkeypatch):
     monkeypatch.setattr(limits._spoiled, "is_set", lambda: False)
     result = run(Fails((2,), seconds=60), 2, timeout=0.5)

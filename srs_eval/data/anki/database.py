@@ -214,12 +214,18 @@ class Collection:
             if (number := template_number(note_type, place)) is not None and _is_text(name)
         }
 
-    def kept(self, table: str, column: str, text: str) -> Sequence[tuple[int, Any]]:
+    def kept(
+        self, table: str, column: str, text: str, *, is_needed: bool = False
+    ) -> Sequence[tuple[int, Any]]:
         """Return a column of decks, presets or note types, each with its number.
 
-        Older versions of Anki keep them as text: then it is the whole object of each.
+        Older versions of Anki keep them as text: then it is the whole object of each. With
+        `is_needed`, a table without the column is damage.
         """
-        if not {"id", column} <= self._columns_of(table):
+        columns = self._columns_of(table)
+        if not {"id", column} <= columns:
+            if columns and is_needed:
+                raise damaged(self.source, f"its table {table} has no id or no {column}")
             return [*self.kept_as_text(text)]
         rows = self.connection.execute(f"select id, {column} from {table} not indexed")
         return [(number, value) for number, value in rows if isinstance(number, int)]

@@ -64,7 +64,7 @@ def read_fsrs_settings(path: str | Path) -> FsrsSettings:
         _, settings = collection.settings()
         presets = {
             number: preset_in_text(kept) if isinstance(kept, dict) else preset_in_message(kept)
-            for number, kept in collection.kept("deck_config", "config", "dconf")
+            for number, kept in collection.kept("deck_config", "config", "dconf", is_needed=True)
             if isinstance(kept, dict | bytes)
         }
         return FsrsSettings(settings.get("fsrs") is True, presets)
