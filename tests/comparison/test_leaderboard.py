@@ -105,6 +105,7 @@ def test_a_bound_that_is_alone_at_its_time_is_compared_with_the_time_before():
     early = leaderboard_of(TABLE, times=(0, 1, 1, 1), eligible=(False, True, True, True))
     assert early.leaders[0] == -1
     assert early.to_best[0].average.verdict == "unknown"
+    assert leaderboard_of(np.full((3, 2), np.nan)).n_users == 0  # who have no score at all
 
 
 def test_means_are_cut_off_at_the_bounds_and_differences_are_not():

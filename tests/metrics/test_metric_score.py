@@ -214,6 +214,7 @@ class Infinite:
 
 def test_options_are_the_panels_of_the_library_and_can_be_changed(one_user):
     for option, panel in (("default", default_panel()), ("full", full_panel())):
+        assert build(option).names == panel.names
         assert list(build(option)) == list(panel)
         assert panel.names[: len(default_panel().names)] == default_panel().names
     overrides = "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
