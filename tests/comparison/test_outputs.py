@@ -22,7 +22,7 @@ from srs_eval.comparison.report.files import (
 )
 from srs_eval.comparison.report.html import figures, page
 from srs_eval.comparison.report.sweep import sweep_texts
-from srs_eval.comparison.report.words import level_text
+from srs_eval.comparison.report.words import level_text, share_interval
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer
 from srs_eval.results.run import load_run
@@ -111,6 +111,7 @@ def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run, runs_in_
 def test_levels_have_digits_where_they_are_adjusted():
     answers = [Answer("worse", 0.001, factor, 0.0, 1.0) for factor in (1, 2, 10_000)]
     assert [level_text(each) for each in answers] == ["99 %", "99.50 %", ">99.99 %"]
+    assert share_interval(0.50004, 0.7) == "50.004 % to 70.000 %"  # above one half
 
 
 def test_predictions_are_not_read_for_the_sweep_of_several_users(runs_in_words):
