@@ -10,6 +10,7 @@ from typing import Any
 _EXPECTED = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
+    "dataclass_type": "keys with values",
     "finite_number": "a finite number",
     "float_parsing": "a number",
     "float_type": "a number",
