@@ -54,7 +54,8 @@ def unknown_argument(word: str, key: str, chosen: Sequence[str]) -> list[str]:
     `word` is the argument as written, such as ``algo.fti=newton``, and `key` its group and name.
     """
     group, _, path = key.partition(".")
-    if chosen and all(path in known for known in arguments(group, *chosen).values()):
+    theirs = arguments(group, *chosen).values() if chosen else ()
+    if theirs and all(path in known for known in theirs):
         return []
     known = arguments(group)
     having = [name for name, paths_of in known.items() if path in paths_of]

@@ -182,7 +182,9 @@ class _Group:
     """Users whose reasons differ in digits only."""
 
     named: str  # The reason of the first, with its name
-    reasons: dict[str, None] = field(default_factory=dict)  # Without names, as often as they differ
+    first: str  # The same without the name
+    bounds: list[tuple[int, int]]  # Lowest and highest of each of its numbers
+    has_others: bool = False  # Whether reasons differ in digits that are no number
     users: int = 0
     reviews: int = 0
     rules: Counter[str] = field(default_factory=Counter)
@@ -198,16 +200,22 @@ class _Group:
         """The reason of all, in which numbers that differ are ranges."""
         if self.users == 1:
             return self.named
-        if len({_NUMBER.sub("", reason) for reason in self.reasons}) > 1:  # in other digits too
+        if self.has_others:
             return f"such as {self.named}"
-        found = [map(_whole, _NUMBER.findall(reason)) for reason in self.reasons]
-        ranges = ((min(numbers), max(numbers)) for numbers in zip(*found, strict=True))
+        ranges = iter(self.bounds)
 
         def shown(number: re.Match[str]) -> str:
             low, high = next(ranges)
             return number[0] if low == high else f"{low:,} to {high:,}"
 
-        return _NUMBER.sub(shown, next(iter(self.reasons)))
+        return _NUMBER.sub(shown, self.first)
+
+    def note(self, reason: str) -> None:
+        """Note the reason of one more user, without the name."""
+        self.has_others |= _NUMBER.sub("", reason) != _NUMBER.sub("", self.first)
+        if not self.has_others:
+            both = zip(self.bounds, _numbers(reason), strict=True)
+            self.bounds = [(min(low, number), max(high, number)) for (low, high), number in both]
 
 
 class CoverageCount:
@@ -233,8 +241,11 @@ class CoverageCount:
         name = rf"\buser {re.escape(str(row['user']))}(?!\w)"
         reason = re.sub(name, "user …", re.sub(rf"^{name}(, fold \d+)?: ", "", named))
         key = row["status"], re.sub(r"\d+", "#", _NUMBER.sub("#", reason))
-        group = self._groups.setdefault(key, _Group(named))
-        group.reasons[reason] = None
+        if key not in self._groups:
+            bounds = [(number, number) for number in _numbers(reason)]
+            self._groups[key] = _Group(named, reason, bounds)
+        group = self._groups[key]
+        group.note(reason)
         group.users += 1
         group.reviews += reviews
         group.rules.update({**dropped, **unscored})
@@ -272,8 +283,8 @@ def _shortened(reason: str, status: str) -> str:
     return textwrap.shorten(gist, _LONGEST_REASON, placeholder=" …").rstrip(".")
 
 
-def _whole(number: str) -> int:
-    return int(number.replace(",", ""))
+def _numbers(reason: str) -> list[int]:
+    return [int(number.replace(",", "")) for number in _NUMBER.findall(reason)]
 
 
 def _listed(counts: Mapping[str, int]) -> str:

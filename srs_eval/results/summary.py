@@ -35,6 +35,15 @@ def _metric(row: Mapping[str, Any]) -> dict[str, float]:
     return {**unknown, "n_users": 0, **_numbers(row)}
 
 
+def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
+    """Read tags, of which an earlier release wrote some as numbers."""
+    return {name: str(value) for name, value in dict(tags).items()}
+
+
+def _coverage(content: Any) -> Any:
+    return Coverage.from_json(content) if isinstance(content, Mapping) else content
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The content of ``summary.json``."""
@@ -82,7 +91,7 @@ class Summary:
     data_fingerprint: str = ""
     rows_fingerprint: str = ""
     # What the scores rest on; None where an earlier release did not write it
-    coverage: Coverage | None = None
+    coverage: Annotated[Coverage | None, BeforeValidator(_coverage)] = None
     # What finds the run again, among it the digests of its configuration and its code
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -122,12 +131,8 @@ class Summary:
         what it should be.
         """
         content["label"]
-        coverage = content.get("coverage")
-        read = {
-            "when": _when(content),
-            "coverage": None if coverage is None else Coverage.from_json(coverage),
-        }
-        return validated(cls, {**content, **read})
+        read = {"when": _when(content), "tags": _texts(content.get("tags", {}))}
+        return validated(cls, {**content, **read}, is_json=True)
 
 
 def panel_table(facts: Summary, shown: Mapping[str, Better]) -> Table:

@@ -69,7 +69,7 @@ def described(inputs: Inputs, further_tags: Mapping[str, str] | None = None) -> 
         "label": label,
         "data": data,
         "protocol": protocol.name,
-        "protocol_version": protocol.version,
+        "protocol_version": str(protocol.version),
         "config_hash": config_hash(numbers),
         "code_hash": _code_hash((each.built for each in inputs.groups.values()), targets(options)),
         "when": when_of(algorithm),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from srs_eval import results
+from srs_eval.compute.processes import Processes
 from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, PREREG, SUMMARY, whole_file
@@ -76,8 +78,9 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
             f"protocol={job.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
             "were made for these"
         )
-    if prepare := getattr(job.compute, "prepare", None):
-        prepare()  # beside the import of MLflow
+    # Beside the import of MLflow; but workers must not log to the run that `mlflow run` began.
+    if isinstance(job.compute, Processes) and "MLFLOW_RUN_ID" not in os.environ:
+        job.compute.prepare()
     info = RunInfo(about.name, tags=about.tags, folder=job.folder, resumes=job.resume)
     with tracked(job.tracker, info) as run:
         job.tracker.log(facts_before(about))

@@ -190,7 +190,7 @@ def _against(against: AgainstBaseline) -> Iterator[items.Item]:
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[object]]:
     """Return a table, whose rows have the same keys, by its columns."""
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 def _sample(count: int) -> IntArray:

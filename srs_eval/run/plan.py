@@ -105,7 +105,8 @@ def make_job(
         _require_validation(inputs, trial)
     experiment, compute = Experiment.of(inputs), inputs["compute"]
     own_process = sweep_folder is not None or limits.timeout is not None
-    if limits.timeout is not None and type(compute).__module__ not in _IN_PROCESSES:
+    kinds = {kind.__module__ for kind in type(compute).__mro__}
+    if limits.timeout is not None and kinds.isdisjoint(_IN_PROCESSES):
         raise ConfigError("fit_timeout needs compute=serial, compute=processes or compute=ray")
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
     prereg = _registered(inputs)

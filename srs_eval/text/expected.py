@@ -11,13 +11,18 @@ _EXPECTED = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
     "dataclass_type": "keys with values",
+    "dict_type": "keys with values",
     "finite_number": "a finite number",
     "float_parsing": "a number",
     "float_type": "a number",
+    "int_from_float": "a whole number",
     "int_parsing": "a whole number",
     "int_type": "a whole number",
+    "list_type": "a list",
+    "mapping_type": "keys with values",
     "string_too_short": "text",
     "string_type": "text",
+    "tuple_type": "a list",
 }
 
 

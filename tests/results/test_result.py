@@ -92,14 +92,22 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
     assert repr(again) == repr(summary)
 
 
-@pytest.mark.parametrize("name", ["fits", "metrics", "tags", "notes", "protocol", "sees_truth"])
+WRONG = {
+    **dict.fromkeys(["fits", "metrics", "tags", "notes", "protocol", "sees_truth"], -1),
+    **{"is_validation": "yes", "pretrained": 1, "seed": "3", "left_out": {"x": 2.5}},
+    "thresholds": [{"tp": "1"}],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
 def test_a_summary_that_is_something_else_is_refused(name, tmp_path):
-    wrong = {"label": "x", name: -1}
+    wrong = {"label": "x", name: WRONG[name]}
     for content in ([], 3, {}, wrong):
         (tmp_path / files.SUMMARY).write_text(json.dumps(content))
         with pytest.raises(ConfigError):
             load(tmp_path)
-    assert Summary.from_json({"label": "x"}).label == "x"
+    written = {"label": "x", "tags": {"protocol_version": 2}}  # by an earlier release
+    assert Summary.from_json(written).tags == {"protocol_version": "2"}
     for content in ({}, wrong):  # also where all other files are as they should be
         with pytest.raises((LookupError, TypeError, ValueError)):
             Summary.from_json(content)

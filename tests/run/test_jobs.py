@@ -17,6 +17,7 @@ from saved import assert_same, result_from
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.comparison.baseline import in_percent
+from srs_eval.compute.processes import Processes
 from srs_eval.config.building import Input, Inputs
 from srs_eval.errors import (
     ConfigError,
@@ -234,12 +235,23 @@ CONTENT = {
 }
 
 
-def planned(folder, algorithm, source):
-    built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": None}
+def planned(folder, algorithm, source, compute=None, **content):
+    built = {"algo": algorithm, "data": source, "protocol": SrsBenchmark(), "compute": compute}
     built |= {"panel": Panel([LogLoss(), Auc()]), "tracking": NoTracker()}
     groups = {name: Input(each, "chosen", CONTENT.get(name, {})) for name, each in built.items()}
     settings = {key: CONTENT[key] for key in CONTENT if key not in built}
-    return make_job(Inputs(groups, settings), folder)
+    return make_job(Inputs(groups, settings | content), folder)
+
+
+class MyProcesses(Processes):
+    """A way to evaluate users of somebody else."""
+
+
+def test_a_time_limit_needs_processes_of_ours_or_derived_from_them(tmp_path, logs_of, make_log):
+    source = logs_of(make_log())
+    assert planned(tmp_path, Average(), source, MyProcesses(1), fit_timeout=5).limits.timeout == 5
+    with pytest.raises(ConfigError, match="fit_timeout"):
+        planned(tmp_path, Average(), source, object(), fit_timeout=5)
 
 
 def told(item):

@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from srs_eval.data.anki.collection import AnkiCollection as AnkiCollection
+    from srs_eval.data.anki.collection import AnkiCollection
+
+__all__ = ["AnkiCollection"]
 
 
 def __getattr__(name: str) -> Any:
