@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,8 @@ html_show_sourcelink = False
 html_copy_source = False
 copybutton_exclude = ".linenos, .gp, .go"
 
+# Networks are described without PyTorch, which the site does not need.
+autodoc_mock_imports = [name for name in ("torch",) if find_spec(name) is None]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 default_role = "literal"

@@ -209,8 +209,9 @@ def table(every: list[Option]) -> str:
 
 def classes() -> str:
     """Return where the site describes the class of each option, once."""
-    found = {(option.target.__name__, option.content["_target_"]) for option in options()}
-    described = "\n".join(f".. autoclass:: {path}" for _, path in sorted(found))
+    found = {option.content["_target_"] for option in options()}
+    by_name = sorted(found, key=lambda path: path.rpartition(".")[2])
+    described = "\n".join(f".. autoclass:: {path}" for path in by_name)
     return f"## Classes\n\n```{{eval-rst}}\n{described}\n```\n"
 
 

@@ -103,7 +103,7 @@ def test_what_cannot_be_made_again_is_refused_or_told(published, real_logs, tmp_
 
 
 def made_again(name, *differences, sizes=0):
-    """Score users anew, of whom the first has other reviews too, and one has none."""
+    """Score users again: the first on other reviews too, and one on none."""
     users = range(len(differences))
     scores = {"log_loss": np.array([0.3] * len(differences))}
     run = Run(name, Path(), dict.fromkeys(users, ""), dict.fromkeys(users, 10), scores)

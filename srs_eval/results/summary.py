@@ -35,9 +35,9 @@ def _metric(row: Mapping[str, Any]) -> dict[str, float]:
     return {**unknown, "n_users": 0, **_numbers(row)}
 
 
-def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
+def _texts(tags: Any) -> Any:
     """Read tags, of which an earlier release wrote some as numbers."""
-    return {name: str(value) for name, value in dict(tags).items()}
+    return {name: str(tags[name]) for name in tags} if isinstance(tags, Mapping) else tags
 
 
 def _coverage(content: Any) -> Any:
@@ -93,7 +93,7 @@ class Summary:
     # What the scores rest on; None where an earlier release did not write it
     coverage: Annotated[Coverage | None, BeforeValidator(_coverage)] = None
     # What finds the run again, among it the digests of its configuration and its code
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Annotated[Mapping[str, str], BeforeValidator(_texts)] = field(default_factory=dict)
 
     @property
     def fit_counts(self) -> FitCounts:
@@ -131,8 +131,7 @@ class Summary:
         what it should be.
         """
         content["label"]
-        read = {"when": _when(content), "tags": _texts(content.get("tags", {}))}
-        return validated(cls, {**content, **read}, is_json=True)
+        return validated(cls, {**content, "when": _when(content)}, is_json=True)
 
 
 def panel_table(facts: Summary, shown: Mapping[str, Better]) -> Table:
@@ -154,14 +153,16 @@ def panel_table(facts: Summary, shown: Mapping[str, Better]) -> Table:
     return table if several else table.without("users")
 
 
-def _when(content: Mapping[str, Any]) -> str:
+def _when(content: Mapping[str, Any]) -> Any:
     """Return when predictions were made; earlier releases wrote whether a model was online.
 
     A model that was not online was checked to be frozen while it was tested. An online one may
     have learned until the day before or until the review.
     """
     if "when" in content:
-        found = when_named(str(content["when"]))
+        if not isinstance(content["when"], str):
+            return content["when"]  # which is refused
+        found = when_named(content["when"])
         return found if found in WHEN else UNKNOWN
     if content.get("sees_truth"):
         return "at_review"

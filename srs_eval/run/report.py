@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from srs_eval.comparison.baseline import AgainstBaseline
 
 _REASONS_SHOWN = 5
-# What is told of fits by how they ended, the worst first.
+# What fits are called, by how they ended; the worst first.
 _TITLES = {"failed": "failed", "fallback": "fallback", "ok": "note"}
 
 

@@ -93,7 +93,7 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
 
 
 WRONG = {
-    **dict.fromkeys(["fits", "metrics", "tags", "notes", "protocol", "sees_truth"], -1),
+    **dict.fromkeys(["fits", "metrics", "tags", "notes", "protocol", "sees_truth", "when"], -1),
     **{"is_validation": "yes", "pretrained": 1, "seed": "3", "left_out": {"x": 2.5}},
     "thresholds": [{"tp": "1"}],
 }
