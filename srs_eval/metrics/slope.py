@@ -13,6 +13,7 @@ doi:10.1186/s12916-019-1466-7.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +49,30 @@ def line_of(counted: Tally) -> CalibrationLine:
     line is the most likely then.
     """
     few = _joined(counted)
+    return lines_of([counted])[0]
+
+
+def lines_of(tallies: Sequence[Tally]) -> list[CalibrationLine]:
+    """Fit the line of each of several tallies, together: see `line_of`."""
+    lines = [CalibrationLine(math.nan, math.nan)] * len(tallies)
+    joined = [_joined(counted) for counted in tallies]
+    pairs = enumerate(zip(tallies, joined, strict=True))
+    fitted = [number for number, pair in pairs if all(_overlaps(each) for each in {*pair})]
+    if not fitted:
+        return lines
+    few = [joined[number] for number in fitted]
     # Centred, intercept and slope are identifiable even for very similar predictions.
-    centre = float(_log_odds(counted.p @ counted.count / counted.n))
-    overlap = _overlaps(counted) and _overlaps(few)
-    line = _newton(_log_odds(few.p) - centre, few, centre) if overlap else None
-    if line is None:
-        return CalibrationLine(math.nan, math.nan)
-    return CalibrationLine(float(line[1]), float(line[0] - centre * line[1]))
+    means = [tallies[number].p @ tallies[number].count / tallies[number].n for number in fitted]
+    centre = _log_odds(np.array(means))
+    x, recalled, forgotten = np.zeros((3, len(few), max(map(len, few))))
+    for row, each in enumerate(few):
+        x[row, : len(each)] = _log_odds(each.p) - centre[row]
+        recalled[row, : len(each)], forgotten[row, : len(each)] = each.recalled, each.forgotten
+    for number, (level, slope), middle in zip(
+        fitted, _newton(x, recalled, forgotten, centre).tolist(), centre.tolist(), strict=True
+    ):
+        lines[number] = CalibrationLine(slope, level - middle * slope)
+    return lines
 
 
 def shift_of(counted: Tally) -> float:
@@ -77,13 +95,11 @@ def shift_of(counted: Tally) -> float:
 
 def _overlaps(counted: Tally) -> bool:
     """Whether no threshold separates the outcomes, so that a finite line fits best."""
-    if not counted.has_both_outcomes:
+    recalled, forgotten = map(np.flatnonzero, (counted.recalled, counted.forgotten))
+    if not len(recalled) or not len(forgotten):
         return False
-    recalled, forgotten = (
-        np.clip(counted.p[[np.argmax(held), -1 - np.argmax(held[::-1])]], CLIP, 1 - CLIP)
-        for held in (counted.recalled > 0, counted.forgotten > 0)
-    )
-    return bool(recalled[1] > forgotten[0] and forgotten[1] > recalled[0])
+    ends = np.clip(counted.p[[recalled[0], recalled[-1], forgotten[0], forgotten[-1]]], CLIP, 1 - CLIP)
+    return bool(ends[1] > ends[2] and ends[3] > ends[0])
 
 
 def _joined(counted: Tally) -> Tally:
@@ -98,50 +114,58 @@ def _joined(counted: Tally) -> Tally:
     return from_sums(forgotten, recalled, total)
 
 
-def _newton(x: FloatArray, counted: Tally, centre: float) -> FloatArray | None:
-    """Maximise the likelihood of a line over x by Newton's method, from calibrated predictions.
+def _newton(
+    x: FloatArray, recalled: FloatArray, forgotten: FloatArray, centre: FloatArray
+) -> FloatArray:
+    """Maximise the likelihood of lines [lines, 2] over x [lines, m], from calibrated predictions.
 
-    None if it does not converge.
+    By Newton's method, all lines at once; NaN where it does not converge.
     """
-    line: FloatArray = np.array([centre, 1.0])
+    found = np.full((len(x), 2), math.nan)
+    left, line = np.arange(len(x)), np.stack([centre, np.ones(len(x))], axis=1)
+    odds, loss = _odds_and_loss(line, x, recalled, forgotten)
     for _ in range(MOST_ITERATIONS):
-        # Beyond these log odds a probability is 0 or 1, and exp has no number.
-        odds_against = np.exp(np.clip(-line[0] - line[1] * x, -700, 700))
-        fitted = 1 / (1 + odds_against)
-        rest = odds_against * fitted
+        fitted = 1 / (1 + odds)
+        rest = odds * fitted
         # Not recalls less fitted ones, whose difference loses digits where all are certain.
-        missed = counted.recalled * rest - counted.forgotten * fitted
-        gradient = np.array([missed.sum(), missed @ x])
-        weight = counted.count * fitted * rest
-        level, mixed, spread = weight.sum(), weight @ x, weight @ (x * x)
+        missed = recalled * rest - forgotten * fitted
+        gradient = np.stack([missed.sum(axis=-1), np.vecdot(missed, x)], axis=-1)
+        weight = (recalled + forgotten) * fitted * rest
+        level, mixed, spread = weight.sum(axis=-1), np.vecdot(weight, x), np.vecdot(weight, x * x)
         determinant = level * spread - mixed * mixed
         # All weight at one prediction, as far as rounding can tell.
-        if not determinant > 1e-14 * level * spread:
-            return None
-        step = np.array([[spread, -mixed], [-mixed, level]]) @ gradient / determinant
-        promised = float(step @ gradient)
-        if promised > SURE:
-            step = _shortened(x, counted, line, step)
-        line = line + step
-        if promised <= min(SURE, LAST * counted.n):
-            return line
-    return None
-
-
-def _shortened(x: FloatArray, counted: Tally, line: FloatArray, step: FloatArray) -> FloatArray:
-    """Halve a step until the likelihood increases."""
-
-    def loss(line: FloatArray) -> float:
-        fitted = line[0] + line[1] * x
-        right, wrong = np.logaddexp(0, -fitted), np.logaddexp(0, fitted)
-        return float(counted.recalled @ right + counted.forgotten @ wrong)
-
-    here = loss(line)
-    for _ in range(MOST_ITERATIONS):
-        if loss(line + step) <= here:
+        is_line = determinant > 1e-14 * level * spread
+        inverse = np.array([[spread, -mixed], [-mixed, level]]) / np.where(
+            is_line, determinant, math.inf
+        )
+        step = np.einsum("ijl,lj->li", inverse, gradient)
+        promised = np.vecdot(step, gradient)
+        after = _odds_and_loss(line + step, x, recalled, forgotten)
+        for _ in range(MOST_ITERATIONS):  # halve steps until the likelihood increases
+            is_worse = (promised > SURE) & ~(after[1] <= loss)
+            if not is_worse.any():
+                break
+            step[is_worse] /= 2
+            after = _odds_and_loss(line + step, x, recalled, forgotten)
+        line, (odds, loss) = line + step, after
+        is_last = promised <= np.minimum(SURE, LAST * (recalled + forgotten).sum(axis=-1))
+        found[left[is_line & is_last]] = line[is_line & is_last]
+        open_ = is_line & ~is_last
+        if not open_.any():
             break
-        step = step / 2
-    return step
+        left, line, odds, loss = left[open_], line[open_], odds[open_], loss[open_]
+        x, recalled, forgotten = x[open_], recalled[open_], forgotten[open_]
+    return found
+
+
+def _odds_and_loss(
+    line: FloatArray, x: FloatArray, recalled: FloatArray, forgotten: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Odds against recall [lines, m], and the log loss of each line."""
+    # Beyond these log odds a probability is 0 or 1, and exp has no number.
+    against = np.clip(-line[:, :1] - line[:, 1:] * x, -700, 700)
+    odds = np.exp(against)
+    return odds, np.vecdot(recalled + forgotten, np.log1p(odds)) - np.vecdot(forgotten, against)
 
 
 def _log_odds(p: FloatArray | float) -> FloatArray:
@@ -150,10 +174,18 @@ def _log_odds(p: FloatArray | float) -> FloatArray:
     return odds
 
 
+def _fit_lines(sketches: Sequence[Sketch]) -> None:
+    """Fit the lines of several sketches at once."""
+    held = [sketch for sketch in sketches if len(sketch.tally)]
+    for sketch, line in zip(held, lines_of([sketch.tally for sketch in held]), strict=True):
+        sketch.keep(line_of, line)
+
+
 class CalibrationSlope(SketchMetric):
     """Slope of the calibration line, best at 1: see `line_of`."""
 
     name, better, section = "calibration_slope", "neither", "calibration"
+    prepare = staticmethod(_fit_lines)
 
     def of(self, sketch: Sketch) -> float:
         return sketch.derived(line_of).slope
@@ -163,6 +195,7 @@ class CalibrationIntercept(SketchMetric):
     """Intercept of the calibration line: see `line_of`."""
 
     name, better, section = "calibration_intercept", "zero", "calibration"
+    prepare = staticmethod(_fit_lines)
 
     def of(self, sketch: Sketch) -> float:
         return sketch.derived(line_of).intercept
