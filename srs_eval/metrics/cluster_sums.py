@@ -28,7 +28,7 @@ from srs_eval.nouns.predictions import select
 # of them is quicker to multiply than a list of those.
 BLOCK, DENSE = 500, 0.15
 # Sketches of resamples in memory at once.
-TOGETHER = 8
+TOGETHER = 40
 
 
 @dataclass(frozen=True, slots=True)

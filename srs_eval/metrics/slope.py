@@ -48,7 +48,6 @@ def line_of(counted: Tally) -> CalibrationLine:
     predictions are equal, or if a threshold on the prediction separates the outcomes: no finite
     line is the most likely then.
     """
-    few = _joined(counted)
     return lines_of([counted])[0]
 
 
@@ -57,7 +56,7 @@ def lines_of(tallies: Sequence[Tally]) -> list[CalibrationLine]:
     lines = [CalibrationLine(math.nan, math.nan)] * len(tallies)
     joined = [_joined(counted) for counted in tallies]
     pairs = enumerate(zip(tallies, joined, strict=True))
-    fitted = [number for number, pair in pairs if all(_overlaps(each) for each in {*pair})]
+    fitted = [number for number, pair in pairs if all(map(_overlaps, {*pair}))]
     if not fitted:
         return lines
     few = [joined[number] for number in fitted]
@@ -68,10 +67,10 @@ def lines_of(tallies: Sequence[Tally]) -> list[CalibrationLine]:
     for row, each in enumerate(few):
         x[row, : len(each)] = _log_odds(each.p) - centre[row]
         recalled[row, : len(each)], forgotten[row, : len(each)] = each.recalled, each.forgotten
-    for number, (level, slope), middle in zip(
-        fitted, _newton(x, recalled, forgotten, centre).tolist(), centre.tolist(), strict=True
-    ):
-        lines[number] = CalibrationLine(slope, level - middle * slope)
+    level, slope = _newton(x, recalled, forgotten, centre)
+    found = map(CalibrationLine, slope.tolist(), (level - centre * slope).tolist())
+    for number, line in zip(fitted, found, strict=True):
+        lines[number] = line
     return lines
 
 
@@ -95,11 +94,13 @@ def shift_of(counted: Tally) -> float:
 
 def _overlaps(counted: Tally) -> bool:
     """Whether no threshold separates the outcomes, so that a finite line fits best."""
-    recalled, forgotten = map(np.flatnonzero, (counted.recalled, counted.forgotten))
-    if not len(recalled) or not len(forgotten):
+    if not counted.has_both_outcomes:
         return False
-    ends = np.clip(counted.p[[recalled[0], recalled[-1], forgotten[0], forgotten[-1]]], CLIP, 1 - CLIP)
-    return bool(ends[1] > ends[2] and ends[3] > ends[0])
+    ends = []
+    for held in (counted.recalled > 0, counted.forgotten > 0):
+        ends += [np.argmax(held), -1 - np.argmax(held[::-1])]
+    lowest, highest, low, high = np.clip(counted.p[ends], CLIP, 1 - CLIP).tolist()
+    return bool(highest > low and high > lowest)
 
 
 def _joined(counted: Tally) -> Tally:
@@ -117,55 +118,66 @@ def _joined(counted: Tally) -> Tally:
 def _newton(
     x: FloatArray, recalled: FloatArray, forgotten: FloatArray, centre: FloatArray
 ) -> FloatArray:
-    """Maximise the likelihood of lines [lines, 2] over x [lines, m], from calibrated predictions.
+    """Maximise the likelihoods of lines [2, lines] over x [lines, m], from calibrated predictions.
 
-    By Newton's method, all lines at once; NaN where it does not converge.
+    All at once by Newton's method; NaN where it does not converge.
     """
-    found = np.full((len(x), 2), math.nan)
-    left, line = np.arange(len(x)), np.stack([centre, np.ones(len(x))], axis=1)
-    odds, loss = _odds_and_loss(line, x, recalled, forgotten)
+    found = np.full((2, len(x)), math.nan)
+    left, line = np.arange(len(x)), np.array([centre, np.ones(len(x))])
+    count = recalled + forgotten
+    enough = np.minimum(SURE, LAST * count.sum(axis=1))
+    against = _log_odds_against(line, x)
     for _ in range(MOST_ITERATIONS):
-        fitted = 1 / (1 + odds)
-        rest = odds * fitted
+        odds_against = np.exp(against)
+        fitted = 1 / (1 + odds_against)
+        rest = odds_against * fitted
         # Not recalls less fitted ones, whose difference loses digits where all are certain.
         missed = recalled * rest - forgotten * fitted
-        gradient = np.stack([missed.sum(axis=-1), np.vecdot(missed, x)], axis=-1)
-        weight = (recalled + forgotten) * fitted * rest
-        level, mixed, spread = weight.sum(axis=-1), np.vecdot(weight, x), np.vecdot(weight, x * x)
+        weight = count * fitted * rest
+        gradient = np.array([missed.sum(axis=1), np.vecdot(missed, x)])
+        level, mixed, spread = weight.sum(axis=1), np.vecdot(weight, x), np.vecdot(weight, x * x)
         determinant = level * spread - mixed * mixed
         # All weight at one prediction, as far as rounding can tell.
         is_line = determinant > 1e-14 * level * spread
-        inverse = np.array([[spread, -mixed], [-mixed, level]]) / np.where(
-            is_line, determinant, math.inf
-        )
-        step = np.einsum("ijl,lj->li", inverse, gradient)
-        promised = np.vecdot(step, gradient)
-        after = _odds_and_loss(line + step, x, recalled, forgotten)
-        for _ in range(MOST_ITERATIONS):  # halve steps until the likelihood increases
-            is_worse = (promised > SURE) & ~(after[1] <= loss)
-            if not is_worse.any():
-                break
-            step[is_worse] /= 2
-            after = _odds_and_loss(line + step, x, recalled, forgotten)
-        line, (odds, loss) = line + step, after
-        is_last = promised <= np.minimum(SURE, LAST * (recalled + forgotten).sum(axis=-1))
-        found[left[is_line & is_last]] = line[is_line & is_last]
+        inverse = np.array([[spread, -mixed], [-mixed, level]]) / np.where(is_line, determinant, 1)
+        step = (inverse * gradient).sum(axis=1)
+        promised = (step * gradient).sum(axis=0)
+        is_last = promised <= enough
+        found[:, left[is_line & is_last]] = (line + step)[:, is_line & is_last]
         open_ = is_line & ~is_last
-        if not open_.any():
-            break
-        left, line, odds, loss = left[open_], line[open_], odds[open_], loss[open_]
-        x, recalled, forgotten = x[open_], recalled[open_], forgotten[open_]
+        if not open_.all():
+            if not open_.any():
+                break
+            left, promised, enough, against = (
+                each[open_] for each in (left, promised, enough, against)
+            )
+            line, step = line[:, open_], step[:, open_]
+            x, recalled, forgotten, count = (
+                each[open_] for each in (x, recalled, forgotten, count)
+            )
+        after = _log_odds_against(line + step, x)
+        if promised.max() > SURE:
+            here = _loss(against, count, forgotten)
+            for _ in range(MOST_ITERATIONS):  # halve steps until the likelihood increases
+                is_worse = (promised > SURE) & ~(_loss(after, count, forgotten) <= here)
+                if not is_worse.any():
+                    break
+                step[:, is_worse] /= 2
+                after = _log_odds_against(line + step, x)
+        line, against = line + step, after
     return found
 
 
-def _odds_and_loss(
-    line: FloatArray, x: FloatArray, recalled: FloatArray, forgotten: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Odds against recall [lines, m], and the log loss of each line."""
-    # Beyond these log odds a probability is 0 or 1, and exp has no number.
-    against = np.clip(-line[:, :1] - line[:, 1:] * x, -700, 700)
-    odds = np.exp(against)
-    return odds, np.vecdot(recalled + forgotten, np.log1p(odds)) - np.vecdot(forgotten, against)
+def _log_odds_against(line: FloatArray, x: FloatArray) -> FloatArray:
+    """Log odds against recall [lines, m], by lines over x."""
+    # Beyond these a probability is 0 or 1, and exp has no number.
+    against: FloatArray = np.clip(-line[0][:, None] - line[1][:, None] * x, -700, 700)
+    return against
+
+
+def _loss(against: FloatArray, count: FloatArray, forgotten: FloatArray) -> FloatArray:
+    """Log losses [lines] of log odds against recall."""
+    return np.vecdot(count, np.log1p(np.exp(against))) - np.vecdot(forgotten, against)
 
 
 def _log_odds(p: FloatArray | float) -> FloatArray:
