@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,38 +26,46 @@ CELLS = 2**15
 BLOCK = 2**17
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class CalibrationGaps:
     """Distances between predictions and a smooth regression of outcomes on them."""
 
     p: FloatArray  # [m], increasing: Distinct predictions, joined where there are many
     observed: FloatArray  # [m]: Height of the regression there
-    gap: FloatArray  # [m], increasing: Distances, in their own order
-    reviews: FloatArray  # [m]: Reviews with a distance up to each of these
-    mean: float  # Mean distance over reviews: the integrated calibration index
+    count: FloatArray  # [m]: Reviews with each prediction
+
+    @cached_property
+    def gap(self) -> FloatArray:
+        """Distance at each prediction [m]."""
+        gap: FloatArray = np.abs(self.observed - self.p)
+        return gap
+
+    @property
+    def mean(self) -> float:
+        """Mean distance over reviews: the integrated calibration index."""
+        return float(self.gap @ self.count) / float(self.count.sum()) if len(self.p) else math.nan
+
+    @cached_property
+    def _ordered(self) -> tuple[FloatArray, FloatArray]:
+        """Distances in their own order, and reviews with a distance up to each of them."""
+        order = np.argsort(self.gap)
+        return self.gap[order], np.cumsum(self.count[order])
 
     def quantile(self, share: float) -> float:
         """Distance that a share of the reviews does not exceed, as numpy interpolates it."""
-        if not len(self.gap):
+        gap, reviews = self._ordered
+        if not len(gap):
             return math.nan
-        place = share * max(0.0, float(self.reviews[-1]) - 1)
+        place = share * max(0.0, float(reviews[-1]) - 1)
         ends = np.floor([place, place + 1])
-        below, above = self.gap[
-            np.minimum(np.searchsorted(self.reviews, ends, side="right"), len(self.gap) - 1)
-        ]
+        below, above = gap[np.minimum(np.searchsorted(reviews, ends, side="right"), len(gap) - 1)]
         return float(below + (place - ends[0]) * (above - below))
 
 
 def gaps_of(counted: Tally) -> CalibrationGaps:
     """Measure the distances of a tally from its regression: see `Ici`."""
     cells = counted.compact.at_most(CELLS)
-    if not len(cells):
-        return CalibrationGaps(cells.p, cells.p, cells.p, cells.p, math.nan)
-    count, observed = cells.count, lowess(cells)
-    gap = np.abs(observed - cells.p)
-    order = np.argsort(gap)
-    mean = float(gap @ count) / float(count.sum())
-    return CalibrationGaps(cells.p, observed, gap[order], np.cumsum(count[order]), mean)
+    return CalibrationGaps(cells.p, lowess(cells) if len(cells) else cells.p, cells.count)
 
 
 def lowess(counted: Tally) -> FloatArray:
@@ -69,10 +78,12 @@ def lowess(counted: Tally) -> FloatArray:
     count, recalled = counted.count, counted.recalled
     columns = np.stack([count, count * x, count * x * x, recalled, recalled * x], axis=1)
     sums = np.empty((len(where), 5))
-    height = max(1, BLOCK // len(counted))
+    height = min(len(where), max(1, BLOCK // len(counted)))
+    room = np.empty((2, height, len(counted)))
     for begin in range(0, len(where), height):
         rows = slice(begin, begin + height)
-        sums[rows] = _tricube(counted.p, where[rows], radius[rows]) @ columns
+        weights = _tricube(counted.p, where[rows], radius[rows], room[:, : len(where) - begin])
+        np.matmul(weights, columns, out=sums[rows])
     fits = _line_heights(sums, x[anchors])
     fitted: FloatArray = np.interp(counted.p, where, fits)
     return fitted
@@ -111,15 +122,21 @@ def _radii(counted: Tally, where: FloatArray) -> FloatArray:
     return np.maximum(where - lowest, highest - where)
 
 
-def _tricube(p: FloatArray, where: FloatArray, radius: FloatArray) -> FloatArray:
-    """Weights [anchors, m] that vanish at a radius; beyond it no review is in the window."""
+def _tricube(
+    p: FloatArray, where: FloatArray, radius: FloatArray, room: FloatArray
+) -> FloatArray:
+    """Weights [anchors, m] that vanish at a radius; beyond it no review is in the window.
+
+    They are made in `room` [2, anchors, m]: to get so much memory takes as long as to fill it.
+    """
+    weight, cube = room
     # With no radius all of the window is at the anchor, and the anchor alone has weight.
     scale = 1 / np.maximum(radius, np.finfo(np.float64).tiny)
-    weight = np.subtract.outer(where, p)
+    np.subtract.outer(where, p, out=weight)
     np.abs(weight, out=weight)
     weight *= np.minimum(scale, 1e300)[:, None]
     np.minimum(weight, 1, out=weight)
-    cube = weight * weight
+    np.multiply(weight, weight, out=cube)
     cube *= weight
     np.subtract(1, cube, out=cube)
     np.multiply(cube, cube, out=weight)
