@@ -20,6 +20,8 @@ NODES = 2**14
 PIECE = 2**15
 # Transforms of fewer cells are not worth dividing.
 SHORT = 2**9
+# Rows transformed at once.
+ROWS = 8
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
@@ -57,7 +59,13 @@ class CosineField:
     @classmethod
     def of(cls, masses: FloatArray) -> CosineField:
         """Transform masses [..., nodes]."""
-        return cls(_cosine_sums(masses), np.abs(masses).sum(axis=-1))
+        table = masses.reshape(-1, masses.shape[-1])
+        coefficients, variation = np.empty_like(table), np.empty(len(table))
+        for begin in range(0, len(table), ROWS):  # rows that stay in the cache
+            rows = slice(begin, begin + ROWS)
+            variation[rows] = np.abs(table[rows]).sum(axis=-1)
+            _cosine_sums(table[rows], coefficients[rows])
+        return cls(coefficients.reshape(masses.shape), variation.reshape(masses.shape[:-1]))
 
     def damped(self, sigma: float) -> FloatArray:
         """Coefficients after smoothing, without the frequencies that vanish."""
@@ -97,13 +105,13 @@ class CosineField:
         return field
 
 
-def _cosine_sums(values: FloatArray) -> FloatArray:
+def _cosine_sums(values: FloatArray, sums: FloatArray) -> None:
     """Sum values [..., n + 1] times cos(k pi i / n) over i, for each k from 0 to n.
 
     The values at odd places are a transform of type II, which takes half as long as one of type I.
     """
     cells = values.shape[-1] - 1
-    sums, odd = np.empty_like(values), []
+    odd = []
     while cells % 2 == 0 and cells > SHORT:
         odd.append(0.5 * dct(values[..., 1::2], type=2))
         values, cells = values[..., ::2], cells // 2
@@ -117,7 +125,6 @@ def _cosine_sums(values: FloatArray) -> FloatArray:
         sums[..., 2 * cells : cells : -1] -= part
         sums[..., :cells] += part
         cells *= 2
-    return sums
 
 
 def _absolute_sums(coefficients: FloatArray, cells: int) -> FloatArray:

@@ -146,7 +146,7 @@ class Confusion(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        return (ThresholdSums(self.threshold),)
+        return (_sums_at(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
         return _counts(sketch[self.needs[0]]).rate(self.statistic)
@@ -173,7 +173,7 @@ class ThresholdBias(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        return (ThresholdSums(self.threshold),)
+        return (_sums_at(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
         bias, near = sketch[self.needs[0]][0, 4:].tolist()
@@ -217,6 +217,12 @@ def bias_threshold(name: str) -> float | None:
     """
     found = re.fullmatch(rf"{_BIAS}([01](?:_\d+)?)", name)
     return None if found is None else float(found[1].replace("_", "."))
+
+
+@cache
+def _sums_at(threshold: float) -> ThresholdSums:
+    """Return the same sums for all metrics of a threshold, which are found by identity then."""
+    return ThresholdSums(threshold)
 
 
 @cache
