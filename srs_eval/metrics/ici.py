@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,12 +90,11 @@ def lowess(counted: Tally) -> FloatArray:
 
 def _anchors(p: FloatArray) -> IntArray:
     """Choose the anchors: the last prediction within each step, and both ends."""
-    ordered = p.tolist()
-    step = SPACING * (ordered[-1] - ordered[0])
-    chosen, last = [0], len(ordered) - 1
+    within = np.searchsorted(p, p + SPACING * (p[-1] - p[0]), side="right") - 1
+    following = np.maximum(within, np.arange(1, len(p) + 1)).tolist()
+    chosen, last = [0], len(p) - 1
     while chosen[-1] < last:
-        here = chosen[-1]
-        chosen.append(max(bisect_right(ordered, ordered[here] + step) - 1, here + 1))
+        chosen.append(following[chosen[-1]])
     return np.array(chosen)
 
 
@@ -109,17 +107,17 @@ def _radii(counted: Tally, where: FloatArray) -> FloatArray:
         return furthest
     # A window of one review would follow every outcome.
     width = min(n, max(2.0, math.floor(SPAN * n + 1e-10)))
-    # A window may begin wherever that takes in, or leaves out, another prediction. Moving it
-    # up pays while the prediction it gains is nearer than the one it loses.
-    begin = np.concatenate([[0.0], until, until - width])
-    begin = np.sort(begin[(begin >= 0) & (begin < n - width)])
-    last = len(p) - 1
-    loses = p[np.minimum(np.searchsorted(until, begin, side="right"), last)]
-    gains = p[np.minimum(np.searchsorted(until, begin + width, side="right"), last)]
-    begin = np.append(begin, n - width)[np.searchsorted(loses + gains, 2 * where)]
-    lowest = p[np.minimum(np.searchsorted(until, begin, side="right"), last)]
-    highest = p[np.minimum(np.searchsorted(until, begin + width), last)]
-    return np.maximum(where - lowest, highest - where)
+    # Windows that begin at each prediction end where they hold enough reviews.
+    end = np.searchsorted(until, np.append(0, until[:-1]) + width)
+    windows = np.searchsorted(end, len(p))
+    lowest, highest = p[:windows], p[end[:windows]]
+    # Of those whose middle is below, the last is the nearest; of the others, the first.
+    above = np.searchsorted(lowest + highest, 2 * where)
+    nearest = [np.maximum(above - 1, 0), np.minimum(above, windows - 1)]
+    radii: FloatArray = np.min(
+        [np.maximum(where - lowest[each], highest[each] - where) for each in nearest], axis=0
+    )
+    return radii
 
 
 def _tricube(
