@@ -78,11 +78,13 @@ def lowess(counted: Tally) -> FloatArray:
     columns = np.stack([count, count * x, count * x * x, recalled, recalled * x], axis=1)
     sums = np.empty((len(where), 5))
     height = min(len(where), max(1, BLOCK // len(counted)))
+    # Made once: to get so much memory takes as long as to fill it.
     room = np.empty((2, height, len(counted)))
     for begin in range(0, len(where), height):
         rows = slice(begin, begin + height)
-        weights = _tricube(counted.p, where[rows], radius[rows], room[:, : len(where) - begin])
-        np.matmul(weights, columns, out=sums[rows])
+        weight, cube = room[:, : len(where) - begin]
+        _tricube(counted.p, where[rows], radius[rows], weight, cube)
+        np.matmul(weight, columns, out=sums[rows])
     fits = _line_heights(sums, x[anchors])
     fitted: FloatArray = np.interp(counted.p, where, fits)
     return fitted
@@ -121,13 +123,12 @@ def _radii(counted: Tally, where: FloatArray) -> FloatArray:
 
 
 def _tricube(
-    p: FloatArray, where: FloatArray, radius: FloatArray, room: FloatArray
-) -> FloatArray:
-    """Weights [anchors, m] that vanish at a radius; beyond it no review is in the window.
+    p: FloatArray, where: FloatArray, radius: FloatArray, weight: FloatArray, cube: FloatArray
+) -> None:
+    """Compute each `weight` [anchors, m], which vanishes at a radius; `cube` is room to do it in.
 
-    They are made in `room` [2, anchors, m]: to get so much memory takes as long as to fill it.
+    Beyond the radius no review is in the window.
     """
-    weight, cube = room
     # With no radius all of the window is at the anchor, and the anchor alone has weight.
     scale = 1 / np.maximum(radius, np.finfo(np.float64).tiny)
     np.subtract.outer(where, p, out=weight)
@@ -139,7 +140,6 @@ def _tricube(
     np.subtract(1, cube, out=cube)
     np.multiply(cube, cube, out=weight)
     weight *= cube
-    return weight
 
 
 def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:

@@ -53,25 +53,17 @@ def line_of(counted: Tally) -> CalibrationLine:
 
 def lines_of(tallies: Sequence[Tally]) -> list[CalibrationLine]:
     """Fit the line of each of several tallies, together: see `line_of`."""
-    lines = [CalibrationLine(math.nan, math.nan)] * len(tallies)
     joined = [_joined(counted) for counted in tallies]
-    pairs = enumerate(zip(tallies, joined, strict=True))
-    fitted = [number for number, pair in pairs if all(map(_overlaps, {*pair}))]
-    if not fitted:
-        return lines
-    few = [joined[number] for number in fitted]
-    # Centred, intercept and slope are identifiable even for very similar predictions.
-    means = [tallies[number].p @ tallies[number].count / tallies[number].n for number in fitted]
-    centre = _log_odds(np.array(means))
-    x, recalled, forgotten = np.zeros((3, len(few), max(map(len, few))))
-    for row, each in enumerate(few):
-        x[row, : len(each)] = _log_odds(each.p) - centre[row]
-        recalled[row, : len(each)], forgotten[row, : len(each)] = each.recalled, each.forgotten
+    centre = np.zeros(len(tallies))
+    x, recalled, forgotten = np.zeros((3, len(tallies), max(map(len, joined))))
+    for row, (counted, few) in enumerate(zip(tallies, joined, strict=True)):
+        if all(map(_overlaps, {counted, few})):  # a row without reviews has no line
+            # Centred, intercept and slope are identifiable even for very similar predictions.
+            centre[row] = _log_odds(counted.p @ counted.count / counted.n)
+            x[row, : len(few)] = _log_odds(few.p) - centre[row]
+            recalled[row, : len(few)], forgotten[row, : len(few)] = few.recalled, few.forgotten
     level, slope = _newton(x, recalled, forgotten, centre)
-    found = map(CalibrationLine, slope.tolist(), (level - centre * slope).tolist())
-    for number, line in zip(fitted, found, strict=True):
-        lines[number] = line
-    return lines
+    return list(map(CalibrationLine, slope.tolist(), (level - centre * slope).tolist()))
 
 
 def shift_of(counted: Tally) -> float:
@@ -177,7 +169,9 @@ def _log_odds_against(line: FloatArray, x: FloatArray) -> FloatArray:
 
 def _loss(against: FloatArray, count: FloatArray, forgotten: FloatArray) -> FloatArray:
     """Log losses [lines] of log odds against recall."""
-    return np.vecdot(count, np.log1p(np.exp(against))) - np.vecdot(forgotten, against)
+    losses: FloatArray = np.vecdot(count, np.log1p(np.exp(against)))
+    losses -= np.vecdot(forgotten, against)
+    return losses
 
 
 def _log_odds(p: FloatArray | float) -> FloatArray:
@@ -189,8 +183,9 @@ def _log_odds(p: FloatArray | float) -> FloatArray:
 def _fit_lines(sketches: Sequence[Sketch]) -> None:
     """Fit the lines of several sketches at once."""
     held = [sketch for sketch in sketches if len(sketch.tally)]
-    for sketch, line in zip(held, lines_of([sketch.tally for sketch in held]), strict=True):
-        sketch.keep(line_of, line)
+    if held:
+        for sketch, line in zip(held, lines_of([each.tally for each in held]), strict=True):
+            sketch.keep(line_of, line)
 
 
 class CalibrationSlope(SketchMetric):

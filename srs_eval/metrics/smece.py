@@ -142,7 +142,8 @@ class _LatticeFields:
 
     def error(self, step: int) -> float:
         """Smoothed error at the bandwidth `step` / 1024, computed once."""
-        _smooth([self], [step])
+        if step not in self.errors:
+            _smooth([self], [step])
         return self.errors[step]
 
 

@@ -20,18 +20,17 @@ NODES = 2**14
 PIECE = 2**15
 # Transforms of fewer cells are not worth dividing.
 SHORT = 2**9
-# Rows transformed at once.
+# Rows transformed at once: few enough to stay in the cache.
 ROWS = 8
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
     """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1."""
-    return onto_grids([p], [values], nodes)[0]
+    masses: FloatArray = onto_grids([p], [values], nodes)[0]
+    return masses
 
 
-def onto_grids(
-    p: Sequence[FloatArray], values: Sequence[FloatArray], nodes: int
-) -> FloatArray:
+def onto_grids(p: Sequence[FloatArray], values: Sequence[FloatArray], nodes: int) -> FloatArray:
     """Share the values of several sets of predictions [sets, nodes]: see `onto_grid`."""
     masses = np.zeros((len(p), nodes))
     flat = masses.ravel()
@@ -61,7 +60,7 @@ class CosineField:
         """Transform masses [..., nodes]."""
         table = masses.reshape(-1, masses.shape[-1])
         coefficients, variation = np.empty_like(table), np.empty(len(table))
-        for begin in range(0, len(table), ROWS):  # rows that stay in the cache
+        for begin in range(0, len(table), ROWS):
             rows = slice(begin, begin + ROWS)
             variation[rows] = np.abs(table[rows]).sum(axis=-1)
             _cosine_sums(table[rows], coefficients[rows])
@@ -135,6 +134,7 @@ def _absolute_sums(coefficients: FloatArray, cells: int) -> FloatArray:
     half = cells // 2
     if half < SHORT or coefficients.shape[-1] > half:
         field = np.abs(dct(coefficients, type=1, n=cells + 1))
-        return field.sum(axis=-1) - 0.5 * (field[..., 0] + field[..., -1])
-    between = np.abs(dct(coefficients, type=3, n=half)).sum(axis=-1)
+        sums: FloatArray = field.sum(axis=-1) - 0.5 * (field[..., 0] + field[..., -1])
+        return sums
+    between: FloatArray = np.abs(dct(coefficients, type=3, n=half)).sum(axis=-1)
     return between + _absolute_sums(coefficients, half)
