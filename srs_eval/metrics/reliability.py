@@ -109,7 +109,7 @@ class _Cells:
     def of(cls, counted: Tally) -> _Cells:
         cell = np.rint(counted.p * CELLS).astype(np.int64)
         columns = (counted.forgotten, counted.recalled, counted.p * counted.count)
-        sums = np.stack([np.bincount(cell, column, CELLS + 1) for column in columns])
+        sums: FloatArray = np.stack([np.bincount(cell, each, CELLS + 1) for each in columns])
         held = np.flatnonzero(sums[0] + sums[1])
         counts, total = sums[:2, held], sums[2, held]
         return cls(held, counts, np.clip(total / counts.sum(axis=0), 0, 1))

@@ -21,7 +21,7 @@ PIECE = 2**15
 # Masses transformed at once: few enough to stay in the cache.
 BLOCK = 2**18
 # Transforms of fewer cells are not worth dividing.
-SHORT = 2**10
+SHORT = 2**9
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
