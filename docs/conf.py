@@ -86,7 +86,9 @@ ROOM = """
 .bd-article table.table { font-size: 0.85em; }
 .bd-article dt.sig span.pre { white-space: normal; overflow-wrap: anywhere; }
 @media (max-width: 768px) {
-  .bd-article :is(h1, h2, h3, h4, p, li, dd) > code span.pre { white-space: normal; overflow-wrap: anywhere; }
+  .bd-article :is(h1, h2, h3, h4, p, li, dd) > code span.pre {
+    white-space: normal; overflow-wrap: anywhere;
+  }
 }
 """
 # The sidebar has all pages: no more is needed than their names.

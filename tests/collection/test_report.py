@@ -288,7 +288,9 @@ def test_other_algorithms_are_those_of_the_options(name):
 
 def test_names_that_differ_at_their_end_have_labels_that_do():
     one, other = (
-        Mark(f"AP Biology--Previous::Chapter {n}", 0.9, 0.8, 1.0, 0.9, False, 66).label
+        Mark(
+            f"AP Biology--Previous::Chapter {n}", 0.9, 0.8, 1.0, 0.9, stands_out=False, reviews=66
+        ).label
         for n in (1, 2)
     )
     assert one != other
