@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
+from hydra.conf import HydraConf
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -34,10 +36,11 @@ from srs_eval.text.suggestion import suggestion
 from srs_eval.tuning.progress import running_trial
 
 if TYPE_CHECKING:
-    from srs_eval.run.jobs import Planned
+    from srs_eval.run.jobs import Planned, Steps
 
-# Hydra's own sweeper.
+# Hydra's own sweeper and launcher.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+_IN_THIS_PROCESS = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
 PROGRAM = "python -m srs_eval"
 _OTHER = "srs_eval has one configuration; --config-dir FOLDER adds options to it"
 _REFUSED = {
@@ -51,6 +54,10 @@ _SHOWING = ("--run", "--multirun", "--cfg", "--info", "--shell-completion")
 _OF_A_STUDY = ("experiment", "study", "tracking")
 
 
+# Folder of a job, and its steps.
+_Begun: TypeAlias = "tuple[Path, Steps[tuple[float, int]]]"
+
+
 @dataclass
 class _Command:
     """The folder and the state of the current command."""
@@ -61,6 +68,7 @@ class _Command:
     printed: set[str] = field(default_factory=set)
     status: int = 0
     reports_its_end: bool = False
+    begun: _Begun | None = None  # The job that is evaluated while the one before it is ended
 
 
 _command = _Command()
@@ -115,7 +123,10 @@ def _claimed(config: DictConfig, claims: ExitStack) -> Path:
 
 
 def job(cfg: DictConfig) -> float:
-    """Run one job and return its log loss, or what else the search it is part of is about."""
+    """Run one job and return its log loss, or what else the search it is part of is about.
+
+    Where nobody needs that number, the job ends after the next one has begun.
+    """
     from srs_eval.config.building import build, resolved
     from srs_eval.run.job import run_job  # heavy: not for --help and completion
     from srs_eval.run.jobs import attempt
@@ -131,6 +142,9 @@ def job(cfg: DictConfig) -> float:
     sources, here = hydra_config.runtime.config_sources, Path.cwd()
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
+    overlaps = _overlaps(hydra_config)
+    if _command.begun is not None and _command.begun[0] == folder:
+        _end_begun()
 
     def plan() -> Planned:
         if cfg.study is not None:
@@ -140,6 +154,7 @@ def job(cfg: DictConfig) -> float:
         content["resume"] |= trial is not None and trial.repeated
         words = [*(f"--config-dir={folder}" for folder in folders), *_typed()]
         made = make_job(build(content, choices), folder, sweep_folder, trial, words)
+        made = replace(made, overlaps=overlaps, waits=_command.begun is not None)
         return made.about.label, partial(run_job, made)
 
     _command.reports_its_end = True
@@ -148,14 +163,41 @@ def job(cfg: DictConfig) -> float:
             if text not in _command.printed:  # by an earlier job of the command
                 _command.printed.add(text)
                 complain(text)
-        value, status = attempt(
+        steps = attempt(
             plan,
             label=choices.get("algo", ""),
             folder=folder,
             sweep_folder=sweep_folder,
             metric="log_loss" if trial is None else trial.metric,
         )
+        next(steps)
+        before, _command.begun = _command.begun, (folder, steps)
+        _end(before)
+        value = math.nan if overlaps else _end_begun()
     _command.reports_its_end = False
+    return value
+
+
+def _overlaps(command: HydraConf) -> bool:
+    """Whether jobs of a command may begin before the one before is ended, in this process."""
+    in_order = command.mode == RunMode.MULTIRUN and command.sweeper["_target_"] == _GRID
+    is_here = command.launcher["_target_"] == _IN_THIS_PROCESS
+    return in_order and is_here and not command.callbacks  # which are told the value
+
+
+def _end_begun() -> float:
+    """End the job that was begun last, if it has not ended, and return its value."""
+    begun, _command.begun = _command.begun, None
+    return _end(begun)
+
+
+def _end(begun: _Begun | None) -> float:
+    """End a job that was begun, if there is one, and return its value."""
+    from srs_eval.run.jobs import to_end  # heavy: not for --help and completion
+
+    if begun is None:
+        return math.nan
+    value, status = to_end(begun[1])
     _command.status = max(_command.status, status)
     return value
 
@@ -330,8 +372,11 @@ def _start(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> None:
             _begin(config, claims)
             loader.ready = config
             (hydra.multirun if _command.is_sweep else hydra.run)("config", job, words)
+            _end_begun()
     finally:
         GlobalHydra.instance().clear()
+        if _command.begun is not None:  # an earlier job was interrupted
+            _command.begun[1].close()
 
 
 def _single(config: DictConfig, loader: Loader, words: list[str]) -> DictConfig:

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
+from srs_eval.compute import stopping
 from srs_eval.compute.interface import OnCrash, Tick, Work, check_chunk
 from srs_eval.errors import ConfigError, SrsEvalError
 
@@ -113,7 +114,8 @@ def _share(
                 busy[connection] = process, item
             if not busy:
                 return
-            ready = set(wait(list(busy), patience and _SECONDS_BETWEEN_LOOKS))
+            ready = set(wait(list(busy), _SECONDS_BETWEEN_LOOKS))
+            stopping.check()  # for a thread that signals do not reach
             now = time.monotonic()
             heard = {each: now if each in ready else heard.get(each, now) for each in busy}
             for each in [each for each in busy if patience and now - heard[each] > patience]:

@@ -22,9 +22,10 @@ from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.ahead import begun
 from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.experiment import checked_users, refuse_lookahead
-from srs_eval.run.jobs import JobOutcome, JobStatus, remarks_of
+from srs_eval.run.jobs import JobOutcome, JobStatus, Steps, remarks_of
 from srs_eval.run.log_items import facts_after, facts_before
 from srs_eval.run.plan import Job
 from srs_eval.run.report import announcement, percent_text, places, result_text
@@ -46,10 +47,11 @@ _SUGGESTED = {
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
 
-def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
+def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
     """Run a job, and return how it ended and its result; a shard has none of its own.
 
-    Results are on disk before anything is sent anywhere.
+    Results are on disk before anything is sent anywhere. Once it is being evaluated, another job
+    has its turn, which began before this one.
     """
     about = job.about
     if job.checks_algorithm:
@@ -60,24 +62,20 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
         if finished is not None:
             if job.shard is None:
                 kept.remove()  # what a kill has left of its removal
+            yield
             say(f"{about.label} was finished before, and no log is read again: {job.run_folder}")
             return JobOutcome(about.label, "ok", "finished before"), finished
     if job.shard is None:
         kept.check(resume=job.resume)
     users = checked_users(job.experiment.source)
-    say(announcement(job, len(users)))
+    announced = announcement(job, len(users))
+    if not job.waits:
+        say(announced)
     if job.shard is not None:
         return evaluate_shard(job, job.shard, kept, users, _BAR), None
     if job.is_merge:
         require_all(users, kept, shared_at(job))
-    for problem in misspelt(job.experiment.algorithm):
-        complain(f"algo={about.algo}: {problem}")
-    if _in_fractional_days(job) and getattr(job.experiment.algorithm, "for_whole_days", False):
-        complain(
-            f"algo={about.algo} predicts by a model made for whole days, and "
-            f"protocol={job.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
-            "were made for these"
-        )
+    _warn(job)
     # Beside the import of MLflow; but workers must not log to the run that `mlflow run` began.
     if isinstance(job.compute, Processes) and "MLFLOW_RUN_ID" not in os.environ:
         job.compute.prepare()
@@ -93,7 +91,7 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
         if job.prereg is not None:
             with whole_file(job.folder / PREREG) as partial_file:
                 partial_file.write_bytes(job.prereg.raw)
-        result = _evaluated(job, chunks, kept, len(users))
+        result = yield from _evaluated(job, chunks, kept, len(users), announced)
         for name, ending in product(_FIGURES, ("png", "svg")):  # of another run; no other file
             (job.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
         result = results.save(result, job.folder)
@@ -127,14 +125,32 @@ def draw(job: Job, result: Result) -> dict[str, list[Path]]:
     )
 
 
-def _evaluated(job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int) -> Result:
+def _warn(job: Job) -> None:
+    """Print what a person may have meant otherwise."""
+    algo, algorithm = job.about.algo, job.experiment.algorithm
+    for problem in misspelt(algorithm):
+        complain(f"algo={algo}: {problem}")
+    if _in_fractional_days(job) and getattr(algorithm, "for_whole_days", False):
+        complain(
+            f"algo={algo} predicts by a model made for whole days, and "
+            f"protocol={job.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
+            "were made for these"
+        )
+
+
+def _evaluated(
+    job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int, announced: str
+) -> Steps[Result]:
     """Evaluate the users that are not yet done."""
     stay = job.folder if kept.stays(users) else None
     was_begun = job.resume and has_parts(job.folder)
     evaluation = Evaluation(job.experiment, chunks, kept, job.compute, _BAR, job.trial, job.limits)
-    if not job.is_merge:
+    with begun(evaluation, ahead=job.overlaps) as ended:
+        yield
+        if job.waits:
+            say(announced)
         try:
-            before = evaluation.run()
+            before = 0 if job.is_merge else ended()
         except Pruned:
             kept.remove()
             raise
@@ -144,8 +160,8 @@ def _evaluated(job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int) -
             else:
                 kept.remove()
             raise
-        if before:
-            say(f"{before} of {users} users were done before")
+    if before:
+        say(f"{before} of {users} users were done before")
     result = evaluation.result(job.about, stay)
     if stay is not None:
         kept.list_results(chunks)  # before the summary, which calls them a result

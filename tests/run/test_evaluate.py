@@ -37,6 +37,7 @@ from srs_eval.run.description import (
 )
 from srs_eval.run.evaluate import Evaluation, evaluate
 from srs_eval.run.experiment import Experiment
+from srs_eval.run.jobs import to_end
 from srs_eval.run.plan import Job
 from srs_eval.run.watching import RunningMeans, step_callback
 from srs_eval.text.frames import own_frames
@@ -235,7 +236,7 @@ def test_a_resumed_run_that_is_stopped_keeps_the_users_who_were_done(tmp_path):
         limits=FitLimits(fail_fast=True),
     )
     with pytest.raises(FailedAlikeError):
-        job._evaluated(resumed, chunks, kept, 5)
+        to_end(job._evaluated(resumed, chunks, kept, 5, ""))
     # those that failed are evaluated again
     assert [kept.users_if_whole(chunk) is not None for chunk in chunks] == [False] * 3 + [True] * 2
 

@@ -39,7 +39,7 @@ from srs_eval.results.run import run_of
 from srs_eval.run import jobs
 from srs_eval.run.description import RunDescription, targets
 from srs_eval.run.evaluate import evaluate
-from srs_eval.run.jobs import JobOutcome, attempt
+from srs_eval.run.jobs import JobOutcome, attempt, to_end
 from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
 from srs_eval.run.plan import make_job
 from srs_eval.run.report import result_text
@@ -78,8 +78,8 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
 
         sweep = None if is_alone else tmp_path
         try:
-            ended = attempt(
-                lambda run=run: ("avg", run), label="?", folder=folder, sweep_folder=sweep
+            ended = to_end(
+                attempt(lambda run=run: ("avg", run), label="?", folder=folder, sweep_folder=sweep)
             )
         except KeyboardInterrupt:
             ended = "KeyboardInterrupt"
@@ -89,7 +89,7 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         text += "\n".join([f"== {name}: {ended}", json.dumps(kept), *said, ""])
     golden_text("jobs_ended", text)
     with FileLock(tmp_path / ".lock"):  # as another command holds it
-        assert attempt(lambda: ("avg", run), label="?", folder=tmp_path)[1] == 1
+        assert to_end(attempt(lambda: ("avg", run), label="?", folder=tmp_path))[1] == 1
     assert not (tmp_path / "job.json").exists()
 
 
