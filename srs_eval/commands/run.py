@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -54,7 +54,7 @@ _SHOWING = ("--run", "--multirun", "--cfg", "--info", "--shell-completion")
 _OF_A_STUDY = ("experiment", "study", "tracking")
 
 
-# Folder of a job, and its steps.
+# Folder of a job, and the steps that are left of it.
 _Begun: TypeAlias = "tuple[Path, Steps[tuple[float, int]]]"
 
 
@@ -68,7 +68,7 @@ class _Command:
     printed: set[str] = field(default_factory=set)
     status: int = 0
     reports_its_end: bool = False
-    begun: _Begun | None = None  # The job that is evaluated while the one before it is ended
+    begun: list[_Begun] = field(default_factory=list)  # Jobs that have not ended
 
 
 _command = _Command()
@@ -125,7 +125,7 @@ def _claimed(config: DictConfig, claims: ExitStack) -> Path:
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about.
 
-    Where nobody needs that number, the job ends after the next one has begun.
+    Where nobody needs that number, the job takes a step, and so does each that has not ended.
     """
     from srs_eval.config.building import build, resolved
     from srs_eval.run.job import run_job  # heavy: not for --help and completion
@@ -143,7 +143,7 @@ def job(cfg: DictConfig) -> float:
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
     overlaps = _overlaps(hydra_config)
-    if _command.begun is not None and _command.begun[0] == folder:
+    if folder in [begun[0] for begun in _command.begun]:
         _end_begun()
 
     def plan() -> Planned:
@@ -154,10 +154,9 @@ def job(cfg: DictConfig) -> float:
         content["resume"] |= trial is not None and trial.repeated
         words = [*(f"--config-dir={folder}" for folder in folders), *_typed()]
         made = make_job(build(content, choices), folder, sweep_folder, trial, words)
-        made = replace(made, overlaps=overlaps, waits=_command.begun is not None)
+        made = replace(made, overlaps=overlaps, waits=bool(_command.begun))
         return made.about.label, partial(run_job, made)
 
-    _command.reports_its_end = True
     with option_files.also_in(folders):
         for text in option_files.shadowed_options(choices):
             if text not in _command.printed:  # by an earlier job of the command
@@ -170,11 +169,11 @@ def job(cfg: DictConfig) -> float:
             sweep_folder=sweep_folder,
             metric="log_loss" if trial is None else trial.metric,
         )
-        next(steps)
-        before, _command.begun = _command.begun, (folder, steps)
-        _end(before)
-        value = math.nan if overlaps else _end_begun()
-    _command.reports_its_end = False
+        before = list(_command.begun)
+        _command.begun.append((folder, steps))
+        value = _take_steps([_command.begun[-1], *before])
+        if not overlaps:
+            value = _end_begun()
     return value
 
 
@@ -185,20 +184,26 @@ def _overlaps(command: HydraConf) -> bool:
     return in_order and is_here and not command.callbacks  # which are told the value
 
 
+def _take_steps(begun: Iterable[_Begun]) -> float:
+    """Let jobs take a step each; return the value of the last one that ends, or NaN."""
+    value = math.nan
+    _command.reports_its_end = True
+    for each in begun:
+        try:
+            next(each[1])
+        except StopIteration as end:
+            _command.begun.remove(each)
+            value, status = end.value
+            _command.status = max(_command.status, status)
+    _command.reports_its_end = False
+    return value
+
+
 def _end_begun() -> float:
-    """End the job that was begun last, if it has not ended, and return its value."""
-    begun, _command.begun = _command.begun, None
-    return _end(begun)
-
-
-def _end(begun: _Begun | None) -> float:
-    """End a job that was begun, if there is one, and return its value."""
-    from srs_eval.run.jobs import to_end  # heavy: not for --help and completion
-
-    if begun is None:
-        return math.nan
-    value, status = to_end(begun[1])
-    _command.status = max(_command.status, status)
+    """End all jobs that have begun, and return the value of the last one."""
+    value = math.nan
+    while _command.begun:
+        value = _take_steps(list(_command.begun))
     return value
 
 
@@ -375,8 +380,9 @@ def _start(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> None:
             _end_begun()
     finally:
         GlobalHydra.instance().clear()
-        if _command.begun is not None:  # an earlier job was interrupted
-            _command.begun[1].close()
+        with ExitStack() as others:  # of an interrupted job
+            for begun in _command.begun:
+                others.callback(begun[1].close)
 
 
 def _single(config: DictConfig, loader: Loader, words: list[str]) -> DictConfig:

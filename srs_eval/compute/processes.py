@@ -63,10 +63,13 @@ class Processes:
             raise ConfigError(f"compute.workers={self.workers}: at least 1, or null for all cores")
         check_chunk(self.chunk)
 
-    def prepare(self) -> None:
-        """Start the server of workers, whose imports then take no time of this process."""
+    def prepare(self, *modules: str) -> None:
+        """Start the server of workers, whose imports then take no time of this process.
+
+        Each worker has these `modules` as well, loaded once.
+        """
         if sys.platform != "win32":
-            _start_server()
+            _start_server(modules)
 
     def map(
         self, work: Work[Result], items: Sequence[Any], *, on_crash: OnCrash[Result], tick: Tick
@@ -232,9 +235,10 @@ def _standard_start_method(method: str) -> Iterator[None]:
         multiprocessing.set_start_method(before, force=True)
 
 
-def _start_server() -> None:
+def _start_server(modules: Sequence[str] = ()) -> None:
     """Start the server with SIGINT blocked: workers ignore it, the parent handles it."""
-    forkserver.set_forkserver_preload([name for name in sys.modules if name.startswith(_OURS)])
+    ours = [name for name in sys.modules if name.startswith(_OURS)]
+    forkserver.set_forkserver_preload([*ours, *modules])
     resource_tracker.ensure_running()  # which unblocks SIGINT when it starts
     # Blocked rather than ignored: a signal that comes meanwhile is handled afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,7 +24,7 @@ from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
-from srs_eval.run.ahead import begun
+from srs_eval.run.ahead import alone, begun, elsewhere, works_elsewhere
 from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.experiment import checked_users, refuse_lookahead
 from srs_eval.run.jobs import JobOutcome, JobStatus, Steps, remarks_of
@@ -50,8 +52,8 @@ _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
     """Run a job, and return how it ended and its result; a shard has none of its own.
 
-    Results are on disk before anything is sent anywhere. Once it is being evaluated, another job
-    has its turn, which began before this one.
+    Results are on disk before anything is sent anywhere. Once it is being evaluated, and again
+    once it is drawn, other jobs have their turn.
     """
     about = job.about
     if job.checks_algorithm:
@@ -78,7 +80,7 @@ def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
     _warn(job)
     # Beside the import of MLflow; but workers must not log to the run that `mlflow run` began.
     if isinstance(job.compute, Processes) and "MLFLOW_RUN_ID" not in os.environ:
-        job.compute.prepare()
+        job.compute.prepare(*["srs_eval.run.drawing"] * (job.overlaps and job.figures))
     info = RunInfo(about.name, tags=about.tags, folder=job.folder, resumes=job.resume)
     with tracked(job.tracker, info) as run:
         job.tracker.log(facts_before(about))
@@ -95,34 +97,43 @@ def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
         for name, ending in product(_FIGURES, ("png", "svg")):  # of another run; no other file
             (job.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
         result = results.save(result, job.folder)
-        drawn = draw(job, result) if job.figures and result.complete else {}
+        with _drawn(job, result) as drawn:
+            yield
+            figures = drawn()
         against = _against_baseline(job, result)
         _show(job, result, against)
-        job.tracker.log(facts_after(job, result, drawn, against))
+        job.tracker.log(facts_after(job, result, figures, against))
         if result.facts.failed:
             run.end = "failed"
     # Only now: if the tracker failed, nothing needs to be fitted again.
     kept.end(chunks if kept.stays(len(users)) else ())
     say()
     if job.is_single:
-        say(_where(job, result, run.links, has_figures=bool(drawn)))
+        say(_where(job, result, run.links, has_figures=bool(figures)))
     return _outcome(job, result, run.links), result
 
 
-def draw(job: Job, result: Result) -> dict[str, list[Path]]:
-    """Draw the figures of a result into the output folder."""
-    from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
+@contextmanager
+def _drawn(job: Job, result: Result) -> Iterator[Callable[[], dict[str, list[Path]]]]:
+    """Draw the figures of a saved result; yield what waits for them and returns their files."""
+    if not job.figures or not result.complete:
+        yield dict
+        return
+    from srs_eval.run.drawing import SHARES, Drawing  # matplotlib: not where nothing is drawn
 
-    scores = result.by_user
-    return figures.draw(
-        result.predicted.of(result.complete),
-        dict(zip(scores.names, scores.values.T, strict=True)),
-        {metric.name: metric.better for metric in job.experiment.panel},
-        job.folder / FIGURES,
-        fits=result.fitted,
-        title=f"{job.about.label} on {job.experiment.source.name}",
-        note=result.facts.figure_note,
-    )
+    better = {metric.name: metric.better for metric in job.experiment.panel}
+    drawing = Drawing(job.folder, f"{job.about.label} on {job.experiment.source.name}", better)
+    if not job.overlaps:
+        yield partial(drawing.draw, result)
+        return
+    with begun(partial(elsewhere, drawing, SHARES), ahead=True) as drawn:
+        yield lambda: _together(drawn())
+
+
+def _together(shares: Iterable[Mapping[str, list[Path]]]) -> dict[str, list[Path]]:
+    """Put figures that were drawn apart in the order in which they are shown."""
+    files = dict(ChainMap(*map(dict, shares)))
+    return {name: files[name] for name in _FIGURES if name in files}
 
 
 def _warn(job: Job) -> None:
@@ -145,7 +156,8 @@ def _evaluated(
     stay = job.folder if kept.stays(users) else None
     was_begun = job.resume and has_parts(job.folder)
     evaluation = Evaluation(job.experiment, chunks, kept, job.compute, _BAR, job.trial, job.limits)
-    with begun(evaluation, ahead=job.overlaps) as ended:
+    run = partial(alone, evaluation) if job.overlaps else evaluation.run
+    with begun(run, ahead=job.overlaps and works_elsewhere(evaluation)) as ended:
         yield
         if job.waits:
             say(announced)

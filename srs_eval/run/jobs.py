@@ -73,7 +73,7 @@ def attempt(
     sweep_folder: Path | None = None,
     metric: str = "log_loss",
 ) -> Steps[tuple[float, int]]:
-    """Plan and run one job, in two steps or more, and record its outcome in its folder.
+    """Plan and run one job in steps, and record its outcome as ``job.json`` in its folder.
 
     Return the mean of a metric over users, NaN where there is none, and the exit status.
 
@@ -85,7 +85,6 @@ def attempt(
         claimed = claim(folder)
     except FolderInUseError as error:
         complain(str(error))
-        yield
         return math.nan, 1
     watch = _Stopwatch()
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
@@ -104,20 +103,9 @@ def attempt(
             is_recorded = _record(folder, replace(outcome, seconds=watch.seconds))
             if shown:
                 complain(shown)
-    yield  # also where the job has ended before its first step
-    if outcome.exit_status == 0 and is_recorded:
-        return value, 0
-    return math.nan, max(outcome.exit_status, 1)
-
-
-def to_end(steps: Steps[T]) -> T:
-    """Take all steps that are left, and return what they return."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        if outcome.exit_status == 0 and is_recorded:
+            return value, 0
+        return math.nan, max(outcome.exit_status, 1)
 
 
 class _Stopwatch:

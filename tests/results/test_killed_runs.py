@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 from cases import rest_nightly
+from commands import to_end
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -33,7 +34,6 @@ from srs_eval.results.parts import PARTS
 from srs_eval.run.description import RunDescription
 from srs_eval.run.experiment import Experiment
 from srs_eval.run.job import run_job
-from srs_eval.run.jobs import to_end
 from srs_eval.run.plan import Job
 from srs_eval.tracking.tracker import NoTracker
 

@@ -1,16 +1,20 @@
 """Jobs of a sweep, of which each begins before the last one has ended."""
 
 import time
+from functools import partial
 
 import pytest
 from commands import QUIET, SMALL, outcome_of, summary_of
 from hydra.experimental.callback import Callback
+from work import kills_its_worker
 
 from srs_eval import results
+from srs_eval.errors import SrsEvalError
+from srs_eval.run.ahead import elsewhere
 from srs_eval.tracking.tracker import NoTracker
 
 THREE = ("-m", "algo=avg,constant,sm2", *SMALL, *QUIET, "panel=quick", "hydra.sweep.dir=out")
-IN_TURNS = "+0_avg +1_constant -0_avg +2_sm2 -1_constant -2_sm2"
+IN_TURNS = "+0_avg +1_constant +2_sm2 -0_avg -1_constant -2_sm2"
 ONE_BY_ONE = "+0_avg -0_avg +1_constant -1_constant +2_sm2 -2_sm2"
 
 
@@ -62,6 +66,24 @@ def test_a_job_is_evaluated_while_the_results_of_the_last_one_are_saved(here, mo
     monkeypatch.setattr(results, "save", save_late)
     assert here(*THREE).status == 0
     assert evaluated
+
+
+@pytest.mark.slow
+def test_figures_of_a_sweep_are_those_of_a_run(here):
+    words = [*THREE[2:-1], "algo=session_filter", "curves_per_user=20", "figures=true"]
+    assert here(*words, "hydra.run.dir=alone").status == 0
+    assert here("-m", *words, "hydra.sweep.dir=out", "seed=2026,1").status == 0
+    alone, of_sweep = (
+        {file.name: file.read_bytes() for file in (here.folder / place / "figures").iterdir()}
+        for place in ("alone", "out/0_session_filter")
+    )
+    assert len(alone) >= 12
+    assert of_sweep == alone
+
+
+def test_a_worker_that_dies_while_it_draws_is_an_error():
+    with pytest.raises(SrsEvalError, match="its worker process died"):
+        elsewhere(partial(kills_its_worker, ["figure"]), ["figure"])
 
 
 def test_a_job_whose_turn_does_not_come_is_recorded_as_interrupted(here, seen, monkeypatch):

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from commands import to_end
 from invented import Logs
 from tqdm import tqdm
 
@@ -37,7 +38,6 @@ from srs_eval.run.description import (
 )
 from srs_eval.run.evaluate import Evaluation, evaluate
 from srs_eval.run.experiment import Experiment
-from srs_eval.run.jobs import to_end
 from srs_eval.run.plan import Job
 from srs_eval.run.watching import RunningMeans, step_callback
 from srs_eval.text.frames import own_frames

@@ -9,7 +9,7 @@ import numpy as np
 import offenders
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, write
+from commands import QUIET, SMALL, to_end, write
 from filelock import FileLock
 from invented import Ends
 from object_store import object_store
@@ -39,7 +39,7 @@ from srs_eval.results.run import run_of
 from srs_eval.run import jobs
 from srs_eval.run.description import RunDescription, targets
 from srs_eval.run.evaluate import evaluate
-from srs_eval.run.jobs import JobOutcome, attempt, to_end
+from srs_eval.run.jobs import JobOutcome, attempt
 from srs_eval.run.log_items import _from_anywhere, facts_after, facts_before
 from srs_eval.run.plan import make_job
 from srs_eval.run.report import result_text
