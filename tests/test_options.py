@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cases import rest_nightly
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
@@ -199,11 +200,32 @@ def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have():
 
 
 def test_a_path_is_taken_as_it_was_typed():
-    for path in ("a b.csv", "C:[1].csv", "log.csv"):
+    for path in ("a b.csv", "C:[1].csv", "log.csv", "für, 語 = 'x'\\"):
         quoted = settings.literally(f"data.path={path}", is_sweep=False)
         assert settings.composed([*USUAL, "data=csv", quoted]).data.path == path
+        word = settings.literally(f"hydra.sweep.dir={path}", is_sweep=True)
+        read = OverridesParser.create().parse_override(word)
+        assert not read.is_sweep_override()
+        assert getattr(read.value(), "text", read.value()) == path
     for several in ("data.path=a.csv,b.csv", "algo=a,b"):
         assert settings.literally(several, is_sweep=True) == several
+
+
+@pytest.mark.parametrize(
+    ("typed", "ratings"),
+    [
+        ("{0: 1, x: 2, true: 3}", {"0": 1, "x": 2, "True": 3}),
+        ("{Nochmal: 1, Für gut: 3}", {"Nochmal": 1, "Für gut": 3}),
+        ("""{"no, never": 1, 'a:b': 2, "it's \\"": 3}""", {"no, never": 1, "a:b": 2, "it's \"": 3}),
+        ('[["ok!",3]]', {"ok!": 3}),
+    ],
+)
+def test_any_word_can_be_given_a_rating(typed, ratings):
+    word = settings.literally(f"data.ratings={typed}", is_sweep=False)
+    plan = plan_of("data=csv", "data.path=a.csv", word)
+    assert plan.experiment.source.reading.ratings == ratings
+    if word.startswith("data.ratings={"):
+        assert plan.about.params["data.ratings.0"] == 1
 
 
 def test_a_job_is_composed_once_and_jobs_of_the_same_words_share_nothing():

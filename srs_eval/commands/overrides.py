@@ -24,6 +24,11 @@ class Configured(Options):
 
     overrides: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Take text as it was typed."""
+        words = tuple(settings.literally(word, is_sweep=False) for word in self.overrides)
+        object.__setattr__(self, "overrides", words)
+
     def problems(self) -> Iterable[str]:
         """Return what ``python -m srs_eval`` would refuse."""
         return settings.mistakes(self.overrides)
@@ -50,7 +55,8 @@ def values_of(group: str, options: Mapping[str, str]) -> dict[str, Any]:
     for name, value in options.items():
         word, key = f"{group}.{name}={value}", f"{group}.{name}"
         try:
-            read = OverridesParser.create().parse_override(word)
+            typed = settings.literally(word, is_sweep=False)
+            read = OverridesParser.create().parse_override(typed)
         except (HydraException, ValueError) as error:
             found[name] = _plain(value)
             if found[name] is None:

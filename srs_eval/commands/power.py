@@ -79,7 +79,7 @@ class Power(Options):
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""
         if len(self.runs) not in (0, 2):
-            yield f"{len(self.runs)} runs: name two, or none"
+            yield f"{', '.join(map(str, self.runs))}: name two finished runs, or none"
         if not self.runs and self.difference is None:
             yield "name two finished runs, or the difference that matters: difference=0.001"
         if self.direction is None and self.advantage is not None:

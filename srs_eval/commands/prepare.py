@@ -25,7 +25,7 @@ from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
 from srs_eval.place import Place
-from srs_eval.text.console import say
+from srs_eval.text.console import say, shell
 
 _SALT = "SRS_EVAL_SALT"
 
@@ -64,7 +64,7 @@ def prepare(options: Prepare) -> int:
         raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
     made = prepare(source, out, renamed=renamed, memory=options.memory)
     say(f"{out}: {made.rows:,} reviews of {made.users:,} users in {made.parts:,} files")
-    say(f"python -m srs_eval data=partitioned data.path={out}")
+    say(shell(["python", "-m", "srs_eval", "data=partitioned", f"data.path={out}"]))
     return 0
 
 

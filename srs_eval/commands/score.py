@@ -111,7 +111,11 @@ def score_lines(file: Path, panel: Panel) -> Run:
 
 
 def _columns(line: str) -> tuple[User, dict[str, Any]]:
-    content = json.loads(line)
+    try:
+        content = json.loads(line)
+    except json.JSONDecodeError as error:
+        what = f"no JSON ({error.msg} at character {error.pos + 1})"
+        raise ScoreError(f"{what}; {_EXPECTED}") from None
     if not isinstance(content, dict) or not {"user", "p", "y"} <= content.keys():
         raise ScoreError(_EXPECTED)
     user = content["user"]

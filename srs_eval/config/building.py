@@ -73,12 +73,19 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError(*lines)
-    found = {str(key): value for key, value in content.items() if key != "study"}
+    found = {key: value for key, value in _keyed_by_text(content).items() if key != "study"}
     if "protocol" in found:
         found["protocol"] = in_user_folds(found["protocol"])
     if isinstance(found.get("algo"), Mapping):
         found["algo"] = _with_options(found["algo"], "algo")
     return found
+
+
+def _keyed_by_text(value: Any) -> Any:
+    """Make keys text, as hashes and parameters of runs need: ``data.ratings={0: 1, pass: 3}``."""
+    if isinstance(value, Mapping):
+        return {str(key): _keyed_by_text(inner) for key, inner in value.items()}
+    return [_keyed_by_text(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _with_options(content: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -36,6 +38,9 @@ TEXTS = (
     "data.path",
     "data.query",
     "data.url",
+    "data.ratings",
+    "hydra.run.dir",
+    "hydra.sweep.dir",
     "name",
     "notes",
     "baseline",
@@ -45,6 +50,8 @@ TEXTS = (
     "tracking.experiment",
     "experiment.prereg",
 )
+# Texts of which a sweep does not vary those with commas.
+_ONE = ("data.query", "hydra.run.dir", "hydra.sweep.dir")
 _EXPECTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
 
 
@@ -140,20 +147,39 @@ def of_study(words: Sequence[str]) -> list[str]:
 def literally(word: str, *, is_sweep: bool) -> str:
     """Quote text, such as a path with brackets, so that Hydra does not parse it.
 
-    In a sweep, commas separate several values.
+    In a sweep, commas separate several values. Keys of a mapping cannot be quoted: one of ratings
+    that Hydra cannot read becomes a list of pairs.
     """
     key, _, value = word.partition("=")
     if key not in TEXTS and not key.startswith(("data.columns.", "study.")):
         return word
     path, override = Path(value).expanduser(), _parsed(word)
     if isinstance(override, Override):
-        is_one = not is_sweep or key == "data.query" or path.exists()
+        is_one = not is_sweep or key in _ONE or path.exists()
         is_text = override.is_sweep_override() and is_one
     else:
         is_text = not value.startswith(("'", '"'))
-    text = str(path) if value.startswith("~") else value
-    escaped = text.replace("'", "\\'")
-    return f"{key}='{escaped}'" if is_text else word
+    if is_text and key == "data.ratings":
+        ratings = _mapping(value).items()
+        pairs = ",".join("[" + _quoted(name, '"') + f",{rating}]" for name, rating in ratings)
+        return f"{key}=[{pairs}]" if pairs else word
+    return f"{key}={_quoted(str(path) if value.startswith('~') else value)}" if is_text else word
+
+
+def _quoted(text: str, mark: str = "'") -> str:
+    """Quote text for Hydra, where a backslash counts only before a quotation mark."""
+    doubled = re.sub(rf"(\\+)({mark}|$)", r"\1\1\2", text)
+    return mark + doubled.replace(mark, f"\\{mark}") + mark
+
+
+def _mapping(text: str) -> dict[str, str]:
+    """Read a flat mapping in braces, whose keys are text; an empty one for other text."""
+    try:
+        found = yaml.load(text, yaml.BaseLoader)  # text alone
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    is_flat = isinstance(found, dict) and all(isinstance(each, str) for each in found.values())
+    return found if is_flat else {}
 
 
 def explain(error: Exception, overrides: Sequence[str]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +92,15 @@ def _advice(values: pd.Series, bad: BoolArray) -> str:
         return ""
     if texts(values[bad]).isna().all():
         return "Leave out the rows without one."
-    present = [cut(text).strip("'\"") for text in texts(values).dropna().unique()]
-    pairs = ", ".join(f"{text.removesuffix('.0')}: N" for text in present[:_VALUES_QUOTED])
+    present = texts(values).dropna().unique()
+    pairs = ", ".join(f"{_key(text.removesuffix('.0'))}: N" for text in present[:_VALUES_QUOTED])
     more = ", …" if len(present) > _VALUES_QUOTED else ""
-    return f"Map the values as 'data.ratings={{{pairs}{more}}}', each N from 1 (Again) to 4 (Easy)."
+    word = shlex.quote(f"data.ratings={{{pairs}{more}}}")
+    return f"Map the values as {word}, each N from 1 (Again) to 4 (Easy)."
+
+
+def _key(text: str) -> str:
+    """Write a value as a key of a mapping on the command line."""
+    if cut(text) != repr(text):
+        return cut(text).replace("'", "")  # too long to be typed
+    return text if re.fullmatch(r"\w[\w ./*+-]*", text) else json.dumps(text, ensure_ascii=False)

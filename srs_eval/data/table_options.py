@@ -147,6 +147,8 @@ class Reading:
     def __post_init__(self) -> None:
         """Check every option."""
         wrong = []
+        if self.ratings is not None:
+            object.__setattr__(self, "ratings", _by_value(self.ratings))
         if self.time_unit not in TIME_UNITS:
             wrong.append(f"data.time_unit={self.time_unit}; expected {', '.join(TIME_UNITS)}")
         if self.duplicates not in get_args(Duplicates):
@@ -178,6 +180,14 @@ class Reading:
             f"{self.time_zone} (data.day_start_hour, data.time_zone); times with another offset "
             "are converted to it",
         )
+
+
+def _by_value(ratings: Any) -> dict[Any, int]:
+    """Return the rating of each value, which option files and commands may also list in pairs."""
+    try:
+        return dict(ratings)
+    except (TypeError, ValueError):
+        raise ConfigError(f"data.ratings={ratings}; expected {{VALUE: RATING, …}}") from None
 
 
 # The system's files are searched for them.

@@ -251,7 +251,8 @@ def _written(verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
     from srs_eval.comparison.report.files import write_files
     from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
 
-    pages, command = [], f"python -m srs_eval.compare {folder.parent}"
+    command = shell(["python", "-m", "srs_eval.compare", str(folder.parent)])
+    pages = []
     for number, verdict in enumerate(verdicts):
         place = folder if len(verdicts) == 1 else folder / str(number)
         pages.append(write_html(verdict, place, command=command))

@@ -21,7 +21,7 @@ from srs_eval.results.user_rows import of_all_users
 from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.jobs import JobOutcome
 from srs_eval.run.plan import Job
-from srs_eval.text.console import say
+from srs_eval.text.console import say, shell
 
 # Shards that begin at the same time write to the folder of their run one after the other.
 _SECONDS_TO_BEGIN = 60.0
@@ -65,7 +65,8 @@ def evaluate_shard(
     )
     count = sum(len(chunk.users) for chunk in chunks)
     message = f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.failed:,}"
-    say(f"{message}; when all shards are done: python -m srs_eval.merge {shared_at(job)}")
+    command = shell(["python", "-m", "srs_eval.merge", str(shared_at(job))])
+    say(f"{message}; when all shards are done: {command}")
     return JobOutcome(job.about.label, "ok", message)
 
 

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from hydra.core.utils import JobReturn, JobStatus
 from omegaconf import OmegaConf
 
-from srs_eval.text.console import complain, say
+from srs_eval.text.console import complain, say, shell
 from srs_eval.tuning import figures
 from srs_eval.tuning.ending import Ending, counts, told, write_best
 from srs_eval.tuning.progress import RunningTrial, reporting_to
@@ -122,7 +122,7 @@ def _search(trials: SearchStudy, launch: Launch, first: Mapping[str, Any] | None
     except KeyboardInterrupt:
         complain(
             f"{len(trials.ended)} of {total} trials are done; to resume, repeat "
-            f"the command with hydra.sweep.dir={trials.folder}"
+            f"the command with {shell([f'hydra.sweep.dir={trials.folder}'])}"
         )
         raise
 

@@ -116,6 +116,8 @@ def test_pauses_that_tell_answers_are_warned_of_until_they_are_left_out(protocol
     assert f"{sum(row.failed for row in paused):,} failed" in warning
     assert "previous_answer=true" in warning
     assert not pause_warning(sittings(told=False))
+    # repetitions on the same day are waited for
+    assert not pause_warning(replace(log, elapsed_days=np.minimum(log.elapsed_days, 0)))
     unknown = replace(log, duration_ms=None)
     assert (pause_warning(unknown), pause_table(unknown)) == ("", ())
 

@@ -47,7 +47,7 @@ _NO_NOTE_TYPES = (
 )
 # Codes of SQLite have further bits for what exactly went wrong.
 _PRIMARY_CODE = 0xFF
-_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _COLUMNS = ("id", "cid", "ease", "ivl", "factor", "time", "type")
 # What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
 _NOT_A_NUMBER = -(2**63)
@@ -238,7 +238,9 @@ class Collection:
             (stored,) = self.connection.execute(f"select {column} from col").fetchone()
             for key, each in self._object_in_json(column, stored).items():
                 if _NUMBER.fullmatch(key) and isinstance(each, dict):
-                    yield int(key), each
+                    number = int(key)
+                    if -(2**63) <= number < 2**63:
+                        yield number, each
 
     def settings(self) -> tuple[int, Mapping[str, Any]]:
         """Read the creation stamp in seconds, and the settings on days, as Anki stored them."""
