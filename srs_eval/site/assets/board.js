@@ -85,6 +85,7 @@
       element("p", { class: "caption" }, said && `${said} `, `${metric.name}, ${ui.DIRECTIONS[metric.better]}: `,
         `mean over ${ui.count(users)} users, ${weighting === "users" ? "each counting once" : "weighted by their reviews"}. `,
         element("span", { class: "count" })),
+      element("p", { class: "sideways" }, "Scroll the table sideways for all its columns."),
       element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Predicted ${inWords}` }, made));
   }
 
