@@ -135,6 +135,10 @@ class FactSums:
         return np.ones(len(p), np.bool_), p - predictions.recalled, p * (1 - p)
 
 
+# The same value for several metrics, which is found by identity then.
+_FACTS = FactSums()
+
+
 @dataclass(frozen=True, slots=True)
 class LogBinSums(ResidualSums):
     """Adds up reviews in the 20 bins of the old RMSE(bins)."""
@@ -176,7 +180,7 @@ class RmseBins(SketchMetric):
 
     name, better, section = "rmse_bins", "lower", "calibration"
     bounds = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
+    needs: ClassVar[tuple[Sums, ...]] = (_FACTS,)
 
     def of(self, sketch: Sketch) -> float:
         return math.sqrt(mean_square(sketch[self.needs[0]]))
@@ -199,10 +203,10 @@ class RmseBinsFloor(SketchMetric):
     name, better, section = "rmse_bins_floor", "neither", "calibration"
     has_interval = False
     bounds = (0.0, 1.0)
-    needs = (FactSums(),)
+    needs = (_FACTS,)
 
     def of(self, sketch: Sketch) -> float:
-        return math.sqrt(mean_variance(sketch[FactSums()]))
+        return math.sqrt(mean_variance(sketch[_FACTS]))
 
 
 class RmseBinsDebiased(SketchMetric):
@@ -210,10 +214,10 @@ class RmseBinsDebiased(SketchMetric):
 
     name, better, section = "rmse_bins_debiased", "lower", "calibration"
     bounds = (0.0, 1.0)
-    needs = (FactSums(),)
+    needs = (_FACTS,)
 
     def of(self, sketch: Sketch) -> float:
-        totals = sketch[FactSums()]
+        totals = sketch[_FACTS]
         excess = mean_square(totals) - mean_variance(totals)
         return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan
 

@@ -7,7 +7,7 @@ of them by how often it is drawn, so all resamples of all metrics are one matrix
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from srs_eval.nouns.predictions import select
 # of them is quicker to multiply than a list of those.
 BLOCK, DENSE = 500, 0.15
 # Sketches of resamples in memory at once.
-TOGETHER = 8
+TOGETHER = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,7 @@ class ClusterSums:
         columns = self._used()
         table = self._compact(np.concatenate(columns))
         ends = np.cumsum([len(each) for each in columns])[:-1]
+        score = merged_scorer(metrics)
         curves = self.curves.reshape(len(self), -1)
         for counts in draws:
             weighted = (table.T @ counts.T).T
@@ -172,7 +173,7 @@ class ClusterSums:
                 for prepare in prepared:
                     prepare(sketches)
                 for sketch, curve_sums in zip(sketches, of_curves[rows], strict=True):
-                    yield merged_scores(metrics, sketch, curve_sums)
+                    yield score(sketch, curve_sums)
 
     def together(self) -> tuple[Sketch, FloatArray]:
         """Add up all clusters: their sketch, and the sums of curves."""
@@ -219,24 +220,33 @@ def is_mergeable(metric: Metric) -> bool:
     return isinstance(metric, SketchMetric | CurveMetric | ReviewMean)
 
 
-def merged_scores(
-    metrics: Iterable[Metric], sketch: Sketch, curves: FloatArray
-) -> dict[str, float]:
-    """Compute the mergeable ones of the metrics of a panel, from a sketch with all they need.
+def merged_scorer(
+    metrics: Iterable[Metric],
+) -> Callable[[Sketch, FloatArray], dict[str, float]]:
+    """Return a function that computes the mergeable ones of the metrics of a panel.
 
-    `curves` has the sum and the number of the scores of forgetting curves, [curve metrics, 2].
+    It takes a sketch with all they need, and the sum and the number of the scores of forgetting
+    curves, [curve metrics, 2].
     """
-    scores = {}
-    of_curves = iter(curves)
+    of_sketch: dict[str, Callable[[Sketch], float]] = {}
+    of_curves: list[str] = []
+    means: dict[str, ReviewMeanSums] = {}
     for metric in metrics:
         if isinstance(metric, CurveMetric):
-            total, held = next(of_curves).tolist()
-            scores[metric.name] = total / held if held else math.nan
+            of_curves.append(metric.name)
         elif isinstance(metric, SketchMetric):
-            scores[metric.name] = metric.of(sketch) if len(sketch.tally) else math.nan
+            of_sketch[metric.name] = metric.of
         elif isinstance(metric, ReviewMean):
-            total, held = sketch[ReviewMeanSums(metric)][0].tolist()
-            scores[metric.name] = total / held if held else math.nan
+            means[metric.name] = ReviewMeanSums(metric)
+
+    def scores(sketch: Sketch, curves: FloatArray) -> dict[str, float]:
+        defined = of_sketch and len(sketch.tally)
+        found = {name: of(sketch) if defined else math.nan for name, of in of_sketch.items()}
+        sums = curves.tolist() + [sketch[each][0].tolist() for each in means.values()]
+        for name, (total, held) in zip([*of_curves, *means], sums, strict=True):
+            found[name] = total / held if held else math.nan
+        return found
+
     return scores
 
 

@@ -93,11 +93,11 @@ def corp(counted: Tally) -> Corp:
     recalled = np.add.reduceat(counted.recalled, start[:-1])
     forgotten = np.add.reduceat(counted.forgotten, start[:-1])
     scores = _scores(counted)
-    rates = (_rate_scores(recalled, forgotten), _rate_scores(recalled.sum(), forgotten.sum()))
+    rates = _rate_scores(recalled, forgotten)
     brier, log = (
         # The fit is never worse than the predictions, or than a constant, but for rounding.
         CorpParts(score / n, max(0.0, score - fit) / n, max(0.0, base - fit) / n, base / n)
-        for score, fit, base in zip(scores, *rates, strict=True)
+        for score, (fit, base) in zip(scores, rates, strict=True)
     )
     return Corp(counted.p, start, recalled / (recalled + forgotten), brier, log)
 
@@ -152,12 +152,18 @@ def _scores(counted: Tally) -> tuple[float, float]:
     return squares, loss
 
 
-def _rate_scores(recalled: FloatArray, forgotten: FloatArray) -> tuple[float, float]:
-    """Add up both scores over reviews, where groups of them are predicted by their share."""
+def _rate_scores(recalled: FloatArray, forgotten: FloatArray) -> list[tuple[float, float]]:
+    """Add up each score over reviews, where groups of them are predicted by their share.
+
+    And where all are predicted by the share of all.
+    """
+    recalled = np.append(recalled, recalled.sum())
+    forgotten = np.append(forgotten, forgotten.sum())
     share = recalled / (recalled + forgotten)
     # A share of 0 or 1 is right, and costs nothing.
     loss = -xlogy(recalled, share) - xlogy(forgotten, 1 - share)
-    return float(np.sum(recalled * (1 - share))), float(np.sum(loss))
+    costs = recalled * (1 - share), loss
+    return [(float(cost[:-1].sum()), float(cost[-1])) for cost in costs]
 
 
 BETTER: dict[Part, Better] = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,38 +25,46 @@ CELLS = 2**15
 BLOCK = 2**17
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class CalibrationGaps:
     """Distances between predictions and a smooth regression of outcomes on them."""
 
     p: FloatArray  # [m], increasing: Distinct predictions, joined where there are many
     observed: FloatArray  # [m]: Height of the regression there
-    gap: FloatArray  # [m], increasing: Distances, in their own order
-    reviews: FloatArray  # [m]: Reviews with a distance up to each of these
-    mean: float  # Mean distance over reviews: the integrated calibration index
+    count: FloatArray  # [m]: Reviews with each prediction
+
+    @cached_property
+    def gap(self) -> FloatArray:
+        """Distance at each prediction [m]."""
+        gap: FloatArray = np.abs(self.observed - self.p)
+        return gap
+
+    @property
+    def mean(self) -> float:
+        """Mean distance over reviews: the integrated calibration index."""
+        return float(self.gap @ self.count) / float(self.count.sum()) if len(self.p) else math.nan
+
+    @cached_property
+    def _ordered(self) -> tuple[FloatArray, FloatArray]:
+        """Distances in their own order, and reviews with a distance up to each of them."""
+        order = np.argsort(self.gap)
+        return self.gap[order], np.cumsum(self.count[order])
 
     def quantile(self, share: float) -> float:
         """Distance that a share of the reviews does not exceed, as numpy interpolates it."""
-        if not len(self.gap):
+        gap, reviews = self._ordered
+        if not len(gap):
             return math.nan
-        place = share * max(0.0, float(self.reviews[-1]) - 1)
+        place = share * max(0.0, float(reviews[-1]) - 1)
         ends = np.floor([place, place + 1])
-        below, above = self.gap[
-            np.minimum(np.searchsorted(self.reviews, ends, side="right"), len(self.gap) - 1)
-        ]
+        below, above = gap[np.minimum(np.searchsorted(reviews, ends, side="right"), len(gap) - 1)]
         return float(below + (place - ends[0]) * (above - below))
 
 
 def gaps_of(counted: Tally) -> CalibrationGaps:
     """Measure the distances of a tally from its regression: see `Ici`."""
     cells = counted.compact.at_most(CELLS)
-    if not len(cells):
-        return CalibrationGaps(cells.p, cells.p, cells.p, cells.p, math.nan)
-    count, observed = cells.count, lowess(cells)
-    gap = np.abs(observed - cells.p)
-    order = np.argsort(gap)
-    mean = float(gap @ count) / float(count.sum())
-    return CalibrationGaps(cells.p, observed, gap[order], np.cumsum(count[order]), mean)
+    return CalibrationGaps(cells.p, lowess(cells) if len(cells) else cells.p, cells.count)
 
 
 def lowess(counted: Tally) -> FloatArray:
@@ -69,10 +77,14 @@ def lowess(counted: Tally) -> FloatArray:
     count, recalled = counted.count, counted.recalled
     columns = np.stack([count, count * x, count * x * x, recalled, recalled * x], axis=1)
     sums = np.empty((len(where), 5))
-    height = max(1, BLOCK // len(counted))
+    height = min(len(where), max(1, BLOCK // len(counted)))
+    # Made once: to get so much memory takes as long as to fill it.
+    room = np.empty((2, height, len(counted)))
     for begin in range(0, len(where), height):
         rows = slice(begin, begin + height)
-        sums[rows] = _tricube(counted.p, where[rows], radius[rows]) @ columns
+        weight, cube = room[:, : len(where) - begin]
+        _tricube(counted.p, where[rows], radius[rows], weight, cube)
+        np.matmul(weight, columns, out=sums[rows])
     fits = _line_heights(sums, x[anchors])
     fitted: FloatArray = np.interp(counted.p, where, fits)
     return fitted
@@ -80,12 +92,11 @@ def lowess(counted: Tally) -> FloatArray:
 
 def _anchors(p: FloatArray) -> IntArray:
     """Choose the anchors: the last prediction within each step, and both ends."""
-    ordered = p.tolist()
-    step = SPACING * (ordered[-1] - ordered[0])
-    chosen, last = [0], len(ordered) - 1
+    within = np.searchsorted(p, p + SPACING * (p[-1] - p[0]), side="right") - 1
+    following = np.maximum(within, np.arange(1, len(p) + 1)).tolist()
+    chosen, last = [0], len(p) - 1
     while chosen[-1] < last:
-        here = chosen[-1]
-        chosen.append(max(bisect_right(ordered, ordered[here] + step) - 1, here + 1))
+        chosen.append(following[chosen[-1]])
     return np.array(chosen)
 
 
@@ -98,33 +109,37 @@ def _radii(counted: Tally, where: FloatArray) -> FloatArray:
         return furthest
     # A window of one review would follow every outcome.
     width = min(n, max(2.0, math.floor(SPAN * n + 1e-10)))
-    # A window may begin wherever that takes in, or leaves out, another prediction. Moving it
-    # up pays while the prediction it gains is nearer than the one it loses.
-    begin = np.concatenate([[0.0], until, until - width])
-    begin = np.sort(begin[(begin >= 0) & (begin < n - width)])
-    last = len(p) - 1
-    loses = p[np.minimum(np.searchsorted(until, begin, side="right"), last)]
-    gains = p[np.minimum(np.searchsorted(until, begin + width, side="right"), last)]
-    begin = np.append(begin, n - width)[np.searchsorted(loses + gains, 2 * where)]
-    lowest = p[np.minimum(np.searchsorted(until, begin, side="right"), last)]
-    highest = p[np.minimum(np.searchsorted(until, begin + width), last)]
-    return np.maximum(where - lowest, highest - where)
+    # Windows that begin at each prediction end where they hold enough reviews.
+    end = np.searchsorted(until, np.append(0, until[:-1]) + width)
+    windows = np.searchsorted(end, len(p))
+    lowest, highest = p[:windows], p[end[:windows]]
+    # Of those whose middle is below, the last is the nearest; of the others, the first.
+    above = np.searchsorted(lowest + highest, 2 * where)
+    nearest = [np.maximum(above - 1, 0), np.minimum(above, windows - 1)]
+    radii: FloatArray = np.min(
+        [np.maximum(where - lowest[each], highest[each] - where) for each in nearest], axis=0
+    )
+    return radii
 
 
-def _tricube(p: FloatArray, where: FloatArray, radius: FloatArray) -> FloatArray:
-    """Weights [anchors, m] that vanish at a radius; beyond it no review is in the window."""
+def _tricube(
+    p: FloatArray, where: FloatArray, radius: FloatArray, weight: FloatArray, cube: FloatArray
+) -> None:
+    """Compute each `weight` [anchors, m], which vanishes at a radius; `cube` is room to do it in.
+
+    Beyond the radius no review is in the window.
+    """
     # With no radius all of the window is at the anchor, and the anchor alone has weight.
     scale = 1 / np.maximum(radius, np.finfo(np.float64).tiny)
-    weight = np.subtract.outer(where, p)
+    np.subtract.outer(where, p, out=weight)
     np.abs(weight, out=weight)
     weight *= np.minimum(scale, 1e300)[:, None]
     np.minimum(weight, 1, out=weight)
-    cube = weight * weight
+    np.multiply(weight, weight, out=cube)
     cube *= weight
     np.subtract(1, cube, out=cube)
     np.multiply(cube, cube, out=weight)
     weight *= cube
-    return weight
 
 
 def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:

@@ -135,12 +135,10 @@ def half_widths(
     """
     if len(clusters) < FEWEST_CLUSTERS:
         return dict.fromkeys(clusters.panel.names, math.nan)
-    drawn: dict[str, list[float]] = {}
-    for scores in clusters.resampled(cluster_counts(len(clusters), resamples, seed)):
-        for name, score in scores.items():
-            drawn.setdefault(name, []).append(score)
+    drawn = list(clusters.resampled(cluster_counts(len(clusters), resamples, seed)))
     factor = _factor(clusters, level)
-    return {name: factor * _spread(np.array(scores)) for name, scores in drawn.items()}
+    names = drawn[0] if drawn else ()
+    return {name: factor * _spread(np.array([each[name] for each in drawn])) for name in names}
 
 
 def _half_widths(

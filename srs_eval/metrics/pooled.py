@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scores
+from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scorer
 from srs_eval.metrics.intervals import half_widths, intervals_around
 from srs_eval.metrics.panel import Panel, finite
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
@@ -136,7 +136,7 @@ def pool(
     clusters = sums.clusters()
     sketch, curves = clusters.together()
     sketch = sketch.with_tally(counted)
-    scores = dict.fromkeys(panel.names, math.nan) | merged_scores(panel, sketch, curves)
+    scores = dict.fromkeys(panel.names, math.nan) | merged_scorer(panel)(sketch, curves)
     of_rows = [metric for metric in panel if not is_mergeable(metric)]
     whole = concatenate(list(users())) if of_rows else None
     if whole is not None:

@@ -113,7 +113,7 @@ class FineCells:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the cells that hold reviews, and their sums: input of `extend`."""
-        held = np.flatnonzero(self._sums[0] | self._sums[1])
+        held = self._held()
         sums = dict(zip(_FINE_SUMS, self._sums[:, held], strict=True))
         size = np.array([self._precision.itemsize])
         return {"fine_cell": held.astype(np.uint32), **sums, "fine_precision": size}
@@ -128,9 +128,13 @@ class FineCells:
 
     def tally(self) -> Tally:
         """Make a tally of all that was counted."""
-        forgotten, recalled, high, low = self._sums.astype(np.float64)
+        forgotten, recalled, high, low = self._sums[:, self._held()].astype(np.float64)
         total = (high + low / self._LOW) / self._HIGH
         return from_sums(forgotten, recalled, total, self._precision)
+
+    def _held(self) -> IntArray:
+        """Cells that hold reviews."""
+        return np.flatnonzero(self._sums[0] | self._sums[1])
 
 
 _FINE_SUMS = ("fine_forgotten", "fine_recalled", "fine_high", "fine_low")

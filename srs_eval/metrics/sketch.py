@@ -56,6 +56,10 @@ class Sketch:
             self._derived[make] = make(self.tally)
         return cast(T, self._derived[make])
 
+    def knows(self, make: Callable[[Tally], object]) -> bool:
+        """Whether a function of the tally is computed already."""
+        return make in self._derived
+
     def keep(self, make: Callable[[Tally], T], made: T) -> None:
         """Keep a function of the tally that was computed elsewhere."""
         self._derived[make] = made

@@ -13,6 +13,7 @@ doi:10.1186/s12916-019-1466-7.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,14 +48,22 @@ def line_of(counted: Tally) -> CalibrationLine:
     predictions are equal, or if a threshold on the prediction separates the outcomes: no finite
     line is the most likely then.
     """
-    few = _joined(counted)
-    # Centred, intercept and slope are identifiable even for very similar predictions.
-    centre = float(_log_odds(counted.p @ counted.count / counted.n))
-    overlap = _overlaps(counted) and _overlaps(few)
-    line = _newton(_log_odds(few.p) - centre, few, centre) if overlap else None
-    if line is None:
-        return CalibrationLine(math.nan, math.nan)
-    return CalibrationLine(float(line[1]), float(line[0] - centre * line[1]))
+    return lines_of([counted])[0]
+
+
+def lines_of(tallies: Sequence[Tally]) -> list[CalibrationLine]:
+    """Fit the line of each of several tallies, together: see `line_of`."""
+    joined = [_joined(counted) for counted in tallies]
+    centre = np.zeros(len(tallies))
+    x, recalled, forgotten = np.zeros((3, len(tallies), max(map(len, joined))))
+    for row, (counted, few) in enumerate(zip(tallies, joined, strict=True)):
+        if all(map(_overlaps, {counted, few})):  # a row without reviews has no line
+            # Centred, intercept and slope are identifiable even for very similar predictions.
+            centre[row] = _log_odds(counted.p @ counted.count / counted.n)
+            x[row, : len(few)] = _log_odds(few.p) - centre[row]
+            recalled[row, : len(few)], forgotten[row, : len(few)] = few.recalled, few.forgotten
+    level, slope = _newton(x, recalled, forgotten, centre)
+    return list(map(CalibrationLine, slope.tolist(), (level - centre * slope).tolist()))
 
 
 def shift_of(counted: Tally) -> float:
@@ -79,11 +88,11 @@ def _overlaps(counted: Tally) -> bool:
     """Whether no threshold separates the outcomes, so that a finite line fits best."""
     if not counted.has_both_outcomes:
         return False
-    recalled, forgotten = (
-        np.clip(counted.p[[np.argmax(held), -1 - np.argmax(held[::-1])]], CLIP, 1 - CLIP)
-        for held in (counted.recalled > 0, counted.forgotten > 0)
-    )
-    return bool(recalled[1] > forgotten[0] and forgotten[1] > recalled[0])
+    ends = []
+    for held in (counted.recalled > 0, counted.forgotten > 0):
+        ends += [np.argmax(held), -1 - np.argmax(held[::-1])]
+    lowest, highest, low, high = np.clip(counted.p[ends], CLIP, 1 - CLIP).tolist()
+    return bool(highest > low and high > lowest)
 
 
 def _joined(counted: Tally) -> Tally:
@@ -98,50 +107,71 @@ def _joined(counted: Tally) -> Tally:
     return from_sums(forgotten, recalled, total)
 
 
-def _newton(x: FloatArray, counted: Tally, centre: float) -> FloatArray | None:
-    """Maximise the likelihood of a line over x by Newton's method, from calibrated predictions.
+def _newton(
+    x: FloatArray, recalled: FloatArray, forgotten: FloatArray, centre: FloatArray
+) -> FloatArray:
+    """Maximise the likelihoods of lines [2, lines] over x [lines, m], from calibrated predictions.
 
-    None if it does not converge.
+    All at once by Newton's method; NaN where it does not converge.
     """
-    line: FloatArray = np.array([centre, 1.0])
+    found = np.full((2, len(x)), math.nan)
+    left, line = np.arange(len(x)), np.array([centre, np.ones(len(x))])
+    count = recalled + forgotten
+    enough = np.minimum(SURE, LAST * count.sum(axis=1))
+    against = _log_odds_against(line, x)
     for _ in range(MOST_ITERATIONS):
-        # Beyond these log odds a probability is 0 or 1, and exp has no number.
-        odds_against = np.exp(np.clip(-line[0] - line[1] * x, -700, 700))
+        odds_against = np.exp(against)
         fitted = 1 / (1 + odds_against)
         rest = odds_against * fitted
         # Not recalls less fitted ones, whose difference loses digits where all are certain.
-        missed = counted.recalled * rest - counted.forgotten * fitted
-        gradient = np.array([missed.sum(), missed @ x])
-        weight = counted.count * fitted * rest
-        level, mixed, spread = weight.sum(), weight @ x, weight @ (x * x)
+        missed = recalled * rest - forgotten * fitted
+        weight = count * fitted * rest
+        gradient = np.array([missed.sum(axis=1), np.vecdot(missed, x)])
+        level, mixed, spread = weight.sum(axis=1), np.vecdot(weight, x), np.vecdot(weight, x * x)
         determinant = level * spread - mixed * mixed
         # All weight at one prediction, as far as rounding can tell.
-        if not determinant > 1e-14 * level * spread:
-            return None
-        step = np.array([[spread, -mixed], [-mixed, level]]) @ gradient / determinant
-        promised = float(step @ gradient)
-        if promised > SURE:
-            step = _shortened(x, counted, line, step)
-        line = line + step
-        if promised <= min(SURE, LAST * counted.n):
-            return line
-    return None
+        is_line = determinant > 1e-14 * level * spread
+        inverse = np.array([[spread, -mixed], [-mixed, level]]) / np.where(is_line, determinant, 1)
+        step = (inverse * gradient).sum(axis=1)
+        promised = (step * gradient).sum(axis=0)
+        is_last = promised <= enough
+        found[:, left[is_line & is_last]] = (line + step)[:, is_line & is_last]
+        open_ = is_line & ~is_last
+        if not open_.all():
+            if not open_.any():
+                break
+            left, promised, enough, against = (
+                each[open_] for each in (left, promised, enough, against)
+            )
+            line, step = line[:, open_], step[:, open_]
+            x, recalled, forgotten, count = (
+                each[open_] for each in (x, recalled, forgotten, count)
+            )
+        after = _log_odds_against(line + step, x)
+        if promised.max() > SURE:
+            here = _loss(against, count, forgotten)
+            for _ in range(MOST_ITERATIONS):  # halve steps until the likelihood increases
+                is_worse = (promised > SURE) & ~(_loss(after, count, forgotten) <= here)
+                if not is_worse.any():
+                    break
+                step[:, is_worse] /= 2
+                after = _log_odds_against(line + step, x)
+        line, against = line + step, after
+    return found
 
 
-def _shortened(x: FloatArray, counted: Tally, line: FloatArray, step: FloatArray) -> FloatArray:
-    """Halve a step until the likelihood increases."""
+def _log_odds_against(line: FloatArray, x: FloatArray) -> FloatArray:
+    """Log odds against recall [lines, m], by lines over x."""
+    # Beyond these a probability is 0 or 1, and exp has no number.
+    against: FloatArray = np.clip(-line[0][:, None] - line[1][:, None] * x, -700, 700)
+    return against
 
-    def loss(line: FloatArray) -> float:
-        fitted = line[0] + line[1] * x
-        right, wrong = np.logaddexp(0, -fitted), np.logaddexp(0, fitted)
-        return float(counted.recalled @ right + counted.forgotten @ wrong)
 
-    here = loss(line)
-    for _ in range(MOST_ITERATIONS):
-        if loss(line + step) <= here:
-            break
-        step = step / 2
-    return step
+def _loss(against: FloatArray, count: FloatArray, forgotten: FloatArray) -> FloatArray:
+    """Log losses [lines] of log odds against recall."""
+    losses: FloatArray = np.vecdot(count, np.log1p(np.exp(against)))
+    losses -= np.vecdot(forgotten, against)
+    return losses
 
 
 def _log_odds(p: FloatArray | float) -> FloatArray:
@@ -150,10 +180,19 @@ def _log_odds(p: FloatArray | float) -> FloatArray:
     return odds
 
 
+def _fit_lines(sketches: Sequence[Sketch]) -> None:
+    """Fit the lines of several sketches at once."""
+    held = [sketch for sketch in sketches if len(sketch.tally)]
+    if held:
+        for sketch, line in zip(held, lines_of([each.tally for each in held]), strict=True):
+            sketch.keep(line_of, line)
+
+
 class CalibrationSlope(SketchMetric):
     """Slope of the calibration line, best at 1: see `line_of`."""
 
     name, better, section = "calibration_slope", "neither", "calibration"
+    prepare = staticmethod(_fit_lines)
 
     def of(self, sketch: Sketch) -> float:
         return sketch.derived(line_of).slope
@@ -163,6 +202,7 @@ class CalibrationIntercept(SketchMetric):
     """Intercept of the calibration line: see `line_of`."""
 
     name, better, section = "calibration_intercept", "zero", "calibration"
+    prepare = staticmethod(_fit_lines)
 
     def of(self, sketch: Sketch) -> float:
         return sketch.derived(line_of).intercept

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric
-from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
+from srs_eval.metrics.smooth import NODES, CosineField, onto_grid, onto_grids
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
 
@@ -38,11 +38,13 @@ PRECISION = 1e-10
 USUAL = 0.05
 
 
-def lattice_of(counted: Tally, near: float = 0.5) -> tuple[float, float]:
+def lattice_of(
+    counted: Tally, near: float = 0.5, exact: _LatticeFields | None = None
+) -> tuple[float, float]:
     """SmoothECE as commonly printed, and its bandwidth, which is looked for around `near` first."""
     if not len(counted):
         return math.nan, math.nan
-    exact = quick = _LatticeFields.of(counted)
+    exact = quick = exact or _LatticeFields.of(counted)
     if counted.compact is not counted:
         quick = _LatticeFields.of(counted.compact)
     low, high, stride = 0, LATTICE, 1
@@ -70,9 +72,8 @@ def exact_of(counted: Tally) -> float:
 def residual_fields(tallies: Sequence[Tally]) -> CosineField:
     """Mean of prediction minus outcome, as masses along the predictions of each tally."""
     near = [counted.compact for counted in tallies]
-    return CosineField.of(
-        np.stack([onto_grid(each.p, each.residual, NODES + 1) / each.n for each in near])
-    )
+    masses = [each.residual / each.n for each in near]
+    return CosineField.of(onto_grids([each.p for each in near], masses, NODES + 1))
 
 
 def fixed_points(residuals: CosineField) -> FloatArray:
@@ -85,8 +86,7 @@ def fixed_points(residuals: CosineField) -> FloatArray:
     sigma = np.clip(USUAL, lowest, highest)
     before = last = np.full(len(left), math.nan)
     while len(left):
-        field = CosineField(residuals.coefficients[left], residuals.total_variation[left])
-        excess = field.absolute_integrals(sigma) - sigma
+        excess = residuals.absolute_integrals(sigma, left) - sigma
         # Where the error is above the bandwidth, so is the solution; but the error falls as the
         # bandwidth grows, so what a bandwidth leaves is beyond the solution.
         is_above = excess > 0
@@ -106,21 +106,33 @@ def fixed_points(residuals: CosineField) -> FloatArray:
 
 def _solve(sketches: Sequence[Sketch]) -> None:
     """Solve for the SmoothECE of several sketches at once."""
-    held = [sketch for sketch in sketches if len(sketch.tally)]
+    held = [each for each in sketches if len(each.tally) and not each.knows(exact_of)]
     if held:
         errors = fixed_points(residual_fields([sketch.tally for sketch in held]))
         for sketch, error in zip(held, errors.tolist(), strict=True):
             sketch.keep(exact_of, error)
 
 
+def _look_around(sketches: Sequence[Sketch]) -> None:
+    """Compute the errors of several sketches where `lattice_of` is likely to look, at once."""
+    _solve(sketches)
+    held = [sketch for sketch in sketches if len(sketch.tally)]
+    fields = [sketch.derived(_LatticeFields.of) for sketch in held]
+    nearest = [math.ceil(sketch.derived(exact_of) * LATTICE) for sketch in held]
+    for lower in (0, 1):
+        _smooth(fields, [min(max(step - lower, 1), LATTICE - 1) for step in nearest])
+
+
 @dataclass(frozen=True, slots=True)
 class _LatticeFields:
-    """Residuals and counts on the grids the printed number is computed on."""
+    """Residuals and counts, and what is known of them on the lattice."""
 
     p: FloatArray
     residual: FloatArray
     count: FloatArray
-    spectra: dict[int, FloatArray] = field(default_factory=dict)
+    # For each number of nodes: Fourier transform of the residuals and their mirror image, and
+    # the counts at the nodes
+    grids: dict[int, tuple[NDArray[np.complex128], FloatArray]] = field(default_factory=dict)
     errors: dict[int, float] = field(default_factory=dict)
 
     @classmethod
@@ -131,41 +143,73 @@ class _LatticeFields:
     def error(self, step: int) -> float:
         """Smoothed error at the bandwidth `step` / 1024, computed once."""
         if step not in self.errors:
-            self.errors[step] = self._error(step)
+            _smooth([self], [step])
         return self.errors[step]
 
-    def _error(self, step: int) -> float:
-        sigma = step / LATTICE
-        nodes = max(2000, round(20 / sigma)) // 2 + 1
-        points = np.linspace(0, 1, max(round(10 / sigma), EVALUATION_POINTS))
-        smoothed = irfft(self._spectrum(nodes) * _kernel(step, nodes), 2 * (nodes - 1))
-        residual, density = smoothed[:, :nodes]
-        grid = np.linspace(0, 1, nodes)
-        weight = np.interp(points, grid, density).sum() + DENSITY_FLOOR * len(points)
-        return float(np.abs(np.interp(points, grid, residual)).sum() / weight)
 
-    def _spectrum(self, nodes: int) -> FloatArray:
-        """Fourier transform of both fields and their mirror images, once for each grid."""
-        if nodes not in self.spectra:
-            masses = [onto_grid(self.p, values, nodes) for values in (self.residual, self.count)]
-            once = np.stack(masses)
-            self.spectra[nodes] = rfft(np.concatenate([once, once[:, -2:0:-1]], axis=1))
-        return self.spectra[nodes]
+def _smooth(fields: Sequence[_LatticeFields], steps: Sequence[int]) -> None:
+    """Compute the errors of fields, each at a bandwidth, together where they have equal nodes."""
+    alike: dict[int, list[tuple[_LatticeFields, int]]] = {}
+    for each, step in zip(fields, steps, strict=True):
+        if step not in each.errors:
+            alike.setdefault(_kernel(step).nodes, []).append((each, step))
+    for nodes, pairs in alike.items():
+        _transform([each for each, _ in pairs if nodes not in each.grids], nodes)
+        spectra = [each.grids[nodes][0] * _kernel(step).spectrum for each, step in pairs]
+        smoothed = irfft(np.stack(spectra), 2 * (nodes - 1))[:, :nodes]
+        for (each, step), residual in zip(pairs, smoothed, strict=True):
+            kernel = _kernel(step)
+            weight = kernel.weight @ each.grids[nodes][1] + DENSITY_FLOOR * len(kernel.points)
+            total = np.abs(np.interp(kernel.points, kernel.grid, residual)).sum()
+            each.errors[step] = float(total / weight)
+
+
+def _transform(fields: Sequence[_LatticeFields], nodes: int) -> None:
+    """Bring fields to grids of some nodes."""
+    if not fields:
+        return
+    p = [each.p for each in fields]
+    residual = onto_grids(p, [each.residual for each in fields], nodes)
+    spectra = rfft(np.concatenate([residual, residual[:, -2:0:-1]], axis=1))
+    counts = onto_grids(p, [each.count for each in fields], nodes)
+    for each, spectrum, count in zip(fields, spectra, counts, strict=True):
+        each.grids[nodes] = spectrum, count
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel that is cut off at one half, and the points its error is summed at."""
+
+    grid: FloatArray  # [nodes], from 0 to 1
+    spectrum: NDArray[np.complex128]  # [nodes]: Fourier transform around the mirrored grid
+    points: FloatArray  # [points], from 0 to 1
+    weight: FloatArray  # [nodes]: What a review at each node adds to the density at all points
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.grid)
 
 
 @lru_cache(maxsize=64)
-def _kernel(step: int, nodes: int) -> NDArray[np.complex128]:
-    """Fourier transform of a kernel that is cut off at one half, around the mirrored grid."""
+def _kernel(step: int) -> _Kernel:
+    """Return the kernel with the bandwidth `step` / 1024."""
     sigma = step / LATTICE
+    nodes = max(2000, round(20 / sigma)) // 2 + 1
     period = 2 * (nodes - 1)
     kernel = np.zeros(period)
-    offset = np.linspace(0, 1, nodes) - 0.5
+    grid = np.linspace(0, 1, nodes)
     # With an even number of nodes the kernel's middle falls between two of them.
     lag = np.arange(nodes) - nodes // 2
-    density = np.exp(-0.5 * (offset / sigma) ** 2) / (math.sqrt(2 * math.pi) * sigma)
+    density = np.exp(-0.5 * ((grid - 0.5) / sigma) ** 2) / (math.sqrt(2 * math.pi) * sigma)
     np.add.at(kernel, lag % period, density)
     spectrum: NDArray[np.complex128] = rfft(kernel)
-    return spectrum
+    points = np.linspace(0, 1, max(round(10 / sigma), EVALUATION_POINTS))
+    # Smoothed counts are summed at the points: a product with the transpose of both steps.
+    spread = irfft(rfft(onto_grid(points, np.ones(len(points)), nodes), period) * spectrum.conj())
+    weight = spread[:nodes].copy()
+    weight[1:-1] += spread[: nodes - 1 : -1]
+    return _Kernel(grid, spectrum, points, weight)
 
 
 class Smece(SketchMetric):
@@ -181,10 +225,11 @@ class Smece(SketchMetric):
 
     name, better, section = "smece", "lower", "calibration"
     bounds = (0.0, 1.0)
-    prepare = staticmethod(_solve)
+    prepare = staticmethod(_look_around)
 
     def of(self, sketch: Sketch) -> float:
-        return lattice_of(sketch.tally, sketch.derived(exact_of))[0]
+        fields = sketch.derived(_LatticeFields.of)
+        return lattice_of(sketch.tally, sketch.derived(exact_of), fields)[0]
 
 
 class SmeceExact(SketchMetric):

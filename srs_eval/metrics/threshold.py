@@ -61,19 +61,22 @@ class ConfusionCounts:
 
     def _of_which(self, statistic: Statistic) -> tuple[float, float]:
         """How many reviews a rate counts, and of how many."""
-        hit, alarm = self.true_positive, self.false_positive
-        miss, reject = self.false_negative, self.true_negative
-        counted, other = {
-            "tpr": (hit, miss),
-            "fnr": (miss, hit),
-            "fpr": (alarm, reject),
-            "tnr": (reject, alarm),
-            "ppv": (hit, alarm),
-            "fdr": (alarm, hit),
-            "for": (miss, reject),
-            "npv": (reject, miss),
-        }[statistic]
-        return counted, counted + other
+        counted, other = _OF_WHICH[statistic]
+        number: float = getattr(self, counted)
+        return number, number + getattr(self, other)
+
+
+# What each statistic counts, and the others that meet its condition.
+_OF_WHICH: dict[Statistic, tuple[str, str]] = {
+    "tpr": ("true_positive", "false_negative"),
+    "fnr": ("false_negative", "true_positive"),
+    "fpr": ("false_positive", "true_negative"),
+    "tnr": ("true_negative", "false_positive"),
+    "ppv": ("true_positive", "false_positive"),
+    "fdr": ("false_positive", "true_positive"),
+    "for": ("false_negative", "true_negative"),
+    "npv": ("true_negative", "false_negative"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ class Confusion(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        return (ThresholdSums(self.threshold),)
+        return (_sums_at(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
         return _counts(sketch[self.needs[0]]).rate(self.statistic)
@@ -173,7 +176,7 @@ class ThresholdBias(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        return (ThresholdSums(self.threshold),)
+        return (_sums_at(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
         bias, near = sketch[self.needs[0]][0, 4:].tolist()
@@ -217,6 +220,12 @@ def bias_threshold(name: str) -> float | None:
     """
     found = re.fullmatch(rf"{_BIAS}([01](?:_\d+)?)", name)
     return None if found is None else float(found[1].replace("_", "."))
+
+
+@cache
+def _sums_at(threshold: float) -> ThresholdSums:
+    """Return the same sums for all metrics of a threshold, which are found by identity then."""
+    return ThresholdSums(threshold)
 
 
 @cache

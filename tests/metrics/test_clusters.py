@@ -200,7 +200,7 @@ def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
 def test_outcomes_that_are_all_alike_have_no_width():
     rng = np.random.default_rng(0)
     p, card = rng.uniform(0.5, 0.99, 600), np.arange(600) // 10
-    recalled = np.where(np.abs(p - 0.9) < 0.02, True, rng.random(600) < 0.8)
+    recalled = (np.abs(p - 0.9) < 0.02) | (rng.random(600) < 0.8)
     bias = METRIC["threshold_bias_at_0_9"]
     for outcomes, defined in ((recalled, [True, False]), (recalled | True, [False, False])):
         given = predicted(p, outcomes, card=card, day=None)
