@@ -107,3 +107,12 @@ def outcome_of(folder):
 
 def columns_of(file):
     return pq.read_table(file).to_pydict()
+
+
+def to_end(steps):
+    """Take all steps of a job, and return what they return."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value

@@ -108,6 +108,13 @@ import time
 from pathlib import Path
 
 from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.tracking.tracker import NoTracker
+
+
+class Slow(NoTracker):
+    def log(self, found):
+        if any(item.name == "rows_fingerprint" for item in found) and Path("stop").exists():
+            time.sleep(60)
 
 
 class Stopping:
@@ -117,6 +124,9 @@ class Stopping:
 
     def fit(self, reviews, rows, rng):
         if reviews.user == 4 and Path("stop").exists():
+            before = Path("out/0_avg/job.json")
+            while Path("wait").exists() and '"ok"' not in before.read_text():
+                time.sleep(0.1)
             time.sleep(0.3)  # let the main process come to rest
             os.killpg(0, int(Path("stop").read_text()))
             time.sleep(60)
@@ -126,7 +136,10 @@ class Stopping:
 
 @pytest.fixture
 def _prepared(here, monkeypatch):
-    option = {"own/algo/stopping.yaml": "_target_: stopping.Stopping\n"}
+    option = {
+        "own/algo/stopping.yaml": "_target_: stopping.Stopping\n",
+        "own/tracking/slow.yaml": "_target_: stopping.Slow\n",
+    }
     write(here.folder, {"stopping.py": STOPPING, **option})
     monkeypatch.syspath_prepend(here.folder)
 
@@ -169,6 +182,7 @@ def test_a_run_that_was_stopped_can_be_continued(here, number):
 @pytest.mark.usefixtures("_prepared")
 def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here):
     words = ["-m", "algo=avg,stopping,sm2", "hydra.sweep.dir=out"]
+    (here.folder / "wait").touch()
     done = stopped(here.folder, signal.SIGINT, *words)
     assert done.status == 130
     assert f"resume=true hydra.sweep.dir={here.folder / 'out'}" in done.err
@@ -178,6 +192,25 @@ def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here):
     done = here(*WORDS, *words, "resume=true")
     assert done.status == 0, done.err
     assert "avg was finished before" in done.out
+    assert f"3 of {USERS} users were done before" in done.out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_prepared")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_job_that_is_ended_while_the_next_is_evaluated_can_be_stopped_with_it(here, number):
+    words = ["-m", "algo=avg,stopping", "hydra.sweep.dir=out", "tracking=slow"]
+    began = time.monotonic()
+    done = stopped(here.folder, number, *words)
+    assert time.monotonic() - began < 50
+    assert done.status == 128 + number
+    assert done.err.count("interrupted") == 1
+    assert "Traceback" not in done.text
+    for job in ("0_avg", "1_stopping"):
+        assert outcome_of(here.folder / "out" / job)["status"] == "interrupted"
+    done = here(*WORDS, *words, "resume=true")
+    assert done.status == 0, done.err
+    assert f"{USERS} of {USERS} users were done before" in done.out
     assert f"3 of {USERS} users were done before" in done.out
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
+from hydra.conf import HydraConf
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -34,10 +36,11 @@ from srs_eval.text.suggestion import suggestion
 from srs_eval.tuning.progress import running_trial
 
 if TYPE_CHECKING:
-    from srs_eval.run.jobs import Planned
+    from srs_eval.run.jobs import Planned, Steps
 
-# Hydra's own sweeper.
+# Hydra's own sweeper and launcher.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+_IN_THIS_PROCESS = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
 PROGRAM = "python -m srs_eval"
 _OTHER = "srs_eval has one configuration; --config-dir FOLDER adds options to it"
 _REFUSED = {
@@ -51,6 +54,10 @@ _SHOWING = ("--run", "--multirun", "--cfg", "--info", "--shell-completion")
 _OF_A_STUDY = ("experiment", "study", "tracking")
 
 
+# Folder of a job, and the steps that are left of it.
+_Begun: TypeAlias = "tuple[Path, Steps[tuple[float, int]]]"
+
+
 @dataclass
 class _Command:
     """The folder and the state of the current command."""
@@ -61,6 +68,7 @@ class _Command:
     printed: set[str] = field(default_factory=set)
     status: int = 0
     reports_its_end: bool = False
+    begun: list[_Begun] = field(default_factory=list)  # Jobs that have not ended
 
 
 _command = _Command()
@@ -115,7 +123,10 @@ def _claimed(config: DictConfig, claims: ExitStack) -> Path:
 
 
 def job(cfg: DictConfig) -> float:
-    """Run one job and return its log loss, or what else the search it is part of is about."""
+    """Run one job and return its log loss, or what else the search it is part of is about.
+
+    Where nobody needs that number, the job takes a step, and so does each that has not ended.
+    """
     from srs_eval.config.building import build, resolved
     from srs_eval.run.job import run_job  # heavy: not for --help and completion
     from srs_eval.run.jobs import attempt
@@ -131,6 +142,9 @@ def job(cfg: DictConfig) -> float:
     sources, here = hydra_config.runtime.config_sources, Path.cwd()
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
+    overlaps = _overlaps(hydra_config)
+    if folder in [begun[0] for begun in _command.begun]:
+        _end_begun()
 
     def plan() -> Planned:
         if cfg.study is not None:
@@ -140,23 +154,56 @@ def job(cfg: DictConfig) -> float:
         content["resume"] |= trial is not None and trial.repeated
         words = [*(f"--config-dir={folder}" for folder in folders), *_typed()]
         made = make_job(build(content, choices), folder, sweep_folder, trial, words)
+        made = replace(made, overlaps=overlaps, waits=bool(_command.begun))
         return made.about.label, partial(run_job, made)
 
-    _command.reports_its_end = True
     with option_files.also_in(folders):
         for text in option_files.shadowed_options(choices):
             if text not in _command.printed:  # by an earlier job of the command
                 _command.printed.add(text)
                 complain(text)
-        value, status = attempt(
+        steps = attempt(
             plan,
             label=choices.get("algo", ""),
             folder=folder,
             sweep_folder=sweep_folder,
             metric="log_loss" if trial is None else trial.metric,
         )
+        before = list(_command.begun)
+        _command.begun.append((folder, steps))
+        value = _take_steps([_command.begun[-1], *before])
+        if not overlaps:
+            value = _end_begun()
+    return value
+
+
+def _overlaps(command: HydraConf) -> bool:
+    """Whether jobs of a command may begin before the one before is ended, in this process."""
+    in_order = command.mode == RunMode.MULTIRUN and command.sweeper["_target_"] == _GRID
+    is_here = command.launcher["_target_"] == _IN_THIS_PROCESS
+    return in_order and is_here and not command.callbacks  # which are told the value
+
+
+def _take_steps(begun: Iterable[_Begun]) -> float:
+    """Let jobs take a step each; return the value of the last one that ends, or NaN."""
+    value = math.nan
+    _command.reports_its_end = True
+    for each in begun:
+        try:
+            next(each[1])
+        except StopIteration as end:
+            _command.begun.remove(each)
+            value, status = end.value
+            _command.status = max(_command.status, status)
     _command.reports_its_end = False
-    _command.status = max(_command.status, status)
+    return value
+
+
+def _end_begun() -> float:
+    """End all jobs that have begun, and return the value of the last one."""
+    value = math.nan
+    while _command.begun:
+        value = _take_steps(list(_command.begun))
     return value
 
 
@@ -330,8 +377,12 @@ def _start(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> None:
             _begin(config, claims)
             loader.ready = config
             (hydra.multirun if _command.is_sweep else hydra.run)("config", job, words)
+            _end_begun()
     finally:
         GlobalHydra.instance().clear()
+        with ExitStack() as others:  # of an interrupted job
+            for begun in _command.begun:
+                others.callback(begun[1].close)
 
 
 def _single(config: DictConfig, loader: Loader, words: list[str]) -> DictConfig:

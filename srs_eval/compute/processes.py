@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
+from srs_eval.compute import stopping
 from srs_eval.compute.interface import OnCrash, Tick, Work, check_chunk
 from srs_eval.errors import ConfigError, SrsEvalError
 
@@ -62,10 +63,13 @@ class Processes:
             raise ConfigError(f"compute.workers={self.workers}: at least 1, or null for all cores")
         check_chunk(self.chunk)
 
-    def prepare(self) -> None:
-        """Start the server of workers, whose imports then take no time of this process."""
+    def prepare(self, *modules: str) -> None:
+        """Start the server of workers, whose imports then take no time of this process.
+
+        Each worker has these `modules` as well, loaded once.
+        """
         if sys.platform != "win32":
-            _start_server()
+            _start_server(modules)
 
     def map(
         self, work: Work[Result], items: Sequence[Any], *, on_crash: OnCrash[Result], tick: Tick
@@ -113,7 +117,8 @@ def _share(
                 busy[connection] = process, item
             if not busy:
                 return
-            ready = set(wait(list(busy), patience and _SECONDS_BETWEEN_LOOKS))
+            ready = set(wait(list(busy), _SECONDS_BETWEEN_LOOKS))
+            stopping.check()  # for a thread that signals do not reach
             now = time.monotonic()
             heard = {each: now if each in ready else heard.get(each, now) for each in busy}
             for each in [each for each in busy if patience and now - heard[each] > patience]:
@@ -230,9 +235,10 @@ def _standard_start_method(method: str) -> Iterator[None]:
         multiprocessing.set_start_method(before, force=True)
 
 
-def _start_server() -> None:
+def _start_server(modules: Sequence[str] = ()) -> None:
     """Start the server with SIGINT blocked: workers ignore it, the parent handles it."""
-    forkserver.set_forkserver_preload([name for name in sys.modules if name.startswith(_OURS)])
+    ours = [name for name in sys.modules if name.startswith(_OURS)]
+    forkserver.set_forkserver_preload([*ours, *modules])
     resource_tracker.ensure_running()  # which unblocks SIGINT when it starts
     # Blocked rather than ignored: a signal that comes meanwhile is handled afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

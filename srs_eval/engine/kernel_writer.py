@@ -26,7 +26,8 @@ _SIGNATURE = (
     "ptr noalias %scratch, ptr noalias %out"
 )
 _INTRINSICS = ("sqrt", "rint")
-_ATTRIBUTES = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+# Vectors that do not fit into registers wait on the stack, where the widest must be aligned.
+_ATTRIBUTES = 'alignstack(64) "prefer-vector-width"="512" "min-legal-vector-width"="512"'
 
 # Derivatives of quantities of the parameters alone, by index of the parameter.
 Chain = Sequence[Mapping[int, Expression]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,8 @@ from srs_eval.plots.style import annotate, save_figure
 from srs_eval.plots.users_plot import HEADLINE, users_figure
 
 _OF_TALLY = {"calibration": calibration_figure, "corp": corp_figure, "roc": roc_figure}
-NAMES = (*_OF_TALLY, "bins", "users", "forgetting")
+_CONTRIBUTIONS = "contributions"
+NAMES = (*_OF_TALLY, "bins", "users", "forgetting", _CONTRIBUTIONS)
 _FACTS = FactSums()
 
 
@@ -65,11 +66,12 @@ def draw(
     better: Mapping[str, Better],
     folder: Path,
     *,
+    names: Collection[str] = NAMES,
     fits: Sequence[Fit] = (),
     title: str,
     note: str = "",
 ) -> dict[str, list[Path]]:
-    """Draw the figures of a run into a folder, and return the files of each.
+    """Draw figures of a run, by default all, into a folder, and return the files of each.
 
     `users` yields the predictions of each user, `scores` has the metrics of each user [n_users] and
     `better` their directions. Fits that tell what groups of features are worth have a figure of it.
@@ -78,16 +80,15 @@ def draw(
     """
     paths = {}
     seen = Pictured(users)
-    for name in NAMES:
-        made = figure(name, seen, scores, better, title=title)
+    for name in names:
+        if name == _CONTRIBUTIONS:
+            last = {fit.user: fit.contributions for fit in fits if fit.contributions}
+            made = contributions_figure(list(last.values()), title=title) if last else None
+        else:
+            made = figure(name, seen, scores, better, title=title)
         if made is not None:
             annotate(made, note)
             paths[name] = save_figure(made, folder, name)
-    last = {fit.user: fit.contributions for fit in fits if fit.contributions}
-    if last:
-        made = contributions_figure(list(last.values()), title=title)
-        annotate(made, note)
-        paths["contributions"] = save_figure(made, folder, "contributions")
     return paths
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,9 +24,10 @@ from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
+from srs_eval.run.ahead import alone, begun, elsewhere, works_elsewhere
 from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.experiment import checked_users, refuse_lookahead
-from srs_eval.run.jobs import JobOutcome, JobStatus, remarks_of
+from srs_eval.run.jobs import JobOutcome, JobStatus, Steps, remarks_of
 from srs_eval.run.log_items import facts_after, facts_before
 from srs_eval.run.plan import Job
 from srs_eval.run.report import announcement, percent_text, places, result_text
@@ -46,10 +49,11 @@ _SUGGESTED = {
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
 
-def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
+def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
     """Run a job, and return how it ended and its result; a shard has none of its own.
 
-    Results are on disk before anything is sent anywhere.
+    Results are on disk before anything is sent anywhere. Once it is being evaluated, and again
+    once it is drawn, other jobs have their turn.
     """
     about = job.about
     if job.checks_algorithm:
@@ -60,27 +64,23 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
         if finished is not None:
             if job.shard is None:
                 kept.remove()  # what a kill has left of its removal
+            yield
             say(f"{about.label} was finished before, and no log is read again: {job.run_folder}")
             return JobOutcome(about.label, "ok", "finished before"), finished
     if job.shard is None:
         kept.check(resume=job.resume)
     users = checked_users(job.experiment.source)
-    say(announcement(job, len(users)))
+    announced = announcement(job, len(users))
+    if not job.waits:
+        say(announced)
     if job.shard is not None:
         return evaluate_shard(job, job.shard, kept, users, _BAR), None
     if job.is_merge:
         require_all(users, kept, shared_at(job))
-    for problem in misspelt(job.experiment.algorithm):
-        complain(f"algo={about.algo}: {problem}")
-    if _in_fractional_days(job) and getattr(job.experiment.algorithm, "for_whole_days", False):
-        complain(
-            f"algo={about.algo} predicts by a model made for whole days, and "
-            f"protocol={job.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
-            "were made for these"
-        )
+    _warn(job)
     # Beside the import of MLflow; but workers must not log to the run that `mlflow run` began.
     if isinstance(job.compute, Processes) and "MLFLOW_RUN_ID" not in os.environ:
-        job.compute.prepare()
+        job.compute.prepare(*["srs_eval.run.drawing"] * (job.overlaps and job.figures))
     info = RunInfo(about.name, tags=about.tags, folder=job.folder, resumes=job.resume)
     with tracked(job.tracker, info) as run:
         job.tracker.log(facts_before(about))
@@ -93,48 +93,76 @@ def run_job(job: Job) -> tuple[JobOutcome, Result | None]:
         if job.prereg is not None:
             with whole_file(job.folder / PREREG) as partial_file:
                 partial_file.write_bytes(job.prereg.raw)
-        result = _evaluated(job, chunks, kept, len(users))
+        result = yield from _evaluated(job, chunks, kept, len(users), announced)
         for name, ending in product(_FIGURES, ("png", "svg")):  # of another run; no other file
             (job.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
         result = results.save(result, job.folder)
-        drawn = draw(job, result) if job.figures and result.complete else {}
+        with _drawn(job, result) as drawn:
+            yield
+            figures = drawn()
         against = _against_baseline(job, result)
         _show(job, result, against)
-        job.tracker.log(facts_after(job, result, drawn, against))
+        job.tracker.log(facts_after(job, result, figures, against))
         if result.facts.failed:
             run.end = "failed"
     # Only now: if the tracker failed, nothing needs to be fitted again.
     kept.end(chunks if kept.stays(len(users)) else ())
     say()
     if job.is_single:
-        say(_where(job, result, run.links, has_figures=bool(drawn)))
+        say(_where(job, result, run.links, has_figures=bool(figures)))
     return _outcome(job, result, run.links), result
 
 
-def draw(job: Job, result: Result) -> dict[str, list[Path]]:
-    """Draw the figures of a result into the output folder."""
-    from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
+@contextmanager
+def _drawn(job: Job, result: Result) -> Iterator[Callable[[], dict[str, list[Path]]]]:
+    """Draw the figures of a saved result; yield what waits for them and returns their files."""
+    if not job.figures or not result.complete:
+        yield dict
+        return
+    from srs_eval.run.drawing import SHARES, Drawing  # matplotlib: not where nothing is drawn
 
-    scores = result.by_user
-    return figures.draw(
-        result.predicted.of(result.complete),
-        dict(zip(scores.names, scores.values.T, strict=True)),
-        {metric.name: metric.better for metric in job.experiment.panel},
-        job.folder / FIGURES,
-        fits=result.fitted,
-        title=f"{job.about.label} on {job.experiment.source.name}",
-        note=result.facts.figure_note,
-    )
+    better = {metric.name: metric.better for metric in job.experiment.panel}
+    drawing = Drawing(job.folder, f"{job.about.label} on {job.experiment.source.name}", better)
+    if not job.overlaps:
+        yield partial(drawing.draw, result)
+        return
+    with begun(partial(elsewhere, drawing, SHARES), ahead=True) as drawn:
+        yield lambda: _together(drawn())
 
 
-def _evaluated(job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int) -> Result:
+def _together(shares: Iterable[Mapping[str, list[Path]]]) -> dict[str, list[Path]]:
+    """Put figures that were drawn apart in the order in which they are shown."""
+    files = dict(ChainMap(*map(dict, shares)))
+    return {name: files[name] for name in _FIGURES if name in files}
+
+
+def _warn(job: Job) -> None:
+    """Print what a person may have meant otherwise."""
+    algo, algorithm = job.about.algo, job.experiment.algorithm
+    for problem in misspelt(algorithm):
+        complain(f"algo={algo}: {problem}")
+    if _in_fractional_days(job) and getattr(algorithm, "for_whole_days", False):
+        complain(
+            f"algo={algo} predicts by a model made for whole days, and "
+            f"protocol={job.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
+            "were made for these"
+        )
+
+
+def _evaluated(
+    job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int, announced: str
+) -> Steps[Result]:
     """Evaluate the users that are not yet done."""
     stay = job.folder if kept.stays(users) else None
     was_begun = job.resume and has_parts(job.folder)
     evaluation = Evaluation(job.experiment, chunks, kept, job.compute, _BAR, job.trial, job.limits)
-    if not job.is_merge:
+    run = partial(alone, evaluation) if job.overlaps else evaluation.run
+    with begun(run, ahead=job.overlaps and works_elsewhere(evaluation)) as ended:
+        yield
+        if job.waits:
+            say(announced)
         try:
-            before = evaluation.run()
+            before = 0 if job.is_merge else ended()
         except Pruned:
             kept.remove()
             raise
@@ -144,8 +172,8 @@ def _evaluated(job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int) -
             else:
                 kept.remove()
             raise
-        if before:
-            say(f"{before} of {users} users were done before")
+    if before:
+        say(f"{before} of {users} users were done before")
     result = evaluation.result(job.about, stay)
     if stay is not None:
         kept.list_results(chunks)  # before the summary, which calls them a result

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from srs_eval.compute import stopping
 from srs_eval.errors import (
@@ -38,8 +38,11 @@ _JOBS_NAMED = 5
 # What the jobs of a sweep have remarked in this process, by its folder
 _remarks: dict[Path, set[str]] = {}
 
-# The label of a job, and what runs it and returns how it ended and its result.
-Planned = tuple[str, Callable[[], tuple["JobOutcome", Result | None]]]
+T = TypeVar("T")
+# What is done in turns: at each step something else may have its turn.
+Steps = Generator[None, None, T]
+# The label of a job, and what runs it in steps and returns how it ended and its result.
+Planned = tuple[str, Callable[[], Steps[tuple["JobOutcome", Result | None]]]]
 JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
 
 
@@ -54,6 +57,7 @@ class JobOutcome:
     message: str = ""  # Reason of anything but ``ok``
     # What the command returns for it: 0, 1 for a failure, 2 for a configuration error
     exit_status: int = 0
+    # Without what its workers did while the job before it was ended
     seconds: float = 0.0
     run_id: str = ""  # Name of the run in the tracker's store; "" if there is none
     # How to open the tracker's pages, and the one that compares all runs
@@ -68,8 +72,8 @@ def attempt(
     folder: Path,
     sweep_folder: Path | None = None,
     metric: str = "log_loss",
-) -> tuple[float, int]:
-    """Plan and run one job, and record its outcome as ``job.json`` in its folder.
+) -> Steps[tuple[float, int]]:
+    """Plan and run one job in steps, and record its outcome as ``job.json`` in its folder.
 
     Return the mean of a metric over users, NaN where there is none, and the exit status.
 
@@ -82,20 +86,21 @@ def attempt(
     except FolderInUseError as error:
         complain(str(error))
         return math.nan, 1
-    began = time.perf_counter()
+    watch = _Stopwatch()
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
     with claimed:
         write_outcome(folder, outcome)
         shown, value = "", math.nan
         try:
-            done, outcome, shown = _carry_out(plan, label, folder, sweep_folder)
+            steps = _carry_out(plan, label, folder, sweep_folder)
+            done, outcome, shown = yield from watch.time(steps)
             if done is not None and metric in done.facts.metrics:
                 value = done.facts.metrics[metric].mean_users
         except (KeyboardInterrupt, SystemExit):
             shown = "interrupted" + _what_is_kept(folder, sweep_folder)
             raise
         finally:
-            is_recorded = _record(folder, replace(outcome, seconds=time.perf_counter() - began))
+            is_recorded = _record(folder, replace(outcome, seconds=watch.seconds))
             if shown:
                 complain(shown)
         if outcome.exit_status == 0 and is_recorded:
@@ -103,14 +108,39 @@ def attempt(
         return math.nan, max(outcome.exit_status, 1)
 
 
+class _Stopwatch:
+    """Times a job, but not while it is another's turn."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+
+    def time(self, steps: Steps[T]) -> Steps[T]:
+        """Take all steps, and return what they return."""
+        with closing(steps):
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                paused = time.perf_counter()
+                yield
+                self._began += time.perf_counter() - paused
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the job has taken."""
+        return time.perf_counter() - self._began
+
+
 def _carry_out(
     plan: Callable[[], Planned], label: str, folder: Path, sweep_folder: Path | None
-) -> tuple[Result | None, JobOutcome, str]:
+) -> Steps[tuple[Result | None, JobOutcome, str]]:
     """Plan and run; return the result, how the job ended, and the message of an error."""
     status, kept = 1, True
     try:
         label, run = plan()
-        outcome, result = run()
+        outcome, result = yield from run()
     except Pruned as pruned:
         return None, JobOutcome(label, "pruned", str(pruned)), ""
     except ConfigError as error:

@@ -52,6 +52,10 @@ class Job:
     baseline: Path | None = None
     prereg: Prereg | None = None  # The hypothesis that the run is to test
     sweep_folder: Path | None = None  # Folder of all jobs, if this is one of several
+    # Whether it may be evaluated while the job before is ended, and whether there is one to wait
+    # for, which prints its results first
+    overlaps: bool = False
+    waits: bool = False
     trial: RunningTrial | None = None  # The place of the job in a search
     parts: Place | None = None  # Where workers write their parts, if not in the folder
     parts_above: int = 1000  # The predictions of more users than this stay in parts

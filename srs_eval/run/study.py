@@ -18,7 +18,7 @@ import pandas as pd
 from srs_eval.errors import ConfigError
 from srs_eval.plots.style import save_figure
 from srs_eval.results.files import FIGURES
-from srs_eval.run.jobs import JobOutcome
+from srs_eval.run.jobs import JobOutcome, Steps
 from srs_eval.run.report import places
 from srs_eval.text.console import say
 from srs_eval.text.table import Style, Table
@@ -99,8 +99,9 @@ def run_study(
     tracker: Tracker,
     *,
     is_single: bool,
-) -> tuple[JobOutcome, None]:
+) -> Steps[tuple[JobOutcome, None]]:
     """Run a study; print, write and log what it has found."""
+    yield
     info = RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder)
     with tracked(tracker, info) as run:
         tracker.log(items.Param(f"study.{key}", value) for key, value in options.items())

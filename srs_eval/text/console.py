@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from srs_eval.text.addresses import without_secrets
 from srs_eval.text.plain import printable, shortened
@@ -18,8 +19,9 @@ from srs_eval.text.plain import printable, shortened
 def say(text: str = "") -> None:
     """Write a line to standard output and flush; a closed pipe is not an error."""
     try:
-        sys.stdout.write(printable(text) + "\n")
-        sys.stdout.flush()
+        with _room():
+            sys.stdout.write(printable(text) + "\n")
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader has closed the pipe, as with "| head"; the run continues to write its files.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -27,8 +29,16 @@ def say(text: str = "") -> None:
 
 def complain(text: str) -> None:
     """Write an error to standard error, without the secrets of the environment."""
-    sys.stderr.write(f"srs_eval: {shortened(printable(without_secrets(text)))}\n")
-    sys.stderr.flush()
+    with _room():
+        sys.stderr.write(f"srs_eval: {shortened(printable(without_secrets(text)))}\n")
+        sys.stderr.flush()
+
+
+def _room() -> AbstractContextManager[None]:
+    """Let the progress bar of an evaluation that goes on make room for a line."""
+    bars = sys.modules.get("tqdm")
+    room: AbstractContextManager[None] = bars.tqdm.external_write_mode() if bars else nullcontext()
+    return room
 
 
 def facts(pairs: Mapping[str, str]) -> str:

@@ -44,6 +44,7 @@ class OpenRun:
     experiment_id: str
     run_id: str
     has_view: bool  # Whether the experiment has the default view, which links may point to
+    facts: dict[str, str]  # Tags that runs of others get while this one is open
     monitor: SystemMetricsMonitor | None = None  # Logs system metrics until the run ends
     # Undoes that the process hears SIGTERM
     deaf: Callable[[], None] = field(default_factory=stopping.hear_sigterm)
@@ -62,6 +63,7 @@ class OpenRun:
 
     def end(self, status: str) -> None:
         """End the run; an error after one of `log` is not raised."""
+        run_facts.end(self.facts)
         self.deaf()
         try:
             with (
@@ -106,20 +108,20 @@ def begin_run(
                 with only_one(address):
                     run_id = start_run(client, opened.experiment_id, run)
             undo.callback(_give_up, client, run_id)
-            run_facts.begin(facts)
+            shared = run_facts.begin(facts)
+            undo.callback(run_facts.end, shared)
             client.log_dict(run_id, environment, run_facts.ENVIRONMENT)
             if run.resumes:
                 tag_interrupted(client, opened.experiment_id, run_id, output)
         has_view = view and write_view(client, opened)
         monitor = _monitor(address, run_id) if system_metrics else None
-        begun = OpenRun(client, address, opened.experiment_id, run_id, has_view, monitor)
+        begun = OpenRun(client, address, opened.experiment_id, run_id, has_view, shared, monitor)
         undo.pop_all()
     return begun
 
 
 def _give_up(client: MlflowClient, run_id: str) -> None:
     """End a run that failed to start."""
-    run_facts.end()
     with suppress(*MLFLOW_ERRORS):
         client.set_terminated(run_id, "KILLED")
 

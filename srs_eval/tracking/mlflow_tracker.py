@@ -103,7 +103,7 @@ class MlflowTracker:
     def log(self, items: Iterable[Item]) -> None:
         run, items = self._open_run(), tuple(items)
         run.log(items, self.digits)
-        run_facts.add({item.name: item.value for item in items if isinstance(item, Tag)})
+        run_facts.add(run.facts, {item.name: item.value for item in items if isinstance(item, Tag)})
 
     def finish(self, status: RunEnd) -> RunLinks:
         """End the run and return its links.
@@ -113,7 +113,6 @@ class MlflowTracker:
         run, self._run = self._open_run(), None
         end = STATUS["killed" if stopping.is_requested() else status]
         atexit.unregister(self._leave)
-        run_facts.end()
         run.end(end)
         return _links(run)
 

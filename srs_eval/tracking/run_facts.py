@@ -32,30 +32,31 @@ _SHARED = ("protocol", "protocol_version", "data", "data_fingerprint", "rows_fin
 # Facts that are kept in a file instead of tags, because runs are not searched by them.
 _ENVIRONMENT = ("python", "cpu", "git_dirty", "protocol_version")
 ENVIRONMENT = "environment.json"
-_open: dict[str, str] = {}
+# Of each open run, in the order in which they were begun.
+_open: list[dict[str, str]] = []
 
 
 def current() -> Mapping[str, str]:
-    """Tags of the run that is open; none if there is none."""
-    return _open
+    """Tags of the open run that was begun last; none if there is none."""
+    return _open[-1] if _open else {}
 
 
-def begin(tags: Mapping[str, str]) -> None:
-    """Record that a run is open, and its tags."""
-    _open.clear()
-    _open.update(process_facts())
-    add(tags)
+def begin(tags: Mapping[str, str]) -> dict[str, str]:
+    """Record that a run is open, and return its tags as others get them."""
+    facts = process_facts()
+    add(facts, tags)
+    _open.append(facts)
+    return facts
 
 
-def add(tags: Mapping[str, str]) -> None:
-    """Add tags of the open run."""
-    if _open:
-        _open.update({name: text for name, text in tags.items() if name in _SHARED})
+def add(facts: dict[str, str], tags: Mapping[str, str]) -> None:
+    """Add to the tags of an open run."""
+    facts.update({name: text for name, text in tags.items() if name in _SHARED})
 
 
-def end() -> None:
-    """Record that no run is open."""
-    _open.clear()
+def end(facts: Mapping[str, str]) -> None:
+    """Record that a run is not open any more."""
+    _open[:] = [each for each in _open if each is not facts]
 
 
 def process_facts() -> dict[str, str]:

@@ -101,7 +101,7 @@ def tracked(tracker: Tracker, run: RunInfo) -> Iterator[TrackedRun]:
     try:
         yield begun
         end = begun.end
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GeneratorExit):
         end = "killed"
         raise
     except Pruned:

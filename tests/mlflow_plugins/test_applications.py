@@ -193,6 +193,10 @@ def test_runs_of_others_are_told_only_while_one_of_ours_is_open(global_uri):
     tracker = MlflowTracker(uri=global_uri)
     tracker.start(RunInfo("ours", tags={"protocol": "srs_benchmark", "label": "fsrs6"}))
     tracker.log([Tag("data_fingerprint", "abc"), Tag("note", "x")])
+    following = MlflowTracker(uri=global_uri)  # the next job of a sweep begins before this one ends
+    following.start(RunInfo("next", tags={"protocol": "validation"}))
+    tracker.log([Tag("rows_fingerprint", "def")])
+    following.finish("finished")
     with mlflow.start_run() as meanwhile:
         pass
     ours = tracker.finish("finished").run_id
@@ -204,6 +208,7 @@ def test_runs_of_others_are_told_only_while_one_of_ours_is_open(global_uri):
         assert {name for name in tags if not name.startswith("mlflow.")} == set()
     tags = client.get_run(meanwhile.info.run_id).data.tags
     assert (tags["protocol"], tags["data_fingerprint"]) == ("srs_benchmark", "abc")
+    assert tags["rows_fingerprint"] == "def"
     assert (tags["host"], tags["pid"]) == (socket.gethostname(), str(os.getpid()))
     assert tags["version.mlflow"]
     assert not {"label", "note"} & set(tags)

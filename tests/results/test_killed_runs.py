@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 from cases import rest_nightly
+from commands import to_end
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -125,7 +126,7 @@ def test_what_is_a_result_is_on_the_disk_before_it_is_called_one(tmp_path, monke
         for name, change in (("fsync", synced), ("replace", renamed), ("unlink", unlinked)):
             patch.setattr(os, name, change)
         patch.setattr(Place, "remove", removed_by_file)
-        run_job(plan(tmp_path / "run", stays=stays))
+        to_end(run_job(plan(tmp_path / "run", stays=stays)))
     on_disk, parts = set(), set()
     for kind, inode, *target in events:
         if kind == "on disk":
@@ -177,12 +178,12 @@ def test_a_run_may_be_killed_before_any_change_of_a_file(
     scores = {}
     former = BEFORE[before]
     if former is not None:
-        run_job(plan(run, "Average", **former))
+        to_end(run_job(plan(run, "Average", **former)))
         scores["Average"] = load(run).by_user.values.tolist()
     with monkeypatch.context() as patch:
         named = (copies / f"{number:03}" for number in count())
         before_changes(patch, folder, lambda: shutil.copytree(folder, next(named)))
-        run_job(plan(run, **options))
+        to_end(run_job(plan(run, **options)))
     expected = contents(folder)
     scores["Fsrs6"] = load(run).by_user.values.tolist()
     left = sorted(copies.iterdir())
@@ -198,9 +199,9 @@ def test_a_run_may_be_killed_before_any_change_of_a_file(
             kept = KeptParts(run / PARTS, again.about.stamp, at=again.parts)
             if not again.about.is_of(facts.tags) and not kept.is_begun:
                 with pytest.raises(ConfigError, match="other settings or other code"):
-                    run_job(again)
+                    to_end(run_job(again))
                 again = plan(run, **options)
-        run_job(again)
+        to_end(run_job(again))
         assert contents(folder) == expected, copy.name
 
 
@@ -211,7 +212,7 @@ NAMES = st.sampled_from(["Average", "Constant"])
 def undisturbed(name, *, stays):
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
-        run_job(plan(folder, name, users=3, stays=stays))
+        to_end(run_job(plan(folder, name, users=3, stays=stays)))
         assert load(folder).complete == ("ann", "ben", "cat")
         scores = load(folder).by_user.values.tolist()
         return SimpleNamespace(files=contents(folder), scores=scores)
@@ -252,7 +253,7 @@ class Runs(RuleBasedStateMachine):
             before_changes(patch, self.folder, die)
             try:
                 for each in plans:
-                    run_job(each)
+                    to_end(run_job(each))
             except Killed:
                 self.used.add(name)
                 return False

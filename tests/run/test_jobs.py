@@ -9,7 +9,7 @@ import numpy as np
 import offenders
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, write
+from commands import QUIET, SMALL, to_end, write
 from filelock import FileLock
 from invented import Ends
 from object_store import object_store
@@ -78,8 +78,8 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
 
         sweep = None if is_alone else tmp_path
         try:
-            ended = attempt(
-                lambda run=run: ("avg", run), label="?", folder=folder, sweep_folder=sweep
+            ended = to_end(
+                attempt(lambda run=run: ("avg", run), label="?", folder=folder, sweep_folder=sweep)
             )
         except KeyboardInterrupt:
             ended = "KeyboardInterrupt"
@@ -89,7 +89,7 @@ def test_how_a_job_ended_is_kept_and_how_to_go_on_is_said(
         text += "\n".join([f"== {name}: {ended}", json.dumps(kept), *said, ""])
     golden_text("jobs_ended", text)
     with FileLock(tmp_path / ".lock"):  # as another command holds it
-        assert attempt(lambda: ("avg", run), label="?", folder=tmp_path)[1] == 1
+        assert to_end(attempt(lambda: ("avg", run), label="?", folder=tmp_path))[1] == 1
     assert not (tmp_path / "job.json").exists()
 
 

@@ -12,8 +12,6 @@ Salsa20.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,8 +26,10 @@ _DOUBLE_ROUNDS = 6
 _COLUMNS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15))
 _DIAGONALS = ((0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
 _UNUSED_BITS, _UNIT = np.uint32(9), np.float32(2**-23)
-# From this many days on, the range grows by this share of what is above.
-_SHARES = ((2.5, 0.15), (7.0, 0.10), (20.0, 0.05), (np.inf, 0.0))
+# From this many days on, the range grows by this share of what is above, up to the next.
+_STARTS = np.array([[2.5], [7.0], [20.0]], np.float32)
+_ENDS = np.array([[7.0], [20.0], [np.inf]], np.float32)
+_SHARES = np.array([[0.15], [0.10], [0.05]], np.float32)
 
 
 def fuzz_factor(card: IntArray, answers: IntArray) -> NDArray[np.float32]:
@@ -90,14 +90,13 @@ def fuzz_bounds(
     [(2, 2), (2, 4), (5, 9), (17, 23), (93, 107)]
     """
     least, most = np.minimum(minimum, maximum), np.asarray(maximum, np.float32)
-    bounded = np.clip(np.asarray(interval, np.float32), least, most).astype(np.float32)
-    delta = np.full(bounded.shape, 1, np.float32)
-    for (start, share), (end, _) in pairwise(_SHARES):
-        above = np.maximum(np.minimum(bounded, np.float32(end)) - np.float32(start), 0)
-        delta += np.float32(share) * above
-    delta[bounded < _SHARES[0][0]] = 0
-    low = np.clip(_half_up(bounded - delta), least, most)
-    high = np.clip(_half_up(bounded + delta), least, most)
+    bounded = _within(np.asarray(interval, np.float32), least, most).astype(np.float32)
+    above = np.maximum(np.minimum(bounded, _ENDS) - _STARTS, 0)
+    first, second, third = _SHARES * above
+    delta = 1 + first + second + third
+    delta[bounded < _STARTS[0]] = 0
+    low = _within(_half_up(bounded - delta), least, most)
+    high = _within(_half_up(bounded + delta), least, most)
     widened = (high == low) & (high > 2) & (high < most)
     return low.astype(np.int64), (high + widened).astype(np.int64)
 
@@ -111,6 +110,11 @@ def fuzzed(low: IntArray, high: IntArray, draw: FloatArray | float) -> IntArray:
     width = (1 + high - low).astype(np.float32)
     days = np.floor(low.astype(np.float32) + np.asarray(draw, np.float32) * width)
     return np.minimum(days, high).astype(np.int64)
+
+
+def _within(values: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
+    """Keep values between bounds; `numpy.clip` takes longer for few values."""
+    return np.minimum(np.maximum(values, least), most)
 
 
 def _half_up(values: FloatArray) -> FloatArray:

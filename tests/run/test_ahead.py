@@ -1,0 +1,113 @@
+"""Jobs of a sweep, of which each begins before the last one has ended."""
+
+import time
+from functools import partial
+
+import pytest
+from commands import QUIET, SMALL, outcome_of, summary_of
+from hydra.experimental.callback import Callback
+from work import kills_its_worker
+
+from srs_eval import results
+from srs_eval.errors import SrsEvalError
+from srs_eval.run.ahead import elsewhere
+from srs_eval.tracking.tracker import NoTracker
+
+THREE = ("-m", "algo=avg,constant,sm2", *SMALL, *QUIET, "panel=quick", "hydra.sweep.dir=out")
+IN_TURNS = "+0_avg +1_constant +2_sm2 -0_avg -1_constant -2_sm2"
+ONE_BY_ONE = "+0_avg -0_avg +1_constant -1_constant +2_sm2 -2_sm2"
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Yield the begins and ends of runs, by the names of their folders."""
+    events, folders = [], {}
+
+    def start(tracker, run):
+        folders[id(tracker)] = run.folder.name
+        events.append(f"+{run.folder.name}")
+
+    def finish(tracker, status):
+        events.append(f"-{folders[id(tracker)]}{' killed' * (status == 'killed')}")
+
+    monkeypatch.setattr(NoTracker, "start", start)
+    monkeypatch.setattr(NoTracker, "finish", finish)
+    return events
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        ((), IN_TURNS),
+        (("compute=processes",), IN_TURNS),
+        ((f"+hydra.callbacks.none._target_={Callback.__module__}.Callback",), ONE_BY_ONE),
+        (("hydra.sweep.subdir=same",), "+same -same +same -same +same -same"),
+    ],
+    ids=str,
+)
+def test_a_job_begins_before_the_last_one_ends_where_that_changes_nothing(here, seen, words, order):
+    done = here(*THREE, *words)
+    assert (done.status, " ".join(seen)) == (0, order), done.err
+    printed = [line.split()[1] for line in done.out.splitlines() if line[:9] == "algorithm"]
+    assert printed == ["avg", "constant", "sm2"]
+
+
+def test_a_job_is_evaluated_while_the_results_of_the_last_one_are_saved(here, monkeypatch):
+    save, evaluated = results.save, []
+
+    def save_late(result, folder):
+        users = here.folder / "out" / "1_constant" / "parts" / "users"
+        until = time.monotonic() + 60
+        while folder.name == "0_avg" and not evaluated and time.monotonic() < until:
+            evaluated[:] = users.glob("*.parquet")
+            time.sleep(0.01)
+        return save(result, folder)
+
+    monkeypatch.setattr(results, "save", save_late)
+    assert here(*THREE).status == 0
+    assert evaluated
+
+
+@pytest.mark.slow
+def test_figures_of_a_sweep_are_those_of_a_run(here):
+    words = [*THREE[2:-1], "algo=session_filter", "curves_per_user=20", "figures=true"]
+    assert here(*words, "hydra.run.dir=alone").status == 0
+    assert here("-m", *words, "hydra.sweep.dir=out", "seed=2026,1").status == 0
+    alone, of_sweep = (
+        {file.name: file.read_bytes() for file in (here.folder / place / "figures").iterdir()}
+        for place in ("alone", "out/0_session_filter")
+    )
+    assert len(alone) >= 12
+    assert of_sweep == alone
+
+
+def test_a_worker_that_dies_while_it_draws_is_an_error():
+    with pytest.raises(SrsEvalError, match="its worker process died"):
+        elsewhere(partial(kills_its_worker, ["figure"]), ["figure"])
+
+
+def test_a_job_whose_turn_does_not_come_is_recorded_as_interrupted(here, seen, monkeypatch):
+    def interrupted(result, folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(results, "save", interrupted)
+        done = here(*THREE)
+    assert done.status == 130
+    assert done.err.count("interrupted") == 1
+    assert seen == ["+0_avg", "+1_constant", "-0_avg killed", "-1_constant killed"]
+    for name in ("0_avg", "1_constant"):
+        assert outcome_of(here.folder / "out" / name)["status"] == "interrupted"
+    assert not (here.folder / "out" / "2_sm2").exists()
+    done = here(*THREE, "resume=true")
+    assert done.status == 0
+    assert done.out.count("2 of 2 users were done before") == 2
+
+
+def test_a_job_that_fails_before_its_turn_costs_no_other(here, seen):
+    done = here(*THREE, "seed=1,-1", "algo=avg")
+    assert done.status == 2
+    assert " ".join(seen) == "+0_avg -0_avg"
+    ended = [outcome_of(here.folder / "out" / name) for name in ("0_avg", "1_avg")]
+    assert [(each["status"], each["exit_status"]) for each in ended] == [("ok", 0), ("failed", 2)]
+    assert summary_of(here.folder / "out" / "0_avg")["users"] == 2
