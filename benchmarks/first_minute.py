@@ -4,7 +4,7 @@
 
 Each command runs in a new folder, after one that is not counted, and the least of the repeats is
 printed. Run it in turn in two checkouts to compare them: machines differ, and are never alone.
-The quick start's fits are in workers, whose time is not among its CPU seconds.
+The quick start fits and draws in workers, whose time is not among its CPU seconds.
 """
 
 from __future__ import annotations

@@ -43,10 +43,13 @@ html_theme_options = {
     "github_url": REPOSITORY,
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    # The table of algorithms needs the room, and links to each class.
+    "secondary_sidebar_items": {"**": ["page-toc"], "docs/algorithms": []},
     "navbar_center": [],  # every page is in the sidebar
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_extra_path = ["llms.txt"]  # at the root of the site
 html_css_files = ["figures.css"]
 html_sidebars = {"**": ["globaltoc"]}
@@ -78,6 +81,16 @@ html[data-theme=dark] .bd-content img:not([src*=mlflow_], [src*=report], [src$="
 }
 html[data-theme=dark] .bd-content div.cell_output img { background: none; }
 """
+# Tables are small, and names in code break where a line has no room for them.
+ROOM = """
+.bd-article table.table { font-size: 0.85em; }
+.bd-article dt.sig span.pre { white-space: normal; overflow-wrap: anywhere; }
+@media (max-width: 768px) {
+  .bd-article :is(h1, h2, h3, h4, p, li, dd) > code span.pre {
+    white-space: normal; overflow-wrap: anywhere;
+  }
+}
+"""
 # The sidebar has all pages: no more is needed than their names.
 SIDEBAR = """
 .bd-sidebar-primary h3 { display: none; }
@@ -92,7 +105,7 @@ def write_style(app: Sphinx) -> None:
     """Write the style of figures where the pages look for it."""
     place = Path(app.outdir) / "_static" / "figures.css"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(FIGURES + SIDEBAR, encoding="utf-8")
+    place.write_text(FIGURES + ROOM + SIDEBAR, encoding="utf-8")
 
 
 def adapt(_app: Sphinx, page: str, text: list[str]) -> None:

@@ -40,7 +40,7 @@ class Average(Algorithm):
     """The share of training reviews that were recalled (AVG), as it is or smoothed.
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
-    outcomes only; no parameters beside the average itself. Published row, without
+    outcomes only; 1 parameter, the average itself. Published row, without
     same-day reviews: log loss 0.3945, RMSE(bins) 0.1034, AUC 0.4997. Where every training review
     was recalled, it is certain of the next one, and one lapse costs 36 nats: the log loss of short
     logs is then mostly that of such certainties. With a prior it is never certain; 1/2 makes it the

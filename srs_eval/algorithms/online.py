@@ -71,8 +71,9 @@ class MovingAverage(Algorithm):
 
     The log-odds of recall begin at `start`; after each scored review they move by `rate`
     times the error of the prediction. Of the public benchmark,
-    https://github.com/open-spaced-repetition/srs-benchmark. Reads outcomes only; no parameters.
-    Published row, without same-day reviews: log loss 0.3369, RMSE(bins) 0.05915, AUC 0.7001.
+    https://github.com/open-spaced-repetition/srs-benchmark. Reads outcomes only; 1 parameter, the
+    average itself. Published row, without same-day reviews: log loss 0.3369, RMSE(bins) 0.05915,
+    AUC 0.7001.
 
     Parameters
     ----------

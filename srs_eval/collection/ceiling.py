@@ -8,7 +8,7 @@ from srs_eval.collection.words import Change, against_average, log_loss
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.text.console import counted
-from srs_eval.text.table import Table
+from srs_eval.text.table import Cell, Table
 
 QUESTION = "How good can it get?"
 
@@ -20,7 +20,7 @@ def ceiling(study: Study) -> Section | None:
     base = log_loss(study.fitted)
     early = IN_WORDS["previous_review"]
     ours = against_average(study.fitted)
-    rows = [["FSRS-6 fitted to your reviews", base, ours.size, early, "", ""]]
+    rows = [["FSRS-6 fitted to your reviews", base, _two_lines(ours), early, "", ""]]
     better = []
     compared = {
         name: difference(result, study.fitted)
@@ -32,8 +32,8 @@ def ceiling(study: Study) -> Section | None:
         result, (make, words) = study.others[name], OTHERS[name]
         change = Change.of(estimate, base, 1 - ALPHA / factor)
         average, when = against_average(result), when_of(make())
-        scores = [log_loss(result), average.size, IN_WORDS[when]]
-        rows.append([f"{name}: {words}", *scores, change.size, change.verdict])
+        scores = [log_loss(result), _two_lines(average), IN_WORDS[when]]
+        rows.append([f"{name}: {words}", *scores, _two_lines(change), change.verdict])
         if change.kind == "better":
             late = "" if when == "previous_review" else ", too late to plan it"
             better.append(f"{name} ({change.of_error}; predicted {IN_WORDS[when]}{late})")
@@ -54,11 +54,17 @@ def ceiling(study: Study) -> Section | None:
         *left_out(study.others),
     ]
     headers = ["", "log loss", "error against your average", "predicts"]
-    headers += ["error against FSRS-6", ""]
+    headers += ["error against FSRS-6", "verdict"]
     caption = "On the same reviews; log loss is the error of predictions, smaller is better"
     table = Table(headers, rows, title=caption)
     scored = counted(study.fitted.facts.reviews, "scored review")
     return Section(QUESTION, f"{_worth(ours, scored)} {beaten}", notes=notes, parts=[table])
+
+
+def _two_lines(change: Change) -> Cell:
+    """Return the size of a change, with its interval below it."""
+    size, _, interval = change.size.partition(" (")
+    return Cell(size, interval.removesuffix(")"))
 
 
 def _worth(ours: Change, scored: str) -> str:

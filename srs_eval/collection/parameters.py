@@ -239,4 +239,4 @@ def _notes(study: Study, lists: Mapping[int | None, tuple[str, str]]) -> Iterato
         yield f"{odd[0].upper()}{odd[1:]}. Compare the list with the one that you have now."
     if study.log.deck is not None and len(np.unique(study.log.deck)) > 1:
         run = _run(study, "algo=per_group", "algo.group=deck")
-        yield f"Whether decks need lists of their own is the note of this run: {run}"
+        yield f"Whether decks need lists of their own, this run says in a note: {run}"

@@ -41,10 +41,14 @@ class Mark:
 
     @property
     def label(self) -> str:
-        """The name, as long as there is room for, and the reviews."""
+        """The name, shortened in the middle if there is no room for it, and the reviews."""
         count = f" ({self.reviews:,})" if self.reviews else ""
         most = _LETTERS - len(count)
-        return (self.name if len(self.name) <= most else f"{self.name[: most - 1]}…") + count
+        half = most // 2
+        whole = len(self.name) <= most
+        return (
+            self.name if whole else f"{self.name[: most - half - 1]}…{self.name[-half:]}"
+        ) + count
 
 
 @dataclass(frozen=True)

@@ -294,7 +294,7 @@ def _by_month(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
     span = months * _MONTH
     for begin in range(first, last + 1, span):
         end = min(begin + span - 1, last)
-        yield f"days {begin:,} to {end:,}", (day >= begin) & (day <= end)
+        yield f"{begin:,} to {end:,}", (day >= begin) & (day <= end)
 
 
 def shares(predictions: Predictions, groups: Sequence[tuple[str, BoolArray]]) -> list[Share]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 # Hydra's own sweeper and launcher.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 _IN_THIS_PROCESS = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+# Jobs of a grid that have begun when the one before them ends.
+_AHEAD = 2
 PROGRAM = "python -m srs_eval"
 _OTHER = "srs_eval has one configuration; --config-dir FOLDER adds options to it"
 _REFUSED = {
@@ -125,7 +127,7 @@ def _claimed(config: DictConfig, claims: ExitStack) -> Path:
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about.
 
-    Where nobody needs that number, the job takes a step, and so does each that has not ended.
+    Where nobody needs that number, the job begins, and one that has begun before ends.
     """
     from srs_eval.config.building import build, resolved
     from srs_eval.run.job import run_job  # heavy: not for --help and completion
@@ -169,12 +171,9 @@ def job(cfg: DictConfig) -> float:
             sweep_folder=sweep_folder,
             metric="log_loss" if trial is None else trial.metric,
         )
-        before = list(_command.begun)
         _command.begun.append((folder, steps))
-        value = _take_steps([_command.begun[-1], *before])
-        if not overlaps:
-            value = _end_begun()
-    return value
+        _take_step(_command.begun[-1])
+        return _end_begun(but=_AHEAD if overlaps else 0)
 
 
 def _overlaps(command: HydraConf) -> bool:
@@ -184,26 +183,25 @@ def _overlaps(command: HydraConf) -> bool:
     return in_order and is_here and not command.callbacks  # which are told the value
 
 
-def _take_steps(begun: Iterable[_Begun]) -> float:
-    """Let jobs take a step each; return the value of the last one that ends, or NaN."""
-    value = math.nan
+def _take_step(begun: _Begun) -> float:
+    """Let a job take a step; return its value if it ends, or NaN."""
     _command.reports_its_end = True
-    for each in begun:
-        try:
-            next(each[1])
-        except StopIteration as end:
-            _command.begun.remove(each)
-            value, status = end.value
-            _command.status = max(_command.status, status)
+    try:
+        next(begun[1])
+        value, status = math.nan, 0
+    except StopIteration as end:
+        _command.begun.remove(begun)
+        value, status = end.value
+    _command.status = max(_command.status, status)
     _command.reports_its_end = False
     return value
 
 
-def _end_begun() -> float:
-    """End all jobs that have begun, and return the value of the last one."""
+def _end_begun(but: int = 0) -> float:
+    """End the jobs that have begun, but for the last ones, and return the value of the last."""
     value = math.nan
-    while _command.begun:
-        value = _take_steps(list(_command.begun))
+    while len(_command.begun) > but:
+        value = _take_step(_command.begun[0])
     return value
 
 
@@ -381,8 +379,8 @@ def _start(given: Namespace, parser: ArgumentParser, claims: ExitStack) -> None:
     finally:
         GlobalHydra.instance().clear()
         with ExitStack() as others:  # of an interrupted job
-            for begun in _command.begun:
-                others.callback(begun[1].close)
+            for _, steps in reversed(_command.begun):
+                others.callback(steps.close)
 
 
 def _single(config: DictConfig, loader: Loader, words: list[str]) -> DictConfig:

@@ -29,6 +29,8 @@ from srs_eval.nouns.predictions import select
 BLOCK, DENSE = 500, 0.15
 # Sketches of resamples in memory at once.
 TOGETHER = 40
+# Of so few clusters, many resamples are the same, and scored once.
+FEW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +166,21 @@ class ClusterSums:
         ends = np.cumsum([len(each) for each in columns])[:-1]
         score = merged_scorer(metrics)
         curves = self.curves.reshape(len(self), -1)
-        for counts in draws:
+        for block in draws:
+            counts, drawn = block, np.arange(len(block))
+            if len(self) <= FEW:
+                counts, drawn = np.unique(block, axis=0, return_inverse=True)
             weighted = (table.T @ counts.T).T
             of_curves = (counts @ curves).reshape(len(counts), *self.curves.shape[1:])
+            scored: list[dict[str, float]] = []
             for first in range(0, len(counts), TOGETHER):
                 rows = slice(first, first + TOGETHER)
-                sketches = [self._sketch(np.split(row, ends)) for row in weighted[rows]]
+                kinds = np.split(np.ascontiguousarray(weighted[rows]), ends, axis=1)
+                sketches = [self._sketch(sums) for sums in zip(*kinds, strict=True)]
                 for prepare in prepared:
                     prepare(sketches)
-                for sketch, curve_sums in zip(sketches, of_curves[rows], strict=True):
-                    yield score(sketch, curve_sums)
+                scored += map(score, sketches, of_curves[rows])
+            yield from (scored[number] for number in drawn)
 
     def together(self) -> tuple[Sketch, FloatArray]:
         """Add up all clusters: their sketch, and the sums of curves."""

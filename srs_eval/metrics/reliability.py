@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.metrics.smece import exact_of, fixed_points
+from srs_eval.metrics.smece import USUAL, exact_of, fixed_points
 from srs_eval.metrics.smece_floor import floor_of
-from srs_eval.metrics.smooth import CosineField
+from srs_eval.metrics.smooth import CosineField, series_at
 from srs_eval.metrics.tally import Tally
-from srs_eval.nouns import FloatArray
+from srs_eval.nouns import FloatArray, IntArray
 
 # Cells the predictions are counted in, so that time does not depend on their number.
 CELLS = 2**12
@@ -19,6 +19,8 @@ CELLS = 2**12
 NARROWEST = 0.002
 # The curve ends where fewer predictions than this lie within its kernel.
 FEWEST_NEARBY = 0.5
+# Tables are transformed in so many parts, which stay in the cache.
+PARTS = 5
 # Quantiles between which bands and intervals hold 95 %.
 TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
 
@@ -65,11 +67,11 @@ def reliability_of(
     error = exact_of(counted)
     sigma = max(error, NARROWEST)
     cells = _Cells.of(counted)
-    observed, density = _smoothed(cells.counts[None], sigma, grid)
+    observed, density = cells.smoothed(cells.counts[None], sigma, grid)
     nearby = density[0] * counted.n * sigma * math.sqrt(2 * math.pi) >= FEWEST_NEARBY
     rng = np.random.default_rng(seed)
     drawn, calibrated = cells.resampled(rng, resamples), cells.calibrated(rng, resamples)
-    bands = [_band(_smoothed(tables, sigma, grid)[0]) for tables in (drawn, calibrated)]
+    bands = [_band(cells.smoothed(tables, sigma, grid)[0]) for tables in (drawn, calibrated)]
     lo, hi, null_lo, null_hi = (np.where(nearby, edge, np.nan) for band in bands for edge in band)
     return ReliabilityCurve(
         p_grid=grid,
@@ -97,59 +99,67 @@ def _undefined(grid: FloatArray) -> ReliabilityCurve:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Predictions counted in cells: few numbers, from which many can be drawn.
+    """Predictions counted in cells: few numbers, from which many can be drawn."""
 
-    `counts` [2, cells] are forgotten and recalled reviews, `p` [cells] mean predictions.
-    """
-
-    counts: FloatArray
-    p: FloatArray
+    cell: IntArray  # [held], increasing: The cells from 0 to `CELLS` that hold predictions
+    counts: FloatArray  # [2, held]: Forgotten and recalled reviews
+    p: FloatArray  # [held]: Mean predictions
 
     @classmethod
     def of(cls, counted: Tally) -> _Cells:
         cell = np.rint(counted.p * CELLS).astype(np.int64)
         columns = (counted.forgotten, counted.recalled, counted.p * counted.count)
-        forgotten, recalled, total = (np.bincount(cell, x, CELLS + 1) for x in columns)
-        count = forgotten + recalled
-        mean = np.divide(total, count, out=np.linspace(0, 1, CELLS + 1), where=count > 0)
-        return cls(np.stack([forgotten, recalled]), np.clip(mean, 0, 1))
+        sums: FloatArray = np.stack([np.bincount(cell, each, CELLS + 1) for each in columns])
+        held = np.flatnonzero(sums[0] + sums[1])
+        counts, total = sums[:2, held], sums[2, held]
+        return cls(held, counts, np.clip(total / counts.sum(axis=0), 0, 1))
 
     def resampled(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Resample the reviews: tables [times, 2, cells]."""
+        """Resample the reviews: tables [times, 2, held]."""
         return rng.poisson(self.counts, (times, *self.counts.shape)).astype(np.float64)
 
     def calibrated(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Draw outcomes from the predictions: tables [times, 2, cells]."""
+        """Draw outcomes from the predictions: tables [times, 2, held]."""
         count = self.counts.sum(axis=0)
-        held = np.flatnonzero(count)
-        whole = np.floor(count[held])
-        part, p = count[held] - whole, self.p[held]
-        recalled = np.zeros((times, len(count)))
-        recalled[:, held] = rng.binomial(whole.astype(np.int64), p, (times, len(held)))
+        whole = np.floor(count)
+        part, size = count - whole, (times, len(count))
+        recalled = rng.binomial(whole.astype(np.int64), self.p, size).astype(np.float64)
         if part.any():
             # What weights leave over counts as one more review, of less weight.
-            recalled[:, held] += part * (rng.random((times, len(held))) < p)
+            recalled += part * (rng.random(size) < self.p)
         return np.stack([count - recalled, recalled], axis=1)
 
-    def errors(self, tables: FloatArray) -> FloatArray:
-        """SmoothECE of counts [tables, 2, cells], with the mean prediction of each cell."""
+    def field(self, values: FloatArray) -> CosineField:
+        """Transform values [rows, held]."""
+        masses = np.zeros((len(values), CELLS + 1))
+        masses[:, self.cell] = values
+        return CosineField.of(masses)
+
+    def errors(self, tables: FloatArray, begin: float = USUAL) -> FloatArray:
+        """SmoothECE of counts [tables, 2, held], with the mean prediction of each cell.
+
+        It is looked for where `begin` is first.
+        """
         count = tables.sum(axis=1)
         residual = self.p * count - tables[:, 1]
         residual /= np.maximum(1.0, count.sum(axis=-1, keepdims=True))
-        return fixed_points(CosineField.of(residual))
+        return fixed_points(self.field(residual), begin)
 
-
-def _smoothed(counts: FloatArray, sigma: float, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Share recalled, and density of predictions, of tables of counts [tables, 2, cells]."""
-    # As one product of matrices: many small ones wait for each other.
-    flat = CosineField.of(counts.reshape(-1, counts.shape[-1])).at(sigma, grid)
-    # Far from all predictions the cosine series leaves rounding, not nothing.
-    fields = np.maximum(flat, 0).reshape(*counts.shape[:2], len(grid))
-    total = fields.sum(axis=1)
-    somewhere = total * sigma > 1e-3
-    share = np.divide(fields[:, 1], total, out=np.full_like(total, np.nan), where=somewhere)
-    numbers = counts.sum(axis=(1, 2))
-    return share, total / np.maximum(numbers, 1)[:, None]
+    def smoothed(
+        self, tables: FloatArray, sigma: float, grid: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Share recalled, and density of predictions, of counts [tables, 2, held]."""
+        rows = tables.reshape(-1, tables.shape[-1])
+        damped = [self.field(part).damped(sigma) for part in np.array_split(rows, PARTS)]
+        # As one product of matrices: many small ones wait for each other.
+        flat = series_at(np.concatenate(damped), grid)
+        # Far from all predictions the cosine series leaves rounding, not nothing.
+        fields = np.maximum(flat, 0).reshape(*tables.shape[:2], len(grid))
+        total = fields.sum(axis=1)
+        somewhere = total * sigma > 1e-3
+        share = np.divide(fields[:, 1], total, out=np.full_like(total, np.nan), where=somewhere)
+        numbers = tables.sum(axis=(1, 2))
+        return share, total / np.maximum(numbers, 1)[:, None]
 
 
 def _band(shares: FloatArray) -> FloatArray:
@@ -164,6 +174,6 @@ def _band(shares: FloatArray) -> FloatArray:
 def _half_width(cells: _Cells, drawn: FloatArray) -> float:
     """Larger side of the basic bootstrap interval of SmoothECE."""
     (estimate,) = cells.errors(cells.counts[None])
-    parts = np.array_split(drawn, 5)  # that stay in the cache
-    below, above = np.quantile(np.concatenate([*map(cells.errors, parts)]), TAILS)
+    errors = [cells.errors(part, float(estimate)) for part in np.array_split(drawn, PARTS)]
+    below, above = np.quantile(np.concatenate(errors), TAILS)
     return float(max(above - estimate, estimate - below))

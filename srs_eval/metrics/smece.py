@@ -76,14 +76,14 @@ def residual_fields(tallies: Sequence[Tally]) -> CosineField:
     return CosineField.of(onto_grids([each.p for each in near], masses, NODES + 1))
 
 
-def fixed_points(residuals: CosineField) -> FloatArray:
+def fixed_points(residuals: CosineField, begin: float = USUAL) -> FloatArray:
     """Solve for the bandwidth [fields] that equals the error it leaves, to 1e-10, by secants."""
     # No smoothing can leave less than the mean bias, or more than all the masses.
     lowest, highest = np.abs(residuals.coefficients[:, 0]), residuals.total_variation
     found = lowest.copy()
     left = np.flatnonzero(highest - lowest >= PRECISION)
     lowest, highest = lowest[left], highest[left]
-    sigma = np.clip(USUAL, lowest, highest)
+    sigma = np.clip(begin, lowest, highest)
     before = last = np.full(len(left), math.nan)
     while len(left):
         excess = residuals.absolute_integrals(sigma, left) - sigma

@@ -18,14 +18,17 @@ from srs_eval.nouns import FloatArray, IntArray
 
 NODES = 2**14
 PIECE = 2**15
+# Masses transformed at once: few enough to stay in the cache.
+BLOCK = 2**18
 # Transforms of fewer cells are not worth dividing.
 SHORT = 2**9
-# Rows transformed at once: few enough to stay in the cache.
-ROWS = 8
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
-    """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1."""
+    """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1.
+
+    Predictions increase.
+    """
     masses: FloatArray = onto_grids([p], [values], nodes)[0]
     return masses
 
@@ -43,8 +46,10 @@ def onto_grids(p: Sequence[FloatArray], values: Sequence[FloatArray], nodes: int
         cell = np.minimum(position.astype(np.int64), nodes - 2)
         upper = (position - cell) * value[piece]
         cell += first[piece]
-        np.add.at(flat, cell, value[piece] - upper)
-        np.add.at(flat[1:], cell, upper)
+        is_new = np.diff(cell, prepend=-1) > 0
+        held, number = cell[is_new], np.cumsum(is_new) - 1
+        flat[held] += np.bincount(number, value[piece] - upper)
+        flat[held + 1] += np.bincount(number, upper)
     return masses
 
 
@@ -58,13 +63,14 @@ class CosineField:
     @classmethod
     def of(cls, masses: FloatArray) -> CosineField:
         """Transform masses [..., nodes]."""
-        table = masses.reshape(-1, masses.shape[-1])
-        coefficients, variation = np.empty_like(table), np.empty(len(table))
-        for begin in range(0, len(table), ROWS):
-            rows = slice(begin, begin + ROWS)
-            variation[rows] = np.abs(table[rows]).sum(axis=-1)
-            _cosine_sums(table[rows], coefficients[rows])
-        return cls(coefficients.reshape(masses.shape), variation.reshape(masses.shape[:-1]))
+        # The type-I transform counts inner nodes twice and end nodes once.
+        doubled = masses.reshape(-1, masses.shape[-1]).copy()
+        doubled[:, [0, -1]] *= 2
+        height = max(1, BLOCK // doubled.shape[-1])
+        for begin in range(0, len(doubled), height):
+            rows = slice(begin, begin + height)
+            doubled[rows] = 0.5 * dct(doubled[rows], type=1, overwrite_x=True)
+        return cls(doubled.reshape(masses.shape), np.abs(masses).sum(axis=-1))
 
     def damped(self, sigma: float) -> FloatArray:
         """Coefficients after smoothing, without the frequencies that vanish."""
@@ -95,35 +101,13 @@ class CosineField:
             integrals[alike] = _absolute_sums(damped, size) / size
         return integrals
 
-    def at(self, sigma: float, where: FloatArray) -> FloatArray:
-        """Evaluate the smoothed field [..., points] at some points [points]."""
-        damped = self.damped(sigma)
-        damped[..., 1:] *= 2
-        waves = np.cos(np.outer(np.arange(damped.shape[-1]) * math.pi, where))
-        field: FloatArray = damped @ waves
-        return field
 
-
-def _cosine_sums(values: FloatArray, sums: FloatArray) -> None:
-    """Sum values [..., n + 1] times cos(k pi i / n) over i, for each k from 0 to n.
-
-    The values at odd places are a transform of type II, which takes half as long as one of type I.
-    """
-    cells = values.shape[-1] - 1
-    odd = []
-    while cells % 2 == 0 and cells > SHORT:
-        odd.append(0.5 * dct(values[..., 1::2], type=2))
-        values, cells = values[..., ::2], cells // 2
-    # The type-I transform counts inner nodes twice and end nodes once.
-    doubled = values.copy()
-    doubled[..., [0, -1]] *= 2
-    sums[..., : cells + 1] = 0.5 * dct(doubled, type=1, overwrite_x=True)
-    for part in reversed(odd):
-        even = sums[..., : cells + 1]
-        sums[..., cells + 1 : 2 * cells + 1] = even[..., -2::-1]
-        sums[..., 2 * cells : cells : -1] -= part
-        sums[..., :cells] += part
-        cells *= 2
+def series_at(coefficients: FloatArray, where: FloatArray) -> FloatArray:
+    """Evaluate smoothed fields [rows, points], given as `CosineField.damped`, at [points]."""
+    waves = np.cos(np.outer(np.arange(coefficients.shape[-1]) * math.pi, where))
+    waves[1:] *= 2
+    fields: FloatArray = coefficients @ waves
+    return fields
 
 
 def _absolute_sums(coefficients: FloatArray, cells: int) -> FloatArray:

@@ -80,7 +80,7 @@ def plot_calibration(
     else:
         frame(axes, limits or window_of(reviews, curve.p_grid[shown], curve.observed[shown]))
         _draw_curve(axes, curve, shown, colour, label)
-    drawn = curve.p_grid[shown], curve.lo[shown], curve.hi[shown]
+    drawn = curve.p_grid[shown], curve.observed[shown], curve.lo[shown], curve.hi[shown]
     lines = [_smece_text(curve), _chance_text(curve)]
     finish(axes, reviews, lines, drawn, outcomes=outcomes)
     return curve

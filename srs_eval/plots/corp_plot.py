@@ -104,11 +104,11 @@ def _corners(found: Corp) -> FloatArray:
 
 def _envelope(
     corners: FloatArray, band: ConsistencyBand
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Evenly spaced predictions, and the lowest and highest thing drawn at each."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Evenly spaced predictions, and the curve, the lowest and the highest thing at each."""
     grid = np.linspace(corners[0, 0], corners[-1, 0], 200)
     heights = [
         np.interp(grid, *corners.T),
         *(np.interp(grid, band.p, y) for y in (band.lo, band.hi)),
     ]
-    return grid, np.min(heights, axis=0), np.max(heights, axis=0)
+    return grid, heights[0], np.min(heights, axis=0), np.max(heights, axis=0)

@@ -18,6 +18,8 @@ from srs_eval.text.console import counted
 FEW_LEVELS = 20
 _BINS = 80
 _BESIDE = 0.02
+# Width of a letter of one point.
+_LETTER = 0.0018
 _HEIGHT = 0.2
 
 
@@ -61,18 +63,20 @@ def finish(
     axes: Axes,
     reviews: Tally,
     lines: Sequence[str],
-    drawn: tuple[FloatArray, FloatArray, FloatArray],
+    drawn: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     *,
     outcomes: bool,
     size: float = style.NORMAL,
 ) -> None:
     """Write the key, with some lines above it, into a free corner; add the strip of outcomes.
 
-    `drawn` are predictions, and the lowest and highest thing drawn at each.
+    `drawn` are predictions, and the curve, the lowest and the highest thing drawn at each.
     """
+    lines = [*lines, *_range_texts(axes, reviews)]
+    labels = axes.get_legend_handles_labels()[1]
     legend = axes.legend(
-        loc=_free_corner(axes, *drawn),
-        title="\n".join([*lines, *_range_texts(axes, reviews)]),
+        loc=_free_corner(axes, _key_size(lines, size, labels), *drawn),
+        title="\n".join(lines),
         title_fontsize=size,
         fontsize=style.SMALL,
         handlelength=1.6,
@@ -95,15 +99,29 @@ def _range_texts(axes: Axes, reviews: Tally) -> list[str]:
     return lines
 
 
+def _key_size(lines: Sequence[str], size: float, labels: Sequence[str]) -> tuple[float, float]:
+    """Estimate the width and height of the key, as shares of those of a square figure's axes."""
+    above, below = (max(map(len, each), default=0) for each in (lines, labels))
+    width = max(0.02 + _LETTER * size * above, 0.09 + _LETTER * style.SMALL * below)
+    return width, 0.04 + 0.004 * size * len(lines) + 0.0052 * style.SMALL * len(labels)
+
+
 def _free_corner(
-    axes: Axes, p: FloatArray, bottom: FloatArray, top: FloatArray
+    axes: Axes,
+    key: tuple[float, float],
+    p: FloatArray,
+    curve: FloatArray,
+    bottom: FloatArray,
+    top: FloatArray,
 ) -> Literal["upper left", "lower right"]:
-    """Choose the corner that a curve with a band from `bottom` to `top` keeps out of."""
+    """Choose the corner where a key of that size covers less of the curve, and then of its band."""
     low, span = axes.get_xlim()[0], float(np.ptp(axes.get_xlim()))
-    across, high, deep = ((values - low) / span for values in (p, top, bottom))
-    in_top_left = ((across < 0.58) & (high > 0.68)).sum()
-    in_bottom_right = ((across > 0.42) & (deep < 0.32)).sum()
-    return "upper left" if in_top_left <= in_bottom_right else "lower right"
+    across, line, deep, high = ((values - low) / span for values in (p, curve, bottom, top))
+    left, right = (across >= 0) & (across < key[0]), across > 1 - key[0]
+    ceiling, floor = 1 - key[1], key[1]
+    above = ((left & (line > ceiling)).sum(), (left & (high > ceiling)).sum())
+    below = ((right & (line < floor)).sum(), (right & (deep < floor)).sum())
+    return "upper left" if above <= below else "lower right"
 
 
 def _draw_outcome_strip(axes: Axes, reviews: Tally) -> None:

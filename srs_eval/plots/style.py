@@ -172,8 +172,7 @@ def heading(kind: str, title: str) -> str:
     >>> heading("calibration", "fsrs6 on synthetic")
     'calibration: fsrs6 on synthetic'
     """
-    whole = lettering(f"{kind}: {title}" if title else kind)
-    return whole if len(whole) <= _TITLE_LETTERS else whole[: _TITLE_LETTERS - 1] + "…"
+    return f"{kind}: {short_name(title, _TITLE_LETTERS - len(kind) - 2)}" if title else kind
 
 
 def annotate(figure: Figure, note: str) -> None:
@@ -215,10 +214,10 @@ def title_above(figure: Figure, kind: str, title: str) -> None:
         shown.set(y=1 - 0.05 / figure.get_figheight(), va="top")
 
 
-def short_name(name: str) -> str:
+def short_name(name: str, most: int = _NAME_LETTERS) -> str:
     """Shorten a long name in the middle, because names may differ at their end only."""
-    text, half = lettering(name), _NAME_LETTERS // 2
-    return text if len(text) <= _NAME_LETTERS else f"{text[: half - 1]}…{text[-half:]}"
+    text, half = lettering(name), most // 2
+    return text if len(text) <= most else f"{text[: most - half - 1]}…{text[-half:]}"
 
 
 def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:

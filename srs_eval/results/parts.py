@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.metrics.panel import Panel
@@ -252,6 +253,7 @@ class PartsInFolder(Parts):
             self.file(name, kind).remove()
 
     def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
+        stopping.check()  # also in a thread, which signals do not reach
         with self._opened(name, kind) as opened:
             if kind in _BY_USER:
                 table = opened.read_row_group(number, use_threads=False)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -24,7 +23,8 @@ from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
-from srs_eval.run.ahead import alone, begun, elsewhere, works_elsewhere
+from srs_eval.run.ahead import begun, one_at_a_time
+from srs_eval.run.drawing import NAMES, Drawing
 from srs_eval.run.evaluate import Evaluation
 from srs_eval.run.experiment import checked_users, refuse_lookahead
 from srs_eval.run.jobs import JobOutcome, JobStatus, Steps, remarks_of
@@ -38,7 +38,6 @@ from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
 if TYPE_CHECKING:
     from srs_eval.comparison.baseline import AgainstBaseline
 
-_FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
 # Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
 # fractional days.
 _SUGGESTED = {
@@ -52,8 +51,8 @@ _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
     """Run a job, and return how it ended and its result; a shard has none of its own.
 
-    Results are on disk before anything is sent anywhere. Once it is being evaluated, and again
-    once it is drawn, other jobs have their turn.
+    Results are on disk before anything is sent anywhere. Once the job has begun, other jobs have
+    their turn.
     """
     about = job.about
     if job.checks_algorithm:
@@ -80,7 +79,7 @@ def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
     _warn(job)
     # Beside the import of MLflow; but workers must not log to the run that `mlflow run` began.
     if isinstance(job.compute, Processes) and "MLFLOW_RUN_ID" not in os.environ:
-        job.compute.prepare(*["srs_eval.run.drawing"] * (job.overlaps and job.figures))
+        job.compute.prepare(*["srs_eval.plots.figures"] * (job.ahead and job.figures))
     info = RunInfo(about.name, tags=about.tags, folder=job.folder, resumes=job.resume)
     with tracked(job.tracker, info) as run:
         job.tracker.log(facts_before(about))
@@ -93,13 +92,13 @@ def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
         if job.prereg is not None:
             with whole_file(job.folder / PREREG) as partial_file:
                 partial_file.write_bytes(job.prereg.raw)
-        result = yield from _evaluated(job, chunks, kept, len(users), announced)
-        for name, ending in product(_FIGURES, ("png", "svg")):  # of another run; no other file
-            (job.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
-        result = results.save(result, job.folder)
-        with _drawn(job, result) as drawn:
+        with begun(partial(_carried_out, job, chunks, kept, len(users)), ahead=job.ahead) as ended:
             yield
-            figures = drawn()
+            if job.waits:
+                say(announced)
+            before, result, figures = ended()
+        if before:
+            say(f"{before} of {len(users)} users were done before")
         against = _against_baseline(job, result)
         _show(job, result, against)
         job.tracker.log(facts_after(job, result, figures, against))
@@ -111,29 +110,6 @@ def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
     if job.is_single:
         say(_where(job, result, run.links, has_figures=bool(figures)))
     return _outcome(job, result, run.links), result
-
-
-@contextmanager
-def _drawn(job: Job, result: Result) -> Iterator[Callable[[], dict[str, list[Path]]]]:
-    """Draw the figures of a saved result; yield what waits for them and returns their files."""
-    if not job.figures or not result.complete:
-        yield dict
-        return
-    from srs_eval.run.drawing import SHARES, Drawing  # matplotlib: not where nothing is drawn
-
-    better = {metric.name: metric.better for metric in job.experiment.panel}
-    drawing = Drawing(job.folder, f"{job.about.label} on {job.experiment.source.name}", better)
-    if not job.overlaps:
-        yield partial(drawing.draw, result)
-        return
-    with begun(partial(elsewhere, drawing, SHARES), ahead=True) as drawn:
-        yield lambda: _together(drawn())
-
-
-def _together(shares: Iterable[Mapping[str, list[Path]]]) -> dict[str, list[Path]]:
-    """Put figures that were drawn apart in the order in which they are shown."""
-    files = dict(ChainMap(*map(dict, shares)))
-    return {name: files[name] for name in _FIGURES if name in files}
 
 
 def _warn(job: Job) -> None:
@@ -149,20 +125,36 @@ def _warn(job: Job) -> None:
         )
 
 
+def _carried_out(
+    job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int
+) -> tuple[int, Result, dict[str, list[Path]]]:
+    """Evaluate, save and draw; return how many users were done before, the result and its files.
+
+    Nothing is printed, and nothing of the whole process is used: jobs that overlap do this in
+    threads.
+    """
+    before, result = _evaluated(job, chunks, kept, users)
+    for name, ending in product(NAMES, ("png", "svg")):  # of another run; no other file
+        (job.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
+    result = results.save(result, job.folder)
+    if not job.figures or not result.complete:
+        return before, result, {}
+    better = {metric.name: metric.better for metric in job.experiment.panel}
+    drawing = Drawing(job.folder, f"{job.about.label} on {job.experiment.source.name}", better)
+    return before, result, drawing.elsewhere() if job.ahead else drawing.draw(result)
+
+
 def _evaluated(
-    job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int, announced: str
-) -> Steps[Result]:
-    """Evaluate the users that are not yet done."""
-    stay = job.folder if kept.stays(users) else None
+    job: Job, chunks: Sequence[Chunk], kept: KeptParts, users: int
+) -> tuple[int, Result]:
+    """Evaluate the users that are not yet done; return how many were, and the result."""
+    stay, before = job.folder if kept.stays(users) else None, 0
     was_begun = job.resume and has_parts(job.folder)
     evaluation = Evaluation(job.experiment, chunks, kept, job.compute, _BAR, job.trial, job.limits)
-    run = partial(alone, evaluation) if job.overlaps else evaluation.run
-    with begun(run, ahead=job.overlaps and works_elsewhere(evaluation)) as ended:
-        yield
-        if job.waits:
-            say(announced)
+    if not job.is_merge:
         try:
-            before = 0 if job.is_merge else ended()
+            with one_at_a_time if job.overlaps else nullcontext():
+                before = evaluation.run()
         except Pruned:
             kept.remove()
             raise
@@ -172,12 +164,10 @@ def _evaluated(
             else:
                 kept.remove()
             raise
-    if before:
-        say(f"{before} of {users} users were done before")
     result = evaluation.result(job.about, stay)
     if stay is not None:
         kept.list_results(chunks)  # before the summary, which calls them a result
-    return result
+    return before, result
 
 
 def _in_fractional_days(job: Job) -> bool:

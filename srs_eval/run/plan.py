@@ -21,7 +21,7 @@ from srs_eval.nouns.capabilities import undeclared
 from srs_eval.place import Place, scheme_of
 from srs_eval.results.folder import is_run
 from srs_eval.run.description import RunDescription, described
-from srs_eval.run.experiment import Experiment
+from srs_eval.run.experiment import Experiment, learns_from_other_users
 from srs_eval.text.suggestion import suggestion
 from srs_eval.tracking.tracker import Tracker, sweep_id
 from srs_eval.tuning.progress import RunningTrial
@@ -52,8 +52,8 @@ class Job:
     baseline: Path | None = None
     prereg: Prereg | None = None  # The hypothesis that the run is to test
     sweep_folder: Path | None = None  # Folder of all jobs, if this is one of several
-    # Whether it may be evaluated while the job before is ended, and whether there is one to wait
-    # for, which prints its results first
+    # Whether it may begin before the job before has ended, and whether there is one to wait for,
+    # which prints its results first
     overlaps: bool = False
     waits: bool = False
     trial: RunningTrial | None = None  # The place of the job in a search
@@ -79,6 +79,12 @@ class Job:
         is_first = self.trial is None or self.trial.number == 0
         is_first &= self.shard is None or self.shard.number == 1
         return self.check_lookahead and is_first and not self.is_merge
+
+    @property
+    def ahead(self) -> bool:
+        """Whether other processes do its work while this one ends the job before."""
+        in_processes = isinstance(self.compute, Processes)
+        return self.overlaps and in_processes and not learns_from_other_users(self.experiment)
 
     @property
     def is_single(self) -> bool:

@@ -158,6 +158,10 @@ def _lines(
 ) -> Iterator[str]:
     """Format what the night found."""
     yield f"{facts['watch']}: {counted(facts['days'], 'day')}, {facts['new_days']} of them new"
+    for name in found.alarms:
+        yield f"{name}: {ANSWERS[name]} (level {question.level:g})"
+    if not found.alarms:
+        yield f"No test has reached its level ({question.level:g})"
     rows = [
         [
             name,
@@ -172,8 +176,7 @@ def _lines(
     ]
     columns = ["test", "evidence", "alarm at", "reached on", "mean", "reviews", "days"]
     yield Table(columns, rows, "").write()
-    for name in found.alarms:
-        yield f"{name}: {ANSWERS[name]} (level {question.level:g})"
+    yield "mean: recall less prediction; of a challenger, what it gains in log loss"
     left = ", ".join(f"{n:,} {reason}" for reason, n in facts["left_out"].items() if n)
     yield f"Reviews in no day: {left or 'none'}"
     if facts["changed_days"]:

@@ -30,7 +30,7 @@ from srs_eval.collection.intervals import Models, load
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import facts, sections, study_of
-from srs_eval.collection.section import Paste
+from srs_eval.collection.section import Mark, Paste
 from srs_eval.collection.study import MAY, OTHERS, Study, difference
 from srs_eval.collection.words import Change, log_loss
 from srs_eval.data.synthetic import SyntheticUsers
@@ -284,6 +284,17 @@ def test_presets_that_do_not_differ_need_one_list(tmp_path):
 def test_other_algorithms_are_those_of_the_options(name):
     ours, named = OTHERS[name][0](), se.algorithm(name)
     assert joblib.hash(ours) == joblib.hash(named)
+
+
+def test_names_that_differ_at_their_end_have_labels_that_do():
+    one, other = (
+        Mark(
+            f"AP Biology--Previous::Chapter {n}", 0.9, 0.8, 1.0, 0.9, stands_out=False, reviews=66
+        ).label
+        for n in (1, 2)
+    )
+    assert one != other
+    assert len(one) == len(other) == 25
 
 
 @pytest.mark.slow

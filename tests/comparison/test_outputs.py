@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from commands import process
 from drawings import told
+from matplotlib.figure import Figure
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report import html
+from srs_eval.comparison.report import html, plots
 from srs_eval.comparison.report.files import (
     as_json,
     csv_text,
@@ -161,3 +162,23 @@ def test_the_tables_compile_and_fit_the_page(runs_in_words, tmp_path):
     done = process(words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "Overfull" not in done.stdout
+
+
+def test_differences_that_are_far_off_do_not_flatten_the_others():
+    near = [(-0.007, -0.02, 0.01), (0.0, -0.02, 0.03), (0.01, np.nan, np.nan)]
+    for far, end in ((1.4, 1), (-1.4, 0)):
+        axes = Figure().add_subplot()
+        drawn = [*near, (far, far - 0.5, far + 0.5)]
+        for row, values in enumerate(drawn):
+            axes.plot(values, [row] * 3)
+        plots._leave_far_ones_out(axes, drawn)
+        assert 0.05 < abs(axes.get_xlim()[end]) < 0.15
+        (text,) = axes.texts
+        assert f"{far:+.2f}" in text.get_text()
+        assert text.get_position()[1] == 3
+    axes = Figure().add_subplot()
+    axes.plot([-5, 5], [0, 0])
+    before = axes.get_xlim()
+    for alike in ([], near[:2], [(0.0, 0.0, 0.0)]):
+        plots._leave_far_ones_out(axes, alike)
+    assert axes.get_xlim() == before

@@ -49,11 +49,13 @@ def test_figures_draw_ugly_predictions_without_a_warning(kind):
 
 
 def test_titles_are_taken_literally_and_cut_to_fit():
-    figure = plots.calibration_figure(simulated(100), title="a_1 on $x$ " + 80 * "long")
+    name = "a_1 on $x$ " + 80 * "long" + "=1"  # names may differ at their end only
+    figure = plots.calibration_figure(simulated(100), title=name)
     figure.draw_without_rendering()
     (title,) = [t for t in figure.findobj(Text) if t.get_text().startswith("calibration:")]
     assert title.get_text().startswith("calibration: a_1 on $x$ long")
-    assert title.get_text().endswith("…")
+    assert "…" in title.get_text()
+    assert title.get_text().endswith("long=1")
     assert title.get_window_extent().x1 < figure.bbox.x1
 
 

@@ -9,13 +9,13 @@ from hydra.experimental.callback import Callback
 from work import kills_its_worker
 
 from srs_eval import results
-from srs_eval.errors import SrsEvalError
-from srs_eval.run.ahead import elsewhere
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.run.drawing import NAMES, Drawing
 from srs_eval.tracking.tracker import NoTracker
 
-THREE = ("-m", "algo=avg,constant,sm2", *SMALL, *QUIET, "panel=quick", "hydra.sweep.dir=out")
-IN_TURNS = "+0_avg +1_constant +2_sm2 -0_avg -1_constant -2_sm2"
-ONE_BY_ONE = "+0_avg -0_avg +1_constant -1_constant +2_sm2 -2_sm2"
+FOUR = ("-m", "algo=avg,constant,sm2,hlr", *SMALL, *QUIET, "panel=quick", "hydra.sweep.dir=out")
+IN_TURNS = "+0_avg +1_constant +2_sm2 -0_avg +3_hlr -1_constant -2_sm2 -3_hlr"
+ONE_BY_ONE = "+0_avg -0_avg +1_constant -1_constant +2_sm2 -2_sm2 +3_hlr -3_hlr"
 
 
 @pytest.fixture
@@ -41,15 +41,15 @@ def seen(monkeypatch):
         ((), IN_TURNS),
         (("compute=processes",), IN_TURNS),
         ((f"+hydra.callbacks.none._target_={Callback.__module__}.Callback",), ONE_BY_ONE),
-        (("hydra.sweep.subdir=same",), "+same -same +same -same +same -same"),
+        (("hydra.sweep.subdir=same",), "+same -same " * 3 + "+same -same"),
     ],
     ids=str,
 )
 def test_a_job_begins_before_the_last_one_ends_where_that_changes_nothing(here, seen, words, order):
-    done = here(*THREE, *words)
+    done = here(*FOUR, *words)
     assert (done.status, " ".join(seen)) == (0, order), done.err
     printed = [line.split()[1] for line in done.out.splitlines() if line[:9] == "algorithm"]
-    assert printed == ["avg", "constant", "sm2"]
+    assert printed == ["avg", "constant", "sm2", "hlr"]
 
 
 def test_a_job_is_evaluated_while_the_results_of_the_last_one_are_saved(here, monkeypatch):
@@ -64,13 +64,13 @@ def test_a_job_is_evaluated_while_the_results_of_the_last_one_are_saved(here, mo
         return save(result, folder)
 
     monkeypatch.setattr(results, "save", save_late)
-    assert here(*THREE).status == 0
+    assert here(*FOUR).status == 0
     assert evaluated
 
 
 @pytest.mark.slow
 def test_figures_of_a_sweep_are_those_of_a_run(here):
-    words = [*THREE[2:-1], "algo=session_filter", "curves_per_user=20", "figures=true"]
+    words = [*FOUR[2:-1], "algo=session_filter", "curves_per_user=20", "figures=true"]
     assert here(*words, "hydra.run.dir=alone").status == 0
     assert here("-m", *words, "hydra.sweep.dir=out", "seed=2026,1").status == 0
     alone, of_sweep = (
@@ -81,9 +81,12 @@ def test_figures_of_a_sweep_are_those_of_a_run(here):
     assert of_sweep == alone
 
 
-def test_a_worker_that_dies_while_it_draws_is_an_error():
+def test_what_stops_a_worker_that_draws_is_told(tmp_path):
+    with pytest.raises(ConfigError, match=f"{tmp_path}.*summary.json"):
+        Drawing(tmp_path, "", {}).elsewhere()
+    dying = partial(kills_its_worker, [NAMES[::2], NAMES[1::2]])
     with pytest.raises(SrsEvalError, match="its worker process died"):
-        elsewhere(partial(kills_its_worker, ["figure"]), ["figure"])
+        Drawing.elsewhere(dying)
 
 
 def test_a_job_whose_turn_does_not_come_is_recorded_as_interrupted(here, seen, monkeypatch):
@@ -92,20 +95,21 @@ def test_a_job_whose_turn_does_not_come_is_recorded_as_interrupted(here, seen, m
 
     with monkeypatch.context() as patch:
         patch.setattr(results, "save", interrupted)
-        done = here(*THREE)
+        done = here(*FOUR)
     assert done.status == 130
     assert done.err.count("interrupted") == 1
-    assert seen == ["+0_avg", "+1_constant", "-0_avg killed", "-1_constant killed"]
-    for name in ("0_avg", "1_constant"):
+    begun = ["0_avg", "1_constant", "2_sm2"]
+    assert seen == [f"+{name}" for name in begun] + [f"-{name} killed" for name in begun]
+    for name in begun:
         assert outcome_of(here.folder / "out" / name)["status"] == "interrupted"
-    assert not (here.folder / "out" / "2_sm2").exists()
-    done = here(*THREE, "resume=true")
+    assert not (here.folder / "out" / "3_hlr").exists()
+    done = here(*FOUR, "resume=true")
     assert done.status == 0
-    assert done.out.count("2 of 2 users were done before") == 2
+    assert done.out.count("2 of 2 users were done before") == 3
 
 
 def test_a_job_that_fails_before_its_turn_costs_no_other(here, seen):
-    done = here(*THREE, "seed=1,-1", "algo=avg")
+    done = here(*FOUR, "seed=1,-1", "algo=avg")
     assert done.status == 2
     assert " ".join(seen) == "+0_avg -0_avg"
     ended = [outcome_of(here.folder / "out" / name) for name in ("0_avg", "1_avg")]

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from commands import to_end
 from invented import Logs
 from tqdm import tqdm
 
@@ -236,7 +235,7 @@ def test_a_resumed_run_that_is_stopped_keeps_the_users_who_were_done(tmp_path):
         limits=FitLimits(fail_fast=True),
     )
     with pytest.raises(FailedAlikeError):
-        to_end(job._evaluated(resumed, chunks, kept, 5, ""))
+        job._evaluated(resumed, chunks, kept, 5)
     # those that failed are evaluated again
     assert [kept.users_if_whole(chunk) is not None for chunk in chunks] == [False] * 3 + [True] * 2
 

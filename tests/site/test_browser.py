@@ -23,6 +23,8 @@ def test_a_visitor_sorts_filters_and_shares_the_address(page, board):
     page.open(f"{board}/index.html")
     ranked = page.column("mean")
     assert ranked == sorted(ranked, key=float)
+    page.click("th[data-key=difference] button")
+    assert page.column("difference")[0] == "0"  # of the leader, to itself
     page.click("th[data-key=seconds] button")
     up = page.column("seconds")
     assert up == sorted(up, key=float)

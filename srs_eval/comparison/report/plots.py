@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -32,13 +33,14 @@ def differences_figure(verdict: Verdict) -> Figure:
         figure = new_figure(7.2, 0.9 + 0.3 * max(len(models), 1))
         axes = figure.add_subplot()
         style_axes(axes)
-        for row, model in enumerate(models):
-            standing = board.to_baseline[model]
-            gap, lo, hi = standing.difference.mean, standing.average.lo, standing.average.hi
+        standings = [board.to_baseline[model] for model in models]
+        drawn = [(each.difference.mean, each.average.lo, each.average.hi) for each in standings]
+        for row, (gap, lo, hi) in enumerate(drawn):
             colour = _colour(gap, lo, hi, board.sign)
             if not math.isnan(lo):
                 axes.plot([lo, hi], [row, row], color=colour, lw=1.8, solid_capstyle="butt")
             axes.plot([gap], [row], "o", ms=5, color=colour)
+        _leave_far_ones_out(axes, drawn)
         axes.axvline(0, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=0)
         axes.set_yticks(range(len(models)), [short_name(verdict.runs[m].marked) for m in models])
         _name_times(axes, [verdict.runs[model].when for model in models])
@@ -53,6 +55,25 @@ def differences_figure(verdict: Verdict) -> Figure:
         axes.grid(axis="x", color=PALE, lw=0.6)
         axes.set_axisbelow(True)
     return figure
+
+
+def _leave_far_ones_out(axes: Axes, drawn: Sequence[tuple[float, float, float]]) -> None:
+    """End the axis at four times what half of the intervals reach, and name what is beyond it.
+
+    A few hopeless models must not flatten the others. `drawn` has a difference and its interval
+    for each row.
+    """
+    reached = [float(np.nan_to_num(np.abs(ends)).max()) for ends in drawn]
+    limit = 4 * float(np.median(reached)) if reached else 0.0
+    if limit == 0 or max(reached) <= limit:
+        return
+    low, high = (float(np.clip(end, -limit, limit)) for end in axes.dataLim.intervalx)
+    margin = 0.05 * (high - low)
+    axes.set_xlim(low - margin, high + margin)
+    for row, (gap, _, _) in enumerate(drawn):
+        at, side, words = (high, "right", "{:+.2f} →") if gap > 0 else (low, "left", "← {:+.2f}")
+        if abs(gap) > limit:
+            axes.text(at, row, words.format(gap), ha=side, va="center", fontsize=SMALL)
 
 
 def _name_times(axes: Axes, times: Sequence[str]) -> None:

@@ -263,12 +263,14 @@ def _strata_table(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[
         cells = (_in_stratum(stratum, at, largest) for stratum in strata)
         rows.append((verdict.runs[model].marked, *cells))
     base = verdict.runs[verdict.baseline].name
+    lone = any(math.isnan(float(s.lo[at])) for s in strata for at in places.values())
     return Table(
         key=f"where_{fact.name}",
         title=fact.title,
         caption=f"Mean difference in {found.score} to {base} per review, each user's reviews "
         f"together counting once; 99 % intervals over {found.over}, each of one "
         "stratum alone; coloured where the interval excludes 0"
+        + (f"; no interval where one {noun} outweighs all others" if lone else "")
         + (f"; from a sample of {found.sample}" if found.sample else ""),
         headers=("run", *(s.label for s in strata)),
         rows=rows,

@@ -44,6 +44,8 @@
     const [value, ...range] = table.means[column];
     const [mean, lo, hi, p, verdict, better, worse] = standings[column];
     const kind = mean ? parts.kindOf([mean, lo, hi], parts.signOf(metric)) : "unsure";
+    // The model that others are compared with differs from itself by 0.
+    const sorted = mean ?? (verdict === "unknown" ? null : 0);
     const bold = ["best", "leads", "not significantly different"].includes(verdict);
     const link = element("a", { href: ui.link(pageOf(model)) }, model.title);
     return element("tr", { class: bold ? "bold" : "", "data-model": model.id },
@@ -51,7 +53,7 @@
       element("td", { class: "text model" }, link, " ", ...badges(model)),
       cell(value, ui.number(value), "strong", ui.interval(range)),
       element("td", { class: "text groups" }, table.groups[column]),
-      cell(mean, ui.signed(mean), "", mean === null ? "" : ui.interval([lo, hi])),
+      cell(sorted, ui.signed(mean), "", mean === null ? "" : ui.interval([lo, hi])),
       element("td", { class: "plain" }, charts.whisker([mean, lo, hi], ends, kind)),
       element("td", { class: `text ${model.twin ? "muted" : kind}` }, model.twin ? `identical to ${model.twin}` : verdict,
         p === null ? "" : element("small", {}, `p ${ui.p(p)}`)),
@@ -83,6 +85,7 @@
       element("p", { class: "caption" }, said && `${said} `, `${metric.name}, ${ui.DIRECTIONS[metric.better]}: `,
         `mean over ${ui.count(users)} users, ${weighting === "users" ? "each counting once" : "weighted by their reviews"}. `,
         element("span", { class: "count" })),
+      element("p", { class: "sideways" }, "Scroll the table sideways for all its columns."),
       element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Predicted ${inWords}` }, made));
   }
 

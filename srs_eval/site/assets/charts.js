@@ -124,7 +124,7 @@ const charts = (() => {
     );
     if (line.length) chart.append(shape("path", { class: "frontier", d: `${line.join("")}H${right}` }));
     const taken = points.map(point => box(atX(at(point)) - 5, atY(inside(point.y)) + 5, 10, 10));
-    const isNamed = point => frontier.includes(point) || !point.eligible || inside(point.y) !== point.y;
+    const isNamed = point => points.length <= 12 || frontier.includes(point) || !point.eligible || inside(point.y) !== point.y;
     // those on the line are named first
     for (const point of [...points].sort((a, b) => frontier.includes(b) - frontier.includes(a) || a.x - b.x)) {
       const [x, y] = [atX(at(point)), atY(inside(point.y))];
