@@ -135,6 +135,17 @@ def test_every_command_explains_itself(capsys, golden_text):
     assert "srs_eval.new algo" in capsys.readouterr().out
 
 
+def test_the_file_that_is_read_is_never_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, words in {"collection": [], "fit": ["to=anki"], "score": []}.items():
+        Path("log.csv").write_text("card,rating,time")
+        for out in ("log.csv", str(tmp_path / "log.csv")):
+            assert command_of(name)(["log.csv", *words, f"out={out}"]) == 2
+            assert f"out={out}" in capsys.readouterr().err
+        assert Path("log.csv").read_text() == "card,rating,time"
+        assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_all_that_is_wrong_with_a_command_line_is_told_at_once(
     tmp_path, monkeypatch, capsys, transcript
 ):

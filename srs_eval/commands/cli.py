@@ -13,7 +13,7 @@ import io
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import version
@@ -164,10 +164,20 @@ def parse(options: type[Options], words: Sequence[str]) -> Any:
             if not (each.is_argument or each.name in given):
                 problems.append(f"{each.key}= is missing: {each.about}")
     made = options(**values)
-    problems += made.problems()
+    problems += [*_overwriting(known, values), *made.problems()]
     if problems:
         raise ConfigError(*problems)
     return made
+
+
+def _overwriting(known: Sequence[_Field], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with files to write that are the files to read."""
+    read = [values.get(each.name) for each in known if each.is_argument]
+    files = [path for path in read if isinstance(path, Path)]
+    for each in known:
+        path = values.get(each.name) if each.is_local and each.is_option else None
+        if isinstance(path, Path) and path.is_file() and any(map(path.samefile, files)):
+            yield f"{each.key}={path}: is the file that is read; name another"
 
 
 def _sorted(
@@ -245,6 +255,10 @@ class _Field:
         return not self.is_argument and self.name != "overrides"
 
     @property
+    def is_local(self) -> bool:
+        return "local" in self.hint.__metadata__
+
+    @property
     def is_required(self) -> bool:
         return self.default is MISSING
 
@@ -265,7 +279,7 @@ class _Field:
         from pydantic import TypeAdapter, ValidationError  # not for --help
 
         form = "{}" if self.is_argument else f"{self.key}={{}}"
-        if "local" in self.hint.__metadata__ and uri_problem(given):
+        if self.is_local and uri_problem(given):
             raise ConfigError(f"{form.format(given)}: {uri_problem(given)}")
         text = given
         if self.is_tuple and isinstance(given, str):

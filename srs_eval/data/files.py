@@ -20,7 +20,7 @@ from srs_eval.place import Place, explained, is_uri, patiently
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 
 _SEPARATORS = (",", ";", "\t")
-_COLUMNS_QUOTED = 30
+_COLUMNS_QUOTED, _NAMES_TOLD = 30, 5
 _LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
 _SPLIT = "Prepare it with `python -m srs_eval.prepare`, which needs little memory, or split it."
 _HEAD_BYTES = 65_536
@@ -224,6 +224,7 @@ def csv_chunks(
     """
     form: dict[str, Any] = {"sep": _separator(path), "encoding": "utf-8-sig", "index_col": False}
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
+    names: list[str] = []
     try:
         with warnings.catch_warnings():
             # A row longer than the header must not lose its last fields.
@@ -250,7 +251,12 @@ def csv_chunks(
         what = f"not UTF-8 text: byte 0x{byte:02x} cannot be decoded"
         hint = "Save it as CSV in UTF-8, or check that it is a text file."
         raise ReviewLogError(str(path), [what], hint) from error
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+    except pd.errors.ParserWarning as error:
+        first = ", ".join(map(cut, names[:_NAMES_TOLD]))
+        what = f"not a well-formed CSV file: rows have more values than line 1 has names: {first}"
+        hint = "Remove what is above the names of the columns; quote values with a separator."
+        raise ReviewLogError(str(path), [what], hint) from error
+    except pd.errors.ParserError as error:
         reason = str(error).strip().splitlines()[0]
         raise ReviewLogError(str(path), [f"not a well-formed CSV file: {reason}"]) from error
 

@@ -103,4 +103,4 @@ def _key(text: str) -> str:
     """Write a value as a key of a mapping on the command line."""
     if cut(text) != repr(text):
         return cut(text).replace("'", "")  # too long to be typed
-    return text if re.fullmatch(r"\w[\w ./*+-]*", text) else json.dumps(text, ensure_ascii=False)
+    return text if re.fullmatch(r"-?\w[\w ./*+-]*", text) else json.dumps(text, ensure_ascii=False)

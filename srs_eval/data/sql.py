@@ -35,7 +35,7 @@ from srs_eval.text.addresses import has_secret, masked, secret_problem
 
 _ENVIRONMENT = "env:"
 _QUERY_SHOWN = 60
-_SQLITE = b"SQLite format 3"
+_SQLITE, _DUCKDB = b"SQLite format 3", b"DUCK"  # in the first 15 bytes
 _OFFLINE = {"autoinstall_known_extensions": False}
 # How drivers end what their connection is doing, called from another thread.
 _WAYS = ("interrupt", "cancel_safe", "cancel")
@@ -164,11 +164,14 @@ class _Database:
             return self._run_in_duckdb(statement, ":memory:", running, read_only=False)
         path = existing_path(self.path)
         with path.open("rb") as file:
-            is_sqlite = file.read(len(_SQLITE)) == _SQLITE
-        if is_sqlite:
+            head = file.read(len(_SQLITE))
+        if head == _SQLITE:
             name = quote(path.absolute().as_posix(), safe="/:")
             connect = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
             return self._run_by_driver("sqlite://", statement, running, creator=connect)
+        if _DUCKDB not in head:
+            hint = f"DuckDB reads other files without data.path=, as in FROM '{path}'."
+            raise ReviewLogError(self.path, ["is no DuckDB or SQLite database"], hint)
         return self._run_in_duckdb(statement, str(path), running, read_only=True)
 
     def column(self, name: str) -> Any:

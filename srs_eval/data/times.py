@@ -156,6 +156,8 @@ def _from_iso(values: pd.Series, time_zone: str, latest: int) -> Times:
         # Words such as "now" are times to pandas, but other ones tomorrow.
         text = texts(values)
         text = text.where(text.str.match(_DATE, na=False))
+        if text.str.endswith(" UTC", na=False).any():  # as BigQuery writes them
+            text = text.str.replace(" UTC", "Z", regex=False)
         has_offset = text.str.contains(_OFFSET, na=False)
         utc = within(_parsed(text.where(has_offset), utc=True))
         if not has_offset.all():

@@ -171,7 +171,8 @@ def _unusable(fit: Fit, fits: Mapping[int, Fit]) -> str:
     what = f"user {fit.user}" + (f", fold {fit.fold}" if fit.fold >= 0 else "")
     worked = sorted(fold for fold, other in fits.items() if other.predicts)
     other = f"; fits that worked: fold={', '.join(map(str, worked))}" if worked else ""
-    return f"{what}: the fit {_WENT.get(fit.status, fit.status)}: {fit.reason}{other}"
+    reason = fit.reason.removeprefix(f"user {fit.user}: ")
+    return f"{what}: the fit {_WENT.get(fit.status, fit.status)}: {reason}{other}"
 
 
 _WENT = {"failed": "failed", "skipped": "was skipped"}

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable
-from srs_eval.metrics.curve_rows import reviews_of_curves
+from srs_eval.metrics.curve_rows import CurveMetric, reviews_of_curves
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.summary import UNBOUNDED, clipped
 from srs_eval.metrics.sums import codes_of
 from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.threshold import ThresholdBias, nearby
 from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
 from srs_eval.nouns.predictions import select
 from srs_eval.stats.estimate import FEWEST_EFFECTIVE
@@ -52,7 +53,7 @@ def single_user_intervals(
     of freedom are one less than Kish's effective number of clusters, which is their number if all
     have equally many reviews. The squares of the two are added for an
     interval around the score itself, cut off at the `bounds` of the metrics that have any. It is
-    NaN where a score is not defined, or there are fewer than five cards or days.
+    NaN where a score is not defined, or half a width is (see `joint_half_widths`).
 
     By default there are 200 resamples, which give the width to 5 %. Metrics that are neither means
     nor computed from a sketch are recomputed from rows, fewer times above 20,000 reviews, and 30
@@ -65,6 +66,18 @@ def single_user_intervals(
     counted = sketch.tally
     widths = joint_half_widths(panel, predictions, labels, counted=counted, resamples=resamples)
     return intervals_around(panel, panel.of(sketch, predictions), widths)
+
+
+def _are_alike(metric: Metric, counted: Tally) -> bool:
+    """Whether a metric of outcomes rests on recalled ones alone, or on forgotten ones alone."""
+    if isinstance(metric, CurveMetric):
+        return False
+    forgotten, recalled = counted.forgotten, counted.recalled
+    if isinstance(metric, ThresholdBias):
+        low, high = nearby(metric.threshold)
+        near = (counted.p > low) & (counted.p < high)
+        forgotten, recalled = forgotten[near], recalled[near]
+    return not (forgotten.any() and recalled.any())
 
 
 def joint_half_widths(
@@ -81,7 +94,8 @@ def joint_half_widths(
 
     Each of `labels` is a clustering: the cluster of each review. `counted` is the tally of the
     predictions, if it is computed already; other arguments are those of `single_user_intervals`.
-    NaN where it is for any clustering: too few clusters of any kind say nothing.
+    NaN where it is for any clustering: too few clusters of any kind say nothing, nor do outcomes
+    that are all alike (of a bias, those near its threshold), as resamples have no others.
     """
     if not labels or not len(predictions):
         return {}
@@ -90,7 +104,8 @@ def joint_half_widths(
     widths = [
         _half_widths(panel, predictions, label, cells, resamples, seed, level) for label in labels
     ]
-    return {name: math.hypot(*(of.get(name, math.nan) for of in widths)) for name in panel.names}
+    joint = {name: math.hypot(*(of.get(name, math.nan) for of in widths)) for name in panel.names}
+    return joint | {metric.name: math.nan for metric in panel if _are_alike(metric, counted)}
 
 
 def intervals_around(

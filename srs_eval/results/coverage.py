@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
@@ -75,6 +75,16 @@ class LeftOut:
         return "; ".join(said)
 
 
+def _together(left_out: Iterable[LeftOut]) -> Iterator[LeftOut]:
+    """Add the numbers of users with other reasons, but those with and without known reviews."""
+    alike: dict[tuple[bool, bool], list[LeftOut]] = {}
+    for each in left_out:
+        alike.setdefault((each.users > 0, each.reviews > 0), []).append(each)
+    for same in alike.values():
+        users, reviews = sum(each.users for each in same), sum(each.reviews for each in same)
+        yield LeftOut(same[0].status, "", users, reviews)
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """Users and reviews that were read, and that scores rest on."""
@@ -107,7 +117,10 @@ class Coverage:
         said = [f"Rests on {self.shortly}"]
         for status, title in STATUSES.items():
             same = [each for each in self.left_out if each.status == status]
-            parts = [each.in_numbers if status in bare else each.in_words for each in same]
+            if status in bare:
+                parts = [each.in_numbers for each in _together(same)]
+            else:
+                parts = [each.in_words for each in same]
             said += [f"{title}: {', and '.join(parts)}"] if parts else []
         if self.dropped and reviews:
             said.append(f"Dropped by the protocol: {_listed(self.dropped)}")

@@ -60,6 +60,9 @@ def whole_file(path: Path | Place, *, durable: bool = True) -> AbstractContextMa
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, and the folder it is in."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(text.encode())  # to /dev/stdout or a pipe, which is not to be replaced
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial:
         partial.write_bytes(text.encode())

@@ -61,6 +61,9 @@ def test_a_query_can_only_read(log):
         SqlQuery(QUERY, log.with_name("other.sqlite"), columns=COLUMNS).users()
     assert not file.exists()
     assert not log.with_name("other.sqlite").exists()
+    with pytest.raises(ReviewLogError) as caught:
+        SqlQuery(QUERY, log, columns=COLUMNS).users()
+    assert f"FROM '{log}'" in caught.value.hint
     for suffix in (".sqlite", ".duckdb"):
         path = log.with_suffix(suffix)
         for query in ("DELETE FROM answers", "SELECT 1) AS x; DELETE FROM answers; SELECT (1"):

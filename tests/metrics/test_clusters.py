@@ -197,6 +197,18 @@ def test_few_clusters_or_one_that_outweighs_all_others_have_no_width():
     assert ratio == pytest.approx(stats.t.ppf(0.995, 8) / stats.t.ppf(0.75, 8))
 
 
+def test_outcomes_that_are_all_alike_have_no_width():
+    rng = np.random.default_rng(0)
+    p, card = rng.uniform(0.5, 0.99, 600), np.arange(600) // 10
+    recalled = (np.abs(p - 0.9) < 0.02) | (rng.random(600) < 0.8)
+    bias = METRIC["threshold_bias_at_0_9"]
+    for outcomes, defined in ((recalled, [True, False]), (recalled | True, [False, False])):
+        given = predicted(p, outcomes, card=card, day=None)
+        found = single_user_intervals(Panel([LOG_LOSS, bias]), given)
+        assert list(found) == ["log_loss", bias.name]
+        assert np.isfinite([*found.values()]).all(axis=1).tolist() == defined
+
+
 USERS, REVIEWS = 40, 150
 USER = np.repeat(np.arange(USERS), REVIEWS)
 N = len(USER)

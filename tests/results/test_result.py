@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 
@@ -90,6 +92,22 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
     files.write_json(tmp_path / files.SUMMARY, summary.as_json())
     again = Summary.from_json(files.read_json(tmp_path / files.SUMMARY))
     assert repr(again) == repr(summary)
+
+
+def test_users_who_failed_for_several_reasons_are_counted_together():
+    failed = [LeftOut("failed", f"{n}", n, 0) for n in (1, 2)]
+    failed += [LeftOut("failed", f"{n} known", n, 10 * n) for n in (4, 8)]
+    told = Coverage(15, 120, 0, 0, tuple(failed)).sentences(bare=("failed",))[1]
+    assert told == "Failed: 3 users whose reviews are not counted, and 12 users with 120 reviews"
+
+
+def test_a_pipe_is_written_into_and_stays_one(tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_text)
+        files.write_text(pipe, "x")
+        assert read.result() == "x"
+    assert pipe.is_fifo()
 
 
 WRONG = {
