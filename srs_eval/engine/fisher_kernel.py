@@ -156,8 +156,7 @@ class _Products:
         self.columns, self.tile = columns, tile
         self.across = columns // tile
         self.sums = self.across * (self.across + 1) // 2 * tile * tile
-        self.kept, self.number = (self.code.memory(kind="i64") for _ in range(2))
-        self.part = self.code.memory(tile * tile)
+        self.kept = self.code.memory(kind="i64")
         with self.code.loop("clear", "0", str(self.sums)) as index:
             self.code.store(self.code.constant(0.0), "%scratch", index)
 
@@ -181,29 +180,29 @@ class _Products:
     def end_block(self) -> None:
         """Add the products of the reviews kept, tile by tile."""
         code, tile = self.code, self.tile
-        square = [(i, j) for i in range(tile) for j in range(tile)]
-        code.write(f"store i64 0, ptr {self.number}")
-        with code.loop("down", "0", str(self.across)) as down:
-            with code.loop("across", "0", down) as across:
-                self._add_tile("beside", down, across, square)
-            self._add_tile("diagonal", down, down, [(i, j) for i, j in square if i >= j])
-
-    def _add_tile(self, name: str, down: str, across: str, pairs: list[tuple[int, int]]) -> None:
-        """Add the products of some pairs of a row and a column of the next tile."""
-        code, tile = self.code, self.tile
-        for i, j in pairs:
-            code.store(code.constant(0.0), self.part, i * tile + j)
         kept = code.value(f"load i64, ptr {self.kept}")
-        with code.loop(name, "0", kept) as row:
-            start = code.plus(code.times(row, self.columns), self.sums)
-            left, right = (self._columns(start, at) for at in (down, across))
-            for i, j in pairs:
-                code.accumulate(self.part, i * tile + j, code.multiply(left[i], right[j]))
-        first = code.value(f"load i64, ptr {self.number}")
-        for i, j in pairs:
-            place = i * tile + j
-            code.accumulate("%scratch", code.plus(first, place), code.load(self.part, place))
-        code.write(f"store i64 {code.plus(first, tile * tile)}, ptr {self.number}")
+        number = code.memory(kind="i64")
+        code.write(f"store i64 0, ptr {number}")
+        part = code.memory(tile * tile)
+        with code.loop("down", "0", str(self.across)) as down:
+            upto = code.plus(down, 1)
+            with code.loop("across", "0", upto) as across:
+                code.clear(part, tile * tile)
+                with code.loop("kept", "0", kept) as row:
+                    self._add_products(part, row, down, across)
+                first = code.value(f"load i64, ptr {number}")
+                for index in range(tile * tile):
+                    total = code.plus(first, index)
+                    code.accumulate("%scratch", total, code.load(part, index))
+                code.write(f"store i64 {code.plus(first, tile * tile)}, ptr {number}")
+
+    def _add_products(self, part: str, row: str, down: str, across: str) -> None:
+        code, tile = self.code, self.tile
+        start = code.plus(code.times(row, self.columns), self.sums)
+        left, right = (self._columns(start, at) for at in (down, across))
+        for i in range(tile):
+            for j in range(tile):
+                code.accumulate(part, i * tile + j, code.multiply(left[i], right[j]))
 
     def _columns(self, start: str, number: str) -> list[str]:
         """Read the columns of a tile."""
