@@ -147,6 +147,7 @@ def job(cfg: DictConfig) -> float:
     overlaps = _overlaps(hydra_config)
     if folder in [begun[0] for begun in _command.begun]:
         _end_begun()
+    waits = bool(_command.begun)
 
     def plan() -> Planned:
         if cfg.study is not None:
@@ -156,7 +157,7 @@ def job(cfg: DictConfig) -> float:
         content["resume"] |= trial is not None and trial.repeated
         words = [*(f"--config-dir={folder}" for folder in folders), *_typed()]
         made = make_job(build(content, choices), folder, sweep_folder, trial, words)
-        made = replace(made, overlaps=overlaps, waits=bool(_command.begun))
+        made = replace(made, overlaps=overlaps, waits=waits)
         return made.about.label, partial(run_job, made)
 
     with option_files.also_in(folders):

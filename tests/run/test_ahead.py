@@ -9,13 +9,17 @@ from hydra.experimental.callback import Callback
 from work import kills_its_worker
 
 from srs_eval import results
-from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.errors import ConfigError, SrsEvalError, TrackingError
 from srs_eval.run.drawing import NAMES, Drawing
 from srs_eval.tracking.tracker import NoTracker
 
 FOUR = ("-m", "algo=avg,constant,sm2,hlr", *SMALL, *QUIET, "panel=quick", "hydra.sweep.dir=out")
 IN_TURNS = "+0_avg +1_constant +2_sm2 -0_avg +3_hlr -1_constant -2_sm2 -3_hlr"
 ONE_BY_ONE = "+0_avg -0_avg +1_constant -1_constant +2_sm2 -2_sm2 +3_hlr -3_hlr"
+
+
+def announced(done):
+    return [line.split()[1] for line in done.out.splitlines() if line[:9] == "algorithm"]
 
 
 @pytest.fixture
@@ -48,8 +52,7 @@ def seen(monkeypatch):
 def test_a_job_begins_before_the_last_one_ends_where_that_changes_nothing(here, seen, words, order):
     done = here(*FOUR, *words)
     assert (done.status, " ".join(seen)) == (0, order), done.err
-    printed = [line.split()[1] for line in done.out.splitlines() if line[:9] == "algorithm"]
-    assert printed == ["avg", "constant", "sm2", "hlr"]
+    assert announced(done) == ["avg", "constant", "sm2", "hlr"]
 
 
 def test_a_job_is_evaluated_while_the_results_of_the_last_one_are_saved(here, monkeypatch):
@@ -106,6 +109,16 @@ def test_a_job_whose_turn_does_not_come_is_recorded_as_interrupted(here, seen, m
     done = here(*FOUR, "resume=true")
     assert done.status == 0
     assert done.out.count("2 of 2 users were done before") == 3
+
+
+def test_a_job_that_waits_for_none_is_announced_before_its_run_is_opened(here, monkeypatch):
+    def unreachable(tracker, run):
+        raise TrackingError("no store")
+
+    monkeypatch.setattr(NoTracker, "start", unreachable)
+    done = here(*FOUR)
+    assert done.status == 1
+    assert announced(done) == ["avg", "constant", "sm2", "hlr"]
 
 
 def test_a_job_that_fails_before_its_turn_costs_no_other(here, seen):
