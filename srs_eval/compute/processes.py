@@ -111,6 +111,7 @@ def _share(
     patience: float | None = getattr(work, "patience", None)
     try:
         while True:
+            stopping.check()  # for a thread that signals do not reach
             for item in islice(todo, workers - len(busy)):
                 process, connection = started.one_more([each for each, _ in busy.values()])
                 _hand_over(connection, item)
@@ -118,7 +119,6 @@ def _share(
             if not busy:
                 return
             ready = set(wait(list(busy), _SECONDS_BETWEEN_LOOKS))
-            stopping.check()  # for a thread that signals do not reach
             now = time.monotonic()
             heard = {each: now if each in ready else heard.get(each, now) for each in busy}
             for each in [each for each in busy if patience and now - heard[each] > patience]:
