@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -179,6 +180,8 @@ def job(cfg: DictConfig) -> float:
 
 def _overlaps(command: HydraConf) -> bool:
     """Whether jobs of a command may begin before the one before is ended, in this process."""
+    if sys.platform == "win32":  # where each worker would load matplotlib anew
+        return False
     in_order = command.mode == RunMode.MULTIRUN and command.sweeper["_target_"] == _GRID
     is_here = command.launcher["_target_"] == _IN_THIS_PROCESS
     return in_order and is_here and not command.callbacks  # which are told the value
