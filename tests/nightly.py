@@ -41,7 +41,7 @@ NUMBERS = [
     *(*QUICK, "-q", "-n", "auto"),
     *(f"tests/{folder}" for folder in ("algorithms", "engine", "metrics", "protocol", "stats")),
     *(f"tests/{folder}" for folder in ("comparison", "results", "data", "collection")),
-    *("tests/test_checks.py", "tests/test_golden_run.py", "tests/test_evaluate.py"),
+    *("tests/test_checks.py", "tests/test_evaluate.py"),
     *("tests/test_scoring.py", "tests/test_power.py", "tests/test_pages.py"),
 ]
 
