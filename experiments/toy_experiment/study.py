@@ -8,23 +8,28 @@ A share of the reviews are hard (recalled with probability 0.5), the rest are ea
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from pathlib import Path
 from typing import NamedTuple
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from findings import findings, panels
+from book import Options, panels, write
+from hydra.core.config_store import ConfigStore
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import binom
 
-from srs_eval import score
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
-from srs_eval.run.study import Findings
 
 EASY, HARD = 0.9, 0.5
 # Share of the hard reviews that each model knows to be hard.
@@ -163,7 +168,7 @@ def simulate(n: int = REVIEWS, trials: int = TRIALS, seed: int = 0) -> dict[str,
             p[:hard][rng.random(hard) < known] = HARD
             models.append(p)
         for model, p in enumerate(models):
-            scores = score(p, recalled, panel=panel)
+            scores = se.score(p, recalled, panel=panel)
             for name in SCORES:
                 found[name][trial, model] = scores[name]
     return found
@@ -269,34 +274,22 @@ def _draw_ratios(axes: Axes, found: list[dict[str, Expected]]) -> None:
     axes.set_xlabel("reviews")
 
 
-def run(options: SimpleNamespace) -> Findings:
+ConfigStore.instance().store("toy_experiment", Options)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="toy_experiment")
+def main(options: Options) -> None:
     """Compute the tables and draw the figure."""
-    trials = 20 if options.small else TRIALS
-    scores, shares = table(trials), by_share()
-    by_model = scores.set_index(["score", "model"]).loc["log loss"]
-    m1, means = by_model.loc["M1"], by_model["mean"]
-    away = (scores["mean, sim."] - scores["mean"]) * math.sqrt(trials) / scores["sd"]
-    one = shares.set_index(["score", "hard reviews"]).loc["log loss", 0.01]
-    below = shares[shares["M1's S/N unpaired"] < 0].groupby("score", sort=False)["hard reviews"]
-    words = {
-        "m1": m1,
-        "away": away.abs().max(),
-        "reviews": REVIEWS,
-        "gained": (means["M0"] - means["M1"]) / (means["M0"] - means["M3"]),
-        "millions": one["reviews for S/N 1"] / 1e6,
-        "worse": below.min()[[*TITLES.values()]].tolist(),
+    formats = {
+        **dict.fromkeys(["mean", "mean, sim.", "sd", "sd, sim."], ".6f"),
+        **dict.fromkeys(["S/N unpaired", "unpaired, sim.", "S/N paired"], ".2f"),
+        **dict.fromkeys(["paired, sim.", "M1's S/N unpaired"], ".2f"),
+        **dict.fromkeys(["reviews unpaired", "reviews paired", "reviews for S/N 1"], ",.0f"),
+        "hard reviews": ".0%",
     }
-    return findings(
-        "toy_experiment",
-        {"scores": scores, "shares": shares},
-        {"toy_experiment": draw()},
-        words,
-        metrics={f"reviews_{way}": m1[f"reviews {way}"] for way in WAYS},
-        formats={
-            **dict.fromkeys(["mean", "mean, sim.", "sd", "sd, sim."], ".6f"),
-            **dict.fromkeys(["S/N unpaired", "unpaired, sim.", "S/N paired"], ".2f"),
-            **dict.fromkeys(["paired, sim.", "M1's S/N unpaired"], ".2f"),
-            **dict.fromkeys(["reviews unpaired", "reviews paired", "reviews for S/N 1"], ",.0f"),
-            "hard reviews": ".0%",
-        },
-    )
+    tables = {"scores": table(20 if options.small else TRIALS), "shares": by_share()}
+    write("toy_experiment", options, tables, {"toy_experiment": draw()}, formats)
+
+
+if __name__ == "__main__":
+    main()
