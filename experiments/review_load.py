@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from evaluations import clusters
 from scipy.special import expit, logit, stdtrit
 
-from srs_eval.metrics.proper import log_losses
-from srs_eval.metrics.slope import CalibrationLine, line_of
-from srs_eval.metrics.tally import tally
+from srs_eval.metrics.proper import CLIP, log_losses
 from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, Source
 from srs_eval.stats.significance import ALPHA
 
@@ -20,6 +19,14 @@ DESIRED = 0.9
 GRID = np.linspace(0.5, 0.99, 491)
 TIMES = np.geomspace(1, 3650, 120)
 GROUPS = 20  # of cards, and of days, for the jackknife
+STEPS = 100  # of Newton's method, at most
+
+
+class CalibrationLine(NamedTuple):
+    """Log odds of recall, as a line over the predicted log odds."""
+
+    slope: float
+    intercept: float
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,18 @@ class Scored:
     tomorrow: FloatArray
 
     def line(self, kept: BoolArray) -> CalibrationLine:
-        """Fit the line between the log odds of predictions and outcomes."""
-        own = self.rows[kept]
-        return line_of(tally(own["p"].to_numpy(), own["recalled"].to_numpy()))
+        """Fit the line between the log odds of predictions and outcomes, by Newton's method."""
+        p, recalled = (self.rows[name].to_numpy(float)[kept] for name in ("p", "recalled"))
+        x = logit(np.clip(p, CLIP, 1 - CLIP))
+        design, line = np.stack([x, np.ones(len(x))]), np.array([1.0, 0.0])
+        for _ in range(STEPS):
+            expected = expit(line @ design)
+            information = design * expected * (1 - expected) @ design.T
+            step = np.linalg.solve(information, design @ (recalled - expected))
+            line += step
+            if np.abs(step).max() < 1e-9:
+                break
+        return CalibrationLine(*line.tolist())
 
     def setting(self, kept: BoolArray) -> float:
         """Return the desired retention that realises 90 % by the line.

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from srs_eval.nouns import Algorithm as Algorithm
     from srs_eval.plots import plot_bins as plot_bins
     from srs_eval.plots import plot_calibration as plot_calibration
-    from srs_eval.plots import plot_corp as plot_corp
     from srs_eval.plots import plot_roc as plot_roc
     from srs_eval.plots import plot_temporal as plot_temporal
     from srs_eval.plots import plot_user_scores as plot_user_scores
@@ -51,7 +50,6 @@ __all__ = [
     "lottery",
     "plot_bins",
     "plot_calibration",
-    "plot_corp",
     "plot_roc",
     "plot_temporal",
     "plot_user_scores",

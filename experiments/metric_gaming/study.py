@@ -112,7 +112,7 @@ def scores(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     panel = Panel(
         [
             *(LogLoss(), Brier(), RmseBinsByP(), RmseBinsWiki(), RmseBins(), Smece()),
-            *(CorpPart("miscalibration", "log"), Auc()),
+            *(CorpPart("miscalibration"), Auc()),
         ]
     )
     rows = []

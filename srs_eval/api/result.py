@@ -99,10 +99,6 @@ class RunResult(Shown, Result):
         """Draw the smooth reliability diagram of all predictions."""
         return self._figure("calibration")
 
-    def plot_corp(self) -> Figure:
-        """Draw the CORP reliability diagram of all predictions."""
-        return self._figure("corp")
-
     def plot_roc(self) -> Figure:
         """Draw the ROC curve of all predictions."""
         return self._figure("roc")

@@ -10,13 +10,10 @@ import numpy as np
 from srs_eval.comparison.pairing import Paired, pair
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import Better, User
-from srs_eval.results.run import Run, protocols, with_own_names
+from srs_eval.results.run import Run, with_own_names
 from srs_eval.text.suggestion import suggestion
-
-# In units of a constant learned from the training reviews, which depend on the protocol.
-_BY_TRAINING = ("normalized_entropy_train",)
 
 
 def compare(
@@ -41,8 +38,7 @@ def compare(
     With `users`, compare on these alone. `notes` are remarks on the runs, for every output.
 
     Raise `ConfigError` if there are no runs, or they differ in users or reviews; if no run has the
-    metric, or it has no better direction; if it depends on the protocol and there are several; or
-    if no single run has the name of the baseline.
+    metric, or it has no better direction; or if no single run has the name of the baseline.
     """
     named = with_own_names([*runs, *yardsticks])
     if not named:
@@ -57,7 +53,7 @@ def compare(
 
 def directions(runs: Sequence[Run]) -> dict[str, Better]:
     """Return the metrics of the runs that can be compared, with their better direction."""
-    known: dict[str, Better] = {"rmse": "lower", **{m.name: m.better for m in default_panel()}}
+    known: dict[str, Better] = {"rmse": "lower", **{m.name: m.better for m in full_panel()}}
     held = dict.fromkeys(name for run in runs for name in run.scores)
     return {name: known[name] for name in held if known.get(name, "neither") != "neither"}
 
@@ -96,13 +92,6 @@ def _check_metric(metric: str, paired: Paired) -> None:
     if metric not in ranked:
         raise ConfigError(
             f"metric={metric}: its better direction is unknown; choose one of {', '.join(ranked)}"
-        )
-    several = protocols(runs)
-    if metric in _BY_TRAINING and len(several) > 1:
-        raise ConfigError(
-            f"metric={metric}: it is in units of a constant learned from each protocol's own "
-            "training reviews, so that the same predictions have different scores under each of "
-            f"{', '.join(several)}; metric=normalized_entropy depends on the scored reviews alone"
         )
     infinite = np.flatnonzero(np.isinf(paired.scores(metric)).any(axis=0))
     if len(infinite):

@@ -379,8 +379,6 @@ def _check_probabilities(
 
 def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
     rows, reviews = fold.test, task.reviews
-    learned_from = reviews.recalled[fold.train]
-    varied = bool(learned_from.any() and not learned_from.all())
     return Predictions(
         users=(reviews.user,),
         user=np.zeros(len(rows), np.int64),
@@ -395,5 +393,4 @@ def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
         lapses=task.lapses[rows],
         last_rating=None if task.last_rating is None else task.last_rating[rows],
         recalls=None if task.recalls is None else task.recalls[rows],
-        train_rate=np.full(len(rows), learned_from.mean() if varied else np.nan),
     )

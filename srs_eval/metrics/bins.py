@@ -209,19 +209,6 @@ class RmseBinsFloor(SketchMetric):
         return math.sqrt(mean_variance(sketch[_FACTS]))
 
 
-class RmseBinsDebiased(SketchMetric):
-    """Root of the mean square minus its expected value for true predictions; at least 0."""
-
-    name, better, section = "rmse_bins_debiased", "lower", "calibration"
-    bounds = (0.0, 1.0)
-    needs = (_FACTS,)
-
-    def of(self, sketch: Sketch) -> float:
-        totals = sketch[_FACTS]
-        excess = mean_square(totals) - mean_variance(totals)
-        return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan
-
-
 class RmseBinsByP(RmseBins):
     """RMSE(bins) in its old form: 20 bins of the prediction itself, finer towards 1.
 

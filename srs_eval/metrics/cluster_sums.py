@@ -27,10 +27,6 @@ from srs_eval.nouns.predictions import select
 # Clusters added up at once, and the share of sums that are not 0 from which on a table of all
 # of them is quicker to multiply than a list of those.
 BLOCK, DENSE = 500, 0.15
-# Sketches of resamples in memory at once.
-TOGETHER = 40
-# Of so few clusters, many resamples are the same, and scored once.
-FEW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,27 +156,17 @@ class ClusterSums:
         define it.
         """
         metrics = [metric for metric in self.panel if getattr(metric, "has_interval", True)]
-        prepared = dict.fromkeys(m.prepare for m in metrics if isinstance(m, SketchMetric))
         columns = self._used()
         table = self._compact(np.concatenate(columns))
         ends = np.cumsum([len(each) for each in columns])[:-1]
         score = merged_scorer(metrics)
         curves = self.curves.reshape(len(self), -1)
         for block in draws:
-            counts, drawn = block, np.arange(len(block))
-            if len(self) <= FEW:
-                counts, drawn = np.unique(block, axis=0, return_inverse=True)
-            weighted = (table.T @ counts.T).T
-            of_curves = (counts @ curves).reshape(len(counts), *self.curves.shape[1:])
-            scored: list[dict[str, float]] = []
-            for first in range(0, len(counts), TOGETHER):
-                rows = slice(first, first + TOGETHER)
-                kinds = np.split(np.ascontiguousarray(weighted[rows]), ends, axis=1)
-                sketches = [self._sketch(sums) for sums in zip(*kinds, strict=True)]
-                for prepare in prepared:
-                    prepare(sketches)
-                scored += map(score, sketches, of_curves[rows])
-            yield from (scored[number] for number in drawn)
+            weighted = np.ascontiguousarray((table.T @ block.T).T)
+            of_curves = (block @ curves).reshape(len(block), *self.curves.shape[1:])
+            kinds = np.split(weighted, ends, axis=1)
+            for own, *sums in zip(of_curves, *kinds, strict=True):
+                yield score(self._sketch(sums), own)
 
     def together(self) -> tuple[Sketch, FloatArray]:
         """Add up all clusters: their sketch, and the sums of curves."""

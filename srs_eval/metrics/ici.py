@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from srs_eval.errors import ConfigError
 from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, IntArray
@@ -25,46 +22,13 @@ CELLS = 2**15
 BLOCK = 2**17
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationGaps:
-    """Distances between predictions and a smooth regression of outcomes on them."""
-
-    p: FloatArray  # [m], increasing: Distinct predictions, joined where there are many
-    observed: FloatArray  # [m]: Height of the regression there
-    count: FloatArray  # [m]: Reviews with each prediction
-
-    @cached_property
-    def gap(self) -> FloatArray:
-        """Distance at each prediction [m]."""
-        gap: FloatArray = np.abs(self.observed - self.p)
-        return gap
-
-    @property
-    def mean(self) -> float:
-        """Mean distance over reviews: the integrated calibration index."""
-        return float(self.gap @ self.count) / float(self.count.sum()) if len(self.p) else math.nan
-
-    @cached_property
-    def _ordered(self) -> tuple[FloatArray, FloatArray]:
-        """Distances in their own order, and reviews with a distance up to each of them."""
-        order = np.argsort(self.gap)
-        return self.gap[order], np.cumsum(self.count[order])
-
-    def quantile(self, share: float) -> float:
-        """Distance that a share of the reviews does not exceed, as numpy interpolates it."""
-        gap, reviews = self._ordered
-        if not len(gap):
-            return math.nan
-        place = share * max(0.0, float(reviews[-1]) - 1)
-        ends = np.floor([place, place + 1])
-        below, above = gap[np.minimum(np.searchsorted(reviews, ends, side="right"), len(gap) - 1)]
-        return float(below + (place - ends[0]) * (above - below))
-
-
-def gaps_of(counted: Tally) -> CalibrationGaps:
-    """Measure the distances of a tally from its regression: see `Ici`."""
+def ici_of(counted: Tally) -> float:
+    """Compute the index of a tally: see `Ici`."""
     cells = counted.compact.at_most(CELLS)
-    return CalibrationGaps(cells.p, lowess(cells) if len(cells) else cells.p, cells.count)
+    if not len(cells):
+        return math.nan
+    gap = np.abs(lowess(cells) - cells.p)
+    return float(gap @ cells.count) / float(cells.count.sum())
 
 
 def lowess(counted: Tally) -> FloatArray:
@@ -178,28 +142,8 @@ class Ici(SketchMetric):
     """
 
     name, better, section = "ici", "lower", "calibration"
+    has_interval = False
     bounds = (0.0, math.inf)
 
     def of(self, sketch: Sketch) -> float:
-        return sketch.derived(gaps_of).mean
-
-
-@dataclass(frozen=True, slots=True)
-class IciQuantile(SketchMetric):
-    """Quantile over reviews of the distance `Ici` is the mean of: a `share` is no further off."""
-
-    share: float = 0.5
-    better, section = "lower", "calibration"
-    bounds = (0.0, math.inf)
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise ConfigError(f"a quantile is at a share from 0 to 1, not {self.share}")
-
-    @property
-    def name(self) -> str:
-        """``e50`` for the median, ``e90`` for the share 0.9."""
-        return f"e{100 * self.share:g}".replace(".", "_")
-
-    def of(self, sketch: Sketch) -> float:
-        return sketch.derived(gaps_of).quantile(self.share)
+        return ici_of(sketch.tally)

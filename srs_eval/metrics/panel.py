@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics import bins, calibration_tests, proper, slope, temporal_magnitude
+from srs_eval.metrics import bins, proper
 from srs_eval.metrics.calibration import Ece, MeanBias
 from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.discrimination import Auc
-from srs_eval.metrics.ici import Ici, IciQuantile
+from srs_eval.metrics.ici import Ici
 from srs_eval.metrics.sketch import Sketch, SketchMetric, exact_sketch
 from srs_eval.metrics.smece import Smece, SmeceExact
 from srs_eval.metrics.smece_floor import SmeceFloor
-from srs_eval.metrics.temporal import Temporal, TemporalCollapsed
+from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, confusion_statistics, threshold_biases
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import Metric, Predictions
@@ -118,32 +118,26 @@ def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
         [
             proper.LogLoss(),
             proper.NormalizedEntropy(),
-            proper.NormalizedEntropyTrain(),
             proper.Brier(),
             proper.BrierSkill(),
-            proper.LogLossClipped(),
             proper.LogLossCertainWrong(),
             Smece(),
-            SmeceExact(),
             SmeceFloor(),
             Ece(),
             Ici(),
             MeanBias(),
-            slope.CalibrationSlope(),
-            CorpPart("miscalibration", "log"),
+            CorpPart("miscalibration"),
             bins.RmseBins(),
             bins.RmseBinsFloor(),
-            bins.RmseBinsDebiased(),
             bins.RmseBinsWiki(),
             bins.RmseBinsByP(),
             Auc(),
-            CorpPart("discrimination", "log"),
+            CorpPart("discrimination"),
             confusion_statistics(thresholds),
             threshold_biases(thresholds),
             Temporal("violation"),
             Temporal("strict"),
             Temporal("flat"),
-            temporal_magnitude.TemporalPermutation(),
         ]
     )
 
@@ -156,27 +150,7 @@ def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
     >>> set(default_panel().names) < set(full_panel().names)
     True
     """
-    further: list[Metric | Family] = [
-        Ece(bins=15),
-        IciQuantile(0.5),
-        IciQuantile(0.9),
-        slope.CalibrationIntercept(),
-        slope.CalibrationInTheLarge(),
-        calibration_tests.SpiegelhalterZ(),
-        calibration_tests.EcceKuiper(),
-        calibration_tests.EcceKs(),
-        CorpPart("uncertainty", "log"),
-        CorpPart("miscalibration", "brier"),
-        CorpPart("discrimination", "brier"),
-        CorpPart("uncertainty", "brier"),
-        Temporal("tolerant"),
-        TemporalCollapsed(),
-        temporal_magnitude.TemporalDrop(),
-        temporal_magnitude.TemporalRise(),
-        temporal_magnitude.TemporalMaxRise(),
-        temporal_magnitude.TemporalIsotonic(),
-    ]
-    return Panel([*default_panel(thresholds=thresholds), *further])
+    return Panel([*default_panel(thresholds=thresholds), SmeceExact()])
 
 
 def _opened(metrics: Iterable[Any]) -> Iterator[Any]:

@@ -31,7 +31,6 @@ class ScoreTotals(NamedTuple):
     log_loss: float
     squares: float
     residual: float
-    clipped: float
     certain_wrong: float
 
     @property
@@ -64,7 +63,6 @@ class ScoreSums(OneCell):
             log_losses(p, recalled),
             error * error,
             error,
-            high | low,
             np.where(recalled, low, high),
         )
 
@@ -163,36 +161,6 @@ class NormalizedEntropy(SketchMetric):
         return totals.log_loss / totals.n / totals.entropy
 
 
-@dataclass(frozen=True, slots=True)
-class TrainRateSums(OneCell):
-    """Adds up the log loss, and that of predicting the share of recalls in the training rows."""
-
-    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Return both log losses; NaN where the training rate is unknown."""
-        losses = log_losses(predictions.p, predictions.recalled)
-        if predictions.train_rate is None:
-            return losses, np.broadcast_to(math.nan, len(losses))
-        return losses, log_losses(predictions.train_rate, predictions.recalled)
-
-
-class NormalizedEntropyTrain(SketchMetric):
-    """Log loss in units of that of a constant which could have been known: the training rate.
-
-    `NormalizedEntropy` divides by the entropy of the tested reviews themselves, which is not
-    known beforehand. Here the share of recalls among the training rows of each fold is the
-    prediction to beat: 0 is perfect, above 1 is worse than a constant. NaN where a fold's
-    training rows all turned out alike.
-    """
-
-    name, better, section = "normalized_entropy_train", "lower", "test"
-    bounds = (0.0, math.inf)
-    needs = (TrainRateSums(),)
-
-    def of(self, sketch: Sketch) -> float:
-        loss, of_constant = sketch[TrainRateSums()][0].tolist()
-        return loss / of_constant if of_constant else math.nan
-
-
 class BrierSkill(SketchMetric):
     """Improvement of the Brier score over the base rate: 1 is perfect, higher is better.
 
@@ -214,17 +182,6 @@ class BrierSkill(SketchMetric):
         if not 0 < base < 1:
             return math.nan
         return 1 - totals.squares / totals.n / (base * (1 - base))
-
-
-class LogLossClipped(SketchMetric):
-    """Number of predictions so certain that the log loss clips them."""
-
-    name, better, section = "log_loss_clipped", "neither", "test"
-    bounds = (0.0, math.inf)
-    needs = (SCORES,)
-
-    def of(self, sketch: Sketch) -> float:
-        return score_totals(sketch).clipped
 
 
 class LogLossCertainWrong(SketchMetric):

@@ -56,14 +56,6 @@ class Sketch:
             self._derived[make] = make(self.tally)
         return cast(T, self._derived[make])
 
-    def knows(self, make: Callable[[Tally], object]) -> bool:
-        """Whether a function of the tally is computed already."""
-        return make in self._derived
-
-    def keep(self, make: Callable[[Tally], T], made: T) -> None:
-        """Keep a function of the tally that was computed elsewhere."""
-        self._derived[make] = made
-
 
 @runtime_checkable
 class ReviewMean(Protocol):
@@ -117,8 +109,8 @@ class SketchMetric(DeclaredMetric):
     Class attributes
     ----------------
     has_interval : bool
-        Whether the metric depends on outcomes, so that resampling gives an interval. Floors
-        (the expected value for true predictions) do not.
+        Whether clusters are resampled for an interval. Floors do not depend on outcomes, and
+        errors along a smooth curve are compared with their floors.
     """
 
     has_interval: ClassVar[bool] = True
@@ -127,10 +119,6 @@ class SketchMetric(DeclaredMetric):
     def needs(self) -> tuple[Sums, ...]:
         """Sums the metric reads from the sketch; the tally is always available."""
         return ()
-
-    @staticmethod
-    def prepare(sketches: Sequence[Sketch]) -> None:
-        """Compute what `of` needs of several sketches, where it is quicker for all at once."""
 
     @abstractmethod
     def of(self, sketch: Sketch) -> float:

@@ -13,7 +13,6 @@ smoothing, arXiv:2309.12236.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric
-from srs_eval.metrics.smooth import NODES, CosineField, onto_grid, onto_grids
+from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
 
@@ -38,13 +37,11 @@ PRECISION = 1e-10
 USUAL = 0.05
 
 
-def lattice_of(
-    counted: Tally, near: float = 0.5, exact: _LatticeFields | None = None
-) -> tuple[float, float]:
+def lattice_of(counted: Tally, near: float = 0.5) -> tuple[float, float]:
     """SmoothECE as commonly printed, and its bandwidth, which is looked for around `near` first."""
     if not len(counted):
         return math.nan, math.nan
-    exact = quick = exact or _LatticeFields.of(counted)
+    exact = quick = _LatticeFields.of(counted)
     if counted.compact is not counted:
         quick = _LatticeFields.of(counted.compact)
     low, high, stride = 0, LATTICE, 1
@@ -66,14 +63,13 @@ def lattice_of(
 
 def exact_of(counted: Tally) -> float:
     """SmoothECE by its definition."""
-    return float(fixed_points(residual_fields([counted]))[0])
+    return float(fixed_points(residual_field(counted))[0])
 
 
-def residual_fields(tallies: Sequence[Tally]) -> CosineField:
-    """Mean of prediction minus outcome, as masses along the predictions of each tally."""
-    near = [counted.compact for counted in tallies]
-    masses = [each.residual / each.n for each in near]
-    return CosineField.of(onto_grids([each.p for each in near], masses, NODES + 1))
+def residual_field(counted: Tally) -> CosineField:
+    """Mean of prediction minus outcome, as masses along the predictions: one row."""
+    cells = counted.compact
+    return CosineField.of(onto_grid(cells.p, cells.residual / cells.n, NODES + 1)[None])
 
 
 def fixed_points(residuals: CosineField, begin: float = USUAL) -> FloatArray:
@@ -104,28 +100,9 @@ def fixed_points(residuals: CosineField, begin: float = USUAL) -> FloatArray:
     return found
 
 
-def _solve(sketches: Sequence[Sketch]) -> None:
-    """Solve for the SmoothECE of several sketches at once."""
-    held = [each for each in sketches if len(each.tally) and not each.knows(exact_of)]
-    if held:
-        errors = fixed_points(residual_fields([sketch.tally for sketch in held]))
-        for sketch, error in zip(held, errors.tolist(), strict=True):
-            sketch.keep(exact_of, error)
-
-
-def _look_around(sketches: Sequence[Sketch]) -> None:
-    """Compute the errors of several sketches where `lattice_of` is likely to look, at once."""
-    _solve(sketches)
-    held = [sketch for sketch in sketches if len(sketch.tally)]
-    fields = [sketch.derived(_LatticeFields.of) for sketch in held]
-    nearest = [math.ceil(sketch.derived(exact_of) * LATTICE) for sketch in held]
-    for lower in (0, 1):
-        _smooth(fields, [min(max(step - lower, 1), LATTICE - 1) for step in nearest])
-
-
 @dataclass(frozen=True, slots=True)
 class _LatticeFields:
-    """Residuals and counts, and what is known of them on the lattice."""
+    """Residuals and counts, and their errors on the lattice."""
 
     p: FloatArray
     residual: FloatArray
@@ -143,37 +120,21 @@ class _LatticeFields:
     def error(self, step: int) -> float:
         """Smoothed error at the bandwidth `step` / 1024, computed once."""
         if step not in self.errors:
-            _smooth([self], [step])
+            kernel = _kernel(step)
+            spectrum, count = self._grid(kernel.nodes)
+            smoothed = irfft(spectrum * kernel.spectrum, 2 * (kernel.nodes - 1))[: kernel.nodes]
+            weight = kernel.weight @ count + DENSITY_FLOOR * len(kernel.points)
+            total = np.abs(np.interp(kernel.points, kernel.grid, smoothed)).sum()
+            self.errors[step] = float(total / weight)
         return self.errors[step]
 
-
-def _smooth(fields: Sequence[_LatticeFields], steps: Sequence[int]) -> None:
-    """Compute the errors of fields, each at a bandwidth, together where they have equal nodes."""
-    alike: dict[int, list[tuple[_LatticeFields, int]]] = {}
-    for each, step in zip(fields, steps, strict=True):
-        if step not in each.errors:
-            alike.setdefault(_kernel(step).nodes, []).append((each, step))
-    for nodes, pairs in alike.items():
-        _transform([each for each, _ in pairs if nodes not in each.grids], nodes)
-        spectra = [each.grids[nodes][0] * _kernel(step).spectrum for each, step in pairs]
-        smoothed = irfft(np.stack(spectra), 2 * (nodes - 1))[:, :nodes]
-        for (each, step), residual in zip(pairs, smoothed, strict=True):
-            kernel = _kernel(step)
-            weight = kernel.weight @ each.grids[nodes][1] + DENSITY_FLOOR * len(kernel.points)
-            total = np.abs(np.interp(kernel.points, kernel.grid, residual)).sum()
-            each.errors[step] = float(total / weight)
-
-
-def _transform(fields: Sequence[_LatticeFields], nodes: int) -> None:
-    """Bring fields to grids of some nodes."""
-    if not fields:
-        return
-    p = [each.p for each in fields]
-    residual = onto_grids(p, [each.residual for each in fields], nodes)
-    spectra = rfft(np.concatenate([residual, residual[:, -2:0:-1]], axis=1))
-    counts = onto_grids(p, [each.count for each in fields], nodes)
-    for each, spectrum, count in zip(fields, spectra, counts, strict=True):
-        each.grids[nodes] = spectrum, count
+    def _grid(self, nodes: int) -> tuple[NDArray[np.complex128], FloatArray]:
+        """Bring residuals and counts to a grid of some nodes."""
+        if nodes not in self.grids:
+            residual = onto_grid(self.p, self.residual, nodes)
+            spectrum = rfft(np.concatenate([residual, residual[-2:0:-1]]))
+            self.grids[nodes] = spectrum, onto_grid(self.p, self.count, nodes)
+        return self.grids[nodes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +185,11 @@ class Smece(SketchMetric):
     """
 
     name, better, section = "smece", "lower", "calibration"
+    has_interval = False
     bounds = (0.0, 1.0)
-    prepare = staticmethod(_look_around)
 
     def of(self, sketch: Sketch) -> float:
-        fields = sketch.derived(_LatticeFields.of)
-        return lattice_of(sketch.tally, sketch.derived(exact_of), fields)[0]
+        return lattice_of(sketch.tally, sketch.derived(exact_of))[0]
 
 
 class SmeceExact(SketchMetric):
@@ -244,8 +204,8 @@ class SmeceExact(SketchMetric):
     """
 
     name, better, section = "smece_exact", "lower", "calibration"
+    has_interval = False
     bounds = (0.0, 1.0)
-    prepare = staticmethod(_solve)
 
     def of(self, sketch: Sketch) -> float:
         return sketch.derived(exact_of)

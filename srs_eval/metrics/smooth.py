@@ -8,7 +8,6 @@ Masses of different chunks, processes or users add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,27 +28,17 @@ def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
 
     Predictions increase.
     """
-    masses: FloatArray = onto_grids([p], [values], nodes)[0]
-    return masses
-
-
-def onto_grids(p: Sequence[FloatArray], values: Sequence[FloatArray], nodes: int) -> FloatArray:
-    """Share the values of several sets of predictions [sets, nodes]: see `onto_grid`."""
-    masses = np.zeros((len(p), nodes))
-    flat = masses.ravel()
-    at, value = (each[0] if len(each) == 1 else np.concatenate(each) for each in (p, values))
-    first = np.repeat(np.arange(len(p)) * nodes, [len(each) for each in p])
+    masses = np.zeros(nodes)
     # In pieces that stay in the cache: several times faster for millions of predictions.
-    for begin in range(0, len(at), PIECE):
+    for begin in range(0, len(p), PIECE):
         piece = slice(begin, begin + PIECE)
-        position = at[piece] * (nodes - 1)
+        position = p[piece] * (nodes - 1)
         cell = np.minimum(position.astype(np.int64), nodes - 2)
-        upper = (position - cell) * value[piece]
-        cell += first[piece]
+        upper = (position - cell) * values[piece]
         is_new = np.diff(cell, prepend=-1) > 0
         held, number = cell[is_new], np.cumsum(is_new) - 1
-        flat[held] += np.bincount(number, value[piece] - upper)
-        flat[held + 1] += np.bincount(number, upper)
+        masses[held] += np.bincount(number, values[piece] - upper)
+        masses[held + 1] += np.bincount(number, upper)
     return masses
 
 

@@ -3,9 +3,7 @@
 Each sampled review has a forgetting curve at the elapsed times that occur in the same
 reviews. Pairs of different times are drawn from that distribution; a pair violates the
 expectation where recall is not predicted to be lower at the later time. A model that has
-given up on forgetting predicts the same at both, so flat pairs are violations too. How far
-curves rise, and whether the elapsed time says anything about the outcome, is measured in
-`srs_eval.metrics.temporal_magnitude`.
+given up on forgetting predicts the same at both, so flat pairs are violations too.
 """
 
 from __future__ import annotations
@@ -21,14 +19,13 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics.curve_rows import CurveMetric
 from srs_eval.nouns import BoolArray, Curves, FloatArray, Predictions
 
-Kind = Literal["violation", "strict", "flat", "tolerant"]
-# Whether pairs of times violate the expectation: rise of recall [n, k], earlier time
-# [n, 1] in days, and the difference that counts as none. NaN never does.
-VIOLATIONS: Mapping[Kind, Callable[[FloatArray, FloatArray, float], BoolArray]] = {
-    "violation": lambda rise, earlier, none: rise >= -none,
-    "strict": lambda rise, earlier, none: rise > none,
-    "flat": lambda rise, earlier, none: np.abs(rise) <= none,
-    "tolerant": lambda rise, earlier, none: rise > 0.02 * np.exp(-earlier) + none,
+Kind = Literal["violation", "strict", "flat"]
+# Whether pairs of times violate the expectation: rise of recall [n, k], and the difference
+# that counts as none. NaN never does.
+VIOLATIONS: Mapping[Kind, Callable[[FloatArray, float], BoolArray]] = {
+    "violation": lambda rise, none: rise >= -none,
+    "strict": lambda rise, none: rise > none,
+    "flat": lambda rise, none: np.abs(rise) <= none,
 }
 # Tolerance for rounding, for curves in double and in lower precision.
 FINE, COARSE = 1e-9, 1e-6
@@ -73,18 +70,17 @@ def temporal_rates(
 ) -> FloatArray:
     """Share of the pairs of times at which each curve violates the expectation [n].
 
-    Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either; ``tolerant``: it
-    rises by more than 0.02 exp(-t), t being the earlier time in days. Differences up to `atol`
-    count as none; 1e-9 in float64 and 1e-6 below it by default. NaN for a curve at fewer than two
-    times.
+    Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either. Differences up
+    to `atol` count as none; 1e-9 in float64 and 1e-6 below it by default. NaN for a curve at fewer
+    than two times.
     """
     rounding = FINE if curves.p.dtype.itemsize >= 8 else COARSE
     allowed = rounding if atol is None else atol
     violated = np.zeros(len(curves.p))
     pairs = np.zeros(len(curves.p))
-    for rise, mass, earlier in pairs_of_times(curves):
+    for rise, mass, _ in pairs_of_times(curves):
         # Missing times weigh nothing; their predictions may be anything.
-        violated += np.where(VIOLATIONS[kind](rise, earlier, allowed), mass, 0).sum(axis=1)
+        violated += np.where(VIOLATIONS[kind](rise, allowed), mass, 0).sum(axis=1)
         pairs += mass.sum(axis=1)
     return share_of(violated, pairs)
 
@@ -96,23 +92,6 @@ def share_of(part: FloatArray, whole: FloatArray) -> FloatArray:
     return shares
 
 
-def curve_drops(curves: Curves, *, low: float = 0.05, high: float = 0.95) -> FloatArray:
-    """Predicted recall at a short interval minus that at a long one [n], for each curve.
-
-    `low` and `high` are the quantiles of the intervals that are short and long. NaN for a curve at
-    fewer than two times.
-    """
-    times = (curves.weight > 0).sum(axis=1)
-    drops = np.full(len(times), np.nan)
-    several = np.flatnonzero(times > 1)
-    reached = np.cumsum(curves.weight[several], axis=1)
-    # Rounding must not lead past the last time.
-    last = curves.weight.shape[1] - 1 - np.argmax(curves.weight[several, ::-1] > 0, axis=1)
-    short, long = (np.minimum((reached < share - 1e-12).sum(axis=1), last) for share in (low, high))
-    drops[several] = curves.p[several, short].astype(np.float64) - curves.p[several, long]
-    return drops
-
-
 @dataclass(frozen=True, slots=True)
 class Temporal(CurveMetric):
     """Mean share of pairs of elapsed times that violate the expectation of forgetting.
@@ -120,8 +99,7 @@ class Temporal(CurveMetric):
     Parameters
     ----------
     kind : str
-        ``violation`` (the headline), ``strict``, ``flat`` or ``tolerant``: see
-        `temporal_rates`.
+        ``violation`` (the headline), ``strict`` or ``flat``: see `temporal_rates`.
     atol : float, optional
         Differences up to this count as none; 1e-9 in float64 and 1e-6 below it by default.
     """
@@ -142,23 +120,3 @@ class Temporal(CurveMetric):
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         return temporal_rates(curves, self.kind, atol=self.atol)
-
-
-@dataclass(frozen=True, slots=True)
-class TemporalCollapsed(CurveMetric):
-    """Share of forgetting curves that hardly fall from short to long intervals.
-
-    Parameters
-    ----------
-    drop : float
-        A curve has collapsed if it falls by less than this between the 5 % and the 95 %
-        quantile of the intervals.
-    """
-
-    drop: float = 0.01
-    name, better = "temporal_collapsed", "lower"
-    bounds = (0.0, 1.0)
-
-    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        drops = curve_drops(curves)
-        return np.where(np.isnan(drops), np.nan, drops < self.drop)

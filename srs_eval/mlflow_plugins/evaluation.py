@@ -32,7 +32,7 @@ from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
-from srs_eval.plots import calibration_figure, corp_figure, roc_figure, save_figure
+from srs_eval.plots import calibration_figure, roc_figure, save_figure
 from srs_eval.tracking.items import ArtifactFile, FigureFiles, Item, TableRows, Value, section
 from srs_eval.tracking.mlflow_run import log_items
 
@@ -200,11 +200,7 @@ def _figures(
     """Yield the figures; PNG files are at the root, because MLflow opens results from there."""
     whole = ~(np.isnan(p) | np.isnan(recalled.astype(np.float64)))
     seen = tally(p[whole], recalled[whole].astype(np.bool_))
-    for name, draw in (
-        ("calibration", calibration_figure),
-        ("corp", corp_figure),
-        ("roc", roc_figure),
-    ):
+    for name, draw in (("calibration", calibration_figure), ("roc", roc_figure)):
         png, svg = save_figure(draw(seen, title=title), folder, name)
         yield FigureFiles(name, png)
         yield ArtifactFile(svg)

@@ -314,9 +314,6 @@ class Predictions:
         Whole days since the card's previous review.
     nth_review, lapses, last_rating, recalls : int64 [n], optional
         As in `Task`.
-    train_rate : float64 [n], optional
-        Share of recalls among the reviews the model learned from; NaN where they all turned
-        out alike.
     curves : Curves, optional
         Absent where the model has no forgetting curve.
     """
@@ -334,7 +331,6 @@ class Predictions:
     lapses: IntArray | None = None
     last_rating: IntArray | None = None
     recalls: IntArray | None = None
-    train_rate: FloatArray | None = None
     curves: Curves | None = None
 
     def __len__(self) -> int:

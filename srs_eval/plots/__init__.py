@@ -12,10 +12,6 @@ from srs_eval.plots.contributions_plot import (
     contributions_figure as contributions_figure,
     plot_contributions as plot_contributions,
 )
-from srs_eval.plots.corp_plot import (
-    corp_figure as corp_figure,
-    plot_corp as plot_corp,
-)
 from srs_eval.plots.curves_plot import (
     forgetting_figure as forgetting_figure,
     nth_review_of_curves as nth_review_of_curves,

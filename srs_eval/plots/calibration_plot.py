@@ -69,7 +69,7 @@ def plot_calibration(
         If `p` and `recalled` cannot be scored.
     """
     reviews = style.tally_of(p, recalled)
-    if not begin(axes, reviews, "observed recall"):
+    if not begin(axes, reviews):
         return None
     curve = reliability_of(reviews, points=_GRID_POINTS)
     shown = _worth_showing(curve, reviews.p)

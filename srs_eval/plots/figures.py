@@ -20,13 +20,12 @@ from srs_eval.nouns.predictions import join_curves
 from srs_eval.plots.bins_plot import bins_figure
 from srs_eval.plots.calibration_plot import calibration_figure
 from srs_eval.plots.contributions_plot import contributions_figure
-from srs_eval.plots.corp_plot import corp_figure
 from srs_eval.plots.curves_plot import forgetting_figure, nth_review_of_curves
 from srs_eval.plots.roc_plot import roc_figure
 from srs_eval.plots.style import annotate, save_figure
 from srs_eval.plots.users_plot import HEADLINE, users_figure
 
-_OF_TALLY = {"calibration": calibration_figure, "corp": corp_figure, "roc": roc_figure}
+_OF_TALLY = {"calibration": calibration_figure, "roc": roc_figure}
 _CONTRIBUTIONS = "contributions"
 NAMES = (*_OF_TALLY, "bins", "users", "forgetting", _CONTRIBUTIONS)
 _FACTS = FactSums()

@@ -1,4 +1,4 @@
-"""What reliability diagrams share: range, diagonal, key, and a strip of outcomes above."""
+"""Axes of the calibration diagram: range, diagonal, key, and a strip of outcomes above."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LETTER = 0.0018
 _HEIGHT = 0.2
 
 
-def begin(axes: Axes, reviews: Tally, ylabel: str) -> bool:
+def begin(axes: Axes, reviews: Tally) -> bool:
     """Prepare axes, and return whether there is anything to draw."""
-    axes.set(xlabel="predicted recall", ylabel=ylabel, aspect="equal")
+    axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
     style.style_axes(axes)
     if not len(reviews):
         style.write_message(axes, "no predictions")
@@ -66,7 +66,6 @@ def finish(
     drawn: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     *,
     outcomes: bool,
-    size: float = style.NORMAL,
 ) -> None:
     """Write the key, with some lines above it, into a free corner; add the strip of outcomes.
 
@@ -75,9 +74,9 @@ def finish(
     lines = [*lines, *_range_texts(axes, reviews)]
     labels = axes.get_legend_handles_labels()[1]
     legend = axes.legend(
-        loc=_free_corner(axes, _key_size(lines, size, labels), *drawn),
+        loc=_free_corner(axes, _key_size(lines, labels), *drawn),
         title="\n".join(lines),
-        title_fontsize=size,
+        title_fontsize=style.NORMAL,
         fontsize=style.SMALL,
         handlelength=1.6,
     )
@@ -99,11 +98,11 @@ def _range_texts(axes: Axes, reviews: Tally) -> list[str]:
     return lines
 
 
-def _key_size(lines: Sequence[str], size: float, labels: Sequence[str]) -> tuple[float, float]:
+def _key_size(lines: Sequence[str], labels: Sequence[str]) -> tuple[float, float]:
     """Estimate the width and height of the key, as shares of those of a square figure's axes."""
     above, below = (max(map(len, each), default=0) for each in (lines, labels))
-    width = max(0.02 + _LETTER * size * above, 0.09 + _LETTER * style.SMALL * below)
-    return width, 0.04 + 0.004 * size * len(lines) + 0.0052 * style.SMALL * len(labels)
+    width = max(0.02 + _LETTER * style.NORMAL * above, 0.09 + _LETTER * style.SMALL * below)
+    return width, 0.04 + 0.004 * style.NORMAL * len(lines) + 0.0052 * style.SMALL * len(labels)
 
 
 def _free_corner(

@@ -14,7 +14,7 @@ from srs_eval.nouns import Better
 from srs_eval.results import Result, load
 from srs_eval.results.files import FIGURES
 
-NAMES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
+NAMES = ("calibration", "roc", "bins", "users", "forgetting", "contributions")
 # Two shares, which take about as long.
 _SHARES = NAMES[::2], NAMES[1::2]
 

@@ -40,7 +40,6 @@ def one_user():
             elapsed_days=rng.integers(1, 300, n).astype(float),
             nth_review=rng.integers(2, 20, n),
             lapses=rng.integers(0, 5, n),
-            train_rate=np.full(n, 0.85),
             curves=Curves(zeros, zeros, sampled, times, np.full(times.shape, 0.25), curve),
         )
 

@@ -10,60 +10,18 @@ from metric_functions import METRIC, rmse_bins, smece_exact
 from pairs import counted
 
 from srs_eval.metrics.bins import WIKI_2024
-from srs_eval.metrics.corp import corp, corp_consistency_band
 from srs_eval.metrics.reliability import reliability_of
-from srs_eval.metrics.slope import line_of
-from srs_eval.metrics.smece import residual_fields
-from srs_eval.metrics.tally import tally
-
-in_the_large = METRIC["calibration_in_the_large"].of_outcomes
+from srs_eval.metrics.smece import residual_field
 
 
 def test_the_smooth_calibration_error_is_its_own_bandwidth(weyl):
     p, recalled = weyl(60, 0.2)
     p[:2] = 0, 1
     value = smece_exact(p, recalled)
-    field = residual_fields([counted(p, recalled)])
+    field = residual_field(counted(p, recalled))
     assert field.absolute_integrals(np.array([value])) == pytest.approx(value, abs=1e-9)
     p, recalled = [0.0, 0.0, 1.0, 5e-324], [0, 0, 0, 1]  # the smallest bandwidth there is
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
-
-
-@pytest.mark.parametrize("p", [[0.2, 0.4, 0.6, 0.8], [0.2, 0.5, 0.5, 0.8]])
-@pytest.mark.parametrize("recalled", [[0, 0, 1, 1], [1, 1, 0, 0]])
-def test_separated_outcomes_have_no_finite_slope(p, recalled):
-    """Even where they touch at one prediction the likelihood still grows for ever."""
-    assert np.isnan(line_of(counted(p, recalled))).all()
-    assert in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
-    # Certain predictions are clipped.
-    p, recalled = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1, 0, 0, 1, 1, 0]
-    line = line_of(counted(p, recalled))
-    assert line.slope == pytest.approx(math.log(2) / math.log(2**52 - 1), rel=1e-9)
-    assert abs(line.intercept) < 1e-9
-    assert in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
-
-
-def test_the_band_of_a_curve_holds_that_of_true_predictions_and_not_of_others():
-    rng = np.random.default_rng(0)
-    p = rng.beta(9, 1.2, 20_000)
-    inside = []
-    for truth in (p, p - 0.1 * (p > 0.6)):
-        joined = tally(p, rng.random(len(p)) < truth)
-        band, curve = corp_consistency_band(joined, resamples=100), corp(joined)
-        heights = np.interp(band.p, curve.p, curve.recalibrated)
-        weight = joined.at_most(2**10).count
-        inside.append(weight @ ((band.lo <= heights) & (heights <= band.hi)) / weight.sum())
-    assert inside[0] > 0.85
-    assert inside[1] < 0.1
-    few = tally(np.linspace(0, 1, 50), np.arange(50) % 3 > 0)
-    one, other = (corp_consistency_band(few, seed=seed) for seed in (0, 1))
-    assert (one.lo != other.lo).any()
-    share = np.r_[0.4, np.full(49, 1.2)]  # counts are rounded: of the first one nothing is left
-    part = replace(few, recalled=share * few.recalled, forgotten=share * few.forgotten)
-    rest = replace(few, p=few.p[1:], recalled=few.recalled[1:], forgotten=few.forgotten[1:])
-    found, expected = (corp_consistency_band(each).lo.tolist() for each in (part, rest))
-    assert found == expected
-    assert len(corp_consistency_band(tally(np.empty(0), np.empty(0, bool))).p) == 0
 
 
 def by_loop(p, recalled, elapsed_days, nth_review, lapses, bases):
@@ -114,17 +72,14 @@ def test_it_equals_the_formulas_in_a_loop(bases, options, dtype, largest):
 def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user):
     predictions = one_user(n=2000)
     rng = np.random.default_rng(0)
-    error, floor, debiased = (METRIC[f"rmse_bins{of}"] for of in ("", "_floor", "_debiased"))
+    error, floor = METRIC["rmse_bins"], METRIC["rmse_bins_floor"]
     drawn = [
         error(replace(predictions, recalled=rng.random(2000) < predictions.p)) ** 2
         for _ in range(300)
     ]
     assert floor(predictions) == pytest.approx(math.sqrt(np.mean(drawn)), rel=0.03)
-    biased = replace(predictions, p=predictions.p / 2)
-    excess = error(biased) ** 2 - floor(biased) ** 2
-    assert debiased(biased) == pytest.approx(math.sqrt(excess))
     for fact in ("elapsed_days", "nth_review", "lapses"):
-        assert math.isnan(debiased(replace(biased, **{fact: None})))
+        assert math.isnan(error(replace(predictions, **{fact: None})))
 
 
 def smece_floor(p):

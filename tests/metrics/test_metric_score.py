@@ -21,7 +21,6 @@ from srs_eval.errors import ScoreError
 from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.calibration import Ece, MeanBias
 from srs_eval.metrics.corp import CorpPart
-from srs_eval.metrics.ici import IciQuantile
 from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.pooled import pool
@@ -170,7 +169,7 @@ SCORES = {
     "pooled": lambda: pool(default_panel(), lambda: [predicted([1.5], [True])]),
     "shape of scores": lambda: summarise(["brier"], np.zeros((3, 1)), np.array([1, 2]), {}),
 }
-KINDS = {each.__name__: each for each in (Ece, CorpPart, IciQuantile, Confusion, Temporal)}
+KINDS = {each.__name__: each for each in (Ece, CorpPart, Confusion, Temporal)}
 KINDS |= {
     "score": lambda p=P, recalled=RECALLED, **options: score(p, recalled, **options),
     "facts": lambda **facts: score(P, RECALLED, **FACTS | facts),

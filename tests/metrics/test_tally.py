@@ -15,7 +15,7 @@ from srs_eval.metrics.bins import FactSums, LogBinSums
 from srs_eval.metrics.calibration import EqualBinSums
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
-from srs_eval.metrics.proper import ScoreSums, TrainRateSums
+from srs_eval.metrics.proper import ScoreSums
 from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
 from srs_eval.metrics.sketch import bare_predictions, exact_sketch
 from srs_eval.metrics.sums import add_up, codes_of
@@ -134,7 +134,7 @@ class ByCard:
 
 
 SUMS = (
-    *(ScoreSums(), TrainRateSums(), ThresholdSums(0.9), FactSums(), LogBinSums()),
+    *(ScoreSums(), ThresholdSums(0.9), FactSums(), LogBinSums()),
     *(EqualBinSums(10), PredictionCells(np.arange(64) / 64), ELAPSED, ByCard(), ByCard(1)),
 )
 
