@@ -38,7 +38,6 @@ from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.metrics.smece import Smece
 from srs_eval.nouns import Fit, Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import save
@@ -85,7 +84,7 @@ def widths(users: int = 50_000, resamples: int = 2_000, repeats: int = 10) -> No
     recalled = rng.random(len(user)) < 1 / (1 + np.exp(-logit - shift[user]))
     zeros = np.zeros(len(user), np.int64)
     predictions = Predictions(("",), zeros, zeros, np.arange(len(user)), zeros, p, recalled)
-    panel = Panel([LogLoss(), Auc(), Smece()])
+    panel = Panel([LogLoss(), Auc()])
     single = ClusterSums.of(panel, predictions, user, users, PredictionCells.fixed())
     ratios: dict[str, list[float]] = {name: [] for name in panel.names}
     for repeat in range(repeats):

@@ -64,14 +64,6 @@ def the_same_part(columns: Columns) -> dict[str, float]:
     return score(columns["p"], columns["recalled"], panel=Panel(scores)).to_dict()
 
 
-def ours_in_full(columns: Columns) -> dict[str, float]:
-    """Compute every metric there is of predictions alone."""
-    from srs_eval import full_panel, score
-
-    columns = {name: column for name, column in columns.items() if name != "user"}
-    return score(**columns, panel=full_panel()).to_dict()
-
-
 def ours_with_intervals(columns: Columns) -> dict[str, float]:
     """Compute the default panel with intervals from resampling 10,000 users."""
     from srs_eval import score
@@ -103,7 +95,6 @@ def theirs(columns: Columns) -> dict[str, float]:
 WORK = {
     "srs_eval, default panel": ours,
     "srs_eval, the part that the last row computes": the_same_part,
-    "srs_eval, panel=full": ours_in_full,
     f"srs_eval, default panel and {RESAMPLES:,} resamples of users": ours_with_intervals,
     "scikit-learn and relplot, a part of it": theirs,
 }

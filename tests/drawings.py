@@ -94,7 +94,6 @@ def forgetting(predictions):
 
 FIGURES = {
     "calibration": plots.calibration_figure,
-    "corp": plots.corp_figure,
     "bins": plots.bins_figure,
     "roc": plots.roc_figure,
     "forgetting": forgetting,
@@ -120,7 +119,6 @@ def others():
         "calibration of few": plots.calibration_figure(odd["five levels"]),
         "calibration of many": plots.calibration_figure(simulated(30_000)),
         "calibration of none": plots.calibration_figure(odd["none"]),
-        "corp of none": plots.corp_figure(odd["none"]),
         "bins on axes": on_axes(plots.plot_bins, *columns_of(some))[0].figure,
         "bins without facts": plots.bins_figure(odd["thirty"]),
         "roc at thresholds": on_axes(plots.plot_roc, *outcomes, thresholds=close)[0].figure,

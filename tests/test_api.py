@@ -189,7 +189,7 @@ def test_names_from_data_are_escaped():
 
 
 @pytest.mark.parametrize(
-    "name", rest_nightly(["calibration", "forgetting", "corp", "roc", "bins", "users"], 2)
+    "name", rest_nightly(["calibration", "forgetting", "roc", "bins", "users"], 2)
 )
 def test_figures_are_of_matplotlib(result, name):
     from matplotlib.figure import Figure

@@ -94,7 +94,7 @@ def test_a_run_leaves_everything_the_contract_names(here):
     tables = {f"{name}.parquet" for name in ("scores", "predictions", "fits")}
     assert {"summary.json", *tables} <= {path.name for path in out.iterdir()}
     assert len(list((out / ".hydra").glob("*.yaml"))) == 3
-    names = ("calibration", "corp", "roc", "bins", "users", "forgetting")
+    names = ("calibration", "roc", "bins", "users", "forgetting")
     figures = {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     assert {path.name for path in (out / "figures").iterdir()} == figures
     summary = summary_of(out)

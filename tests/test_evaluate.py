@@ -124,22 +124,12 @@ def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, log
         "lapses": [row["lapses"] for _, row in scored],
         "last_rating": [last[row] for row in rows],
         "recalls": [passes[row] for row in rows],
-        "train_rate": rates,
     }
     assert {"user", *PREDICTION_COLUMNS} == set(expected)
     algorithm = type("OfThoseRows", (Average,), {"same_day": same_day})()
     found = evaluate(algorithm, source=logs_of(log)).predictions
     for name, column in expected.items():
         assert getattr(found, name).tolist() == pytest.approx(column, abs=1e-12), name
-
-
-def test_a_base_rate_is_not_known_where_training_reviews_are_all_alike(evaluate, logs_of, make_log):
-    log = make_log(recall=1.0)
-    late = np.flatnonzero(log.elapsed_days > 0)[-9:]
-    log = dataclasses.replace(log, rating=np.where(np.isin(log.row, late), 1, log.rating))
-    predictions = evaluate(Average(), source=logs_of(log)).predictions
-    assert not predictions.recalled.all()
-    assert np.isnan(predictions.train_rate).all()
 
 
 @pytest.mark.parametrize("algorithm", [Average(), Fsrs6(fit="s0")])

@@ -129,7 +129,7 @@ def test_being_watched_changes_nothing_that_comes_of_a_user(logs_of):
     watched = evaluated(source, Walks(), watch=lambda step, p: seen.append((step, p)))
     assert [step for step, _ in seen] == [1, 2, 3, 4]
     assert len({float(predictions.p[0]) for _, predictions in seen}) == STEPS
-    for field in ("p", "row", "recalled", "train_rate"):
+    for field in ("p", "row", "recalled"):
         expected = getattr(alone.predictions, field)
         np.testing.assert_array_equal(getattr(watched.predictions, field), expected)
         np.testing.assert_array_equal(getattr(seen[-1][1], field), expected)

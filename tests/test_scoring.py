@@ -164,7 +164,7 @@ PROTOCOLS = (
     *(SrsBenchmark(), SrsBenchmarkRefit(refits=20), Prequential(first=20, every=20)),
     *(SrsBenchmarkRefit(refits=20, warm_start=False), Shifted()),
 )
-COLUMNS = ("row", "p", "recalled", "card", "lapses", "nth_review", "train_rate")
+COLUMNS = ("row", "p", "recalled", "card", "lapses", "nth_review")
 
 
 def evaluated(kind, source, protocol, *, watched):

@@ -79,9 +79,9 @@ def test_predictions_get_the_panel_its_figures_and_its_tables(global_uri, frame)
     client = MlflowClient()
     root = {file.path for file in client.list_artifacts(run.info.run_id)}
     tables = {file.path for file in client.list_artifacts(run.info.run_id, "tables")}
-    assert {"calibration.png", "corp.png", "roc.png", "roc.svg", "images"} <= root
+    assert {"calibration.png", "roc.png", "roc.svg", "images"} <= root
     assert tables == {"tables/metrics.json", "tables/thresholds.json"}
-    assert set(result.artifacts) == {"calibration", "corp", "roc"}
+    assert set(result.artifacts) == {"calibration", "roc"}
     assert result.artifacts["roc"].content.size[0] > 300
 
 

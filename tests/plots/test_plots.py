@@ -44,7 +44,7 @@ def test_figures_have_what_is_written_down_for_review(golden_text):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(ugly()))
 def test_figures_draw_ugly_predictions_without_a_warning(kind):
-    for name in ("calibration", "corp", "roc", "bins"):
+    for name in ("calibration", "roc", "bins"):
         FIGURES[name](ugly()[kind]).draw_without_rendering()
 
 
@@ -79,7 +79,7 @@ def test_no_word_of_a_figure_is_cut_off_by_its_edge():
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
     """A tally is as good as predictions."""
     some = simulated(300)
-    again = tally(some.p, some.recalled) if name in ("calibration", "corp", "roc") else some
+    again = tally(some.p, some.recalled) if name in ("calibration", "roc") else some
     before = dict(matplotlib.rcParams)
     files = [
         plots.save_figure(FIGURES[name](given), tmp_path / folder, name)

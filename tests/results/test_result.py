@@ -45,7 +45,7 @@ def every_column(user, seed):
     """Predictions with a value in every field there is."""
     rng, n = np.random.default_rng(seed), 7
     kinds = {"recalled": rng.random(n) < 0.5, "row": np.arange(n)}
-    floats = ("p", "elapsed_days", "train_rate")
+    floats = ("p", "elapsed_days")
     columns = {
         f.name: kinds.get(f.name, rng.random(n) if f.name in floats else rng.integers(0, 9, n))
         for f in fields(Predictions)
@@ -162,7 +162,7 @@ def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tm
     columns = pq.read_table(tmp_path / files.PREDICTIONS)
     assert columns.column_names == [
         *("user", "fold", "row", "card", "p", "recalled"),
-        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "recalls", "train_rate"),
+        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "recalls"),
     ]
     assert set(columns["user"].to_pylist()) == {"ann"}
     bare = replace(single, curves=None, elapsed_days=None, nth_review=None, lapses=None)
