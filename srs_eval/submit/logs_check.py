@@ -15,7 +15,6 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
 from srs_eval.metrics.intervals import bounds_of
-from srs_eval.metrics.proper import TrainRateSums
 from srs_eval.metrics.sketch import SketchMetric, bare_predictions
 from srs_eval.metrics.threshold import ThresholdSums
 from srs_eval.nouns import EvaluationProtocol, Source, User
@@ -50,7 +49,7 @@ _OPTIONS = frozenset(
 _MOST_UNLIKE = 100
 # Of which metrics may be undefined though reviews were recalled and others forgotten: no prediction
 # is above a threshold, or the rate of recall in the training rows is not known.
-_MAY_BE_EMPTY = (ThresholdSums, TrainRateSums)
+_MAY_BE_EMPTY = (ThresholdSums,)
 # Of an option of a protocol, such as fits per user.
 _LARGEST = 10_000
 
