@@ -42,7 +42,6 @@ STEPS = {
     "import srs_eval": "numpy pyarrow pandas scipy hydra omegaconf srs_eval.nouns",
     "import srs_eval.commands.cli, srs_eval.export": "numpy pyarrow hydra pydantic",
     "import srs_eval.submit.command as c; c.command(['--help'])": "numpy pyarrow hydra pydantic",
-    "import srs_eval.watch.command as c; c.command(['--help'])": "numpy pyarrow hydra pydantic",
     "from srs_eval.commands.run import command": "numpy pyarrow scipy pandas numba",
     "command(['--help'])": "numpy pyarrow scipy pandas numba",
     "command(['--cfg', 'job'])": "numpy pyarrow scipy pandas numba",

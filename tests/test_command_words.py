@@ -28,7 +28,7 @@ from srs_eval.config.settings import explain, mistakes
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.tuning.space import SearchOptions
 
-MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit", "watch")}
+MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
 MODULES |= {
     name: f"commands.{name}"
     for name in (

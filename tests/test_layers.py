@@ -24,7 +24,7 @@ MAY_IMPORT_LATE = """
     commands/fit.py commands/cli.py run/drawing.py run/job.py run/jobs.py
     run/experiment.py run/plan.py run/log_items.py config/building.py algorithms/sessions/trees.py
     metrics/result.py mlflow_plugins/dataset_source.py place.py results/result.py
-    site/command.py watch/command.py watch/night.py mlflow_plugins/evaluator.py
+    site/command.py mlflow_plugins/evaluator.py
     tracking/mlflow_run.py tracking/mlflow_session.py tracking/mlflow_tracker.py
     data/anki/__init__.py
 """

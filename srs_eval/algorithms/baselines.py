@@ -161,7 +161,7 @@ class Recorded:
     Reads `Reviews.recorded` (``data.columns.p``, or ``data.predictions`` of ``data=anki``) and
     learns nothing; no parameters. No published row. It is the only score of a model that nobody can
     have tuned to it afterwards, if the predictions were stored before the answers: the log says so
-    with ``data.columns.recorded_at``. See docs/watch.md.
+    with ``data.columns.recorded_at``. See docs/recorded.md.
 
     Parameters
     ----------

@@ -1,1 +1,0 @@
-"""Recorded predictions of an app in production, looked at every night."""
