@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 SIMULATED = "simulated"
 PUBLISHED = "FSRS-6, published"
 # Models by the names of tables: option, and arguments.
-MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+MODELS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "FSRS-6": ("fsrs6", {}),
     "FSRS-7": ("fsrs7", {}),
     "FSRS-4.5": ("fsrs45", {}),
@@ -138,38 +138,31 @@ def clusters(reviews: pd.DataFrame) -> tuple[IntArray, IntArray]:
     return card, day
 
 
-def scored_reviews(
+def evaluated(
     source: Source,
     model: str | Algorithm,
     protocol: EvaluationProtocol | None = None,
-    fewest: int = 1,
     **options: Any,
-) -> pd.DataFrame:
-    """Evaluate the users who have so many scored reviews; one row per review, with its loss."""
-    result = se.evaluate(
-        model,
-        source,
-        protocol=protocol,
-        panel="quick",
-        seed=_SEED,
-        curves_per_user=0,
-        progress=False,
-        **options,
-    )
-    return with_losses(result, fewest)
-
-
-def with_losses(result: Any, fewest: int = 1) -> pd.DataFrame:
-    """Return the scored reviews of a result with their losses.
+) -> Any:
+    """Evaluate a model by log loss; return what `srs_eval.evaluate` does.
 
     Raises
     ------
     SystemExit
         If a fit failed, whose reviews would be missing.
     """
+    options = {"panel": "quick", "curves_per_user": 0, **options}
+    result = se.evaluate(
+        model, source, protocol=protocol, seed=_SEED, progress=False, fail_fast=False, **options
+    )
     failed = result.fits[result.fits["status"] == "failed"]
     if len(failed):
         raise SystemExit(f"{result.facts.label}: {failed['reason'].iloc[0]}")
+    return result
+
+
+def scored_reviews(result: Any, fewest: int = 1) -> pd.DataFrame:
+    """Return the reviews of the users who have so many scored ones, with their losses."""
     reviews = result.predictions
     counts = reviews.groupby("user")["row"].transform("size")
     reviews = reviews[counts >= fewest].reset_index(drop=True)

@@ -14,9 +14,9 @@ from matplotlib.ticker import FixedLocator
 from pairs import predicted
 
 from srs_eval import plots
-from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import add_up
 from srs_eval.nouns import Contribution, Curves
+from srs_eval.plots.recall_over_time import ELAPSED
 
 
 def simulated(n):

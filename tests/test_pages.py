@@ -236,7 +236,7 @@ def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(name, 
 def test_a_study_takes_no_options_of_an_evaluation_nor_an_evaluation_those_of_a_study(here):
     done = here("study.small=true")
     assert (done.status, "experiment=" in done.err) == (2, True)
-    words = ["experiment=sessions", "study.small=true", "tracking=none"]
+    words = ["experiment=lottery", "study.small=true", "tracking=none"]
     done = here(*words, "algo=hlr", "seed=1")
     assert (done.status, "algo=hlr, seed=1" in done.err) == (2, True)
 
@@ -246,7 +246,7 @@ def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path):
 
     write(tmp_path, {"mine/study.py": "raise SystemExit"})
     with pytest.raises(ConfigError, match="git clone"):
-        load_study("sessions", tmp_path)  # without the folder
+        load_study("lottery", tmp_path)  # without the folder
     (tmp_path / "experiments").mkdir()
     for name in ("../mine", str(tmp_path / "mine")):
         with pytest.raises(ConfigError):

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
+import srs_eval  # noqa: F401 - before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from evaluations import Change, clusters, scored, with_means
-from findings import findings, panels, ticks_on_log_scale
+from book import (
+    SIMULATED,
+    Change,
+    LogOptions,
+    change_of_reviews,
+    evaluated,
+    loss_change,
+    panels,
+    real_logs,
+    scored_reviews,
+    simulated,
+    ticks_on_log_scale,
+    write,
+)
+from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
-from review_logs import logs
+from scipy.optimize import isotonic_regression
 
-import srs_eval as se
-from srs_eval.api.result import RunResult
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, log_losses
 from srs_eval.metrics.temporal import Temporal
-from srs_eval.metrics.temporal_magnitude import TemporalMaxRise, falling_fit
-from srs_eval.nouns import Source
+from srs_eval.nouns import Curves, FloatArray
 from srs_eval.plots.style import BLUE, VERMILION
-from srs_eval.run.study import Findings
-from srs_eval.stats.estimate import clustered_mean
 
 CURVES = 1000
 ROUNDING = 1e-6
 TICKS = (1, 2, 5, 10, 20)  # days
-OFTEN = 0.05  # of the pairs of times
 FREE, BY_EQUATION, BY_CONSTRAINT = "free", "falls by its equation", "falls by a constraint"
 MODELS: Mapping[str, tuple[str, str]] = {
     "FSRS-6": ("fsrs6", BY_EQUATION),
@@ -51,16 +64,25 @@ PAIRS = (
 )
 QUICK = ("FSRS-6", "HLR", "DASH", "boosted trees", "monotone trees")
 CONSTRAINED = "log loss, constrained - free"
-PANEL = Panel([LogLoss(), Temporal("strict"), Temporal("flat"), TemporalMaxRise()])
+PANEL = Panel([LogLoss(), Temporal("strict"), Temporal("flat")])
 
 
-def evaluated(source: Source, models: Mapping[str, tuple[str, str]]) -> dict[str, RunResult]:
-    """Evaluate the models on the reviews of the public protocol in whole days."""
-    given: dict[str, Any] = {"panel": PANEL, "curves_per_user": CURVES, "progress": False}
-    return {name: se.evaluate(algo, source, **given) for name, (algo, _) in models.items()}
+def falling(curves: Curves) -> FloatArray:
+    """Fit the nearest curves that never rise, by least squares with the weights of the times."""
+    fitted = curves.p.astype(np.float64)
+    for own, weight in zip(fitted, curves.weight, strict=True):
+        known = weight > 0
+        own[known] = isotonic_regression(own[known], weights=weight[known], increasing=False).x
+    return fitted
 
 
-def made_to_fall(result: RunResult) -> Change:
+def largest_rises(curves: Curves) -> FloatArray:
+    """Return the greatest rise of each curve from an earlier to a later time."""
+    shown = np.where(curves.weight > 0, curves.p.astype(np.float64), np.nan)
+    return np.fmax.reduce(shown - np.fmin.accumulate(shown, axis=1), axis=1, initial=0.0)
+
+
+def made_to_fall(result: Any) -> Change:
     """Estimate what the nearest falling curves of sampled reviews change.
 
     A curve is known at no more than 16 intervals of its user; in between, the correction is
@@ -71,8 +93,7 @@ def made_to_fall(result: RunResult) -> Change:
         curves = user.curves
         order = np.argsort(curves.row, kind="stable")
         numbers = np.searchsorted(user.row, curves.row[order])
-        fitted = falling_fit(curves.p.astype(np.float64), curves.weight)
-        moved = np.where(curves.weight > 0, fitted - curves.p, 0.0)
+        moved = np.where(curves.weight > 0, falling(curves) - curves.p, 0.0)
         moved[np.abs(moved) < ROUNDING] = 0.0
         known = (curves.weight[0] > 0) & ~np.isnan(curves.elapsed[0])
         times, own = curves.elapsed[0, known], user.elapsed_days[numbers]
@@ -82,38 +103,39 @@ def made_to_fall(result: RunResult) -> Change:
         columns = {"user": user.users[0], "card": user.card[numbers], "day": user.day[numbers]}
         columns["change"] = fallen - log_losses(p, recalled)
         frames.append(pd.DataFrame(columns))
-    found = pd.concat(frames, ignore_index=True)
-    return Change.of(clustered_mean(found["change"].to_numpy(), *clusters(found)))
+    reviews = pd.concat(frames, ignore_index=True)
+    return change_of_reviews(reviews["change"].to_numpy(), reviews)
 
 
 def curves_table(
-    log: str, results: Mapping[str, RunResult], kinds: Mapping[str, Any]
+    log: str, results: Mapping[str, Any], kinds: Mapping[str, tuple[str, str]]
 ) -> pd.DataFrame:
     """Return one row per model: what its curves do, and what it costs to make them fall."""
     rows = []
     for name, result in results.items():
         metrics = result.facts.metrics
+        users = result.predicted.of(result.complete)
         row = {"log": log, "model": name, "curve": kinds[name][1]}
-        row["log loss"] = scored(result).reviews["loss"].mean()
+        row["log loss"] = scored_reviews(result)["loss"].mean()
         row["rises"] = metrics["temporal_strict"].pooled
         row["flat"] = metrics["temporal_flat"].pooled
-        row["largest rise"] = metrics["temporal_max_rise"].pooled
+        row["largest rise"] = np.concatenate([largest_rises(u.curves) for u in users]).mean()
         rows.append(row | {"made to fall": made_to_fall(result)})
     return pd.DataFrame(rows)
 
 
-def pairs_table(log: str, results: Mapping[str, RunResult]) -> pd.DataFrame:
+def pairs_table(log: str, results: Mapping[str, Any]) -> pd.DataFrame:
     """Return what a constraint changes when it is there while the model is fitted."""
     rows = []
     for free, constrained in PAIRS:
         if free in results:
+            both = scored_reviews(results[constrained]), scored_reviews(results[free])
             row = {"log": log, "free": free, "constrained": constrained}
-            change = scored(results[constrained]).less(scored(results[free]), by_user=False)
-            rows.append(row | {CONSTRAINED: change})
+            rows.append(row | {CONSTRAINED: loss_change(*both, by_user=False)})
     return pd.DataFrame(rows)
 
 
-def draw(results: Mapping[str, RunResult], log: str) -> Figure:
+def draw(results: Mapping[str, Any], log: str) -> Figure:
     """Draw curves of the same reviews by free models and by a constrained one."""
     shown = ("free GRU" if "free GRU" in results else "DASH", *PAIRS[0])
     title = f"Which curves rise? 40 reviews of {log}"
@@ -138,40 +160,32 @@ def draw(results: Mapping[str, RunResult], log: str) -> Figure:
     return figure
 
 
-def run(options: SimpleNamespace) -> Findings:
-    """Evaluate every model on every log."""
-    sources, left_out = logs(options, small=(2, 1500), full=(4, 4000))
-    has_networks = "josh" in sources and find_spec("torch") is not None
-    if not has_networks:
-        left_out.append("the networks, which need PyTorch and study.josh")
+ConfigStore.instance().store("impossible_curves", LogOptions)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="impossible_curves")
+def main(options: LogOptions) -> None:
+    """Evaluate every model on every log; the networks only on one, as they take long."""
+    logs = {**real_logs(options), SIMULATED: simulated(options, small=(2, 1500), full=(4, 4000))}
     curves, pairs, figure = [], [], None
-    for log, source in sources.items():
-        models = {**MODELS, **(NETWORKS if has_networks and log == "josh" else {})}
+    for log, source in logs.items():
+        has_networks = log == "josh" and find_spec("torch") is not None
+        models = {**MODELS, **(NETWORKS if has_networks else {})}
         models = {name: models[name] for name in QUICK} if options.small else models
-        results = evaluated(source, models)
+        results = {
+            name: evaluated(source, algo, panel=PANEL, curves_per_user=CURVES)
+            for name, (algo, _) in models.items()
+        }
         curves.append(curves_table(log, results, models))
         pairs.append(pairs_table(log, results))
         figure = figure or draw(results, log)
-    table, constrained = pd.concat(curves, ignore_index=True), pd.concat(pairs, ignore_index=True)
-    known = with_means(table, "made to fall")
-    rising = known[known["rises"] > OFTEN]
-    worst = table.loc[table["rises"].idxmax()]
-    words = {
-        "rising": rising,
-        "names": sorted(rising["model"].unique()),
-        "worst": worst,
-        "sure": rising[rising["settled"]],
-        "trees": with_means(constrained[constrained["free"] == PAIRS[0][0]], CONSTRAINED),
-        "monotone": table[table["curve"] == BY_CONSTRAINT],
-        "free": table[table["model"] == PAIRS[0][0]],
-        "first": table[table.groupby("log")["log loss"].rank() == 1],
+    tables = {
+        "curves": pd.concat(curves, ignore_index=True),
+        "constraints": pd.concat(pairs, ignore_index=True),
     }
-    return findings(
-        "impossible_curves",
-        {"curves": table, "constraints": constrained},
-        {"curves": figure},
-        words,
-        metrics={"most_rises": worst["rises"], "greatest_gain": -rising["mean"].min()},
-        left_out=left_out,
-        formats={"rises": ".1%", "flat": ".1%"},
-    )
+    formats = {"rises": ".1%", "flat": ".1%"}
+    write("impossible_curves", options, tables, {"curves": figure}, formats)
+
+
+if __name__ == "__main__":
+    main()

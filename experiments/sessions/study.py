@@ -2,93 +2,94 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from evaluations import Scored, score
-from findings import findings, panels
+from book import (
+    SIMULATED,
+    LogOptions,
+    evaluated,
+    loss_change,
+    mean_loss,
+    panels,
+    real_logs,
+    scored_reviews,
+    simulated,
+    write,
+)
+from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
-from review_logs import logs
 
-from srs_eval.algorithms.baselines import Oracle
-from srs_eval.algorithms.combined.blend import Blend
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.sessions.forecast import Forecast, mixture
-from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.nouns import Algorithm, Contribution, EvaluationProtocol, Source
-from srs_eval.plots.contributions_plot import plot_contributions
+from srs_eval.nouns import Algorithm, Contribution
+from srs_eval.plots import plot_contributions
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.run.study import Findings
 
+ORACLE = "oracle"
 FEWEST = 100  # scored reviews of a user
 BASELINE, FULL = "FSRS-7", "session filter"
 CARD, SMALLER = "forecast on FSRS-7", "session filter, 12 features"
 UNSAFE = "session filter, no safeguard"
 PUBLISHED = "session filter on published FSRS-6, whole days"
 
-SMALL = {"features": "small", "width": 0.03, "level_width": 0.03}
-MODELS: Mapping[str, Algorithm] = {
-    "FSRS-6, whole days": Fsrs6(),
-    BASELINE: Fsrs7(),
-    "mixture": mixture(),
-    CARD: Forecast(Fsrs7()),
-    "forecast": Forecast(),
-    "blend of FSRS-7, by day": Blend(Fsrs7()),
-    "blend of FSRS-7, by review": Blend(Fsrs7(), every="review"),
-    PUBLISHED: SessionFilter(Fsrs6(fit="default")),
-    SMALLER: SessionFilter(**SMALL),
-    "session filter, weights by day": SessionFilter(every="day"),
-    UNSAFE: SessionFilter(trust=1.0),
-    FULL: SessionFilter(),
-    "session filter on the mixture": SessionFilter(mixture()),
-}
 QUICK = (BASELINE, SMALLER, FULL)
 
-Evaluated = Mapping[str, Scored]
+
+def models() -> dict[str, Algorithm]:
+    """Return the models that are compared."""
+    published = se.algorithm("fsrs6", fit="default")
+    return {
+        "FSRS-6, whole days": se.algorithm("fsrs6"),
+        BASELINE: se.algorithm("fsrs7"),
+        "mixture": se.algorithm("mixture"),
+        CARD: se.algorithm("forecast", base="fsrs7"),
+        "forecast": se.algorithm("forecast"),
+        PUBLISHED: replace(se.algorithm("session_filter"), base=published),
+        SMALLER: se.algorithm("session_filter_small"),
+        "session filter, weights by day": se.algorithm("session_filter", every="day"),
+        UNSAFE: se.algorithm("session_filter", trust=1.0),
+        FULL: se.algorithm("session_filter"),
+        "session filter on the mixture": se.algorithm("session_filter", base="mixture"),
+        ORACLE: se.algorithm("oracle"),
+    }
 
 
-def evaluated(source: Source, models: Mapping[str, Algorithm]) -> Evaluated:
-    """Evaluate the users of a source who have 100 scored reviews or more."""
-    found = {}
-    for name, algorithm in models.items():
-        # The same rows; the published FSRS-6 is made for whole days.
-        protocol: EvaluationProtocol = (
-            SrsBenchmark() if "whole days" in name else SrsBenchmarkEqualised()
-        )
-        found[name] = score(source, algorithm, protocol, fewest=FEWEST)
-    return found
-
-
-def losses_table(found: Mapping[str, Evaluated]) -> pd.DataFrame:
+def losses_table(reviews: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
     """Return log loss, and the difference to the baseline, of each model on each log."""
-    when = {name: algorithm.when for name, algorithm in MODELS.items()}
     rows = []
-    for name in dict.fromkeys(name for result in found.values() for name in result):
-        row: dict[str, object] = {"model": name, "predicts": when.get(name, "")}
-        for log, result in found.items():
-            row[f"{log}: log loss"] = result[name].log_loss if name in result else np.nan
-            row[f"{log}: to FSRS-7"] = result[name].less(result[BASELINE]) if name in result else ""
-        rows.append(row)
+    for name, model in models().items():
+        row: dict[str, object] = {"model": name, "predicts": "" if name == ORACLE else model.when}
+        for log, own in reviews.items():
+            known = name in own
+            row[f"{log}: log loss"] = mean_loss(own[name]) if known else np.nan
+            row[f"{log}: to FSRS-7"] = loss_change(own[name], own[BASELINE]) if known else ""
+        if any(name in own for own in reviews.values()):
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
-def contributions(result: Evaluated) -> list[tuple[Contribution, ...]]:
+def contributions(result: Any) -> list[tuple[Contribution, ...]]:
     """Return what groups of features are worth to each user, in the last fit."""
-    return [fits[-1].contributions for fits in result[FULL].fits.values()]
+    users = scored_reviews(result, FEWEST)["user"].unique()
+    last = {fit.user: fit for fit in result.fitted}
+    return [last[user].contributions for user in users]
 
 
-def worth(log: str, result: Evaluated) -> pd.DataFrame:
+def worth(every: list[tuple[Contribution, ...]]) -> pd.DataFrame:
     """Return what each group of features saves, in 1/10,000, with a standard error.
 
     Errors are over users, or over days of one.
     """
-    every = contributions(result)
     rows = []
     for group in [one.name for one in every[0]]:
         own = [one for user in every for one in user if one.name == group]
@@ -96,8 +97,8 @@ def worth(log: str, result: Evaluated) -> pd.DataFrame:
         error = own[0].standard_error
         if len(own) > 1:
             error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-        rows.append((log, group, 1e4 * gains.mean(), 1e4 * error))
-    return pd.DataFrame(rows, columns=["log", "group", "saved", "error"])
+        rows.append((group, 1e4 * gains.mean(), 1e4 * error))
+    return pd.DataFrame(rows, columns=["group", "saved", "error"])
 
 
 def worth_table(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -111,59 +112,48 @@ def worth_table(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table
 
 
-def draw(found: Mapping[str, Evaluated]) -> Figure:
-    """Draw the contributions of each log beside each other."""
+def draw(found: Mapping[str, list[tuple[Contribution, ...]]], reviews: Mapping[str, int]) -> Figure:
+    """Draw the contributions of each log beside each other, with its number of scored reviews."""
     columns = min(len(found), 2)
     rows = -(-len(found) // columns)
     title = "What the session filter learns from each group of features"
     with panels(4.6 * columns, 0.4 + 3.5 * rows, columns, title, rows) as (figure, every):
-        for axes, (log, result) in zip(every, found.items(), strict=False):
-            plot_contributions(axes, contributions(result))
-            losses = result[FULL].losses
-            people = f"{len(losses)} user{'s' * (len(losses) > 1)}"
-            reviews = sum(map(len, losses))
-            axes.set_title(f"{log}\n{people}, {reviews:,} scored reviews", fontsize=10)
+        for axes, (log, users) in zip(every, found.items(), strict=False):
+            plot_contributions(axes, users)
+            people = f"{len(users)} user{'s' * (len(users) > 1)}"
+            axes.set_title(f"{log}\n{people}, {reviews[log]:,} scored reviews", fontsize=10)
             axes.locator_params(axis="x", nbins=5)
         for axes in every[len(found) :]:
             axes.remove()
     return figure
 
 
-def run(options: SimpleNamespace) -> Findings:
-    """Evaluate every model on every log."""
-    sources, left_out = logs(options, small=(2, 1500), full=(8, 5000))
-    models = {name: MODELS[name] for name in QUICK} if options.small else MODELS
-    found = {}
-    for log, source in sources.items():
-        truth = {"oracle": Oracle()} if isinstance(source, SyntheticUsers) else {}
-        found[log] = evaluated(source, {**models, **truth})
+ConfigStore.instance().store("sessions", LogOptions)
 
-    def changes(name: str, against: str = BASELINE) -> list[dict[str, Any]]:
-        if name not in models:
-            return []
-        return [{"log": log, "change": one[name].less(one[against])} for log, one in found.items()]
 
-    gains = {log: worth(log, result) for log, result in found.items()}
-    full = changes(FULL)
-    words = {
-        "by_log": "{change.starred} ({log})",
-        "full": full,
-        "significant": sum(row["change"].settled for row in full),
-        "smaller": changes(SMALLER, FULL),
-        "most": pd.DataFrame([own.loc[own["saved"].idxmax()] for own in gains.values()]),
-        "names": {"card": CARD},
-        "card": changes(CARD),
-        "full_to_card": changes(FULL, CARD) if CARD in models else [],
-        "mixture": changes("mixture"),
-        "forecast": changes("forecast"),
-        "published": changes(PUBLISHED),
-        "unsafe": changes(UNSAFE, FULL),
-    }
-    return findings(
-        "sessions",
-        {"losses": losses_table(found), "contributions": worth_table(gains)},
-        {"contributions": draw(found)},
-        words,
-        metrics={f"to_fsrs7_{n}": row["change"].mean for n, row in enumerate(full)},
-        left_out=left_out,
-    )
+@hydra.main(version_base="1.3", config_path=None, config_name="sessions")
+def main(options: LogOptions) -> None:
+    """Evaluate every model on every log, on the rows that are scored in whole days."""
+    logs = {**real_logs(options), SIMULATED: simulated(options, small=(2, 1500), full=(8, 5000))}
+    reviews: dict[str, dict[str, pd.DataFrame]] = {log: {} for log in logs}
+    groups = {}
+    for log, source in logs.items():
+        for name, model in models().items():
+            if name not in QUICK and options.small and name != ORACLE:
+                continue
+            if name == ORACLE and log != SIMULATED:
+                continue
+            in_days = "whole days" in name  # as the published FSRS-6 is made for them
+            protocol = SrsBenchmark() if in_days else SrsBenchmarkEqualised()
+            result = evaluated(source, model, protocol)
+            reviews[log][name] = scored_reviews(result, FEWEST)
+            if name == FULL:
+                groups[log] = contributions(result)
+    saved = {log: worth(users) for log, users in groups.items()}
+    tables = {"losses": losses_table(reviews), "contributions": worth_table(saved)}
+    counts = {log: len(own[FULL]) for log, own in reviews.items()}
+    write("sessions", options, tables, {"contributions": draw(groups, counts)}, {})
+
+
+if __name__ == "__main__":
+    main()

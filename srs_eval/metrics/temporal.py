@@ -8,7 +8,7 @@ given up on forgetting predicts the same at both, so flat pairs are violations t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,8 +20,8 @@ from srs_eval.metrics.curve_rows import CurveMetric
 from srs_eval.nouns import BoolArray, Curves, FloatArray, Predictions
 
 Kind = Literal["violation", "strict", "flat"]
-# Whether pairs of times violate the expectation: rise of recall [n, k], and the difference
-# that counts as none. NaN never does.
+# Whether pairs of times violate the expectation: rise of recall [n, k], and the difference that
+# counts as none. NaN never does.
 VIOLATIONS: Mapping[Kind, Callable[[FloatArray, float], BoolArray]] = {
     "violation": lambda rise, none: rise >= -none,
     "strict": lambda rise, none: rise > none,
@@ -51,44 +51,29 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
     return times, counts / max(1, counts.sum())
 
 
-def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Iterate over all pairs of an earlier and a later time, by earlier time.
-
-    Yields recall at the later times minus that at the earlier one [n, later], anything where one is
-    missing; how often each pair is drawn, up to a factor of each curve, 0 where one is missing; and
-    the earlier time in days [n, 1].
-    """
-    for first in range(curves.p.shape[1] - 1):
-        later = slice(first + 1, None)
-        rise = curves.p[:, later] - curves.p[:, first, None]
-        mass = curves.weight[:, first, None] * curves.weight[:, later]
-        yield rise, mass, curves.elapsed[:, first, None]
-
-
 def temporal_rates(
     curves: Curves, kind: Kind = "violation", *, atol: float | None = None
 ) -> FloatArray:
     """Share of the pairs of times at which each curve violates the expectation [n].
 
-    Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either. Differences up
-    to `atol` count as none; 1e-9 in float64 and 1e-6 below it by default. NaN for a curve at fewer
-    than two times.
+    Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either. Differences
+    up to `atol` count as none; 1e-9 in float64 and 1e-6 below it by default. NaN for a curve at
+    fewer than two times.
     """
     rounding = FINE if curves.p.dtype.itemsize >= 8 else COARSE
     allowed = rounding if atol is None else atol
     violated = np.zeros(len(curves.p))
     pairs = np.zeros(len(curves.p))
-    for rise, mass, _ in pairs_of_times(curves):
-        # Missing times weigh nothing; their predictions may be anything.
+    for first in range(curves.p.shape[1] - 1):
+        later = slice(first + 1, None)
+        rise = curves.p[:, later] - curves.p[:, first, None]
+        # How often each pair is drawn, up to a factor of each curve. Missing times weigh nothing;
+        # their predictions may be anything.
+        mass = curves.weight[:, first, None] * curves.weight[:, later]
         violated += np.where(VIOLATIONS[kind](rise, allowed), mass, 0).sum(axis=1)
         pairs += mass.sum(axis=1)
-    return share_of(violated, pairs)
-
-
-def share_of(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Divide sums over pairs [n] by the sum of all of them [n]; NaN where there are none."""
-    shares = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=shares, where=whole > 0)
+    shares = np.full(len(pairs), np.nan)
+    np.divide(violated, pairs, out=shares, where=pairs > 0)
     return shares
 
 

@@ -12,7 +12,6 @@ from srs_eval.metrics.bins import FactSums
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.prediction_cells import FineCells
-from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import Totals, add_up, stacked
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Better, Curves, Fit, FloatArray, IntArray, Predictions
@@ -21,6 +20,7 @@ from srs_eval.plots.bins_plot import bins_figure
 from srs_eval.plots.calibration_plot import calibration_figure
 from srs_eval.plots.contributions_plot import contributions_figure
 from srs_eval.plots.curves_plot import forgetting_figure, nth_review_of_curves
+from srs_eval.plots.recall_over_time import ELAPSED
 from srs_eval.plots.roc_plot import roc_figure
 from srs_eval.plots.style import annotate, save_figure
 from srs_eval.plots.users_plot import HEADLINE, users_figure

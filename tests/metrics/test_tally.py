@@ -16,7 +16,6 @@ from srs_eval.metrics.calibration import EqualBinSums
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
 from srs_eval.metrics.proper import ScoreSums
-from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
 from srs_eval.metrics.sketch import bare_predictions, exact_sketch
 from srs_eval.metrics.sums import add_up, codes_of
 from srs_eval.metrics.tally import from_sums, tally
@@ -27,6 +26,7 @@ from srs_eval.metrics.threshold import (
     threshold_biases,
     threshold_rows,
 )
+from srs_eval.plots.recall_over_time import ELAPSED, recall_of
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
