@@ -225,7 +225,7 @@ def _against_sm2(study: Study) -> Belief | None:
     """Return what FSRS is worth where Anki schedules by SM-2; None where it does not."""
     if not study.is_off:
         return None
-    own, old = None, study.others["anki_sm2"]
+    own, old = None, study.sm2
     if study.fitted.complete and old.complete:
         own = Change.of(difference(study.fitted, old), log_loss(old))
     return Belief.of(own, nearest(SM2, study.now.facts.reviews))

@@ -34,9 +34,6 @@ class Collection(Options):
     """only these decks, as in decks='Spanish*' or decks=[Spanish,French]"""
     presets: str = ""
     """only these presets"""
-    published: Path | None = None
-    """results of each user of the public srs-benchmark, a file or a folder, to compare yours with
-    """
     data: Annotated[Mapping[str, str], Key("data.KEY")] = field(default_factory=dict)
     """any other argument of data=anki, as in data.rollover_hour=4, or of the table that is named in
     place of a collection
@@ -60,7 +57,7 @@ def report(options: Collection) -> int:
     name = options.collection.name
     place = options.out or Path(f"{options.collection.stem}.html")
     study = study_of(options.collection, options.of_data)
-    found = sections(study, options.published)
+    found = sections(study)
     typed = shell([*command.program.split(), *options.words])
     shown = {"title": name, "facts": facts(study), "sections": found, "command": typed}
     page = render("collection/page.html", **shown)

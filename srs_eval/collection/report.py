@@ -11,12 +11,9 @@ import numpy as np
 
 from srs_eval.api.inputs import source
 from srs_eval.collection.advice import advise
-from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.doubts import doubts
-from srs_eval.collection.history import history
 from srs_eval.collection.in_short import in_short
 from srs_eval.collection.intervals import Models
-from srs_eval.collection.others import others
 from srs_eval.collection.parameters import where_do_i_stand, which_parameters
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
@@ -49,11 +46,8 @@ def study_of(path: Path, options: Mapping[str, Any]) -> Study:
     return Study(OneLog(logs.name, logs.location, log), reading=reading)
 
 
-def sections(study: Study, published: Path | None = None) -> list[Section]:
-    """Return the sections that can be answered.
-
-    `published` are results of other users: see `read_published`.
-    """
+def sections(study: Study) -> list[Section]:
+    """Return the sections that can be answered."""
     advice = advise(study)
     models = None if advice.action == "early" else Models.of(study)
     found = {
@@ -62,9 +56,6 @@ def sections(study: Study, published: Path | None = None) -> list[Section]:
         "parameters": which_parameters(study, advice, models),
         "new ones": truth_of_new(study),
         "yours now": where_do_i_stand(study),
-        "history": history(study),
-        "how good": ceiling(study),
-        "others": others(study, published) if published else None,
         "late": lateness(study),
         "doubts": doubts(study),
     }

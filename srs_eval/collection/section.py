@@ -26,11 +26,8 @@ class Mark:
     expected: float
     stands_out: bool  # Whether the interval excludes what is expected
     reviews: int = 0  # Shown behind the name, unless it is 0
-    words: str = ""  # What it says, where it is no share
 
     def __str__(self) -> str:
-        if self.words:
-            return f"{self.name}: {self.words}"
         span = f" ({between(self.lo, self.hi)})" if self.has_range else ""
         return f"{self.name}: {percent(self.value)}{span} against {percent(self.expected)}"
 

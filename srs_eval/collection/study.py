@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
-from srs_eval.algorithms.features.dash import Dash
-from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
-from srs_eval.algorithms.sessions.forecast import Forecast
-from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.api.fitting import FittedModels, fit
 from srs_eval.data.anki.presets import FsrsSettings
-from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
 from srs_eval.nouns import (
     BoolArray,
-    EvaluationProtocol,
-    Fold,
     IntArray,
     Predictions,
     Reviews,
     Task,
     User,
 )
-from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Result
 from srs_eval.results.saved_predictions import losses
@@ -46,19 +36,6 @@ from srs_eval.run.experiment import Experiment
 from srs_eval.stats.estimate import Estimate, clustered_mean
 
 _PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)
-# Other algorithms, and what they are in a few words.
-OTHERS: Mapping[str, tuple[Callable[[], Any], str]] = {
-    "avg": (Average, "always your average so far"),
-    "anki_sm2": (partial(AnkiSm2, fit="default"), "Anki's older scheduler, SM-2, not fitted"),
-    "hlr": (Hlr, "half-life regression (Duolingo, 2016)"),
-    "dash": (Dash, "DASH (2014)"),
-    "logistic": (Logistic, "a regression on many features of the history"),
-    "forecast": (Forecast, "several models, corrected by answer times and history"),
-    "session_filter": (SessionFilter, "FSRS-7, corrected by the answers just before"),
-}
-# Those that are made for fractions of days, where the log has times.
-_FRACTIONAL = ("forecast", "session_filter")
-_FIRST = 100
 # Reviews that can be learned from that are needed to score any.
 FEWEST = SrsBenchmark.folds + 1
 # Of parameters that a collection has.
@@ -78,26 +55,6 @@ class OneLog:
 
     def read(self, user: User) -> Reviews:
         return self.log
-
-
-@dataclass(frozen=True, slots=True)
-class FirstReviews:
-    """The last fold of `srs_benchmark`, learned from its first training reviews only."""
-
-    count: int  # Number of training reviews
-    version: ClassVar[str] = SrsBenchmark.version
-    folds: ClassVar[int] = 1
-
-    @property
-    def name(self) -> str:
-        """The name, with the number of training reviews."""
-        return f"{SrsBenchmark.name}_first_{self.count}"
-
-    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log; raise `FitSkipped` if nothing can be scored."""
-        task = SrsBenchmark()(reviews, same_day=same_day)
-        last = task.folds[-1]
-        return replace(task, folds=(Fold(0, last.train[: self.count], last.test),))
 
 
 @dataclass(frozen=True)
@@ -270,17 +227,9 @@ class Study:
         return fit(name, self.source, progress=False)
 
     @cached_property
-    def others(self) -> dict[str, Result]:
-        """Other algorithms."""
-        has_times = self.log.elapsed_seconds is not None
-        return {
-            name: self.evaluated(
-                name,
-                make(),
-                SrsBenchmarkEqualised() if has_times and name in _FRACTIONAL else None,
-            )
-            for name, (make, _) in OTHERS.items()
-        }
+    def sm2(self) -> Result:
+        """Anki's older scheduler, SM-2, not fitted."""
+        return self.evaluated("anki_sm2", AnkiSm2(fit="default"))
 
     @cached_property
     def scored(self) -> Predictions | None:
@@ -297,63 +246,11 @@ class Study:
         place = np.searchsorted(self.log.row, scored.row)
         return column[place]
 
-    @cached_property
-    def curve(self) -> list[tuple[int, Result]]:
-        """FSRS-6 fitted to the first 100, 200, 400 and so on training reviews of the last fold."""
-        if self.task is None:
-            return []
-        most = len(self.task.folds[-1].train)
-        counts, count = [], _FIRST
-        while count < most:
-            counts.append(count)
-            count *= 2
-        if most >= _FIRST:
-            counts.append(most)
-        return [
-            (count, self.evaluated(f"first_{count}", Fsrs6(), FirstReviews(count)))
-            for count in counts
-        ]
-
-    @cached_property
-    def last_default(self) -> Result:
-        """The default parameters on the reviews that `curve` is scored on."""
-        assert self.task is not None
-        protocol = FirstReviews(len(self.task.folds[-1].train))
-        return self.evaluated("default", Fsrs6(fit="default"), protocol)
-
-    @property
-    def last_fit(self) -> RecurrentModel | None:
-        """FSRS-6 fitted to all but the last sixth; None if that failed, or to too few reviews."""
-        fits = self.curve[-1][1].fitted if self.curve else ()
-        if not fits or not fits[0].predicts:
-            return None
-        return RecurrentModel(Fsrs6Equations(), fits[0].parameters)
-
-    @cached_property
-    def whole_fit(self) -> RecurrentModel | None:
-        """FSRS-6 fitted to all reviews of all presets; None if that failed."""
-        alike = self.fitted is self.one
-        models = self.final if alike else fit("fsrs6", self.source, progress=False)
-        found = models.by_user[self.log.user].model
-        return found if isinstance(found, RecurrentModel) else None
-
-    def evaluated(
-        self, name: str, algorithm: Any, protocol: EvaluationProtocol | None = None
-    ) -> Result:
-        """Evaluate an algorithm on the collection, by default by the protocol of the report."""
+    def evaluated(self, name: str, algorithm: Any) -> Result:
+        """Evaluate an algorithm on the collection."""
         # Not by the names of options, whose files take longer to read than a small log to evaluate.
-        rules = protocol or SrsBenchmark()
-        experiment = Experiment(algorithm, self.source, rules, _PANEL, curves_per_user=0)
+        experiment = Experiment(algorithm, self.source, SrsBenchmark(), _PANEL, curves_per_user=0)
         return evaluate(experiment, about=RunDescription(name, self.source.name, name))
-
-
-def left_out(results: Mapping[str, Result]) -> list[str]:
-    """Return a note for each result that lacks a fold, with the first reason."""
-    return [
-        f"{name} is left out, because a fit failed or was skipped: {reason_of(result)}"
-        for name, result in results.items()
-        if not result.complete
-    ]
 
 
 def reason_of(result: Result) -> str:

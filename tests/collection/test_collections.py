@@ -23,8 +23,6 @@ from srs_eval.algorithms.fsrs.current import (
     current_parameters,
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.collection.ceiling import _worth
-from srs_eval.collection.history import _needed
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import Share, _judged, shares
 from srs_eval.collection.words import Change
@@ -273,10 +271,6 @@ def sentences():
     for kind in KINDS:
         found = change_of(kind)
         yield f"{kind}: {found.size} | {found.of_error} | {found.verdict}"
-        for overall in ("better", "open", "worse"):
-            changes = [(100, found), (200, found)]
-            yield _needed(changes, 611, change_of(overall), 3055, "New parameters")
-        yield _worth(found, "611 scored reviews")
     for mean, error in ((0.5, 0.04), (-0.36, 0.04), (-0.3, nan)):  # an end that is no number
         yield Change.of(Estimate(mean, error, 0.0, 100.0), 0.4).size
     fine, off = level("80 %", 0.79, 0.789, 0.05), level("95 %", 0.947, 0.837, 0.05)

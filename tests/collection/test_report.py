@@ -6,7 +6,6 @@ import shlex
 from dataclasses import replace
 from itertools import product
 
-import joblib
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,29 +13,22 @@ import pytest
 from advised import contradictions, said
 from anki_files import Written, write
 from commands import QUIET, run_here
-from invented import Ends
 
 import srs_eval as se
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.current import DEFAULTS
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.collection.advice import Belief, advise
-from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.command import command
 from srs_eval.collection.doubts import funnel
-from srs_eval.collection.history import history
 from srs_eval.collection.in_short import in_short
 from srs_eval.collection.intervals import Models, load
-from srs_eval.collection.others import others
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import facts, sections, study_of
 from srs_eval.collection.section import Mark, Paste
-from srs_eval.collection.study import MAY, OTHERS, Study, difference
+from srs_eval.collection.study import MAY, Study, difference
 from srs_eval.collection.words import Change, log_loss
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.errors import FitError
-from srs_eval.stats.estimate import Estimate
 
 NAME = "hard <script>alert('1')</script> & words"
 HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
@@ -280,12 +272,6 @@ def test_presets_that_do_not_differ_need_one_list(tmp_path):
     assert set(fitted_lists(study)) == {None}
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_algorithms_are_those_of_the_options(name):
-    ours, named = OTHERS[name][0](), se.algorithm(name)
-    assert joblib.hash(ours) == joblib.hash(named)
-
-
 def test_names_that_differ_at_their_end_have_labels_that_do():
     one, other = (
         Mark(
@@ -295,35 +281,3 @@ def test_names_that_differ_at_their_end_have_labels_that_do():
     )
     assert one != other
     assert len(one) == len(other) == 25
-
-
-@pytest.mark.slow
-def test_fits_that_fail_are_named_and_chance_is_allowed_for(study, monkeypatch):
-    failing, every = study.evaluated("hlr", Ends(FitError("never"))), study.others
-    few = {"avg": study.evaluated("avg", Average()), "hlr": failing}
-    monkeypatch.setitem(vars(study), "others", few)
-    monkeypatch.setitem(vars(study), "curve", [(100, failing), study.curve[-1]])
-    for section, name in ((ceiling(study), "hlr"), (history(study), "100")):
-        assert any(name in note and "failed" in note for note in section.notes)
-    monkeypatch.setitem(vars(study), "others", every)
-    alone = Estimate(-0.01, 0.0034, 0.0, 1000.0)  # stands out alone, but not among five
-    assert 0.002 < alone.p_value < 0.01
-    monkeypatch.setattr("srs_eval.collection.ceiling.difference", lambda *_: alone)
-    section = ceiling(study)
-    assert "None of 7 other algorithms" in section.answer
-
-
-@pytest.mark.slow
-def test_a_person_is_compared_with_users_of_like_retention_and_size(study, tmp_path):
-    size, constant = study.now.facts.reviews, log_loss(study.others["avg"])
-    ours = log_loss(study.evaluated("FSRS-6", Fsrs6(fit="reference")))
-    alike = [(size, constant, ours + (0.1 if n < 45 else -0.1)) for n in range(60)]
-    users = [*alike, (9 * size, constant, ours + 1), (size, 2 * constant, ours + 1)]
-    published = {
-        "model": ["AVG"] * len(users) + ["FSRS-6-short"] * len(users),
-        "user": [*range(len(users))] * 2,
-        "size": [each[0] for each in users] * 2,
-        "log_loss": [each[1] for each in users] + [each[2] for each in users],
-    }
-    pq.write_table(pa.table(published), tmp_path / "users.parquet")
-    assert "75 % of 60 published users" in others(study, tmp_path / "users.parquet").answer
