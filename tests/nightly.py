@@ -42,7 +42,7 @@ NUMBERS = [
     *(f"tests/{folder}" for folder in ("algorithms", "engine", "metrics", "protocol", "stats")),
     *(f"tests/{folder}" for folder in ("comparison", "results", "data", "collection")),
     *("tests/test_checks.py", "tests/test_evaluate.py"),
-    *("tests/test_scoring.py", "tests/test_power.py", "tests/test_pages.py"),
+    *("tests/test_scoring.py", "tests/test_pages.py"),
 ]
 
 

@@ -41,7 +41,6 @@ def run(tmp_path_factory):
 STEPS = {
     "import srs_eval": "numpy pyarrow pandas scipy hydra omegaconf srs_eval.nouns",
     "import srs_eval.commands.cli, srs_eval.export": "numpy pyarrow hydra pydantic",
-    "import srs_eval.submit.command as c; c.command(['--help'])": "numpy pyarrow hydra pydantic",
     "from srs_eval.commands.run import command": "numpy pyarrow scipy pandas numba",
     "command(['--help'])": "numpy pyarrow scipy pandas numba",
     "command(['--cfg', 'job'])": "numpy pyarrow scipy pandas numba",
@@ -54,7 +53,7 @@ IN_PYTHON = {
     "import srs_eval as se; data = {'data': 'synthetic', 'users': 2, 'size_scale': 0.05}": "hydra",
     "se.compare([se.evaluate('constant', panel='quick', **data).save('out')])": "hydra",
     "se.load('out').summary; se.fit('avg', **data).export('json', user=1)": "hydra",
-    "from srs_eval.commands import compare, export, power, score": "hydra",
+    "from srs_eval.commands import compare, export, score": "hydra",
     "import srs_eval.compare; assert se.compare is srs_eval.api.comparing.compare": "hydra",
 }
 NEVER = "torch mlflow matplotlib optuna sqlalchemy"

@@ -28,11 +28,11 @@ from srs_eval.config.settings import explain, mistakes
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.tuning.space import SearchOptions
 
-MODULES = {name: f"{name}.command" for name in ("collection", "site", "submit")}
+MODULES = {"collection": "collection.command"}
 MODULES |= {
     name: f"commands.{name}"
     for name in (
-        *("compare", "export", "fit", "merge", "new", "power", "prepare", "pretrain"),
+        *("compare", "export", "fit", "merge", "prepare", "pretrain"),
         *("reproduce", "score"),
     )
 }
@@ -131,8 +131,8 @@ def test_every_command_explains_itself(capsys, golden_text):
     pages = capsys.readouterr().out
     assert max(map(len, pages.splitlines())) <= 100
     golden_text("command_help", pages)
-    assert command_of("new")(["-h", "algo"]) == command_of("export")(["--version"]) == 0
-    assert "srs_eval.new algo" in capsys.readouterr().out
+    assert command_of("export")(["-h", "run"]) == command_of("export")(["--version"]) == 0
+    assert "srs_eval.export RUN" in capsys.readouterr().out
 
 
 def test_the_file_that_is_read_is_never_written(tmp_path, monkeypatch, capsys):

@@ -12,7 +12,6 @@ from commands import run_here as run_command
 
 from srs_eval.commands.compare import command as compare
 from srs_eval.commands.export import command as export
-from srs_eval.commands.power import command as power
 from srs_eval.commands.score import command as score_command
 from srs_eval.commands.score import score_lines
 from srs_eval.comparison.pairing import pair
@@ -135,18 +134,12 @@ def test_models_of_the_benchmark_are_options_under_another_name(golden_text):
     golden_text("upstream_names", "\n".join(f"{name}: {in_other_words(name)}" for name in names))
 
 
-def test_lines_are_in_the_order_of_users_and_power_takes_those_of_equal_size(tmp_path, capsys):
+def test_lines_are_in_the_order_of_users(tmp_path, capsys):
     losses = {9: 0.3, 10: 0.5, 1: 0.4, 2: 0.45, 3: 0.35}
-    for name, more in (("A", 0.0), ("B", 0.01)):
-        rows = [
-            {
-                "metrics": {"LogLoss": loss + more * user},
-                "user": user,
-                "size": 50 + (name == "B" and user == 9),
-            }
-            for user, loss in losses.items()
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    rows = [
+        {"metrics": {"LogLoss": loss}, "user": user, "size": 50} for user, loss in losses.items()
+    ]
+    (tmp_path / "A.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert export([str(tmp_path / "A.jsonl"), "to=srs_benchmark"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["user"] for line in printed] == sorted(losses)
@@ -155,9 +148,6 @@ def test_lines_are_in_the_order_of_users_and_power_takes_those_of_equal_size(tmp
     rows = result_rows(replace(run, rows=dict.fromkeys(named, ""), reviews=named, scores={}))
     assert [json.loads(line)["user"] for line in rows.lines] == [*named]
     assert (len(rows.notes), len(result_rows(run).notes)) == (1, 0)
-    assert power([str(tmp_path / "A.jsonl"), str(tmp_path / "B.jsonl")]) == 0
-    assert capsys.readouterr().out.startswith("4 users: mean difference -0.04000")
-    assert power([str(tmp_path / "A.jsonl"), str(tmp_path)]) == 2
 
 
 def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):

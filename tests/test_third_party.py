@@ -58,15 +58,32 @@ OPTIONS = {
     "protocol/mine": "_target_: srs_eval.protocol.prequential.Prequential\n",
     "tracking/mine": "_target_: srs_other.parts.Notes\nfile: notes.txt\n",
 }
-# Makes the model that `srs_eval.new` has written learn from what it is tested on.
-CHEAT = """
-import numpy as np
-from srs_half_day.model import HalfDay as Honest
+# A package as docs/plugins.md says, before pip has it.
+HALF_DAY = {
+    "pyproject.toml": """
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
 
-class HalfDay(Honest):
-    def fit(self, reviews, rows, rng):
-        return super().fit(reviews, np.flatnonzero(reviews.elapsed > 0), rng)
-"""
+[project]
+name = "srs-half-day"
+version = "0.1.0"
+
+[project.entry-points."srs_eval.conf"]
+half_day = "srs_half_day"
+
+[tool.setuptools]
+packages = ["srs_half_day"]
+package-data = { srs_half_day = ["conf/*/*.yaml"] }
+""",
+    "srs_half_day/__init__.py": """
+from srs_eval.algorithms.baselines import Constant
+
+class HalfDay(Constant):
+    pass
+""",
+    "srs_half_day/conf/algo/half_day.yaml": "_target_: srs_half_day.HalfDay\np: 0.8\n",
+}
 
 
 class Site:
@@ -226,12 +243,10 @@ def test_an_entry_point_that_leads_nowhere_is_told_of(site):
 
 
 @pytest.mark.nightly
-def test_a_package_installed_by_pip_is_found_and_checked_by_the_wheel_of_srs_eval(
-    installed, tmp_path
-):
+def test_a_package_installed_by_pip_is_found_by_the_wheel_of_srs_eval(installed, tmp_path):
     """-P: what is tested is what was installed, not what lies in the folder."""
     python, folder = str(installed / "python"), tmp_path / "srs-half-day"
-    run([python, "-m", "srs_eval.new", "algo", "half_day"], tmp_path)
+    write(folder, HALF_DAY)
     words = "--no-deps --no-build-isolation --no-index --quiet --disable-pip-version-check"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", *words.split()]
     run([*pip, str(folder)], tmp_path)
@@ -242,26 +257,16 @@ def test_a_package_installed_by_pip_is_found_and_checked_by_the_wheel_of_srs_eva
     assert "half_day" in run([python, "-W", "error", "-m", "srs_eval", *words], tmp_path)
     tags = summary_of(tmp_path / "both" / "0_half_day")["tags"]
     assert tags["version.srs-half-day"] == "0.1.0"
-    pytest_ = [python, "-P", "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
-    assert "5 passed" in run(pytest_, folder)
-    write(folder, {"srs_half_day/__init__.py": CHEAT})
-    done = attempt([python, "-m", "pytest", "-q"], folder)
-    assert "when the reviews after the last training row were changed before the fit" in done.stdout
-    assert (done.returncode, "1 failed, 4 passed" in done.stdout) == (1, True)
 
 
 ROOT = Path(__file__).parents[1]
 
 
-def attempt(words, folder):
+def run(words, folder):
     """Run a command that cannot see the checkout, nor where its user keeps runs."""
     ours = ("PYTHON", "MLFLOW_", "SRS_EVAL")
     env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return process(words, cwd=folder, env=env)
-
-
-def run(words, folder):
-    done = attempt(words, folder)
+    done = process(words, cwd=folder, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

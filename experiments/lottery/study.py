@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 from review_logs import given_path
 
 from srs_eval.api.inputs import algorithm, source
-from srs_eval.comparison.prereg import REGIONS, Prereg, read_prereg
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.draws.estimate import Effect, within
 from srs_eval.draws.report import (
@@ -50,7 +49,6 @@ MODELS: Mapping[str, Callable[[Critics, Critics], Predicted]] = {
     HONEST: lambda _, test: honest(test),
     TRUTH: lambda _, test: truth(test),
 }
-ONLY_V3 = "lottery_v3"  # protocol of a registration
 _COLLECTION = "collection.anki21"
 _LEVEL = 0.95
 _ALL = "any rule"
@@ -183,42 +181,13 @@ def habits_table(simulations: int, cards: int, name: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def judged(registered: Prereg, lottery: Lottery) -> str:
-    """Return the verdict on a registered hypothesis about the ratio of a model."""
-    wrong = []
-    if registered.metric != "lottery_ratio":
-        wrong.append(f"its metric is {registered.metric}, not lottery_ratio")
-    users = 0 if lottery.draws is None else lottery.draws.users
-    if users < registered.users:
-        wrong.append(f"{users} of {registered.users} users")
-    own = [model for model in lottery.models if model.name == registered.model]
-    if not own:
-        wrong.append(f"{registered.model} was not run")
-    elif own[0].refused:
-        wrong.append(f"the ratio is refused: {own[0].refused}")
-    if wrong:
-        return f"Registered {registered.digest[:12]}: no verdict ({'; '.join(wrong)})."
-    low, high = own[0].interval(registered.level)
-    d = registered.smallest_difference
-    least, most = (1 + d * end for end in REGIONS[registered.direction])
-    kept, refuted = least <= low and high <= most, high < least or low > most
-    decision = "kept" if kept else "refuted" if refuted else "undecided"
-    return (
-        f"Registered {registered.digest[:12]}: {decision}. {registered.hypothesis} Ratio "
-        f"{own[0].ratio.value:.2f} [{low:.2f}, {high:.2f}] at {100 * registered.level:g} %, "
-        f"registered: from {least:g} to {most:g}."
-    )
-
-
 def of_own(
     sources: Sequence[Source], options: SimpleNamespace
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Figure], Lottery, list[str]]:
     """Study collections; return tables, figures, what was found, and sentences on it."""
-    registered = None if options.prereg is None else read_prereg(Path(str(options.prereg)))
     names = [options.algo] if isinstance(options.algo, str) else list(options.algo)
-    only_v3 = registered is not None and registered.protocol == ONLY_V3
     built = {name: algorithm(name) for name in names}
-    lottery = found_in(collect(sources, built, only_v3=only_v3))
+    lottery = found_in(collect(sources, built))
     tables = {
         "models": pd.DataFrame(model_records(lottery)),
         "draws": pd.DataFrame(draw_records(lottery)),
@@ -229,8 +198,6 @@ def of_own(
     title = ", ".join(each.name for each in sources[:3])
     figures = {} if lottery.draws is None else {"lottery": figure(lottery, title=title)}
     learned = sentences(lottery)
-    if registered is not None:
-        learned.insert(0, judged(registered, lottery))
     return tables, figures, lottery, learned
 
 

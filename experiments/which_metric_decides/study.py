@@ -16,7 +16,7 @@ import pandas as pd
 from findings import findings, panels, ticks_on_log_scale
 from matplotlib.figure import Figure
 from review_logs import given_path
-from scipy.special import stdtrit
+from scipy.special import nctdtr, stdtrit
 from scipy.stats import kendalltau
 
 import srs_eval as se
@@ -24,7 +24,6 @@ from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
-from srs_eval.stats.power import users_needed
 from srs_eval.stats.significance import ALPHA
 
 SEED = 2026
@@ -40,6 +39,7 @@ SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 500
 WAYS = ("paired", "unpaired")
 POWER = 0.8
+MOST_USERS = 10**9
 STRATA = 5  # of size, and again of log loss of the base rate
 MINI = 100
 NEIGHBOURS = "neighbours"
@@ -162,7 +162,7 @@ def needed(cohort: Cohort, draws: int) -> pd.DataFrame:
             gap, paired = float(difference.mean()), float(difference.std(ddof=1))
             unpaired = float(np.hypot(*(np.nanstd(cohort.scores[m, i], ddof=1) for i in (a, b))))
             counts = {
-                way: users_needed(gap, sd, power=POWER) if gap > 0 else None
+                way: users_needed(gap, sd) if gap > 0 else None
                 for way, sd in (("paired", paired), ("unpaired", unpaired))
             }
             names = {"better": cohort.models[a], "worse": cohort.models[b]}
@@ -170,6 +170,27 @@ def needed(cohort: Cohort, draws: int) -> pd.DataFrame:
             power = _power_found(rng, difference, counts["paired"], draws)
             rows.append({"metric": METRICS[metric], **names, **sds, **counts, FOUND: power})
     return pd.DataFrame(rows).astype({"paired": float, "unpaired": float})
+
+
+def users_needed(difference: float, sd: float) -> int | None:
+    """Return the fewest users with whom a t test finds a true difference with the power `POWER`.
+
+    `sd` is the standard deviation of the difference among users. None if a billion do not suffice.
+    """
+
+    def suffices(users: int) -> bool:
+        t = -stdtrit(users - 1, ALPHA / 2)
+        return bool(nctdtr(users - 1, difference / sd * np.sqrt(users), t) <= 1 - POWER)
+
+    few, many = 1, 2
+    while not suffices(many):
+        if many > MOST_USERS:
+            return None
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if suffices(middle) else (middle, many)
+    return many
 
 
 def _power_found(

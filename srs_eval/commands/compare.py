@@ -4,7 +4,6 @@
   python -m srs_eval.compare RUN OTHER_RUN baseline=fsrs6 metric=brier    folders of runs
   python -m srs_eval.compare sweep_id=ten-844de1                          runs of the tracking store
   python -m srs_eval.compare results/per_user_metrics.parquet             published scores
-  python -m srs_eval.compare prereg=hypothesis.yaml                       check a pre-registration
 
 A run is a folder with summary.json and scores.parquet. Runs with predictions.parquet are also
 compared by strata of the reviews. Runs are compared on identical reviews only, checked by a digest
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 # Not in the experiment of the runs: a comparison is no model in their charts.
 EXPERIMENT = "srs_eval_comparisons"
 # Tags by which the tracker can find a comparison.
-_TAGS_OF_RUN = ("verdict", "metric", "baseline", "users", "options_compared_on")
+_TAGS_OF_RUN = ("verdict", "metric", "baseline", "users")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +47,8 @@ class Compare(Options):
     """folders of runs"""
     baseline: str | None = None
     """run the others are compared with: its name, algorithm or folder (the first)"""
-    prereg: Path | None = None
-    """a pre-registration: judge its hypothesis; it chooses the baseline and the metric"""
-    metric: str | None = None
-    """metric: log_loss (default), brier, auc, rmse_bins, smece, …"""
+    metric: str = "log_loss"
+    """metric: log_loss, brier, auc, rmse_bins, smece, …"""
     latex: tuple[str, ...] = ()
     """only these tables in comparison.tex, by their labels, as in leaderboard_users or
     leaderboard,beside (all)
@@ -93,7 +90,7 @@ class Compare(Options):
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the options together."""
-        if not (self.runs or self.in_store or self.published or self.prereg):
+        if not (self.runs or self.in_store or self.published):
             yield "name the folder of a run, or a folder that holds several"
         if self.models and not self.published:
             yield "published.models= needs published=PATH, the file or folder that has them"
@@ -111,8 +108,6 @@ def compare(options: Compare) -> int:
     # Slow imports, which --help and mistakes do without.
     from srs_eval.comparison import compare as comparing
     from srs_eval.comparison.inputs import read_runs
-    from srs_eval.comparison.judging import judge, verdicts_of
-    from srs_eval.comparison.prereg import read_prereg
     from srs_eval.comparison.report.files import chosen_tables, terminal_text, write_files
     from srs_eval.comparison.report.html import write_html
     from srs_eval.results.published import read_published
@@ -120,10 +115,6 @@ def compare(options: Compare) -> int:
     out = (options.out or Path(f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare")).resolve()
     if out.exists() and not out.is_dir():
         raise ConfigError(f"out={out}: there is a file of that name")
-    prereg = read_prereg(options.prereg) if options.prereg else None
-    if prereg is not None and options == Compare(prereg=options.prereg):
-        say(facts(prereg.in_words))
-        return 0
     stored, without = _stored(options, out)
     runs, left_out = read_runs([*options.runs, *stored])
     yardsticks = read_published(options.published, options.models) if options.published else []
@@ -136,11 +127,11 @@ def compare(options: Compare) -> int:
         raise ConfigError("\n".join(left_out) or "there are no finished runs")
     verdict = comparing.compare(
         runs,
-        metric=options.metric or (prereg.metric if prereg else "log_loss"),
-        baseline=options.baseline or (prereg.baseline if prereg else None),
+        metric=options.metric,
+        baseline=options.baseline,
         yardsticks=yardsticks,
         intersect=options.intersect,
-        notes=[*left_out, *(judge(prereg, every).lines if prereg else verdicts_of(every))],
+        notes=left_out,
     )
     chosen_tables(verdict, options.latex)  # refuses names that no table has
     say(terminal_text(verdict))

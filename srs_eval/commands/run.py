@@ -220,11 +220,7 @@ def _study(
     tracking: Any = OmegaConf.to_container(cfg.tracking, resolve=True)
     name = str(options.pop("name"))
     keys = {word: word.lstrip("+~").partition("=")[0] for word in _typed()}
-    others = [
-        word
-        for word, key in keys.items()
-        if key.split(".")[0] not in _OF_A_STUDY or key == "experiment.prereg"
-    ]
+    others = [word for word, key in keys.items() if key.split(".")[0] not in _OF_A_STUDY]
     if others:
         known = ", ".join(f"study.{option}=" for option in options)
         raise ConfigError(

@@ -48,18 +48,10 @@ TEXTS = (
     "tracking.uri",
     "tracking.artifacts",
     "tracking.experiment",
-    "experiment.prereg",
 )
 # Texts of which a sweep does not vary those with commas.
 _ONE = ("data.query", "hydra.run.dir", "hydra.sweep.dir")
 _EXPECTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
-
-
-@dataclass
-class Registered:
-    """What may be set under ``experiment``, which is also a group."""
-
-    prereg: str | None = None
 
 
 @dataclass
@@ -86,7 +78,6 @@ class Settings:
     shard: str | None = None
     baseline: str | None = None
     notes: str = ""
-    experiment: Registered = field(default_factory=Registered)
     study: Any = None
     tags: dict[str, str] = field(default_factory=dict)
 
@@ -251,9 +242,6 @@ def _problems(word: str, override: Override, chosen: Mapping[str, Sequence[str]]
         return [f"{word}: options of a study need experiment=NAME{listed}"]
     if key in GROUPS:
         return _unknown_options(word, override)
-    if top == "experiment":
-        own = [f"experiment.{name}" for name in Registered.__dataclass_fields__]
-        return [] if key in own else [f"{word}: there is no {key!r}{there_are(own)}"]
     if override.is_add():
         return []
     if key == top:

@@ -28,8 +28,6 @@ SCORES = "scores.parquet"
 SUMMARY = "summary.json"
 RESULTS = (PREDICTIONS, CURVES, FITS, SCORES, SUMMARY)
 FIGURES = "figures"
-# Copy of the pre-registration that the run was started with.
-PREREG = "prereg.yaml"
 # How the job ended; there is none of a job that an earlier sweep has left in the folder.
 OUTCOME = "job.json"
 # The configuration of the run, written by Hydra.

@@ -23,7 +23,7 @@ from srs_eval.tracking.run_facts import plug_in_versions, versions
 # Keys of the configuration that an `Experiment` is built from.
 NUMBERS_DEPEND_ON = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
 # Tags that a run shares with the run that it continues.
-_SAME = ("config_hash", "code_hash", "prereg")
+_SAME = ("config_hash", "code_hash")
 _LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
 
 
@@ -46,7 +46,7 @@ class RunDescription:
 
     @property
     def stamp(self) -> str:
-        """Digests of settings, code and pre-registration, which a resumed run must share."""
+        """Digests of settings and code, which a resumed run must share."""
         return " ".join(self.tags[name] for name in _SAME if name in self.tags)
 
     def is_of(self, tags: Mapping[str, str]) -> bool:

@@ -17,7 +17,7 @@ from srs_eval import results
 from srs_eval.compute.processes import Processes
 from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.nouns.capabilities import misspelt
-from srs_eval.results.files import FIGURES, PREREG, SUMMARY, whole_file
+from srs_eval.results.files import FIGURES, SUMMARY
 from srs_eval.results.fit_counts import failures_in_words
 from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
@@ -89,9 +89,6 @@ def run_job(job: Job) -> Steps[tuple[JobOutcome, Result | None]]:
             chunk=chunk_size(len(users), getattr(job.compute, "chunk", None)),
         )
         chunks = cut(users, kept.chunk)
-        if job.prereg is not None:
-            with whole_file(job.folder / PREREG) as partial_file:
-                partial_file.write_bytes(job.prereg.raw)
         with begun(partial(_carried_out, job, chunks, kept, len(users)), ahead=job.ahead) as ended:
             yield
             if job.waits:
@@ -196,10 +193,6 @@ def _show(job: Job, result: Result, against: AgainstBaseline | None) -> None:
     if against is not None and is_single:
         say()
         say(percent_text(against, result.facts.when))
-    if job.prereg is not None and against is not None and is_single:
-        from srs_eval.comparison.judging import verdicts_of  # only with a registration
-
-        say("\n".join(["", *verdicts_of([run_of(result), against.baseline])]))
 
 
 def _where(job: Job, result: Result, links: RunLinks, *, has_figures: bool) -> str:

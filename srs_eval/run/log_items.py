@@ -18,7 +18,7 @@ from srs_eval.metrics.headline import HEADLINE
 from srs_eval.nouns import Fit, IntArray, Part, Predictions, has_curve
 from srs_eval.nouns.predictions import select
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.results.files import PREREG, RESULTS
+from srs_eval.results.files import RESULTS
 from srs_eval.results.fit_counts import fits_in_words
 from srs_eval.results.parts import PARTS
 from srs_eval.results.remarks import sentences, warnings
@@ -93,7 +93,7 @@ def facts_after(
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
         yield items.FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
-    for name in (*RESULTS, *((PREREG,) if job.prereg else ())):
+    for name in RESULTS:
         if (job.folder / name).is_file():
             yield items.ArtifactFile(job.folder / name, "results")
     if result.predicted.stay_in(job.folder):  # too large to be sent

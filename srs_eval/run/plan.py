@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import ALL, Shard
 from srs_eval.config.building import Inputs
-from srs_eval.config.option_files import options as options_of
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits
 from srs_eval.metrics.panel import Panel
@@ -22,12 +20,8 @@ from srs_eval.place import Place, scheme_of
 from srs_eval.results.folder import is_run
 from srs_eval.run.description import RunDescription, described
 from srs_eval.run.experiment import Experiment, learns_from_other_users
-from srs_eval.text.suggestion import suggestion
 from srs_eval.tracking.tracker import Tracker, sweep_id
 from srs_eval.tuning.progress import RunningTrial
-
-if TYPE_CHECKING:
-    from srs_eval.comparison.prereg import Prereg
 
 # Words of a command that are about one algorithm, or one folder.
 _OF_ONE_RUN = ("algo=", "algo.", "name=", "notes=", "resume=", "shard=", "parts=", "baseline=")
@@ -50,7 +44,6 @@ class Job:
     figures: bool = True  # Whether to draw figures
     # Folder of a finished run to compare with; None takes the first job of a sweep
     baseline: Path | None = None
-    prereg: Prereg | None = None  # The hypothesis that the run is to test
     sweep_folder: Path | None = None  # Folder of all jobs, if this is one of several
     # Whether it may begin before the job before has ended, and whether there is one to wait for,
     # which prints its results first
@@ -118,10 +111,7 @@ def make_job(
     kinds = {kind.__module__ for kind in type(compute).__mro__}
     if limits.timeout is not None and kinds.isdisjoint(_IN_PROCESSES):
         raise ConfigError("fit_timeout needs compute=serial, compute=processes or compute=ray")
-    tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
-    prereg = _registered(inputs)
-    if prereg is not None:
-        tags["prereg"] = prereg.digest
+    tags = _sweep_tags(sweep_folder, trial)
     return Job(
         experiment,
         described(inputs, tags),
@@ -131,7 +121,6 @@ def make_job(
         resume=content["resume"],
         figures=content["figures"],
         baseline=_finished_run(content.get("baseline"), folder),
-        prereg=prereg,
         sweep_folder=sweep_folder,
         trial=trial,
         parts=_parts(content.get("parts"), folder, in_sweep=sweep_folder is not None),
@@ -167,21 +156,10 @@ def _in_own_process(compute: Compute) -> Compute:
     return Processes(1, compute.chunk) if isinstance(compute, Serial) else compute
 
 
-def _sweep_tags(
-    protocol: EvaluationProtocol, sweep_folder: Path | None, trial: RunningTrial | None
-) -> dict[str, str]:
-    """Tag a trial with its number, and a job of a grid over settings with what it is scored on."""
+def _sweep_tags(sweep_folder: Path | None, trial: RunningTrial | None) -> dict[str, str]:
+    """Tag a job with its sweep, and a trial with its number."""
     tags = {} if sweep_folder is None else {"sweep_id": sweep_id(sweep_folder)}
-    if trial is not None:
-        return {"trial": str(trial.number), **tags}
-    if sweep_folder is None:
-        return tags
-    from srs_eval.comparison import selection  # not for a single run
-
-    if not selection.sweeps_settings(sweep_folder):
-        return tags
-    rows = (selection.ON_TEST_ROWS, selection.ON_VALIDATION_ROWS)[_is_validation(protocol)]
-    return {selection.TAG: rows, **tags}
+    return tags if trial is None else {"trial": str(trial.number), **tags}
 
 
 def _is_validation(protocol: EvaluationProtocol) -> bool:
@@ -218,31 +196,6 @@ def _finished_run(baseline: str | None, own: Path) -> Path | None:
             f"baseline={baseline}: this run would overwrite it; give another hydra.run.dir"
         )
     return folder
-
-
-def _registered(inputs: Inputs) -> Prereg | None:
-    """Read the pre-registration, and find what would leave it without a verdict."""
-    given = inputs.settings.get("experiment", {}).get("prereg")
-    if given is None:
-        return None
-    from srs_eval.comparison.prereg import read_prereg  # not for every run
-
-    prereg, panel = read_prereg(Path(given).expanduser()), inputs["panel"]
-    known, problems = options_of("algo"), []
-    for key in ("model", "baseline"):
-        algorithm = getattr(prereg, key).partition("(")[0].partition("[")[0]
-        if algorithm not in known:
-            problems.append(f"{key}: there is no algo={algorithm}{suggestion(algorithm, known)}")
-    if prereg.metric not in panel.names:
-        meant = suggestion(prereg.metric, panel.names)
-        problems.append(f"metric: the panel has no {prereg.metric!r}{meant}")
-    problems += [
-        f"options: {key} is {registered}, but {found} in this run"
-        for key, found, registered in prereg.other_options(inputs.content)
-    ]
-    if problems:
-        raise ConfigError(*(f"{given}: {problem}" for problem in problems))
-    return prereg
 
 
 def _require_validation(inputs: Inputs, trial: RunningTrial) -> None:

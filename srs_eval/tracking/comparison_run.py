@@ -157,7 +157,7 @@ def _fetched(client: MlflowClient, run: Run, kept: set[str], folder: Path) -> Pa
     """Download the results of a run that are read here: not its curves, which are large."""
     place: Path = folder / run.info.run_id
     place.mkdir(parents=True, exist_ok=True)
-    for name in ("summary.json", "scores.parquet", "predictions.parquet", "prereg.yaml"):
+    for name in ("summary.json", "scores.parquet", "predictions.parquet"):
         if name in kept:
             file = client.download_artifacts(run.info.run_id, f"{RESULTS}/{name}", str(place))
             # Kinds of stores differ in whether they keep the folder; none loses its file.

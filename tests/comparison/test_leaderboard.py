@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from cases import values_in
 from saved import load_predictions
 
@@ -15,7 +14,6 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import Rules, leaderboards
-from srs_eval.comparison.selection import sweeps_settings
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import SUMMARY, read_json, write_json
@@ -307,12 +305,3 @@ def test_the_first_finished_job_that_scored_the_same_is_the_baseline(make_run, t
     for own, failed, expected in (("10_mine", [], "avg"), ("12_fewer", [3], "lacks")):
         found = first_alike(job(own, failed=failed), tmp_path)
         assert found.name == expected
-
-
-def test_a_grid_over_settings_is_known_by_its_words(tmp_path, transcript):
-    def told_by(*words):
-        asked = {"hydra": {"overrides": {"task": ["tracking=none", *words]}}}
-        (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(asked))
-        return f"{sweeps_settings(tmp_path)}\n"
-
-    transcript("grids_over_settings", told_by)

@@ -24,7 +24,6 @@ from srs_eval.comparison.report.files import (
 from srs_eval.comparison.report.html import figures, page
 from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.comparison.report.words import level_text, share_interval
-from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer
 from srs_eval.results.run import load_run
 
@@ -66,14 +65,16 @@ def test_the_leaderboards_of_sweeps_are_those_of_the_file(runs_in_words, transcr
     transcript("comparison_sweeps", told_by)
 
 
-def test_a_choice_by_test_rows_is_warned_of_with_a_command(runs_in_words, transcript):
-    def told_by(*words):
-        folders, _ = runs_in_words(*words)
-        return "\n".join([*selection_notes([load_run(folder) for folder in folders]), ""])
+def test_a_choice_by_test_rows_is_warned_of(runs_in_words):
+    def warned(*words):
+        notes = as_json(judged(*runs_in_words(*words)[0]))["notes"]
+        return [note.partition(" were")[0] for note in notes if "same test reviews" in note]
 
-    transcript("comparison_selection", told_by)
-    folders, _ = runs_in_words(*["a", "algo=hlr", "|", "b", "algo=hlr", "blur=1"])
-    assert as_json(judged(*folders))["options_compared_on"] == "test_rows"
+    settings = ["a", "algo=hlr", "|", "b", "algo=hlr", "blur=1", "|", "avg", "algo=avg"]
+    assert warned(*settings) == ["2 settings of hlr"]
+    assert warned(*settings, "|", "c", "algo=hlr", "shift=1") == ["3 settings of hlr"]
+    for apart in ("is_validation=true", "in_sample=true", "protocol=prequential"):
+        assert warned("a", "algo=hlr", "|", "b", "algo=hlr", "blur=1", apart) == []
 
 
 def test_a_copy_has_the_rows_of_its_twin_in_files_and_changes_nothing(runs_in_words):

@@ -10,20 +10,13 @@ from commands import write
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.inputs import read_runs
-from srs_eval.comparison.judging import judge
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.prereg import prereg_of, read_prereg
 from srs_eval.comparison.report.files import latex
 from srs_eval.comparison.restriction import SameReviews
 from srs_eval.comparison.strata import stratify
 from srs_eval.results.published import read_published
 from srs_eval.results.run import load_run, with_own_names
 
-REGISTERED = {
-    **{"hypothesis": "x", "model": "good", "baseline": "bad", "metric": "log_loss"},
-    **{"smallest_difference": 0.01, "users": 12, "data": "invented", "protocol": "srs_benchmark"},
-    "stopping_rule": "x",
-}
 LINE = {"metrics": {"LogLoss": 0.3}, "user": 1, "size": 10}
 
 
@@ -52,12 +45,10 @@ def strata_of(folders, *, metric):
 
 CALLS = {
     "compare": lambda folders, **options: compare(runs_of(*folders), **options),
-    "judge": lambda folders, **of: judge(prereg_of({**REGISTERED, **of}), runs_of(*folders)),
     "latex": lambda folders, tables: latex(compare(runs_of(*folders)), tables),
     "pair": lambda folders, **options: pair(runs_of(*folders), **options),
     "paths": lambda folders, names: read_runs([folders[0] / name for name in names]),
     "predictions_of": predictions_of,
-    "prereg": lambda _, **content: prereg_of(content),
     "published": beside_published,
     "strata": strata_of,
     "twice": lambda folders: with_own_names(2 * [load_run(folders[0])]),
@@ -71,13 +62,9 @@ def test_each_is_refused_in_the_words_of_the_file(runs_in_words, tmp_path, trans
         write(tmp_path, {"lines/Model.jsonl": text[: len(text) - cut]})
         return read_published(file.parent if cut else file, models)
 
-    def registration(_, *, text):
-        write(tmp_path, {"registration.yaml": text})
-        return read_prereg(tmp_path / "registration.yaml")
-
     def told_by(what, *words):
         folders, options = runs_in_words(*words)
-        calls = {**CALLS, "lines": lines, "registration": registration}
+        calls = {**CALLS, "lines": lines}
         text = refusal(lambda: calls[what](folders, **options))
         of_others = "ArrowInvalid|JSON|TypeError|ValueError: (setting|could)"
         text = re.sub(rf"\(({of_others}).*\)", "(…)", text.replace("\\", "/"))

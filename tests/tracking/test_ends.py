@@ -1,6 +1,7 @@
 """How unfinished runs end: stopped, left, killed; and runs in what several machines share."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import time
 
 import pytest
-from browser_page import in_browser, screenshots
+from cases import loaded
 from commands import SMALL, summary_of
 from mlflow import MlflowClient
 from mlflow_store import keep, runs_in
@@ -23,6 +24,7 @@ from srs_eval.tracking.quiet import quiet_mlflow
 from srs_eval.tracking.tracker import RunInfo
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+screenshots = loaded("docs/make_screenshots.py")
 START = """
 import sys, time
 from pathlib import Path
@@ -143,7 +145,11 @@ def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
 
 
 @pytest.mark.nightly
-@in_browser
+@pytest.mark.browser
+@pytest.mark.skipif(
+    not any(map(shutil.which, ("chromium", "google-chrome", "chrome"))),
+    reason="no Chromium on the PATH",
+)
 def test_the_view_shows_every_run_with_its_columns_and_sections(uri):
     losses = {"avg on josh": 0.51, "fsrs6 on josh": 0.44, "lstm on josh": 0.43}
     for name, loss in losses.items():

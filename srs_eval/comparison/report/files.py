@@ -9,7 +9,6 @@ from typing import Any
 
 from srs_eval.comparison.report.tables import beside, leaderboard, tables
 from srs_eval.comparison.report.words import facts_of, headline, mark_notes, remarks
-from srs_eval.comparison.selection import ON_TEST_ROWS, TAG, chosen_on_test_rows
 from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
@@ -158,7 +157,6 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "interval_level": LEVEL,
         "notes": remarks(verdict),
         "runs": [_run(run, twins.get(run.name)) for run in verdict.paired.every_run],
-        **({TAG: ON_TEST_ROWS} if chosen_on_test_rows(verdict.runs) else {}),
         "leaderboard": tidy(verdict),
         "against_baseline": [
             {"run": name, "gains": found.gains, "losses": found.losses}

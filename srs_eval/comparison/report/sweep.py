@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from srs_eval.comparison.compare import compare, directions
-from srs_eval.comparison.judging import verdicts_of
 from srs_eval.comparison.matching import shared_users
 from srs_eval.comparison.report.files import terminal_text
 from srs_eval.comparison.verdict import Verdict
@@ -59,4 +58,4 @@ def _compared(group: Sequence[Run]) -> Verdict:
     if len(users) < most and all(run.facts.coverage is None for run in ranked):
         notes.insert(0, f"{counted(len(users), 'user')} of {most:,}: those that every run scored")
     metric = _RANKED_BY if _RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
-    return compare(ranked, metric=metric, users=users, notes=[*notes, *verdicts_of(group)])
+    return compare(ranked, metric=metric, users=users, notes=notes)

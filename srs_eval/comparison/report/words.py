@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from srs_eval.comparison.leaderboard import Leaderboard
-from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
@@ -133,7 +132,22 @@ def remarks(verdict: Verdict) -> list[str]:
     lost = sum(len(run.incomplete) for run in verdict.runs)
     if lost and verdict.coverage is None:
         said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
-    return [*said, *selection_notes(verdict.runs)]
+    return [*said, *_choices_by_test_rows(verdict.runs)]
+
+
+def _choices_by_test_rows(runs: Sequence[Run]) -> list[str]:
+    """Warn of each algorithm of which several settings were scored on the same test reviews."""
+    settings: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        if run.facts.algo and not run.facts.is_validation and run.is_eligible:
+            settings.setdefault((run.facts.algo, run.protocol), set()).add(run.facts.config_hash)
+    return [
+        f"{len(hashes - {''})} settings of {algo} were scored on the same test reviews: the best "
+        "of them looks better than it is. Choose with protocol=validation, and score the choice "
+        "once without it"
+        for (algo, _), hashes in settings.items()
+        if len(hashes - {""}) > 1
+    ]
 
 
 def _one_user(verdict: Verdict) -> str:

@@ -1,1 +1,0 @@
-"""A static site of leaderboards, made from submissions."""

@@ -1,1 +1,0 @@
-"""Submissions: the results of a run as two files that others can check and compare."""
