@@ -297,7 +297,7 @@ def _faults() -> dict[Path, Exception]:
 def _fault(file: Path) -> Exception | None:
     """Return the reason why a file is not a mapping; None if it is one."""
     try:
-        content = parsed(file.read_bytes()).content
+        content = parsed(file.read_bytes())
     except (YamlError, OSError) as error:
         return error
     return None if content is None or isinstance(content, dict) else YamlError("it has no keys")

@@ -24,8 +24,6 @@ from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import IntArray, Reviews, User
 
-# Of the people: those of releases up to 0.2.0 were 1 to 3.
-VERSION = "4"
 _MOST_USERS = 1_000_000_000
 _FIRST_CARDS = 24
 _SPARE = 1.03

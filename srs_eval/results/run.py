@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -49,7 +48,6 @@ class Run:
     facts: Summary = field(
         default_factory=Summary
     )  # The run's ``summary.json``, as far as it is known
-    options: Mapping[str, Any] | None = None  # Configuration that is not in the run's folder
     # Predictions that the scores were computed from
     predicted: Predicted | None = field(default=None, compare=False)
 

@@ -17,9 +17,6 @@ from srs_eval.text.console import counted
 from srs_eval.text.plain import one_line
 
 _PACKAGE = Path(__file__).parents[1]
-# What pages share: a style in light, dark and print, and headings that sort their table.
-PAGE_STYLE = Path(__file__).with_name("page.css")
-SORT_SCRIPT = Path(__file__).with_name("sort.js")
 
 
 def render(template: str, **values: Any) -> str:

@@ -1,6 +1,6 @@
 // Headings sort their table: up, down, and as it was. Text without a number comes last.
 function makeSortable(table) {
-  const value = (row, n) => row.cells[n].dataset.value ?? row.cells[n].firstChild?.textContent ?? "";
+  const value = (row, n) => row.cells[n].firstChild?.textContent ?? "";
   // A name that begins with a digit, such as 7B, is no number.
   const isNumber = text => /^\W*\d[\d.,]*(e[-+]?\d+)?(?![\w.-])/.test(text);
   const number = text => parseFloat(isNumber(text) ? text.replace(/[,[<>]/g, "") : "");
@@ -25,16 +25,8 @@ function makeSortable(table) {
     head.append(button);
     button.onclick = () => {
       const next = { ascending: "descending", descending: "none" };
-      const order = next[head.ariaSort] ?? "ascending";
-      sort(n, order);
-      const detail = { key: head.dataset.key, order };
-      table.dispatchEvent(new CustomEvent("sorted", { bubbles: true, detail }));
+      sort(n, next[head.ariaSort] ?? "ascending");
     };
   }
-  // Sort by the heading of a key; an unknown key or order leaves the table as it was.
-  table.sortBy = (key, order) => {
-    const n = heads.findIndex(head => head.dataset.key === key);
-    sort(n, n >= 0 && ["ascending", "descending"].includes(order) ? order : "none");
-  };
 }
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);

@@ -28,7 +28,7 @@ from srs_eval.results.files import SCORES, SUMMARY, write_table
 from srs_eval.results.run import load_run
 from srs_eval.text import console, escapes
 from srs_eval.text.addresses import has_secret, masked, secret_problem, without_secrets
-from srs_eval.text.pages import SORT_SCRIPT, TEMPLATES, render
+from srs_eval.text.pages import TEMPLATES, render
 from srs_eval.text.plain import one_line, printable
 from srs_eval.text.table import Cell, Table
 
@@ -206,7 +206,7 @@ def test_the_page_has_no_elements_from_names(verdict_on):
     text.encode("utf-8")
 
 
-@pytest.mark.parametrize("script", ["", SORT_SCRIPT.read_text(encoding="utf-8")])
+@pytest.mark.parametrize("script", ["", TEMPLATES.globals["content"]("text/sort.js")])
 def test_a_page_may_run_its_own_script_alone_and_fetch_nothing(script):
     text = render("text/page.html", title="<script>alert(1)</script>", script=Markup(script))
     (policy,) = re.findall(r'Security-Policy" content="([^"]+)"', text)
