@@ -10,9 +10,7 @@ from shutil import copytree
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from cases import values_in
-from commands import write
 from saved import write_predictions
 
 from srs_eval.comparison.report import html
@@ -141,13 +139,11 @@ def runs_in_words(make_run):
     """Make the runs of a line of a transcript, ``LABEL KEY=VALUE … | LABEL … | KEY=VALUE …``.
 
     Returned are their folders, and the values of the part without a label. Beside what `make_run`
-    takes, runs may have a copy, scores of their own, files that are cut off, and Hydra's files.
+    takes, runs may have a copy, scores of their own, and files that are cut off.
     """
     lines = count()
 
-    def run(
-        label, *, scores=None, lacks=(), predictions=True, spoiled="", cut="", hydra=None, **options
-    ):
+    def run(label, *, scores=None, lacks=(), predictions=True, spoiled="", cut="", **options):
         rows = {int(user): slice(*part) for user, part in options.pop("rows", {}).items()}
         made = make_run(label, rows=rows, **options)
         if scores or lacks:
@@ -160,8 +156,6 @@ def runs_in_words(make_run):
             SPOILED[spoiled](pd.read_parquet(file)).to_parquet(file)
         if cut:
             os.truncate(made / cut, (made / cut).stat().st_size - 20)
-        contents = {f".hydra/{name}.yaml": yaml.safe_dump(of) for name, of in (hydra or {}).items()}
-        write(made, contents)
         return made
 
     def made(*words):
