@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from findings import findings, panels
+from book import SIMULATED, LogOptions, panels, real_logs, write
+from hydra.core.config_store import ConfigStore
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from review_logs import SIMULATED, real_logs
 
-import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.metrics.bins import WIKI_2024, RmseBins, RmseBinsByP, RmseBinsWiki, log_bins
 from srs_eval.metrics.corp import CorpPart
@@ -23,7 +28,6 @@ from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import Smece
 from srs_eval.nouns import FloatArray, Source
 from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION
-from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 
 HONEST, TRUTH, BASE, HINDSIGHT = "honest", "the truth", "base rate, known before", "base rate"
@@ -31,8 +35,6 @@ SHRUNK, FLAT = "honest, shrunk by 30 %", "honest, shrunk by 90 %"
 TWO = "two levels"
 EXPLOIT, WIKI, BALANCED = "bins balanced", "wiki's bins balanced", "referee's bins balanced"
 CHEATS = (BASE, HINDSIGHT, TWO, SHRUNK, FLAT, EXPLOIT, WIKI, BALANCED)
-KNOW_OUTCOMES = (HINDSIGHT, TWO)
-MATTERS = 0.001  # smallest gain that is called one
 UNIVERSAL = "Universal Metric"
 INTERVAL = "99 % interval"
 # Lower is better in all but the last.
@@ -201,41 +203,21 @@ def _gains(axes: Axes, by_name: pd.DataFrame) -> None:
     axes.set_title("Cheated: left of 1")
 
 
-def run(options: SimpleNamespace) -> Findings:
-    """Compute the tables and draw the figure."""
-    real, left_out = real_logs(options)
+ConfigStore.instance().store("metric_gaming", LogOptions)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="metric_gaming")
+def main(options: LogOptions) -> None:
+    """Score honest and cheating predictions of the same reviews."""
     size = {"users": 2, "size_scale": 0.03} if options.small else {"users": 8, "max_reviews": 5000}
-    found = {
-        log: predictions(source)
-        for log, source in {SIMULATED: se.source("synthetic", **size), **real}.items()
-    }
+    logs = {SIMULATED: se.source("synthetic", **size), **real_logs(options)}
+    found = {log: predictions(source) for log, source in logs.items()}
     users = {log: scores(each) for log, each in found.items()}
     tables = {log: means(each) for log, each in users.items()}
-    best = {log: cheated(each) for log, each in users.items()}
-    by_name = tables[SIMULATED].set_index("predictions")
-    gains = best[SIMULATED].set_index("metric")
-    is_cheated = gains["gain"] > MATTERS
-    sure = gains[INTERVAL].str.startswith("+") & is_cheated
-    fair = by_name.loc[[cheat for cheat in CHEATS if cheat not in KNOW_OUTCOMES]].min()
-    by_fair = by_name.loc[TRUTH] - fair
-    shown = {"truth": TRUTH, "honest": HONEST, "constant": HINDSIGHT, "flat": FLAT, "two": TWO}
-    shown |= {"exploit": EXPLOIT, "balanced": BALANCED}
-    words = {
-        **{key: by_name.loc[name] for key, name in shown.items()},
-        "old": METRICS["rmse_bins_by_p"],
-        "simulated": f"{size['users']} simulated users",
-        "cheats": len(CHEATS),
-        "cheated": [*gains.index[is_cheated]],
-        "safe": [*gains.index[~is_cheated]],
-        "only": [name for name in gains.index[is_cheated] if by_fair[name] <= MATTERS],
-        "doubt": [*gains.index[is_cheated & ~sure]],
-        "others": {log: best[log].set_index("metric") for log in real},
-    }
-    return findings(
-        "metric_gaming",
-        tables | {f"{log}_cheated": each for log, each in best.items()},
-        {"metric_gaming": draw(found[SIMULATED], tables[SIMULATED], "simulated users")},
-        words,
-        metrics={"cheated": float(is_cheated.sum())},
-        left_out=left_out,
-    )
+    figure = draw(found[SIMULATED], tables[SIMULATED], "simulated users")
+    tables |= {f"{log}_cheated": cheated(each) for log, each in users.items()}
+    write("metric_gaming", options, tables, {"metric_gaming": figure}, {})
+
+
+if __name__ == "__main__":
+    main()

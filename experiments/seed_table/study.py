@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from itertools import pairwise
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from evaluations import Change, Scored, scored
-from findings import findings, panels, ticks_on_log_scale
+from book import (
+    Change,
+    LogOptions,
+    evaluated,
+    loss_change,
+    panels,
+    real_logs,
+    scored_reviews,
+    ticks_on_log_scale,
+    write,
+)
+from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
-from review_logs import real_logs
 from scipy.stats import kendalltau
 
-import srs_eval as se
 from srs_eval.metrics.bins import RmseBins, RmseBinsByP
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
-from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import user_weights
 
@@ -56,17 +70,16 @@ _FEWEST = 100  # scored reviews of a user
 Users = dict[str, pd.DataFrame]  # Scores of users, by algorithm
 
 
-def scores(source: Source, names: list[str]) -> tuple[Users, dict[str, Scored]]:
+def scores(source: Source, names: list[str]) -> tuple[Users, dict[str, pd.DataFrame]]:
     """Return the scores of each user by algorithm, and the losses of the reviews of one user."""
     panel = Panel([LogLoss(), RmseBinsByP(), RmseBins()])
     found, reviews = {}, {}
     for name in names:
         option, arguments = ALGORITHMS[name]
-        result = se.evaluate(option, source, panel=panel, curves_per_user=0, **arguments)
+        result = evaluated(source, option, panel=panel, **arguments)
         found[name] = result.scores[result.scores["reviews"] >= _FEWEST]
         if len(found[name]) == 1:
-            (user,) = found[name].index
-            reviews[name] = Scored({user: scored(result).predictions[user]}, {})
+            reviews[name] = scored_reviews(result, _FEWEST)
     return found, reviews
 
 
@@ -78,7 +91,7 @@ def weighted(users: pd.DataFrame, metric: str) -> tuple[float, float]:
     return found.mean, (high - low) / 2
 
 
-def steps(log: str, users: Users, reviews: dict[str, Scored]) -> pd.DataFrame:
+def steps(log: str, users: Users, reviews: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the paired difference of each algorithm to the next in the order of one log.
 
     Intervals are over users or, for one user, over cards and days.
@@ -87,12 +100,12 @@ def steps(log: str, users: Users, reviews: dict[str, Scored]) -> pd.DataFrame:
     rows = []
     for name, after in pairwise(order):
         if reviews:
-            change = reviews[after].less(reviews[name])
+            change = loss_change(reviews[after], reviews[name])
         else:
             gap = users[after]["log_loss"] - users[name]["log_loss"]
             sizes = users[name]["reviews"].loc[gap.index].to_numpy()
             weights = user_weights(sizes, "log_reviews")
-            change = Change.of(mean_of_users(gap.to_numpy(), weights))
+            change = Change(**asdict(mean_of_users(gap.to_numpy(), weights)))
         row = {"log": log, "algorithm": name, "next": after, "difference, 99 % interval": change}
         rows.append(row | {"verdict": "significant" if change.settled else NOT_APART})
     return pd.DataFrame(rows)
@@ -165,44 +178,36 @@ def draw(numbers: pd.DataFrame) -> Figure:
     return figure
 
 
-def run(options: SimpleNamespace) -> Findings:
-    """Compute the tables and draw the figure."""
-    small = bool(options.small)
+@dataclass
+class TableOptions(LogOptions):
+    """Options of this study."""
+
+    users: int = 60  # simulated
+    max_reviews: int = 1000  # of each
+
+
+ConfigStore.instance().store("seed_table", TableOptions)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="seed_table")
+def main(options: TableOptions) -> None:
+    """Score the algorithms of the post on every log."""
+    small = options.small
     has_torch = find_spec("torch") is not None and not small
     names = [name for name in ALGORITHMS if name != "LSTM" or has_torch]
-    real, left_out = real_logs(options)
-    if not has_torch:
-        left_out.append("LSTM (only the full version, and where PyTorch is installed)")
     users = 3 if small else options.users
     size = {"size_scale": 0.02} if small else {"max_reviews": options.max_reviews}
-    sources = {f"{users} simulated users": se.source("synthetic", users=users, **size), **real}
-    scores_of = {log: scores(source, names) for log, source in sources.items()}
+    simulated = se.source("synthetic", users=users, **size)
+    logs = {f"{users} simulated users": simulated, **real_logs(options)}
+    scores_of = {log: scores(source, names) for log, source in logs.items()}
     found = {log: users for log, (users, _) in scores_of.items()}
     gaps = pd.concat([steps(log, *both) for log, both in scores_of.items()], ignore_index=True)
     table, numbers = tables(found, names)
     agreed = agreement(found, numbers)
-    loss = numbers.set_index("algorithm")
-    gains = loss.loc["FSRS-4.5 (default parameters)"] - loss.loc[BEST]
-    words = {
-        "algorithms": len(names),
-        "not_apart": NOT_APART,
-        "first": gaps.drop_duplicates("log").to_dict("records"),
-        "agreed": agreed,
-        "in_post": gains[POST],
-        "gains": [{"log": log, "gain": gains[log]} for log in found],
-        "hlr_in_post": loss.loc["HLR", POST],
-        "hlr": [{"log": log, "loss": loss.loc["HLR", log]} for log in found],
-        "equal": [
-            {"log": log, "equal": (own["verdict"] == NOT_APART).sum(), "pairs": len(own)}
-            for log, own in gaps.groupby("log", sort=False)
-        ],
-    }
-    return findings(
-        "seed_table",
-        {"scores": table, "neighbours": gaps, "agreement": agreed},
-        {"seed_table": draw(numbers)},
-        words,
-        metrics={"tau_simulated": float(agreed["Kendall's tau to the post"][0])},
-        left_out=left_out,
-        formats=dict.fromkeys(agreed.columns[4:], ".2f"),
-    )
+    every = {"scores": table, "neighbours": gaps, "agreement": agreed}
+    formats = dict.fromkeys(agreed.columns[4:], ".2f")
+    write("seed_table", options, every, {"seed_table": draw(numbers)}, formats)
+
+
+if __name__ == "__main__":
+    main()

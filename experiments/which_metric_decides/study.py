@@ -5,24 +5,28 @@ Users are drawn from a cohort with replacement, and the order in the whole cohor
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from types import SimpleNamespace
-from typing import Any
+from pathlib import Path
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from findings import findings, panels, ticks_on_log_scale
+from book import Options, existing, panels, ticks_on_log_scale, write
+from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
-from review_logs import given_path
 from scipy.special import nctdtr, stdtrit
 from scipy.stats import kendalltau
 
-import srs_eval as se
 from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
-from srs_eval.run.study import Findings
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.significance import ALPHA
 
@@ -39,7 +43,6 @@ SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 500
 WAYS = ("paired", "unpaired")
 POWER = 0.8
-MOST_USERS = 10**9
 STRATA = 5  # of size, and again of log loss of the base rate
 MINI = 100
 NEIGHBOURS = "neighbours"
@@ -83,7 +86,7 @@ class Cohort:
         return [int(model) for model in np.argsort(self.means[metric])]
 
 
-def published(path: str) -> Cohort:
+def published(path: Path) -> Cohort:
     """Read the published scores of each user."""
     table = pd.read_parquet(path)
     table["auc"] = -table["auc"]
@@ -162,7 +165,7 @@ def needed(cohort: Cohort, draws: int) -> pd.DataFrame:
             gap, paired = float(difference.mean()), float(difference.std(ddof=1))
             unpaired = float(np.hypot(*(np.nanstd(cohort.scores[m, i], ddof=1) for i in (a, b))))
             counts = {
-                way: users_needed(gap, sd) if gap > 0 else None
+                way: users_needed(gap / sd) if gap > 0 else None
                 for way, sd in (("paired", paired), ("unpaired", unpaired))
             }
             names = {"better": cohort.models[a], "worse": cohort.models[b]}
@@ -172,24 +175,19 @@ def needed(cohort: Cohort, draws: int) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"paired": float, "unpaired": float})
 
 
-def users_needed(difference: float, sd: float) -> int | None:
-    """Return the fewest users with whom a t test finds a true difference with the power `POWER`.
+def users_needed(effect: float) -> int:
+    """Return the fewest users with whom a t test finds a mean of so many standard deviations."""
 
-    `sd` is the standard deviation of the difference among users. None if a billion do not suffice.
-    """
-
-    def suffices(users: int) -> bool:
-        t = -stdtrit(users - 1, ALPHA / 2)
-        return bool(nctdtr(users - 1, difference / sd * np.sqrt(users), t) <= 1 - POWER)
+    def power(users: int) -> float:
+        critical = -float(stdtrit(users - 1, ALPHA / 2))
+        return 1 - float(nctdtr(users - 1, effect * math.sqrt(users), critical))
 
     few, many = 1, 2
-    while not suffices(many):
-        if many > MOST_USERS:
-            return None
+    while power(many) < POWER:
         few, many = many, 2 * many
     while many - few > 1:
         middle = (few + many) // 2
-        few, many = (few, middle) if suffices(middle) else (middle, many)
+        few, many = (few, middle) if power(middle) >= POWER else (middle, many)
     return many
 
 
@@ -325,46 +323,7 @@ def draw(order: pd.DataFrame, pairs: pd.DataFrame, cohort: Cohort) -> Figure:
     return figure
 
 
-def run(options: SimpleNamespace) -> Findings:
-    """Compute the tables and draw the figure."""
-    path = given_path(options, "published")
-    left_out = [] if path else ["study.published (no path given): simulated users instead"]
-    small = bool(options.small)
-    if path is not None:
-        cohort = published(str(path))
-    else:
-        cohort = simulated(*((20, 0.02, 4) if small else (150, 0.1, 6)))
-    sizes = tuple(n for n in SIZES if n <= max(len(cohort.users), 20))
-    draws = 50 if small else DRAWS
-    order, pairs = right(cohort, sizes, draws), needed(cohort, draws)
-    by_metric = agreement(cohort, pairs)
-    neighbours = _close(cohort, pairs)
-    tables = {"order": _wide(order), "metrics": by_metric, NEIGHBOURS: neighbours}
-    cohorts = None
-    if len(cohort.users) > MINI:
-        tables["cohort"], tables["mini"] = mini(cohort, draws)
-        own = tables["mini"].set_index(["metric", "100 users"]).loc[METRICS["log_loss"]]
-        cohorts = [row for _, row in own.iterrows()]
-    return findings(
-        "which_metric_decides",
-        tables,
-        {"which_metric_decides": draw(order, pairs, cohort)},
-        _words(order, by_metric, pairs, neighbours) | {"cohorts": cohorts},
-        metrics={"users_log_loss": float(by_metric["users paired"][0])},
-        left_out=left_out,
-        formats={
-            **dict.fromkeys([f"users {way}" for way in WAYS], ",.0f"),
-            **dict.fromkeys(WAYS, ",.0f"),
-            **dict.fromkeys([*METRICS.values(), "pairs in order"], ".1%"),
-            **{f"{label}, unpaired": ".1%" for label in METRICS.values()},
-            FOUND: ".0%",
-            "Kendall's tau to log loss": ".2f",
-            "Kendall's tau": ".3f",
-        },
-    )
-
-
-def _wide(order: pd.DataFrame) -> pd.DataFrame:
+def wide(order: pd.DataFrame) -> pd.DataFrame:
     """Return one row per number of users."""
     own, other = (order.pivot(index="users", columns="metric", values=way) for way in WAYS)
     wide = own.join(other.add_suffix(", unpaired"))
@@ -372,7 +331,7 @@ def _wide(order: pd.DataFrame) -> pd.DataFrame:
     return wide[[name for pair in pairs for name in pair]].reset_index()
 
 
-def _close(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
+def close(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
     """Return what neighbours in the order of log loss need, by log loss and by RMSE(bins)."""
     ranked = [cohort.models[model] for model in cohort.ranked()]
     names = list(pairwise(ranked))
@@ -380,34 +339,42 @@ def _close(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
     return own.loc[names].drop(columns="metric").reset_index()
 
 
-def _words(
-    order: pd.DataFrame, by_metric: pd.DataFrame, pairs: pd.DataFrame, neighbours: pd.DataFrame
-) -> dict[str, Any]:
-    """Return what the template says."""
-    loss, brier, bins = (METRICS[name] for name in ("log_loss", "rmse", "rmse_bins"))
-    at = order.set_index(["metric", "users"])
-    hundred = max(n for n in order.users.unique() if n <= 100)
-    typical = by_metric.set_index("metric")
-    of_loss = pairs[pairs.metric == loss]
-    return {
-        "loss": loss,
-        "brier": brier,
-        "bins": bins,
-        "swapped": SWAPPED,
-        "at": at,
-        "hundred": hundred,
-        "most": order.users.max(),
-        "typical": typical,
-        "own": typical.loc[loss],
-        "others": typical.drop(loss)["users paired"],
-        "pairs": len(of_loss),
-        "by_metric": at.paired.xs(hundred, level=1),
-        "closest": neighbours.loc[neighbours.difference.idxmin()],
-        "hardest": neighbours.loc[neighbours.paired.idxmax()],
-        "power": _like_median(of_loss)[FOUND],
-        "left_out": [
-            {"count": count, "of": len(neighbours), "metric": metric}
-            for metric, count in typical[LEFT_OUT].items()
-            if count
-        ],
+@dataclass
+class CohortOptions(Options):
+    """Options of this study."""
+
+    published: str | None = None  # table of published scores: user, model, size and metrics per row
+
+
+ConfigStore.instance().store("which_metric_decides", CohortOptions)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="which_metric_decides")
+def main(options: CohortOptions) -> None:
+    """Study the published users, or simulated ones."""
+    if options.published:
+        cohort = published(existing(options.published))
+    else:
+        cohort = simulated(*((20, 0.02, 4) if options.small else (150, 0.1, 6)))
+    sizes = tuple(n for n in SIZES if n <= max(len(cohort.users), 20))
+    draws = 50 if options.small else DRAWS
+    order, pairs = right(cohort, sizes, draws), needed(cohort, draws)
+    tables = {"order": wide(order), "metrics": agreement(cohort, pairs)}
+    tables[NEIGHBOURS] = close(cohort, pairs)
+    if len(cohort.users) > MINI:
+        tables["cohort"], tables["mini"] = mini(cohort, draws)
+    formats = {
+        **dict.fromkeys([f"users {way}" for way in WAYS], ",.0f"),
+        **dict.fromkeys(WAYS, ",.0f"),
+        **dict.fromkeys([*METRICS.values(), "pairs in order"], ".1%"),
+        **{f"{label}, unpaired": ".1%" for label in METRICS.values()},
+        FOUND: ".0%",
+        "Kendall's tau to log loss": ".2f",
+        "Kendall's tau": ".3f",
     }
+    figures = {"which_metric_decides": draw(order, pairs, cohort)}
+    write("which_metric_decides", options, tables, figures, formats)
+
+
+if __name__ == "__main__":
+    main()
