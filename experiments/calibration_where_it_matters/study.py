@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from itertools import combinations
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from evaluations import Change, clusters
-from findings import findings, panels
+from book import (
+    SIMULATED,
+    LogOptions,
+    change_of_reviews,
+    clusters,
+    panels,
+    real_logs,
+    simulated,
+    write,
+)
+from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
-from review_load import DESIRED, Scored, by_jackknife, evaluated
-from review_logs import logs
-from scipy.special import expit, logit
+from scipy.special import expit, logit, stdtrit
 
-from srs_eval.algorithms.features.logistic import Logistic
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.recurrent.lstm import Lstm
+from srs_eval.metrics.proper import log_losses
 from srs_eval.metrics.threshold import STATISTICS, ConfusionCounts
-from srs_eval.nouns import Algorithm, BoolArray, FloatArray
+from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.run.study import Findings
-from srs_eval.stats.estimate import Estimate, clustered_mean, mean_of_users
+from srs_eval.stats.estimate import Estimate, clustered_mean
 from srs_eval.stats.significance import ALPHA, holm
 
 FRACTIONAL = "FSRS-7, fractional days"
-MODELS: Mapping[str, Algorithm] = {
-    "FSRS-6": Fsrs6(),
-    "FSRS-6, published": Fsrs6(fit="default"),
-    "FSRS-7": Fsrs7(),
-    FRACTIONAL: Fsrs7(),
-    "LSTM": Lstm(),
-    "logistic regression": Logistic(),
-    "HLR": Hlr(),
+MODELS = {
+    "FSRS-6": ("fsrs6", {}),
+    "FSRS-6, published": ("fsrs6", {"fit": "default"}),
+    "FSRS-7": ("fsrs7", {}),
+    FRACTIONAL: ("fsrs7", {}),
+    "LSTM": ("lstm", {}),
+    "logistic regression": ("logistic", {}),
+    "HLR": ("hlr", {}),
 }
 BASELINE = "FSRS-6"
 THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
@@ -47,6 +54,120 @@ ALL_SET, AT_SETTING, REST = "all set to 90 %", "at the setting", "workload of th
 HELD = ["log", "model", "held at 1 day", "recalled", "expected after 1 day"]
 HELD += ["of the workload", "above in both", REST]
 SHOWN = {"FSRS-6": BLUE, "FSRS-6, published": VERMILION, "LSTM": GREEN}
+DESIRED = 0.9
+# Desired retentions at which intervals are computed, and times in days at which curves are.
+GRID = np.linspace(0.5, 0.99, 491)
+TIMES = np.geomspace(1, 3650, 120)
+GROUPS = 20  # of cards, and of days, for the jackknife
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scored reviews of a model, and what a scheduler would have made of each.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        User, card, day, interval in days, prediction, outcome, loss, and whether the card lapsed
+        before.
+    per_day : float [n, len(GRID)]
+        Reviews per day that each desired retention asks for: 1 / the interval, at least a day.
+    tomorrow : float [n]
+        Predicted recall one day later.
+    """
+
+    rows: pd.DataFrame
+    per_day: FloatArray
+    tomorrow: FloatArray
+
+    def line(self, kept: BoolArray) -> tuple[float, float]:
+        """Regress outcomes on predictions, both as log odds; return intercept and slope."""
+        own = self.rows[kept]
+        x = np.column_stack([np.ones(len(own)), logit(np.clip(own["p"], 1e-9, 1 - 1e-9))])
+        intercept_and_slope = np.array([0.0, 1.0])
+        for _ in range(25):  # Newton's method
+            p = expit(x @ intercept_and_slope)
+            curvature = (x * (p * (1 - p))[:, None]).T @ x
+            intercept_and_slope += np.linalg.solve(curvature, x.T @ (own["recalled"] - p))
+        return float(intercept_and_slope[0]), float(intercept_and_slope[1])
+
+    def setting(self, kept: BoolArray) -> float:
+        """Return the desired retention that realises 90 % by the line.
+
+        NaN where that leads outside the middle nine tenths of the predictions.
+        """
+        intercept, slope = self.line(kept)
+        desired = float(expit((logit(DESIRED) - intercept) / slope))
+        low, high = np.quantile(self.rows["p"][kept], [0.05, 0.95])
+        return desired if low <= desired <= high else np.nan
+
+    def load(self, desired: float) -> FloatArray:
+        """Return the reviews per day of each card at a desired retention; NaN where it is NaN."""
+        if np.isnan(desired):
+            return np.full(len(self.per_day), np.nan)
+        place = (np.clip(desired, GRID[0], GRID[-1]) - GRID[0]) / (GRID[1] - GRID[0])
+        place = np.round(place, 6)  # at a point of the grid exactly, despite rounding
+        below = min(int(place), len(GRID) - 2)
+        low, high = self.per_day[:, below], self.per_day[:, below + 1]
+        found: FloatArray = low + (place - below) * (high - low)
+        return found
+
+
+def evaluated(source: Source, algorithm: Algorithm, protocol: EvaluationProtocol) -> Scored:
+    """Fit and predict as the protocol does, with whole forgetting curves."""
+    frames, loads, tomorrows = [], [], []
+    for user in source.users():
+        task = protocol(source.read(user), same_day=algorithm.same_day)
+        reviews = task.reviews
+        for fold in task.folds:
+            model = algorithm.fit(reviews, fold.train, np.random.default_rng(fold.number))
+            rows = fold.test
+            p, recalled = model.predict(reviews, rows), reviews.recalled[rows]
+            frame = pd.DataFrame(
+                {"user": user, "card": reviews.card[rows], "day": reviews.day[rows]}
+            )
+            frame = frame.assign(days=reviews.elapsed[rows], p=p, recalled=recalled)
+            frame["loss"], frame["lapsed"] = log_losses(p, recalled), task.lapses[rows] > 0
+            frames.append(frame)
+            curves = model.predict_at(reviews, rows, np.tile(TIMES, (len(rows), 1)))
+            loads.append(1 / intervals(np.asarray(curves, np.float64)))
+            tomorrows.append(np.asarray(curves[:, 0], np.float64))
+    rows_of_all = pd.concat(frames, ignore_index=True)
+    return Scored(rows_of_all, np.concatenate(loads), np.concatenate(tomorrows))
+
+
+def intervals(curves: FloatArray) -> FloatArray:
+    """Return the last of `TIMES` at which recall is at least each retention of `GRID`; 1 or more.
+
+    Between two times, recall is a straight line over the logarithm of the time. A curve that
+    rises is read as its running minimum.
+    """
+    falling = np.minimum.accumulate(curves, axis=1)
+    falling = falling - 1e-12 * np.arange(len(TIMES))
+    log_t = np.log(TIMES)
+    found = [np.interp(-GRID, -curve, log_t) for curve in falling]
+    return np.exp(np.array(found))
+
+
+def by_jackknife(each: Scored, base: Scored) -> tuple[float, float, float]:
+    """Return the log of the ratio of workloads at the settings, and its 99 % interval.
+
+    The settings are found again without each of 20 groups of cards, and of days; both variances
+    are added up.
+    """
+
+    def ratio(kept: BoolArray) -> float:
+        loads = [one.load(one.setting(kept))[kept].mean() for one in (each, base)]
+        return float(np.log(loads[0] / loads[1]))
+
+    rng, variance = np.random.default_rng(0), 0.0
+    for cluster in clusters(base.rows):
+        group = rng.permutation(cluster.max() + 1)[cluster] % GROUPS
+        without = [ratio(group != number) for number in range(GROUPS)]
+        variance += (GROUPS - 1) * float(np.var(without))
+    mean = ratio(np.ones(len(base.rows), bool))
+    reach = -stdtrit(GROUPS - 1, ALPHA / 2) * np.sqrt(variance)
+    return mean, mean - reach, mean + reach
 
 
 def groups(own: pd.DataFrame, lateness: FloatArray) -> dict[str, dict[str, BoolArray]]:
@@ -118,49 +239,28 @@ def thresholds(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def ppv_gap(found: Mapping[str, Scored]) -> tuple[float, Estimate]:
-    """Return the smallest p-value among differences of ppv, and the greatest difference.
-
-    The p-value is adjusted by Holm's method.
-    """
-    parts = []
-    for name in SHOWN:
-        rows = found[name].rows
-        yes, recalled = (rows["p"] >= DESIRED).to_numpy(), rows["recalled"].to_numpy()
-        ppv = recalled[yes].mean()
-        # What each review contributes to the ppv: its mean is the ppv.
-        parts.append(ppv + yes * (recalled - ppv) / yes.mean())
-    gaps = [clustered_mean(a - b, *clusters(rows)) for a, b in combinations(parts, 2)]
-    adjusted = holm([gap.p_value for gap in gaps]).p_value
-    return float(adjusted.min()), max(gaps, key=lambda gap: abs(gap.mean))
-
-
 def workloads(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
     """Return log loss and bias beside the workload at a setting that realises 90 %."""
     base = found[BASELINE]
     whole = np.ones(len(base.rows), bool)
     usual = base.load(base.setting(whole))
-    user, by = base.rows.groupby("user").ngroup().to_numpy(), clusters(base.rows)
+    user = base.rows.groupby("user").ngroup().to_numpy()
     table = []
     for name, each in found.items():
         mean, low, high = np.expm1(by_jackknife(each, base))
         known = bool(np.isfinite(low))
         row = {"log": log, "model": name, "log loss": each.rows["loss"].mean()}
-        worse = clustered_mean((each.rows["loss"] - base.rows["loss"]).to_numpy(), *by)
-        row["log loss - FSRS-6"] = Change.of(worse)
-        row["worse"] = 0 if not worse.p_value < ALPHA else np.sign(worse.mean)
+        worse = (each.rows["loss"] - base.rows["loss"]).to_numpy()
+        row["log loss - FSRS-6"] = change_of_reviews(worse, base.rows)
         row["bias"] = bias(each.rows, whole).mean
         row["set to"] = each.setting(whole) if known else np.nan
         row[ALL_SET] = each.load(DESIRED).mean() / base.load(DESIRED).mean() - 1
         row[AT_SETTING] = mean if known else np.nan
         compared = known and name != BASELINE
         row["cards and days"] = f"{low:+.0%} to {high:+.0%}" if compared else ""
-        row["settled"] = compared and (low > 0 or high < 0)
         own, theirs = (np.bincount(user, load) for load in (each.load(row["set to"]), usual))
         shares = ", ".join(f"{share:+.0%}" for share in own / theirs - 1)
         row["by user"] = shares if compared and len(own) > 1 else ""
-        over = mean_of_users(np.log(own / theirs))
-        row["settled, users"] = bool(row["by user"] and over.p_value < ALPHA)
         table.append(row)
     return pd.DataFrame(table)
 
@@ -174,8 +274,8 @@ def held(log: str, found: Mapping[str, Scored], settings: pd.Series[float]) -> p
         if np.isnan(desired + settings[BASELINE]):
             continue
         each, below = found[name], daily[name]
-        line, load = each.line(whole), each.load(desired)
-        after = expit(line.intercept + line.slope * logit(each.tomorrow[below]))
+        (intercept, slope), load = each.line(whole), each.load(desired)
+        after = expit(intercept + slope * logit(each.tomorrow[below]))
         both = ~below & ~daily[BASELINE]
         usual = found[BASELINE].load(settings[BASELINE])
         recalled = each.rows["recalled"][below].mean()
@@ -211,80 +311,36 @@ def draw(found: Mapping[str, Scored], log: str) -> Figure:
     return figure
 
 
-def run(options: SimpleNamespace) -> Findings:
-    """Evaluate every model on every log."""
-    sources, left_out = logs(options, small=(2, 2000), full=(4, 4000))
-    names = [*SHOWN] if options.small else [*MODELS]
-    whole, fractional = SrsBenchmark(), SrsBenchmarkEqualised()
-    loads, of_day, first = [], [], None
-    for log, source in sources.items():
-        found = {
-            name: evaluated(source, MODELS[name], fractional if name == FRACTIONAL else whole)
-            for name in names
-        }
-        first = first or (log, found)
-        loads.append(workloads(log, found))
-        of_day.append(held(log, found, loads[-1].set_index("model")["set to"]))
-    load, short = (pd.concat(each, ignore_index=True) for each in (loads, of_day))
-    log, found = first or ("", {})
-    of_groups = strata(log, found)
+ConfigStore.instance().store("calibration_where_it_matters", LogOptions)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="calibration_where_it_matters")
+def main(options: LogOptions) -> None:
+    """Evaluate every model on every log; the strata are of the first."""
+    logs = {**real_logs(options), SIMULATED: simulated(options, small=(2, 2000), full=(4, 4000))}
+    found: dict[str, dict[str, Scored]] = {}
+    for log, source in logs.items():
+        found[log] = {}
+        for name in SHOWN if options.small else MODELS:
+            option, arguments = MODELS[name]
+            protocol = SrsBenchmarkEqualised() if name == FRACTIONAL else SrsBenchmark()
+            found[log][name] = evaluated(source, se.algorithm(option, **arguments), protocol)
+    loads = {log: workloads(log, own) for log, own in found.items()}
+    settings = {log: load.set_index("model")["set to"] for log, load in loads.items()}
+    daily = [held(log, own, settings[log]) for log, own in found.items()]
+    first = next(iter(logs))
     tables = {
-        "workload": load.drop(columns=["settled", "settled, users", "worse"]),
-        "held": short,
-        "strata": of_groups,
-        "thresholds": thresholds(log, found),
+        "workload": pd.concat(loads.values(), ignore_index=True),
+        "held": pd.concat(daily, ignore_index=True),
+        "strata": strata(first, found[first]),
+        "thresholds": thresholds(first, found[first]),
     }
-    share = dict.fromkeys(["bias near", "bias"], "+.1%") | {"set to": ".1%", "R*": ".2f"}
-    share |= dict.fromkeys([ALL_SET, AT_SETTING, REST], "+.0%")
-    share |= dict.fromkeys(HELD[2:-1], ".0%")
-    words = _workload(load, short) | _strata(load[load["log"] == log], of_groups)
-    p_value, greatest = ppv_gap(found)
-    words |= {"log": log, "ppv": {"p_value": p_value, "greatest": Change.of(greatest)}}
-    return findings(
-        "calibration_where_it_matters",
-        tables,
-        {"bias": draw(found, log)},
-        words | {"compared": len(SHOWN), "all_set": ALL_SET},
-        metrics={f"{way}_reviews": float(len(words[way])) for way in ("more", "fewer")},
-        left_out=left_out,
-        formats=share | dict.fromkeys(STATISTICS, ".3f"),
-    )
+    formats = dict.fromkeys(["bias near", "bias"], "+.1%") | {"set to": ".1%", "R*": ".2f"}
+    formats |= dict.fromkeys([ALL_SET, AT_SETTING, REST], "+.0%")
+    formats |= dict.fromkeys(HELD[2:-1], ".0%") | dict.fromkeys(STATISTICS, ".3f")
+    figures = {"bias": draw(found[first], first)}
+    write("calibration_where_it_matters", options, tables, figures, formats)
 
 
-def _workload(load: pd.DataFrame, short: pd.DataFrame) -> dict[str, Any]:
-    """Return which comparisons with FSRS-6 ask for more reviews, and what is held at a day."""
-    known = load[(load["model"] != BASELINE) & load[AT_SETTING].notna()]
-    more = known[known["settled"] & (known[AT_SETTING] > 0)]
-    equal = more[more["worse"] <= 0]
-    by_user = equal["by user"]
-    places = {*zip(equal["log"], equal["model"], strict=True)}
-    own = np.array([place in places for place in zip(short["log"], short["model"], strict=True)])
-    rest = [f" (where both are above a day: {share:+.0%} reviews)" for share in short[REST]]
-    shown = own | (short["model"] == BASELINE)
-    return {
-        "known": known,
-        "more": more,
-        "fewer": known[known["settled"] & (known[AT_SETTING] < 0)],
-        "equal": equal.assign(**{"by users": ("; by user " + by_user).where(by_user != "", "")}),
-        "over": known[known["by user"] != ""],
-        "held": short.assign(rest=np.where(own, rest, ""))[shown],
-        "unknown": sorted(load[load[AT_SETTING].isna()]["log"].unique()),
-    }
-
-
-def _strata(load: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
-    """Return the significant biases in groups of FSRS-6, and the worst that others hide.
-
-    It is of a model that is nearly unbiased: by less than a point over all reviews.
-    """
-    cells = table.melt("group", table.columns[4:], "model", "bias")
-    starred = cells[cells["bias"].str.contains("*", regex=False)]
-    overall = starred["model"].map(load.set_index("model")["bias"]).astype(float)
-    hidden = starred.assign(overall=100 * overall)[overall.abs() < 0.01]
-    size = hidden["bias"].str.rstrip(" *").astype(float).abs()
-    return {
-        "worst": hidden.loc[size.idxmax()].to_dict() if len(hidden) else None,
-        "groups": len(table),
-        "tests": len(cells),
-        "starred": starred[starred["model"] == BASELINE],
-    }
+if __name__ == "__main__":
+    main()
