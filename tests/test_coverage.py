@@ -21,7 +21,6 @@ from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import Fold, Task
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.prequential import Prequential
-from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 from srs_eval.results.coverage import Coverage, CoverageCount
@@ -169,7 +168,7 @@ class Plain:
 
 PROTOCOLS = (
     *(SrsBenchmark(), SrsBenchmarkSecs(), SrsBenchmarkEqualised(), Plain()),
-    *(Prequential(first=5, every=50), Validation(), Shifted()),
+    *(Prequential(first=5, every=50), Validation()),
 )
 
 
@@ -230,13 +229,3 @@ def test_reasons_that_differ_in_numbers_are_one(golden_text):
         told = [f"  {each.users} {each.status}: {each.reason}" for each in found]
         text += "\n".join([*reasons, *told, "", ""])
     golden_text("reasons", text)
-
-
-def test_shifted_runs_are_compared_where_they_score_the_same_reviews_and_only_there():
-    ways = (("short", "long"), ("both", "long"), ("long", "short"))
-    away, same, back = (run_of(evaluated(label=way[0], protocol=Shifted(*way))) for way in ways)
-    verdict = compare([away, same])
-    assert any("shifted_both_to_long, shifted_short_to_long" in each for each in verdict.notes)
-    for other in (back, run_of(evaluated())):
-        with pytest.raises(ConfigError, match="scored other reviews"):
-            compare([away, other])

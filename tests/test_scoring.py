@@ -25,7 +25,6 @@ from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import Curves, Fit, Learned
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint, rows_fingerprint, select
 from srs_eval.protocol.prequential import Prequential
-from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.stats.estimate import mean_of_users
 
@@ -162,7 +161,7 @@ def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status):
 
 PROTOCOLS = (
     *(SrsBenchmark(), SrsBenchmarkRefit(refits=20), Prequential(first=20, every=20)),
-    *(SrsBenchmarkRefit(refits=20, warm_start=False), Shifted()),
+    *(SrsBenchmarkRefit(refits=20, warm_start=False),),
 )
 COLUMNS = ("row", "p", "recalled", "card", "lapses", "nth_review")
 

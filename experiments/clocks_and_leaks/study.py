@@ -2,27 +2,126 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from evaluations import MODELS, Scored, score, with_means
-from findings import findings, panels
+from book import (
+    MODELS,
+    SIMULATED,
+    LogOptions,
+    evaluated,
+    loss_change,
+    panels,
+    real_logs,
+    scored_reviews,
+    simulated,
+    write,
+)
+from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
-from review_logs import SIMULATED, logs
 
-import srs_eval as se
 from srs_eval.cards import rows_by_card
-from srs_eval.nouns import BoolArray, EvaluationProtocol, FloatArray, IntArray, Reviews, Source
+from srs_eval.nouns import (
+    BoolArray,
+    EvaluationProtocol,
+    FloatArray,
+    IntArray,
+    Reviews,
+    Source,
+    Task,
+)
 from srs_eval.plots.style import BAND, BLUE, INK
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
-from srs_eval.protocol.pauses import pause_table
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.run.study import Findings
 from srs_eval.stats.significance import wilson_interval
+
+# A longer pause ends a session.
+SESSION_ENDS = 1800.0
+PAUSE_ENDS = (2.0, 30.0, SESSION_ENDS)
+PAUSES = ("under 2 s", "2 to 30 s", "30 s to 30 min", "longer")
+
+
+def answer_times(reviews: Reviews) -> FloatArray:
+    """Reconstruct the time of each answer, in seconds, from this review and earlier ones.
+
+    The times are float64 [n] and never decrease. The question of a new card is assumed to follow
+    the previous answer at once. Where a later review shows that this is too early, the card is
+    moved.
+    """
+    columns = (reviews.card, reviews.elapsed_seconds, seconds_of_answer(reviews))
+    answered: dict[int, float] = {}
+    now, times = 0.0, []
+    for card, since, took in zip(*(column.tolist() for column in columns), strict=True):
+        earliest = now + took
+        now = earliest if since < 0 else max(answered[card] + since, earliest)
+        answered[card] = now
+        times.append(now)
+    return np.array(times)
+
+
+def until_previous_answer(reviews: Reviews) -> tuple[FloatArray, BoolArray]:
+    """Return the seconds from the card's previous answer to the previous answer to any card.
+
+    They are float64 [n], and meaningless at the first review of a card. Also return whether a
+    session goes on, bool [n]: the previous answer was less than 30 minutes before the question.
+    """
+    times = answer_times(reviews)
+    before = np.r_[-math.inf, times[:-1]]
+    goes_on = times - seconds_of_answer(reviews) - before < SESSION_ENDS
+    return before - times[rows_by_card(reviews.card).previous()], goes_on
+
+
+def seconds_of_answer(reviews: Reviews) -> FloatArray:
+    """Return how long each answer took."""
+    if reviews.duration_ms is None:
+        return np.zeros(len(reviews))
+    return reviews.duration_ms / 1000
+
+
+@dataclass(frozen=True)
+class UntilPreviousAnswer:
+    """A protocol whose intervals end with the previous answer to any card, within a session.
+
+    The pause before a question can tell its outcome: it is not in the interval then.
+    """
+
+    base: SrsBenchmarkSecs | SrsBenchmarkEqualised
+
+    @property
+    def name(self) -> str:
+        """The name of the protocol, with the end of its intervals."""
+        return f"{self.base.name}_previous_answer"
+
+    @property
+    def version(self) -> str:
+        """The version of the protocol."""
+        return self.base.version
+
+    @property
+    def folds(self) -> int:
+        """Fits per user."""
+        return self.base.folds
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Split one user's log, and change its intervals."""
+        task = self.base(reviews, same_day=same_day)
+        until_answer, goes_on = until_previous_answer(reviews.take(task.log_row))
+        days = np.maximum(np.rint(until_answer), 1.0) / 86_400
+        ends_early = goes_on & (task.reviews.elapsed > 0)
+        elapsed = np.where(ends_early, days, task.reviews.elapsed)
+        return replace(task, reviews=replace(task.reviews, elapsed=elapsed))
+
 
 WHOLE, PUBLISHED, QUESTION, ANSWER = "whole days", "with its answer", "question", "previous answer"
 FRACTIONS = f"{QUESTION} - {WHOLE}"
@@ -30,12 +129,12 @@ LATER_DAYS: Mapping[str, EvaluationProtocol] = {
     WHOLE: SrsBenchmark(),
     PUBLISHED: SrsBenchmarkEqualised(answer_time=True),
     QUESTION: SrsBenchmarkEqualised(),
-    ANSWER: SrsBenchmarkEqualised(previous_answer=True),
+    ANSWER: UntilPreviousAnswer(SrsBenchmarkEqualised()),
 }
 ALL_ROWS: Mapping[str, EvaluationProtocol] = {
     PUBLISHED: SrsBenchmarkSecs(answer_time=True),
     QUESTION: SrsBenchmarkSecs(),
-    ANSWER: SrsBenchmarkSecs(previous_answer=True),
+    ANSWER: UntilPreviousAnswer(SrsBenchmarkSecs()),
 }
 ROWS = {"later days": LATER_DAYS, "same day too": ALL_ROWS}
 KIND, OFFENDER = "kind of review", "kind of review and clock"
@@ -115,23 +214,25 @@ def since_answer(reviews: Reviews, *, answer_in_interval: bool) -> IntArray:
     return np.digitize(since, EDGES)
 
 
-NAMES = ("FSRS-6", "FSRS-7", "logistic regression", "boosted trees")
+NAMES = ("FSRS-6", "FSRS-7", "logistic regression")
 QUICK = ("FSRS-6", "FSRS-7")
-Evaluated = Mapping[tuple[str, str, str], Scored]  # by rows, model, and how intervals end
+# Scored reviews by rows, model, and how intervals end.
+Evaluated = Mapping[tuple[str, str, str], pd.DataFrame]
 
 
-def evaluated(source: Source, names: Sequence[str]) -> Evaluated:
+def evaluations(source: Source, names: Sequence[str]) -> Evaluated:
     """Evaluate models of memory, one that knows the kind of a review, and the offender."""
-    return {
-        (which, name, end): score(source, algorithm, protocol)
-        for which, protocols in ROWS.items()
-        for end, protocol in protocols.items()
-        for name, algorithm in {
-            **{name: MODELS[name] for name in names},
-            KIND: ByKind(),
-            OFFENDER: ByKind(reads_clock=True, answer_in_interval=end == PUBLISHED),
-        }.items()
-    }
+    found = {}
+    for which, protocols in ROWS.items():
+        for end, protocol in protocols.items():
+            models = {name: se.algorithm(MODELS[name][0]) for name in names}
+            models[KIND] = ByKind()
+            models[OFFENDER] = ByKind(reads_clock=True, answer_in_interval=end == PUBLISHED)
+            for name, model in models.items():
+                # The offender knows its answer, as it is meant to.
+                result = evaluated(source, model, protocol, check_lookahead=False)
+                found[which, name, end] = scored_reviews(result)
+    return found
 
 
 def losses_table(log: str, found: Evaluated, names: Sequence[str]) -> pd.DataFrame:
@@ -141,14 +242,12 @@ def losses_table(log: str, found: Evaluated, names: Sequence[str]) -> pd.DataFra
         for name in names:
             own = {end: found[which, name, end] for end in ends}
             row: dict[str, Any] = {"log": log, "scored": which, "model": name}
-            row |= {
-                end: own[end].reviews["loss"].mean() if end in own else np.nan for end in LATER_DAYS
-            }
+            row |= {end: own[end]["loss"].mean() if end in own else np.nan for end in LATER_DAYS}
             for end in (PUBLISHED, ANSWER):
-                row[f"{end} - question"] = own[end].less(own[QUESTION], by_user=False)
+                row[f"{end} - question"] = loss_change(own[end], own[QUESTION], by_user=False)
             row[FRACTIONS] = ""
             if WHOLE in own:
-                row[FRACTIONS] = own[QUESTION].less(own[WHOLE], by_user=False)
+                row[FRACTIONS] = loss_change(own[QUESTION], own[WHOLE], by_user=False)
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -158,18 +257,37 @@ def leaks_table(log: str, found: Evaluated) -> pd.DataFrame:
     rows = []
     for which in ROWS:
         row: dict[str, Any] = {"log": log, "scored": which}
-        row[KIND] = found[which, KIND, QUESTION].reviews["loss"].mean()
+        row[KIND] = found[which, KIND, QUESTION]["loss"].mean()
         for end in ALL_ROWS:
-            change = found[which, OFFENDER, end].less(found[which, KIND, end], by_user=False)
-            row[f"offender: {end}"] = change
+            both = found[which, OFFENDER, end], found[which, KIND, end]
+            row[f"offender: {end}"] = loss_change(*both, by_user=False)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
+def lapses_by_pause(reviews: Reviews) -> pd.DataFrame:
+    """Count repeated reviews and their lapses by the pause before the question.
+
+    Expected lapses are by the share among all reviews of the same kind: on the same day as the
+    card's previous review or later, after the same rating. The pause after a new card is not known,
+    so the reviews that follow one are left out.
+    """
+    pause = np.diff(answer_times(reviews), prepend=-math.inf) - seconds_of_answer(reviews)
+    new = reviews.elapsed_seconds < 0
+    known = ~new & ~np.r_[False, new[:-1]]
+    length = np.searchsorted(PAUSE_ENDS, pause, side="right")
+    table = pd.DataFrame({"pause": np.array(PAUSES)[length], "failed": ~reviews.recalled})[known]
+    last_rating = rows_by_card(reviews.card).last(reviews.rating)
+    kind = (5 * (reviews.elapsed_days == 0) + last_rating)[known]
+    expected = table.groupby(kind)["failed"].transform("mean")
+    by_pause = table.assign(reviews=1, expected=expected).groupby("pause")
+    return by_pause[["reviews", "failed", "expected"]].sum().reindex(PAUSES, fill_value=0)
+
+
 def pauses(log: str, source: Source) -> pd.DataFrame:
     """Return the lapses by the pause before the question, of all users of a source together."""
-    tables = [pd.DataFrame(pause_table(source.read(user))) for user in source.users()]
-    found = pd.concat(tables).groupby("pause", sort=False).sum().reset_index()
+    users = [lapses_by_pause(source.read(user)) for user in source.users()]
+    found = sum(users[1:], users[0]).reset_index()
     found.insert(0, "log", log)
     found["share"] = found["failed"] / found["reviews"]
     found["expected share"] = found["expected"] / found["reviews"]
@@ -200,45 +318,24 @@ def draw(found: pd.DataFrame) -> Figure:
     return figure
 
 
-def run(options: SimpleNamespace) -> Findings:
+ConfigStore.instance().store("clocks_and_leaks", LogOptions)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="clocks_and_leaks")
+def main(options: LogOptions) -> None:
     """Evaluate every model with every end of the intervals."""
-    sources, left_out = logs(options, small=(2, 1200), full=(3, 4000))
+    logs = {**real_logs(options), SIMULATED: simulated(options, small=(2, 1200), full=(3, 4000))}
     names = QUICK if options.small else NAMES
-    found = {log: evaluated(source, names) for log, source in sources.items()}
+    found = {log: evaluations(source, names) for log, source in logs.items()}
     parts = {
-        "pauses": [pauses(log, source) for log, source in sources.items()],
+        "pauses": [pauses(log, source) for log, source in logs.items()],
         "leaks": [leaks_table(log, own) for log, own in found.items()],
         "clocks": [losses_table(log, own, names) for log, own in found.items()],
     }
     tables = {name: pd.concat(every, ignore_index=True) for name, every in parts.items()}
-    every_row = tables["leaks"][tables["leaks"]["scored"] == "same day too"]
-    leaks = {end: every_row.assign(change=every_row[f"offender: {end}"]) for end in ALL_ROWS}
-    clocks = tables["clocks"]
-    answer = with_means(clocks, f"{ANSWER} - question")
-    fsrs6 = clocks[(clocks["model"] == "FSRS-6") & (clocks["scored"] == "later days")]
-    pause = tables["pauses"][tables["pauses"]["log"] == SIMULATED].set_index("pause")
-    words = {
-        "leaks": {
-            "published": leaks[PUBLISHED],
-            "question": leaks[QUESTION],
-            "answer": leaks[ANSWER],
-        },
-        "published": with_means(clocks, f"{PUBLISHED} - question"),
-        "answer": answer,
-        "most": answer.loc[answer["mean"].abs().idxmax()],
-        "late": pause.loc["30 s to 30 min"],
-        "soon": pause.loc["under 2 s"],
-        "fractions": fsrs6.assign(change=fsrs6[FRACTIONS]),
-    }
-    return findings(
-        "clocks_and_leaks",
-        tables,
-        {"pauses": draw(tables["pauses"])},
-        words,
-        metrics={
-            f"offender_{name}": -with_means(tables["leaks"], f"offender: {end}")["mean"].min()
-            for name, end in (("published", PUBLISHED), ("question", QUESTION))
-        },
-        left_out=left_out,
-        formats={"share": ".1%", "expected share": ".1%", "expected": ".1f"},
-    )
+    formats = {"share": ".1%", "expected share": ".1%", "expected": ".1f"}
+    write("clocks_and_leaks", options, tables, {"pauses": draw(tables["pauses"])}, formats)
+
+
+if __name__ == "__main__":
+    main()

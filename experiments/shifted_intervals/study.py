@@ -2,48 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import SimpleNamespace
-from typing import Any
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
+import srs_eval as se  # before NumPy
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import hydra
 import numpy as np
 import pandas as pd
-from evaluations import MODELS, PUBLISHED, Scored, score, with_means
-from findings import findings, panels
+from book import (
+    MODELS,
+    PUBLISHED,
+    SIMULATED,
+    LogOptions,
+    evaluated,
+    loss_change,
+    mean_loss,
+    panels,
+    real_logs,
+    scored_reviews,
+    simulated,
+    write,
+)
+from hydra.core.config_store import ConfigStore
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from review_logs import logs
 from scipy.stats import kendalltau
 
-from srs_eval.nouns import Source
+from srs_eval.nouns import Fold, IntArray, Reviews, Source, Task
 from srs_eval.plots.style import BLUE, INK, VERMILION
-from srs_eval.protocol.shifted import Shifted
-from srs_eval.run.study import Findings
+from srs_eval.protocol.candidates import FOLDS, in_whole_days
+from srs_eval.protocol.split import expanding_folds, on_folds, used_rows
 
 QUICK = ("FSRS-6", "HLR", "share of recalls", PUBLISHED)
 FEW = (*QUICK, "FSRS-7", "LSTM", "logistic regression")  # with the median of each card
 OTHER = {"long": "short", "short": "long"}  # what is learned from, by what is scored
 FEWEST = 50  # scored reviews of a user
 EDGE = 0.3  # of the figure
-Found = Mapping[tuple[str, str, str], Scored]  # by model, side scored, and side learned from
+SIDES = ("short", "long")
+UNUSED = "outside both parts of the shifted split"
+# Scored reviews by model, side scored, and side learned from.
+Found = Mapping[tuple[str, str, str], pd.DataFrame]
 
 
-def evaluated(source: Source, names: tuple[str, ...], median: str) -> Found:
-    """Fit each model to the other side, and to as many reviews of both."""
-    return {
-        (name, test, train): score(
-            source, MODELS[name], Shifted(train, test, median=median), fewest=FEWEST
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """Learn from one side of the median interval, and score the other, in the folds of the public.
+
+    The blocks are those of `SrsBenchmark`. Of each, only the reviews on the side `test` are scored,
+    by a model that learned from the reviews before the block on the side `train`. Short intervals
+    are those up to the median of the intervals before the block, which is all that it is taken of.
+
+    Parameters
+    ----------
+    train : str
+        ``short``, ``long``, or ``both`` for a fit to compare with: it scores the same reviews, and
+        learns from as many as the other side has, spread evenly over all reviews before the block.
+    test : str
+        ``long`` or ``short``, the side that `train` is not.
+    median : str
+        Whether the median is that of the ``user`` or of each ``card``. A card without an interval
+        before the block has no median, and is not scored there.
+    """
+
+    version: ClassVar[str] = "1"
+    folds: ClassVar[int] = FOLDS
+    train: str = "short"
+    test: str = "long"
+    median: str = "user"
+
+    @property
+    def name(self) -> str:
+        """The name, with both sides, and whose median it is if it is not the user's."""
+        own = "_by_card" if self.median == "card" else ""
+        return f"shifted_{self.train}_to_{self.test}{own}"
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter one user's log as `SrsBenchmark` does, and split it twice."""
+        task, targets = in_whole_days(reviews, same_day=same_day)
+        parts = [self._part(task.reviews, block) for block in expanding_folds(targets, FOLDS)]
+        whole = [part for part in parts if len(part.train) and len(part.test)]
+        unused = len(targets) - len(used_rows(whole))
+        dropped = {**task.dropped, **({UNUSED: unused} if unused else {})}
+        what = (
+            f"user {reviews.user}: no block of {len(targets)} reviews has {self.test} intervals "
+            f"after {OTHER[self.test]} ones"
         )
-        for test, other in OTHER.items()
-        for name in names
-        for train in ("both", other)
-    }
+        return on_folds(task, whole, dropped, what)
+
+    def _part(self, reviews: Reviews, block: Fold) -> Fold:
+        """Keep one side of a block, and the other side, or as many rows, of what comes before."""
+        group = reviews.card if self.median == "card" else np.zeros_like(reviews.card)
+        before, after = (
+            sides_of(reviews.elapsed_days, group, block.train, rows)
+            for rows in (block.train, block.test)
+        )
+        train = block.train[before == SIDES.index(OTHER[self.test])]
+        if self.train == "both":
+            spread = np.linspace(0, len(block.train) - 1, len(train))
+            train = block.train[spread.round().astype(np.int64)]
+        return replace(block, train=train, test=block.test[after == SIDES.index(self.test)])
 
 
-def bias(each: Scored) -> float:
+def sides_of(days: IntArray, group: IntArray, known: IntArray, rows: IntArray) -> IntArray:
+    """Return 0 for rows up to the median of their group's known rows, 1 above it, -1 without one.
+
+    Of an even number of intervals, the median is the lower of the two in the middle.
+    """
+    order = known[np.lexsort((days[known], group[known]))]
+    groups, begins, counts = np.unique(group[order], return_index=True, return_counts=True)
+    medians = days[order[begins + (counts - 1) // 2]]
+    at = np.minimum(np.searchsorted(groups, group[rows]), len(groups) - 1)
+    return np.where(groups[at] == group[rows], days[rows] > medians[at], -1)
+
+
+def fits(source: Source, names: Iterable[str], median: str) -> Found:
+    """Fit each model to the other side, and to as many reviews of both."""
+    found = {}
+    for test, other in OTHER.items():
+        for name in names:
+            for train in ("both", other):
+                option, arguments = MODELS[name]
+                model = se.algorithm(option, **arguments)
+                result = evaluated(source, model, Shifted(train, test, median))
+                found[name, test, train] = scored_reviews(result, FEWEST)
+    return found
+
+
+def bias(reviews: pd.DataFrame) -> float:
     """Return by how many percentage points too much is predicted, mean over users."""
-    own = [float(np.mean(one.p) - np.mean(one.recalled)) for one in each.predictions.values()]
-    return 100 * float(np.mean(own))
+    means = reviews.groupby("user")[["p", "recalled"]].mean()
+    return 100 * float((means["p"] - means["recalled"]).mean())
 
 
 def changes(log: str, found: Found) -> pd.DataFrame:
@@ -51,10 +145,10 @@ def changes(log: str, found: Found) -> pd.DataFrame:
     rows = []
     for name, test in dict.fromkeys((name, test) for name, test, _ in found):
         both, other = found[name, test, "both"], found[name, test, OTHER[test]]
-        if other.losses:  # somebody has enough reviews on this side
+        if len(other):  # somebody has enough reviews on this side
             row = {"log": log, "scored": test, "model": name}
-            row |= {"of both sides": both.log_loss, "of the other side": other.log_loss}
-            row |= {"change": other.less(both), "bias, both": bias(both)}
+            row |= {"of both sides": mean_loss(both), "of the other side": mean_loss(other)}
+            row |= {"change": loss_change(other, both), "bias, both": bias(both)}
             rows.append(row | {"bias, other": bias(other)})
     return pd.DataFrame(rows)
 
@@ -78,14 +172,10 @@ def evidence(log: str, found: Found) -> pd.DataFrame:
     """Return how much each side has to say."""
     rows = []
     for test in OTHER:
-        own = list(next(each for key, each in found.items() if key[1] == test).predictions.values())
-        recalled = np.concatenate([one.recalled for one in own]).astype(bool)
-        days = np.concatenate(
-            [np.zeros(0) if p.elapsed_days is None else p.elapsed_days for p in own]
-        )
-        row = {"log": log, "scored": test, "users": len(own), "reviews": len(recalled)}
-        row |= {"lapses": int((~recalled).sum()), "median days": float(np.median(days))}
-        rows.append(row)
+        own = next(each for key, each in found.items() if key[1] == test)
+        row = {"log": log, "scored": test, "users": own["user"].nunique(), "reviews": len(own)}
+        row |= {"lapses": int((~own["recalled"]).sum())}
+        rows.append(row | {"median days": own["elapsed_days"].median()})
     return pd.DataFrame(rows)
 
 
@@ -120,54 +210,31 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def run(options: SimpleNamespace) -> Findings:
+ConfigStore.instance().store("shifted_intervals", LogOptions)
+
+
+@hydra.main(version_base="1.3", config_path=None, config_name="shifted_intervals")
+def main(options: LogOptions) -> None:
     """Evaluate every model in both directions on every log."""
-    sources, left_out = logs(options, small=(3, 2500), full=(20, 4000))
+    logs = {**real_logs(options), SIMULATED: simulated(options, small=(3, 2500), full=(20, 4000))}
     names = QUICK if options.small else tuple(MODELS)
-    by_user = {log: evaluated(source, names, "user") for log, source in sources.items()}
-    by_card = {log: evaluated(source, FEW[: len(names)], "card") for log, source in sources.items()}
+    few = QUICK if options.small else FEW
+    by_user = {log: fits(source, names, "user") for log, source in logs.items()}
+    by_card = {log: fits(source, few, "card") for log, source in logs.items()}
     table, of_cards = (
         pd.concat([changes(log, found) for log, found in each.items()], ignore_index=True)
         for each in (by_user, by_card)
     )
-    counts = pd.concat([evidence(log, found) for log, found in by_user.items()], ignore_index=True)
-    known = with_means(table).assign(other=table["scored"].map(OTHER))
-    at = table.pivot_table(index=["log", "scored"], columns="model", values="of the other side")
-    words = {
-        "sides": {test: _side(known, test) for test in OTHER},
-        "fsrs6": known[known["model"] == "FSRS-6"],
-        "hlr": known[known["model"] == "HLR"],
-        "worse_than_published": at["FSRS-6"] > at[PUBLISHED],
+    counts = [evidence(log, found) for log, found in by_user.items()]
+    tables = {
+        "evidence": pd.concat(counts, ignore_index=True),
+        "changes": table,
         "ranks": ranks(table),
-        "fsrs6_by_card": of_cards[of_cards["model"] == "FSRS-6"].assign(
-            other=lambda own: own["scored"].map(OTHER)
-        ),
+        "by_card": of_cards.drop(columns=["bias, both", "bias, other"]),
     }
-    tables = {"evidence": counts, "changes": table, "ranks": words["ranks"]}
-    tables["by_card"] = of_cards.drop(columns=["bias, both", "bias, other"])
-    return findings(
-        "shifted_intervals",
-        tables,
-        {"shifted": draw(table)},
-        words,
-        metrics={"mean_change_fsrs6": float(words["fsrs6"]["mean"].mean())},
-        left_out=left_out,
-        formats={"bias, both": "+.1f", "bias, other": "+.1f", "tau": ".2f", "median days": ".0f"},
-    )
+    formats = {"bias, both": "+.1f", "bias, other": "+.1f", "tau": ".2f", "median days": ".0f"}
+    write("shifted_intervals", options, tables, {"shifted": draw(table)}, formats)
 
 
-def _side(table: pd.DataFrame, test: str) -> dict[str, Any]:
-    """Return how fits to the other side do on one, without published parameters."""
-    rows = table[(table["model"] != PUBLISHED) & (table["scored"] == test)]
-    worse = rows["settled"] & (rows["mean"] > 0)
-    by_model = worse.groupby(rows["model"], sort=False)
-    always, never = by_model.all(), ~by_model.any()
-    return {
-        "other": OTHER[test],
-        "rows": rows,
-        "worse": worse,
-        "better": rows["settled"] & (rows["mean"] < 0),
-        "always": [*always[always].index],
-        "never": [*never[never].index],
-        "by_model": rows.groupby("model")["mean"].mean(),
-    }
+if __name__ == "__main__":
+    main()

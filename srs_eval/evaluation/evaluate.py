@@ -83,7 +83,7 @@ class ReviewLog:
     # Rows of the source that are not reviews, counted by reason
     left_out: Mapping[str, int] = field(default_factory=dict)
     fingerprint: str = ""  # Digest of the reviews; "" where none could be read
-    notes: Sequence[str] = ()  # Remarks of the source and the protocol on the log
+    notes: Sequence[str] = ()  # Remarks of the source on the log
     # Reviews that are not scored, as in `Task`, and those that are only learned from
     dropped: Mapping[str, int] = field(default_factory=dict)
     unscored: Mapping[str, int] = field(default_factory=dict)
@@ -316,8 +316,7 @@ def _with_what_is_scored(facts: ReviewLog, task: Task) -> ReviewLog:
         learned[fold.train] = True
         tested[fold.test] = True
     unscored = {**task.unscored, ONLY_LEARNED: int(np.count_nonzero(learned & ~tested))}
-    notes = (*facts.notes, *task.notes)
-    return replace(facts, notes=notes, dropped=dict(task.dropped), unscored=unscored)
+    return replace(facts, dropped=dict(task.dropped), unscored=unscored)
 
 
 def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:

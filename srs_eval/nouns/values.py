@@ -167,8 +167,6 @@ class Task:
         there is none.
     recalls : int64 [len(reviews)], optional
         Earlier recalls of the card in the log, same-day ones included.
-    notes : sequence of str
-        Remarks of the protocol on this log, printed with the results.
     dropped : mapping of str to int
         Reviews that are not scored because of a rule of the protocol, counted by rule.
     unscored : mapping of str to int
@@ -184,7 +182,6 @@ class Task:
     warm_start: bool = False
     last_rating: IntArray | None = None
     recalls: IntArray | None = None
-    notes: Sequence[str] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     unscored: Mapping[str, int] = field(default_factory=dict)
 

@@ -16,7 +16,6 @@ from srs_eval.cards import CardRows, rows_by_card
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews, Task
 from srs_eval.protocol.outliers import unusual_first_intervals
-from srs_eval.protocol.pauses import pause_warning, until_previous_answer
 
 FOLDS = 5
 _LONGEST_HISTORY = 128
@@ -60,27 +59,17 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> tuple[Task, IntArray]:
     return task, np.flatnonzero(scored)
 
 
-def in_seconds(
-    reviews: Reviews, *, answer_time: bool, previous_answer: bool
-) -> tuple[Task, IntArray]:
+def in_seconds(reviews: Reviews, *, answer_time: bool) -> tuple[Task, IntArray]:
     """Keep every review but a card's first, and those within the second of the one before.
 
     Same-day reviews are kept in all histories, and no card is an outlier. Intervals end when the
-    question is shown; with `answer_time` with its answer, as published; with `previous_answer`
-    with the previous answer to any card, within a session. The targets are always the same. Return
-    what `in_whole_days` returns.
+    question is shown, or with `answer_time` with its answer, as published. The targets are the same
+    either way. Return what `in_whole_days` returns.
     """
     histories, cards = _within_longest_history(reviews)
     since_answer = _seconds_since_answer(histories)
     scored, first = since_answer > 0, histories.elapsed_days < 0
     seconds = since_answer if answer_time else _until_asked(since_answer, histories.duration_ms)
-    warning = ""
-    if previous_answer:
-        until_answer, goes_on = until_previous_answer(histories)
-        until_answer = np.maximum(np.rint(until_answer), _SHORTEST_SECONDS)
-        seconds = np.where(goes_on & scored, until_answer, seconds)
-    else:
-        warning = pause_warning(histories)
     task = _task(
         histories,
         cards,
@@ -90,7 +79,6 @@ def in_seconds(
         dropped=_counted({"within a second of the answer before": ~first & ~scored})
         | _after_longest(reviews, histories),
         unscored=_counted({_FIRST_OF_CARD: first}),
-        notes=(f"user {reviews.user}: {warning}",) if warning else (),
     )
     _require_enough(reviews, histories, scored, task)
     return task, np.flatnonzero(scored)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from srs_eval.errors import ConfigError
 from srs_eval.nouns import IntArray, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
 from srs_eval.protocol.split import (
@@ -31,28 +30,19 @@ class InSeconds:
     version: ClassVar[str] = "1"
     in_fractional_days: ClassVar[bool] = True
     answer_time: bool = False
-    previous_answer: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what only looks like true or false, and two ends of one interval."""
+        """Refuse what only looks like true or false."""
         require_bool("answer_time", self.answer_time)
-        require_bool("previous_answer", self.previous_answer)
-        if self.answer_time and self.previous_answer:
-            raise ConfigError(
-                "answer_time and previous_answer are both true, but an interval has one end"
-            )
 
     @property
     def suffix(self) -> str:
         """What names end with where intervals do not end with the question."""
-        if self.previous_answer:
-            return "_previous_answer"
         return "_published" if self.answer_time else ""
 
     def candidates(self, reviews: Reviews) -> tuple[Task, IntArray]:
         """Return the histories and what of them can be scored."""
-        ends = {"answer_time": self.answer_time, "previous_answer": self.previous_answer}
-        return in_seconds(reviews, **ends)
+        return in_seconds(reviews, answer_time=self.answer_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +55,6 @@ class SrsBenchmarkSecs(InSeconds):
         Whether each interval includes the time its own answer took, as in the published
         tables. That time is not known before the answer and carries information about it, so it
         is only there to reproduce published numbers.
-    previous_answer : bool
-        Whether an interval within a session ends with the previous answer, to any card, instead
-        of the question. The pause between the two can tell the outcome.
     """
 
     folds: ClassVar[int] = FOLDS
@@ -91,7 +78,7 @@ class SrsBenchmarkEqualised(InSeconds):
 
     Parameters
     ----------
-    answer_time, previous_answer : bool
+    answer_time : bool
         As in `SrsBenchmarkSecs`.
     refits : int
         Fits per user, as in `SrsBenchmarkRefit`; each starts from the one before where there

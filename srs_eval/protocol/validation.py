@@ -86,7 +86,6 @@ class Validation(AroundAnother):
             task.take(np.arange(first_scored)),
             folds=numbered,
             warm_start=False,
-            notes=(),
             unscored=unscored,
         )
 

@@ -1,14 +1,11 @@
-"""Folds of users, with leaks among them, and one side of the median interval against the other."""
+"""Folds of users, with leaks among them."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median_low
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from invented import Told
 
 from srs_eval.algorithms.baselines import Average
@@ -16,12 +13,11 @@ from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.checks import CheckFailed, check_user_folds
 from srs_eval.config.building import build, resolved
 from srs_eval.config.settings import BUILT_GROUPS, composed
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Algorithm
-from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
@@ -129,76 +125,14 @@ def test_what_is_learned_of_a_scored_user_in_another_fold_is_found():
         check_user_folds(Remembers())
 
 
-WAYS = [("short", "long"), ("long", "short"), ("both", "long"), ("both", "short")]
-
-
-def plain_folds(log, same_day, train, test, median):
-    """Split by the definition, review by review."""
-    task = SrsBenchmark()(log, same_day=same_day)
-    days, cards = task.reviews.elapsed_days.tolist(), task.reviews.card.tolist()
-    for block in task.folds:
-        known = {}
-        for row in block.train.tolist():
-            known.setdefault(cards[row] if median == "card" else "all", []).append(days[row])
-
-        def side(row, known=known):
-            own = known.get(cards[row] if median == "card" else "all")
-            return own and ("long" if days[row] > median_low(own) else "short")
-
-        learned = [row for row in block.train.tolist() if side(row) not in (test, None)]
-        scored = [row for row in block.test.tolist() if side(row) == test]
-        if train == "both":
-            step = (len(block.train) - 1) / max(len(learned) - 1, 1)
-            learned = [int(block.train[round(step * i)]) for i in range(len(learned))]
-        if learned and scored:
-            yield learned, scored
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    seed=st.integers(0, 10**6),
-    cards=st.sampled_from([30, 80, 250]),
-    reviews_per_card=st.sampled_from([2, 3, 9]),
-    intervals=st.sampled_from([(1,), (1, 2), (1, 2, 3, 7), (3, 3, 3, 5, 40)]),
-    way=st.sampled_from(WAYS),
-    median=st.sampled_from(["user", "card"]),
-    same_day=st.booleans(),
-)
-def test_any_log_is_split_as_the_loops_split_it(make_log, way, median, same_day, **shape):
-    log = make_log(**shape, same_day=0.2)
-    try:
-        expected = list(plain_folds(log, same_day, *way, median))
-    except FitSkipped:
-        return
-    protocol = Shifted(*way, median=median)
-    try:
-        task = protocol(log, same_day=same_day)
-    except FitSkipped as skipped:
-        assert not expected
-        used, task = 0, skipped
-    else:
-        found = [(fold.train.tolist(), fold.test.tolist()) for fold in task.folds]
-        assert found == expected
-        assert [fold.number for fold in task.folds] == list(range(len(found)))
-        used = len({row for parts in found for part in parts for row in part})
-    assert used + sum(task.dropped.values()) + sum(task.unscored.values()) == len(log)
-
-
 def test_rows_for_choosing_options_are_scored_once_and_all_rows_are_fitted_at_the_end(
     make_log, logs_of
 ):
     log = make_log(cards=200, intervals=(1, 2, 3, 7, 20))
-    task = Validation(Shifted())(log, same_day=False)
+    task = Validation(SrsBenchmark())(log, same_day=False)
     tested = np.concatenate([fold.test for fold in task.folds])
     assert len(tested) == len(set(tested)) > 0
-    shifted = Shifted()(log, same_day=False)
-    work = EvaluateUser(logs_of(log), Average(), Shifted(), seed=0, curves=0)
-    used = {row for fold in shifted.folds for row in (*fold.train, *fold.test)}
+    whole = SrsBenchmark()(log, same_day=False)
+    work = EvaluateUser(logs_of(log), Average(), SrsBenchmark(), seed=0, curves=0)
+    used = {row for fold in whole.folds for row in (*fold.train, *fold.test)}
     assert work.fit_to_everything(log.user).fit.n_train == len(used)
-
-
-@pytest.mark.parametrize("median", ["user", "card"])
-def test_a_log_with_one_interval_has_no_other_side(make_log, median):
-    with pytest.raises(FitSkipped) as caught:
-        Shifted(median=median)(make_log(cards=100, intervals=(3,)), same_day=False)
-    assert caught.value.dropped["outside both parts of the shifted split"] > 100

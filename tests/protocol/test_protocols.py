@@ -15,7 +15,6 @@ from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential, prequential_folds
-from srs_eval.protocol.shifted import Shifted
 from srs_eval.protocol.split import expanding_folds
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
@@ -99,7 +98,7 @@ def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, c
 
 def test_names_and_refusals(transcript):
     kinds = (SrsBenchmark, SrsBenchmarkRefit, SrsBenchmarkSecs, SrsBenchmarkEqualised)
-    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, Shifted, UserFolds)}
+    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, UserFolds)}
     facts = "{0.name}: version {0.version}, {0.folds} folds"
     transcript("protocol_options", making(kinds, facts.format))
     assert Validation().is_validation
