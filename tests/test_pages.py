@@ -12,10 +12,9 @@ from importlib.util import find_spec
 import pytest
 import yaml
 from cases import ROOT, loaded, rest_nightly
-from commands import apart, process, write
+from commands import apart, process
 
 from srs_eval.config.settings import mistakes
-from srs_eval.errors import ConfigError
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
 NAMING = [
@@ -219,11 +218,7 @@ def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(name, 
 
     program = BOOK / name / "study.py"
     words = ("small=true", "hydra.run.dir=out")
-    if "@hydra.main" in program.read_text("utf-8"):
-        done = apart(tmp_path, *words, env=ONE_ARITHMETIC, timeout=600, program=[str(program)])
-    else:
-        words = (f"experiment={name}", "study.small=true", "tracking=none", "hydra.run.dir=out")
-        done = apart(tmp_path, *words, env=ONE_ARITHMETIC, timeout=600)
+    done = apart(tmp_path, *words, env=ONE_ARITHMETIC, timeout=600, program=[str(program)])
     assert done.status == 0, done.text
     committed = {file.name: file for file in (BOOK / name / "small").glob("*.csv")}
     made = {file.name: file for file in (tmp_path / "out" / "tables").glob("*.csv")}
@@ -231,23 +226,3 @@ def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(name, 
     for file in committed:
         assert_about_equal(pd.read_csv(made[file]), pd.read_csv(committed[file]))
     assert list((tmp_path / "out" / "figures").glob("*.png"))
-
-
-def test_a_study_takes_no_options_of_an_evaluation_nor_an_evaluation_those_of_a_study(here):
-    done = here("study.small=true")
-    assert (done.status, "experiment=" in done.err) == (2, True)
-    words = ["experiment=lottery", "study.small=true", "tracking=none"]
-    done = here(*words, "algo=hlr", "seed=1")
-    assert (done.status, "algo=hlr, seed=1" in done.err) == (2, True)
-
-
-def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path):
-    from srs_eval.run.study import load_study
-
-    write(tmp_path, {"mine/study.py": "raise SystemExit"})
-    with pytest.raises(ConfigError, match="git clone"):
-        load_study("lottery", tmp_path)  # without the folder
-    (tmp_path / "experiments").mkdir()
-    for name in ("../mine", str(tmp_path / "mine")):
-        with pytest.raises(ConfigError):
-            load_study(name, tmp_path / "experiments")

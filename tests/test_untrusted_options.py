@@ -240,7 +240,7 @@ def test_what_an_overlay_makes_hydra_do_is_refused(place, transcript):
 
 def test_a_command_with_such_an_overlay_does_nothing(place, here):
     swept = "# @package _global_\ndefaults: [override /hydra/sweeper: srs_eval_optuna]\n"
-    swept += f"study: {CALL}\nhydra: {{sweeper: {{trial: '${{study}}'}}}}\n"
+    swept += f"algo: {CALL}\nhydra: {{sweeper: {{trial: '${{algo}}'}}}}\n"
     write(place, {"c/experiment/y.yaml": swept})
     done = here("-m", "experiment=y", *QUICK, "--config-dir", "c")
     assert (done.status, "hydra.sweeper.trial" in done.err) == (2, True)

@@ -21,6 +21,7 @@ from drawn_intervals import (
 from findings import findings
 from matplotlib.figure import Figure
 from review_logs import given_path
+from srs_eval.run.study import Findings
 
 from srs_eval.api.inputs import algorithm, source
 from srs_eval.data.anki.collection import AnkiCollection
@@ -41,7 +42,6 @@ from srs_eval.draws.trials import Predicted, ratio
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Source
 from srs_eval.plots.lottery_plot import ModelInLottery, lottery_figure
-from srs_eval.run.study import Findings
 
 ASSOCIATIONAL, HONEST, TRUTH = "associational", "honest curve", "the truth"
 MODELS: Mapping[str, Callable[[Critics, Critics], Predicted]] = {

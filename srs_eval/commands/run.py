@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -53,9 +53,6 @@ _REFUSED = {
 }
 # Flags that say what to do.
 _SHOWING = ("--run", "--multirun", "--cfg", "--info", "--shell-completion")
-# Words that a study understands.
-_OF_A_STUDY = ("experiment", "study", "tracking")
-
 
 # Folder of a job, and the steps that are left of it.
 _Begun: TypeAlias = "tuple[Path, Steps[tuple[float, int]]]"
@@ -151,8 +148,6 @@ def job(cfg: DictConfig) -> float:
     waits = bool(_command.begun)
 
     def plan() -> Planned:
-        if cfg.study is not None:
-            return _study(cfg, folder, choices, is_single=not in_sweep)
         content = resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
@@ -209,30 +204,6 @@ def _end_begun(but: int = 0) -> float:
     return value
 
 
-def _study(
-    cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_single: bool
-) -> Planned:
-    """Plan a study of the folder experiments."""
-    from srs_eval.config.building import build_option
-    from srs_eval.run.study import load_study, run_study
-
-    options: Any = OmegaConf.to_container(cfg.study, resolve=True)
-    tracking: Any = OmegaConf.to_container(cfg.tracking, resolve=True)
-    name = str(options.pop("name"))
-    keys = {word: word.lstrip("+~").partition("=")[0] for word in _typed()}
-    others = [word for word, key in keys.items() if key.split(".")[0] not in _OF_A_STUDY]
-    if others:
-        known = ", ".join(f"study.{option}=" for option in options)
-        raise ConfigError(
-            f"{', '.join(others)}: experiment={name} chooses these itself. Its options are {known} "
-            "and those of tracking"
-        )
-    study = load_study(name, option_files.conf_folder().parent / "experiments")
-    tracker = build_option("tracking", choices["tracking"], tracking)
-    run = partial(run_study, study, name, options, folder, tracker, is_single=is_single)
-    return name, run
-
-
 def _typed() -> list[str]:
     """Return the words of the job as they were typed: nothing they refer to is looked up."""
     words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
@@ -266,8 +237,7 @@ def _done(given: Namespace, unknown: Sequence[str], parser: ArgumentParser) -> i
         say(option_files.help_page())
         return 0
     given.overrides = [
-        settings.literally(word, is_sweep=given.multirun)
-        for word in settings.of_study(given.overrides)
+        settings.literally(word, is_sweep=given.multirun) for word in given.overrides
     ]
     problems = [*_flag_problems(given, unknown, parser.format_usage()), *option_files.harmful()]
     if not given.shell_completion:  # whose words are no overrides

@@ -17,7 +17,7 @@ from srs_eval.config.suggestions import had_argument, unknown_argument, unknown_
 from srs_eval.errors import ConfigError
 
 _COLUMNS = "columns."
-_OF_THE_COMMAND = ("defaults", "hydra", "study")
+_OF_THE_COMMAND = ("defaults", "hydra")
 
 
 def settings() -> dict[str, Any]:

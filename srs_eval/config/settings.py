@@ -18,7 +18,7 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from srs_eval.config.option_files import arguments, conf_folder, defaults, options
+from srs_eval.config.option_files import conf_folder, defaults, options
 from srs_eval.config.suggestions import (
     there_are,
     unfit_overlay,
@@ -31,8 +31,6 @@ from srs_eval.text.addresses import has_secret, secret_problem
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
 _LONG_WORD = 500
-# Words that studies may take, and what their option is called.
-_OF_STUDIES = {"algo": "study.algo", "data.path": "study.path"}
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
 TEXTS = (
     "data.path",
@@ -78,7 +76,6 @@ class Settings:
     shard: str | None = None
     baseline: str | None = None
     notes: str = ""
-    study: Any = None
     tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -116,25 +113,6 @@ def mistakes(overrides: Sequence[str]) -> list[str]:
     return problems
 
 
-def of_study(words: Sequence[str]) -> list[str]:
-    """Give algo= and data.path= to the study that is chosen, if it has options of these names.
-
-    Several values are then one list, not several jobs.
-    """
-    chosen = [word.partition("=")[2] for word in words if word.startswith("experiment=")]
-    known = arguments("experiment", *chosen[-1:]).get(chosen[-1], set()) if chosen else set()
-    found = []
-    for word in words:
-        key, _, value = word.partition("=")
-        option = _OF_STUDIES.get(key)
-        if option not in known:
-            found.append(word)
-        else:
-            is_list = "," in value and not value.startswith(("[", "'", '"'))
-            found.append(f"{option}=[{value}]" if is_list else f"{option}={value}")
-    return found
-
-
 def literally(word: str, *, is_sweep: bool) -> str:
     """Quote text, such as a path with brackets, so that Hydra does not parse it.
 
@@ -142,7 +120,7 @@ def literally(word: str, *, is_sweep: bool) -> str:
     that Hydra cannot read becomes a list of pairs.
     """
     key, _, value = word.partition("=")
-    if key not in TEXTS and not key.startswith(("data.columns.", "study.")):
+    if key not in TEXTS and not key.startswith("data.columns."):
         return word
     path, override = Path(value).expanduser(), _parsed(word)
     if isinstance(override, Override):
@@ -237,9 +215,6 @@ def _problems(word: str, override: Override, chosen: Mapping[str, Sequence[str]]
     if top not in known:
         in_groups = {group: chosen.get(group, []) for group in BUILT_GROUPS}
         return unknown_key(word, key, known, in_groups)
-    if top == "study" and set(chosen.get("experiment", ())) <= {"null", "None"}:
-        listed = there_are(options("experiment"))
-        return [f"{word}: options of a study need experiment=NAME{listed}"]
     if key in GROUPS:
         return _unknown_options(word, override)
     if override.is_add():

@@ -26,7 +26,7 @@ NEEDED = {"summary.json", "scores.parquet"}
 _PAGE = 1000
 _ENDED = ("FINISHED", "FAILED")
 # Runs that are no evaluation of a model.
-_OTHER_KINDS = (KIND, "sweep", "study")
+_OTHER_KINDS = (KIND, "sweep")
 
 
 @dataclass(frozen=True, slots=True)

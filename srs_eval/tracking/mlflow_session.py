@@ -91,7 +91,7 @@ def begin_run(
     client = open_store(address)
     run_id = os.environ.get("MLFLOW_RUN_ID")
     if run_id is None:
-        opened = open_experiment(client, address, run.experiment or experiment)
+        opened = open_experiment(client, address, experiment)
     else:
         with tracking_errors(f"join the run {run_id} of 'mlflow run'", address):
             opened = client.get_experiment(join_run(client, run_id, run))

@@ -24,8 +24,6 @@ class RunInfo:
     name: str  # Name of the run in lists, such as ``fsrs6 on synthetic``
     # Facts to find the run by; ``sweep_id`` joins the runs of one sweep
     tags: Mapping[str, str] = field(default_factory=dict)
-    # The group of runs it belongs to, where it is not the tracker's own default
-    experiment: str | None = None
     folder: Path | None = None  # Where the run puts its files
     resumes: bool = False  # Whether it resumes an earlier run in that folder
 

@@ -11,6 +11,7 @@ from cases import values_in
 from commands import outcome_of
 from drawn_intervals import GIVES_UP, SHOWN, write_collection
 from invented import Ends
+from srs_eval.run.study import load_study
 
 import srs_eval as se
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -23,7 +24,6 @@ from srs_eval.draws.result import LARGEST_BOUND, Lottery, OfDraws, OfModel, foun
 from srs_eval.draws.rules import Rule
 from srs_eval.draws.study import NOT_V3, Collected, collect, read_draws
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.run.study import load_study
 
 BOOK = Path(__file__).parents[2] / "experiments"
 
