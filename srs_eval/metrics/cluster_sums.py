@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from scipy.sparse import csr_array, vstack
 
 from srs_eval.metrics.curve_rows import CurveMetric, reviews_of_curves
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.prediction_cells import PredictionCells, tally_of_cells
+from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.sketch import ReviewMean, ReviewMeanSums, Sketch, SketchMetric, sums_of
 from srs_eval.metrics.sums import Sums, Totals, add_up
+from srs_eval.metrics.tally import from_sums
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Metric, Predictions
 from srs_eval.nouns.predictions import select
 
@@ -195,7 +195,7 @@ class ClusterSums:
             place.sums: each.reshape(-1, place.columns)
             for place, each in zip(self.places, sums, strict=True)
         }
-        return Sketch(found, partial(tally_of_cells, found[self.cells]))
+        return Sketch(found, lambda: from_sums(*found[self.cells].T))
 
 
 def needed(panel: Panel) -> list[Sums]:
@@ -273,9 +273,8 @@ def _curve_sums(
     if curves is None or not metrics:
         return sums
     at = reviews_of_curves(predictions)
-    reviews = select(predictions, at)
     for number, metric in enumerate(metrics):
-        values = metric.per_curve(curves, reviews)
+        values = metric.per_curve(curves)
         defined = ~np.isnan(values)
         np.add.at(sums[:, number, 0], cluster[at][defined], values[defined])
         np.add.at(sums[:, number, 1], cluster[at], defined)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.sketch import DeclaredMetric
 from srs_eval.nouns import Curves, FloatArray, IntArray, Predictions
-from srs_eval.nouns.predictions import select
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +21,15 @@ class CurveMetric(DeclaredMetric):
     section: ClassVar[str] = "time"
 
     @abstractmethod
-    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n_curves], NaN where it is not defined.
-
-        `reviews` are those that the curves belong to, one to one: see `reviews_of_curves`.
-        """
+    def per_curve(self, curves: Curves) -> FloatArray:
+        """Score each curve on its own [n_curves], NaN where it is not defined."""
 
     def __call__(self, predictions: Predictions) -> float:
         """Average over the curves that have a score; NaN if there are none."""
         curves = predictions.curves
         if curves is None:
             return math.nan
-        rows = reviews_of_curves(predictions)
-        values = self.per_curve(curves, select(replace(predictions, curves=None), rows))
+        values = self.per_curve(curves)
         defined = values[~np.isnan(values)]
         return float(defined.mean()) if len(defined) else math.nan
 

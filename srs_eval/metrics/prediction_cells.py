@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.metrics.proper import CLIP
-from srs_eval.metrics.tally import DOUBLE, Precision, Tally, from_sums
+from srs_eval.metrics.tally import Precision, Tally, from_sums
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Cells of equally many predictions, and of equal steps of log odds, for resampled clusters:
@@ -66,12 +66,6 @@ class PredictionCells:
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         recalled = predictions.recalled
         return ~recalled, recalled, predictions.p.astype(np.float64, copy=False)
-
-
-def tally_of_cells(sums: FloatArray, precision: Precision = DOUBLE) -> Tally:
-    """Build a tally from totals of `PredictionCells` [cells, 3]."""
-    forgotten, recalled, total = sums.T
-    return from_sums(forgotten, recalled, total, precision)
 
 
 def fine_cell(p: FloatArray, width: int = FINE) -> IntArray:

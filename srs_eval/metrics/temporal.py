@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.curve_rows import CurveMetric
-from srs_eval.nouns import BoolArray, Curves, FloatArray, Predictions
+from srs_eval.nouns import BoolArray, Curves, FloatArray
 
 Kind = Literal["violation", "strict", "flat"]
 # Whether pairs of times violate the expectation: rise of recall [n, k], and the difference that
@@ -51,17 +51,14 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
     return times, counts / max(1, counts.sum())
 
 
-def temporal_rates(
-    curves: Curves, kind: Kind = "violation", *, atol: float | None = None
-) -> FloatArray:
+def temporal_rates(curves: Curves, kind: Kind = "violation") -> FloatArray:
     """Share of the pairs of times at which each curve violates the expectation [n].
 
     Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either. Differences
-    up to `atol` count as none; 1e-9 in float64 and 1e-6 below it by default. NaN for a curve at
-    fewer than two times.
+    up to 1e-9 in float64, and 1e-6 below it, count as none. NaN for a curve at fewer than two
+    times.
     """
-    rounding = FINE if curves.p.dtype.itemsize >= 8 else COARSE
-    allowed = rounding if atol is None else atol
+    allowed = FINE if curves.p.dtype.itemsize >= 8 else COARSE
     violated = np.zeros(len(curves.p))
     pairs = np.zeros(len(curves.p))
     for first in range(curves.p.shape[1] - 1):
@@ -85,12 +82,9 @@ class Temporal(CurveMetric):
     ----------
     kind : str
         ``violation`` (the headline), ``strict`` or ``flat``: see `temporal_rates`.
-    atol : float, optional
-        Differences up to this count as none; 1e-9 in float64 and 1e-6 below it by default.
     """
 
     kind: Kind = "violation"
-    atol: float | None = None
     better = "lower"
     bounds = (0.0, 1.0)
 
@@ -103,5 +97,5 @@ class Temporal(CurveMetric):
         """``temporal_`` and the kind."""
         return f"temporal_{self.kind}"
 
-    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        return temporal_rates(curves, self.kind, atol=self.atol)
+    def per_curve(self, curves: Curves) -> FloatArray:
+        return temporal_rates(curves, self.kind)
