@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import watch
+from anki_files import ROWS, collection, opened
+from clanki import TABLES, ClankiCollection
 from evidence import LEARNED, either, first_alarm, log_evidence, mixture, noise
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
@@ -15,6 +17,7 @@ from scipy.stats import halfnorm
 from simulated_app import log_of
 
 import srs_eval as se
+from srs_eval.errors import ReviewLogError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 LEVEL = 0.01
@@ -199,3 +202,29 @@ def test_a_day_of_the_watch_stays_as_it_was(tmp_path):
     assert again.add(rewritten, None) == 10
     pd.testing.assert_frame_equal(again.days, days.iloc[:-1], check_dtype=False)
     assert again.add(days, None) == 0
+
+
+def test_predictions_of_clanki_are_those_that_did_not_know_the_answer(tmp_path):
+    """Of a review the newest, and none of a final fit, but of frozen weights."""
+    log, cache = collection(tmp_path / "collection.anki2"), tmp_path / "cache.sqlite"
+    stored = {
+        "fsrs7": [(0, 0.1, "final_fit"), (1, 0.2, "test_fold"), (2, 0.3, "post_optimization")],
+        "rwkv_curve": [(0, 0.5, "final_fit"), (0, 0.6, "final_fit"), (9, 0.7, "final_fit")],
+    }
+    columns = "revlog_id, prediction, sample_role, updated_at, fold_index, source"
+    with opened(cache) as database:
+        for name, rows in stored.items():
+            database.execute(f"create table {TABLES[name]} ({columns})")
+            for age, (review, p, role) in enumerate(rows):
+                values = (ROWS[review][0] if review < len(ROWS) else 9, p, role, age, 0, "a")
+                database.execute(f"insert into {TABLES[name]} values (?, ?, ?, ?, ?, ?)", values)
+    source = ClankiCollection(log, predictions=cache)
+    reviews = source.read("collection")
+    assert reviews.recorded_names == ("fsrs7", "rwkv_curve")
+    nothing = np.nan
+    expected = [[nothing, 0.6], [0.2, nothing], [0.3, nothing], [nothing, nothing]]
+    np.testing.assert_array_equal(reviews.recorded, expected)
+    with opened(cache) as database:
+        database.execute(f"update {TABLES['fsrs7']} set prediction = 1.5")
+    with pytest.raises(ReviewLogError):
+        source.read("collection")

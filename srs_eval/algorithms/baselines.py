@@ -156,12 +156,12 @@ class RecordedModel:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Predictions recorded in production: a column of the log, or a file of Clanki's.
+    """Predictions recorded in production: a column of the log.
 
-    Reads `Reviews.recorded` (``data.columns.p``, or ``data.predictions`` of ``data=anki``) and
-    learns nothing; no parameters. No published row. It is the only score of a model that nobody can
-    have tuned to it afterwards, if the predictions were stored before the answers: the log says so
-    with ``data.columns.recorded_at``. See docs/recorded.md.
+    Reads `Reviews.recorded` (``data.columns.p``) and learns nothing; no parameters. No published
+    row. It is the only score of a model that nobody can have tuned to it afterwards, if the
+    predictions were stored before the answers: the log says so with
+    ``data.columns.recorded_at``. See docs/recorded.md.
 
     Parameters
     ----------

@@ -1,17 +1,13 @@
-"""Predictions that were stored before the answers: as columns of tables, and by Clanki."""
-
-import json
+"""Predictions that were stored before the answers, as columns of tables."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from anki_files import ROWS, collection, opened
-from anki_files import read as read_collection
 
 from srs_eval.algorithms.baselines import Average, Recorded
 from srs_eval.data.frame import ReviewFrame
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.recorded import RecordedRows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -84,51 +80,3 @@ def test_no_algorithm_but_the_recorded_one_sees_recorded_predictions(frame):
     assert set(map(type, seen)) == {type(None)}
     with pytest.raises(ConfigError):
         Recorded(made="tomorrow")
-
-
-# The file in which Clanki keeps predictions, made after its public specification.
-TABLES = {
-    "fsrs": "search_stats_fsrs_review_retrievability",
-    "rwkv": "search_stats_rwkv_review_retrievability",
-    "common": "review_predictions",
-}
-COLUMNS = "revlog_id integer, prediction real, source text, updated_at integer, sample_role text"
-IDS = [row[0] for row in ROWS]
-
-
-def test_predictions_of_clanki_are_read_by_their_role_the_newest_of_each_review(
-    tmp_path, transcript
-):
-    """Those of a final fit are not, but of frozen weights; words are ``TABLE:REVIEW,P,ROLE,…``."""
-    path = tmp_path / "collection.retrievability-cache.sqlite"
-    log_file = collection(tmp_path / "collection.anki2")
-
-    def told_by(*words):
-        path.unlink(missing_ok=True)
-        with opened(path) as database:
-            for word in words:
-                name, _, given = word.partition(":")
-                columns = f"{COLUMNS}, fold_index integer, algorithm integer"
-                columns = "revlog_id integer" if given == "bare" else columns
-                database.execute(f"create table if not exists {TABLES.get(name, name)} ({columns})")
-                if given in ("", "bare"):
-                    continue
-                review, p, role, *others = given.split(",")
-                values = {"source": "a", "updated_at": IDS[-1] + 1, "fold_index": 0}
-                values |= {"revlog_id": [*IDS, 9][int(review)], "prediction": json.loads(p)}
-                values |= {"sample_role": role, **dict(other.split("=") for other in others)}
-                marks = ", ".join("?" * len(values))
-                insert = f"insert into {TABLES[name]} ({', '.join(values)}) values ({marks})"
-                database.execute(insert, [*values.values()])
-        try:
-            log = read_collection(log_file, predictions=path)
-        except ReviewLogError as error:
-            return "".join(f"{found.kind}: {found}\n" for found in error.violations)
-        lines = [
-            f"{name}: {column.tolist()}"
-            for name, column in zip(log.recorded_names, log.recorded.T, strict=True)
-        ]
-        notes = [note for note in log.notes if "recorded predictions" in note]
-        return "\n".join([*lines, *notes, ""]).replace(str(tmp_path), "…")
-
-    transcript("predictions_of_clanki", told_by)

@@ -13,7 +13,6 @@ import numpy as np
 
 from srs_eval.cards import previous_review, since_previous
 from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, DayStart, day_start
-from srs_eval.data.anki.clanki import read_recordings
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
 from srs_eval.data.anki.rules import (
     Selection,
@@ -88,8 +87,6 @@ class AnkiCollection:
     decks, presets : str or sequence of str, optional
         Names of decks or presets, with ``*`` and ``?``: reviews of other cards are left out and
         counted. A deck includes its subdecks. All of them if None.
-    predictions : str or Path, optional
-        Clanki's file ``collection.retrievability-cache.sqlite``, for `algo=recorded`.
 
     Raises
     ------
@@ -109,7 +106,6 @@ class AnkiCollection:
     scheduler: VersionOption = "auto"
     decks: str | Sequence[str] | None = None
     presets: str | Sequence[str] | None = None
-    predictions: str | Path | None = None
 
     def __post_init__(self) -> None:
         """Check the options, all at once."""
@@ -194,10 +190,6 @@ class AnkiCollection:
             name: column[wanted] for name, column in groups.items() if column is not None
         }
         reviews = replace(reviews, titles=titles, notes=notes, **known)
-        if self.predictions is not None:
-            found = read_recordings(self.predictions, revlog.id[selection.rows])
-            notes = (*notes, *found.notes)
-            reviews = replace(reviews, recorded=found.p, recorded_names=found.names, notes=notes)
         return CollectionLog(reviews, revlog, selection.rows, start)
 
     def _wanted(
