@@ -55,7 +55,7 @@ Before the last job ends, `python -m srs_eval.compare FOLDER` ranks those that a
 users, `experiment=leaderboard` leaves out what needs PyTorch, and writes a report.
 """
 MARKS = """\
-† can start from weights that were trained on other users (`python -m srs_eval.pretrain`).
+† can start from weights trained on others ([lstm_start](../experiments/lstm_start/pretrain.py)).
 ‡ knows the truth of simulated users: an upper bound.
 """
 

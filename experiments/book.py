@@ -232,8 +232,8 @@ def write(
         for key, figure in figures.items():
             save_figure(figure, HERE / name, key, formats=("png",))
     for key, table in tables.items():
-        print(f"\n{key}\n{as_text(table, formats, 'simple')}")  # noqa: T201
-    print(f"\ntables and figures: {folder}")  # noqa: T201
+        print(f"\n{key}\n{as_text(table, formats, 'simple')}")
+    print(f"\ntables and figures: {folder}")
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:

@@ -18,7 +18,6 @@ import srs_eval as se
 from srs_eval.api.inputs import option_of_data
 from srs_eval.commands.export import command as export
 from srs_eval.commands.run import command
-from srs_eval.data.partitioned import INDEX
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FailedAlikeError, FitError
 from srs_eval.evaluation.limits import process_is_spoiled
@@ -136,9 +135,8 @@ def test_an_argument_that_two_options_have_is_given_to_one(monkeypatch):
 
 
 def test_the_option_that_reads_data_is_known_by_its_path(tmp_path):
-    for place in ("published/revlogs", "parts/user_id=1", "plain", "mine"):
+    for place in ("published/revlogs", "parts/user_id=1", "plain", "mine/user=a"):
         (tmp_path / place).mkdir(parents=True)
-    (tmp_path / "mine" / INDEX).write_text("")
     options = ("published", "parts", "mine", "plain", "a.CSV", "a.parquet", "a.colpkg", "a.ANKI2")
     found = [option_of_data(tmp_path / name) for name in options]
     assert found == [*["revlogs_10k"] * 2, "partitioned", *["csv"] * 3, *["anki"] * 2]

@@ -31,10 +31,7 @@ from srs_eval.tuning.space import SearchOptions
 MODULES = {"collection": "collection.command"}
 MODULES |= {
     name: f"commands.{name}"
-    for name in (
-        *("compare", "export", "fit", "merge", "prepare", "pretrain"),
-        *("reproduce", "score"),
-    )
+    for name in ("compare", "export", "fit", "merge", "prepare", "score")
 }
 
 

@@ -14,10 +14,8 @@ from srs_eval.config.option_files import defaults, options
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.config.targets import TARGET, require
 from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
-from srs_eval.data.partitioned import INDEX
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.nouns import Algorithm, Source
-from srs_eval.place import Place
 from srs_eval.run.description import RunDescription, described
 from srs_eval.run.experiment import Experiment
 
@@ -151,7 +149,7 @@ def option_of_data(data: object) -> str | None:
         return "anki"
     if (path / "revlogs").is_dir() or any(path.glob("user_id=*")):
         return "revlogs_10k"
-    if not path.suffix and (Place.of(data) / INDEX).exists():
+    if any(path.glob("user=*")):
         return "partitioned"
     is_misspelt = isinstance(data, str) and data.isidentifier() and not path.exists()
     return str(data) if is_misspelt else "csv"

@@ -28,6 +28,3 @@ from srs_eval.checks.training import (
 from srs_eval.checks.trial import (
     CheckFailed as CheckFailed,
 )
-from srs_eval.checks.user_folds import (
-    check_user_folds as check_user_folds,
-)

@@ -158,13 +158,13 @@ class Choice:
         return (f"a sample of {sampled:,} of {users:,} users, chosen by a digest of their names",)
 
 
-def name_digest(user: User, salt: bytes = b"") -> str:
+def name_digest(user: User) -> str:
     """Return the digest of a user's name: 32 hexadecimal digits of SHA-256.
 
     >>> name_digest(7), name_digest("7") == name_digest(7)
     ('7902699be42c8a8e46fbbb4501726517', True)
     """
-    return hashlib.sha256(salt + str(user).encode()).hexdigest()[:32]
+    return hashlib.sha256(str(user).encode()).hexdigest()[:32]
 
 
 def listed(users: Sequence[User]) -> str:

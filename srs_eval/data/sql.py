@@ -211,9 +211,7 @@ class _Database:
         try:
             duckdb: Any = import_module("duckdb")
         except ImportError as error:
-            message = (
-                "data=sql needs the package duckdb here: run `pip install 'srs-eval[prepare]'`"
-            )
+            message = "data=sql needs the package duckdb here: run `pip install 'srs-eval[sql]'`"
             raise ConfigError(message) from error
         compiled = statement.compile(
             dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True}

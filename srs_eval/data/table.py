@@ -9,17 +9,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from srs_eval.data.by_user import Rows, UserRows, tables_by_user
 from srs_eval.data.files import (
     TABLE_SUFFIXES,
     column_names,
     existing,
     is_pattern,
-    parquet_file,
 )
-from srs_eval.data.partitioned import by_segment, find_segments
 from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
@@ -108,8 +104,7 @@ class ReviewTable(TableSource):
 def _rows(place: Place, columns: Columns) -> UserRows:
     if not is_pattern(place) and existing(place).kind() == "file":
         _check_columns([place], columns, by_user=False)
-        logs = _by_row_group(place, columns) if place.suffix == ".parquet" else None
-        return logs or tables_by_user(place, user_column=columns.user, text=columns.named_things())
+        return tables_by_user(place, user_column=columns.user, text=columns.named_things())
     found = table_files(place)
     if columns.user is not None:
         violation = f"{len(found)} files, each one user's, and data.columns.user at once"
@@ -144,23 +139,6 @@ def _check_columns(files: Sequence[Place], columns: Columns, *, by_user: bool) -
             return
     if errors:
         raise errors[0]
-
-
-def _by_row_group(place: Place, columns: Columns) -> UserRows | None:
-    """Find the users of a parquet file by row group; None if it is to be read as a whole."""
-    user_column = columns.user
-    entry = place.entry()
-    if entry is None or user_column is None:
-        return None
-    with parquet_file(place) as file:
-        if file.metadata.num_row_groups == 1 or file.schema_arrow.names.count(user_column) != 1:
-            return None
-    found = []
-    for segments in find_segments([entry], user_column):
-        if len(segments) > 2 * len(segments["user"].unique()):
-            return None
-        found.append(segments)
-    return by_segment(str(place), user_column, columns.in_use().values(), pa.concat_tables(found))
 
 
 def table_files(place: Place) -> list[Entry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -94,29 +94,21 @@ def with_user_folds(experiment: Experiment) -> Experiment:
     from srs_eval.algorithms.combined.cross_fitted import cross_fitted  # not for every run
 
     def read(users: Sequence[User]) -> Iterator[tuple[Reviews, IntArray]]:
-        return lessons(algorithm, source, protocol, users)
+        return _lessons(algorithm, source, protocol, users)
 
     fold_of = protocol.fold_of(checked_users(source))
     learned = cross_fitted(algorithm, fold_of, read, experiment.seed)
     return replace(experiment, algorithm=cast(Algorithm, learned))
 
 
-def lessons(
-    algorithm: Algorithm,
-    source: Source,
-    protocol: EvaluationProtocol,
-    users: Sequence[User],
-    left_out: Callable[[str], None] = lambda reason: None,
+def _lessons(
+    algorithm: Algorithm, source: Source, protocol: EvaluationProtocol, users: Sequence[User]
 ) -> Iterator[tuple[Reviews, IntArray]]:
-    """Read the log of each user, and return the rows to learn from: all candidates.
-
-    Of users without any, `left_out` is told why.
-    """
+    """Read each log that can be scored, and return the rows to learn from: all candidates."""
     for user in users:
         try:
             task = protocol(source.read(user), same_day=algorithm.same_day)
-        except (FitSkipped, ReviewLogError) as reason:
-            left_out(f"user {user} is left out: {reason}")
+        except (FitSkipped, ReviewLogError):
             continue
         last = task.folds[-1]
         yield task.reviews, np.concatenate([last.train, last.test])

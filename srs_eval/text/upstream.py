@@ -137,17 +137,6 @@ class Configuration:
         is_usual = usual is not None and usual.arguments == self.arguments
         return is_usual and not self.group and not self.unknown
 
-    @property
-    def why_not(self) -> str:
-        """Why the result cannot be made again; empty if it can."""
-        if not self.model.option:
-            return "the model is not here"
-        if self.model.training == "network":
-            return "the network starts at weights that are not here"
-        if self.unknown:
-            return f"nothing here stands for {', '.join(self.unknown)}"
-        return f"a {self.group} of few reviews is fitted otherwise there" if self.group else ""
-
 
 def bare(name: str) -> str:
     """Return what counts of the name of a model, or of a glob of names.

@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -54,8 +55,9 @@ def source_of(form, frame, folder, **reading):
     table = ReviewTable(path, columns, **reading)
     if form != "partitioned":
         return table
-    prepare(table, Place.of(folder / str(reading)))
-    return PartitionedLogs(folder / str(reading))
+    out = folder / str(reading["invalid_times"])
+    prepare(table, Place.of(out))
+    return PartitionedLogs(out, replace(columns, user=None), **reading)
 
 
 def values_of(text):

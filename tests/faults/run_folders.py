@@ -4,16 +4,18 @@ import json
 import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
+from pathlib import Path
 
 import command_lines
 from judging import Found, right, too_long
 from logs import damaged
 
-from srs_eval.commands import compare, export, pretrain, run
+from srs_eval.algorithms.recurrent import lstm
+from srs_eval.commands import compare, export, run
 
 _ALGORITHMS = ("hlr", "fsrs6")
 _RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
-_WEIGHTS = "lstm.safetensors"
+_START = Path(lstm.__file__).with_name("lstm_start.safetensors")
 _VALUES = (
     *(None, True, -1, 1e308, "x", "=1+1", [], {}, [[]]),
     "\x1b]0;x\x07\r\\input{/etc/passwd}",
@@ -23,12 +25,11 @@ _VALUES = (
 def prepare(_, folder):
     """Make what is changed later."""
     (folder / "pretrained").mkdir(exist_ok=True)
-    weights = folder / "pretrained" / _WEIGHTS  # of a network that needs no PyTorch
-    for words in (
-        *((run, f"algo={algo}", *_RUN, f"hydra.run.dir={folder / algo}") for algo in _ALGORITHMS),
-        (pretrain, "algo=lstm", *_RUN[:2], f"weights={weights}"),
-    ):
-        if (ended := judged_command(*words)) != "accepted":
+    for suffix in (".safetensors", ".json"):  # of a network that needs no PyTorch
+        shutil.copy(_START.with_suffix(suffix), folder / "pretrained")
+    for algo in _ALGORITHMS:
+        ended = judged_command(run, f"algo={algo}", *_RUN, f"hydra.run.dir={folder / algo}")
+        if ended != "accepted":
             return ended
     return "accepted"
 
@@ -53,7 +54,7 @@ def weights(random, folder):
         shutil.copy(file, folder / file.name)
     _change(random, random.choice(sorted(folder.iterdir())))
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    words = ["algo=lstm", f"algo.weights={folder / _WEIGHTS}", "data.users=1", "data.seed=1"]
+    words = ["algo=lstm", f"algo.weights={folder / _START.name}", "data.users=1", "data.seed=1"]
     words += ["algo.steps=2", *_RUN[1:], f"hydra.run.dir={folder / 'out'}"]
     ended = judged_command(run, *words)
     changed = [name for name, content in before.items() if (folder / name).read_bytes() != content]

@@ -1,4 +1,4 @@
-"""Folds of users, with leaks among them."""
+"""Folds of users."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from invented import Told
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
-from srs_eval.checks import CheckFailed, check_user_folds
 from srs_eval.config.building import build, resolved
 from srs_eval.config.settings import BUILT_GROUPS, composed
 from srs_eval.errors import ConfigError
@@ -42,20 +41,6 @@ class Level(Algorithm):
 
     def fit(self, reviews, rows, rng):
         return Told(0.5 if self.weights is None else self.weights.parameters[0])
-
-
-class Remembers(Level):
-    """Keeps what it has learned from anyone, in the class, for when it is to score them."""
-
-    everyone: dict = {}
-
-    def pretrain(self, users, rng):
-        users = list(users)
-        self.everyone.update({log.user: float(log.recalled[rows].mean()) for log, rows in users})
-        return super().pretrain(users, rng)
-
-    def fit(self, reviews, rows, rng):
-        return Told(self.everyone.get(reviews.user, 0.5))
 
 
 def scored(logs_of, algorithm, protocol, users=range(1, 6)):
@@ -117,12 +102,6 @@ def test_it_is_an_option_of_every_protocol(name):
         assert getattr(protocol, trait) == getattr(base, trait, False)
     # Runs of before are resumed: nothing is left of the option where it is not used.
     assert "user_folds" not in plain["protocol"]
-
-
-def test_what_is_learned_of_a_scored_user_in_another_fold_is_found():
-    check_user_folds(Level())
-    with pytest.raises(CheckFailed):
-        check_user_folds(Remembers())
 
 
 def test_rows_for_choosing_options_are_scored_once_and_all_rows_are_fitted_at_the_end(

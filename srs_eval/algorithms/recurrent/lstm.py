@@ -61,11 +61,10 @@ class Lstm(Algorithm):
     reviews on the day of the one before are predicted by a second network.
 
     The start was learned in release 0.2.0 from 400 simulated users, of a population that later
-    releases do not have, and it refuses to be scored on them::
+    releases do not have, and it refuses to be scored on them. From users of today::
 
-        python -m srs_eval.pretrain algo=lstm data=synthetic data.version=1 data.users=400 \
-            data.seed=777 data.size_scale=0.2 data.max_reviews=5000 seed=0 \
-            weights=lstm_start.safetensors
+        python experiments/lstm_start/pretrain.py weights=lstm_start.safetensors data.users=400 \
+            data.seed=777 data.size_scale=0.2 data.max_reviews=5000
 
     No real user's data are in it. Runs with it are marked as pretrained.
     No published row: the network of the first public benchmark, with its recipe, is
@@ -82,9 +81,9 @@ class Lstm(Algorithm):
         Number of hidden units, up to 16. Compiling takes some seconds once per process, and
         grows with their square.
     weights : "auto", str, Path, Weights or None
-        The start: a safetensors file that ``srs_eval.pretrain`` made, or None for weights drawn
-        for each fit. "auto" is the one that comes with srs_eval, for 8 hidden units, and drawn
-        weights for other numbers of them.
+        The start: a safetensors file of learned weights, or None for weights drawn for each fit.
+        "auto" is the one that comes with srs_eval, for 8 hidden units, and drawn weights for other
+        numbers of them.
     pull : float, optional
         Weight of the squared distance to the start; None: 5 for learned weights, 1 for drawn.
     steps : int, optional

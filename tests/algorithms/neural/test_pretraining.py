@@ -2,32 +2,27 @@
 
 import json
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from invented import Logs
+from lstm_start.pretrain import main as learn
 
-from srs_eval.algorithms import baselines
-from srs_eval.algorithms.baselines import Average
+import srs_eval as se
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.pretraining import warmed_cosine
 from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.recurrent.lstm import Lstm
-from srs_eval.algorithms.recurrent.weights import Weights, card_of, read_weights
+from srs_eval.algorithms.recurrent.weights import Weights, card_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.commands.pretrain import command
-from srs_eval.config import settings
-from srs_eval.config.building import build, resolved
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.run.evaluate import evaluate
 from srs_eval.run.experiment import Experiment
@@ -131,36 +126,25 @@ def test_nothing_to_learn_from_is_refused():
         QUICK[0].pretrain([], np.random.default_rng(0))
 
 
-LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
-
-
 @pytest.mark.parametrize(("algo", "parameters"), [("gru", 39), ("lstm", 498)])
-def test_the_command_repeats_itself_and_nobody_it_has_learned_from_is_scored(
+def test_the_program_repeats_itself_and_nobody_it_has_learned_from_is_scored(
     algo, parameters, tmp_path, capsys
 ):
     paths = [tmp_path / f"{number}.safetensors" for number in (1, 2)]
     for path in paths:
-        words = [f"algo={algo}", "algo.weights=null", *LOGS, f"weights={path}"]
-        assert command(words) == 0
-        said = capsys.readouterr().out
-        assert f"{parameters} parameters" in said
-        assert "3 users, which will not be scored" in said
+        learn([f"algorithm={algo}", f"weights={path}", "data.users=3", "data.size_scale=0.02"])
+        assert f"{parameters} parameters" in capsys.readouterr().out
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    words = [f"algo={algo}", *LOGS, "data.users=4", f"algo.weights={paths[0]}", "tracking=none"]
-    choices = dict.fromkeys(settings.BUILT_GROUPS, "")
-    built = build(resolved(settings.composed(words), choices), choices)
-    evaluate = EvaluateUser(built["data"], built["algo"], built["protocol"], seed=0, curves=0)
-    fits = [evaluate(user).fits for user in built["data"].users()]
+    source = SyntheticUsers(users=4, size_scale=0.02)
+    learned = se.algorithm(algo, weights=str(paths[0]))
+    evaluate = EvaluateUser(source, learned, SrsBenchmark(), seed=0, curves=0)
+    fits = [evaluate(user).fits for user in source.users()]
     assert [{fit.status for fit in each} for each in fits] == [{"skipped"}] * 3 + [{"ok"}]
     assert all("was seen in pretraining" in fit.reason for each in fits[:3] for fit in each)
 
 
 @pytest.mark.slow
-def test_each_half_teaches_the_other_and_a_user_in_both_is_scored_by_neither(tmp_path):
-    path = tmp_path / "gru.safetensors"
-    assert command(["algo=gru", *LOGS, "protocol.user_folds=2", f"weights={path}"]) == 0
-    one, other = (read_weights(path.with_stem(f"gru.fold{number}")).seen for number in (1, 2))
-    assert sorted(user.name for user in (*one, *other)) == [1, 2, 3]
+def test_a_person_with_logs_in_both_halves_is_scored_by_neither():
     source = SyntheticUsers(users=3, size_scale=0.03)
     logs = {name: source.read(user) for name, user in zip("abc", source.users(), strict=True)}
     logs = {name: replace(log, user=name) for name, log in {**logs, "a again": logs["a"]}.items()}
@@ -168,50 +152,6 @@ def test_each_half_teaches_the_other_and_a_user_in_both_is_scored_by_neither(tmp
     assert fold_of["a"] != fold_of["a again"]
     result = evaluate(Experiment(QUICK[0], Logs(logs), UserFolds(), Panel([LogLoss()])))
     assert {fit.user for fit in result.fitted if fit.status == "skipped"} == {"a", "a again"}
-
-
-class Levelled:
-    """Learns how much others recall, into everything the protocol asks for, of nothing of ours."""
-
-    same_day = sees_truth = False
-    when = "previous_review"
-    fit = weights = None
-
-    def __init__(self, prior=0.0):
-        """Accept what the option file gives."""
-
-    def pretrain(self, users, rng):
-        recalled = np.concatenate([reviews.recalled[rows] for reviews, rows in users])
-        seen, level = [SimpleNamespace(reviews=len(recalled))], float(recalled.mean())
-        save = partial(Path.write_text, data=str(level), encoding="utf-8")
-        self.weights = SimpleNamespace(parameters=(level,), seen=seen, save=save)
-        return self
-
-
-class Forgetful(Levelled):
-    """Has a place for what it learns, and leaves it empty."""
-
-    def pretrain(self, users, rng):
-        return self
-
-
-def test_an_algorithm_of_a_stranger_is_pretrained_if_it_has_what_the_command_needs(
-    tmp_path, monkeypatch, capsys
-):
-    path = tmp_path / "level.safetensors"
-    placeless = type("Placeless", (Average,), {"pretrain": None})
-    for kind, told in (
-        (Average, "cannot be pretrained"),
-        (placeless, "no weights for the result"),
-        (Forgetful, "weights are None"),
-    ):
-        monkeypatch.setattr(baselines, "Average", kind)
-        assert command(["algo=avg", *LOGS, f"weights={path}"]) == 2
-        assert told in capsys.readouterr().err
-    monkeypatch.setattr(baselines, "Average", Levelled)
-    assert command(["algo=avg", *LOGS, f"weights={path}"]) == 0
-    assert "1 parameters" in capsys.readouterr().out
-    assert 0.3 < float(path.read_text(encoding="utf-8")) < 1
 
 
 def test_the_outer_learning_rate_rises_and_falls():
