@@ -30,8 +30,7 @@ from srs_eval.tuning.space import SearchOptions
 
 MODULES = {"collection": "collection.command"}
 MODULES |= {
-    name: f"commands.{name}"
-    for name in ("compare", "export", "fit", "merge", "prepare", "score")
+    name: f"commands.{name}" for name in ("compare", "export", "fit", "merge", "prepare", "score")
 }
 
 
