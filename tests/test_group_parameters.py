@@ -49,7 +49,7 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    words = ["algo=per_group", "algo.pooling=none", "algo.fewest=150", "panel=quick", *QUIET]
+    words = ["algo=per_group", "algo.fewest=150", "panel=quick", *QUIET]
     words += ["data=csv", f"data.path={table}", f"hydra.run.dir={folder}"]
     words += [f"data.columns.{noun}={name}" for noun, name in COLUMNS.items()]
     assert run_command(words) == 0
@@ -132,17 +132,17 @@ def test_an_ensemble_of_groups_is_built_again_and_a_blend_of_them_is_not(task):
         return model, model.learned.parts, [part.name for part in model.learned.parts]
 
     both = Ensemble({"hlr": Hlr(), "fsrs6": Fsrs6()})
-    model, parts, names = learned(PerGroup(both, pooling="none", fewest=150))
+    model, parts, names = learned(PerGroup(both, fewest=150))
     assert names[:4] == ["all", "all/hlr", "all/fsrs6", "preset 0"]
     assert {part.option for part in parts} == {"base", "base.members.hlr", "base.members.fsrs6"}
     assert [part.name for part in parts if part.standalone] == ["all", "preset 0", "preset 1"]
     members = {"hlr": options_for(Hlr), "fsrs6": options_for(Fsrs6)}
     base = options_for(Ensemble, members=members, weights="fitted")
-    options = options_for(PerGroup, base=base, pooling="none", fewest=150)
+    options = options_for(PerGroup, base=base, fewest=150)
     again, tested = rebuilt_model(options, (), parts, whole_days=True), task.folds[-1].test
     expected = model.predict(task.reviews, tested)
     np.testing.assert_array_equal(again.predict(task.reviews, tested), expected)
-    model, parts, names = learned(Blend(PerGroup(Hlr(), pooling="none", fewest=150)))
+    model, parts, names = learned(Blend(PerGroup(Hlr(), fewest=150)))
     assert names == ["base/all", "base/preset 0", "base/preset 1"]
     assert not any(part.standalone for part in parts)
     with pytest.raises(ConfigError, match="no fit and parameters"):

@@ -22,7 +22,7 @@ MAY_IMPORT_LATE = """
     api/result.py api/show.py comparison/by_users.py commands/run.py commands/compare.py
     collection/command.py commands/export.py commands/prepare.py
     commands/fit.py commands/cli.py run/drawing.py run/job.py run/jobs.py
-    run/experiment.py run/plan.py run/log_items.py config/building.py algorithms/sessions/trees.py
+    run/experiment.py run/plan.py run/log_items.py config/building.py
     metrics/result.py mlflow_plugins/dataset_source.py place.py results/result.py
     mlflow_plugins/evaluator.py
     tracking/mlflow_run.py tracking/mlflow_session.py tracking/mlflow_tracker.py

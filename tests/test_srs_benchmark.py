@@ -109,7 +109,7 @@ def test_names_of_published_results_are_understood_and_made_again(transcript):
         options, algo = dict(found.arguments), found.model.option
         if found.group:
             base = {**options, "_target_": f"srs_eval.algorithms.any.{algo.capitalize()}"}
-            options, algo = {"base": base, "group": found.group, "pooling": "none"}, "per_group"
+            options, algo = {"base": base, "group": found.group}, "per_group"
         protocol = found.protocol + "_published" * (found.protocol != "srs_benchmark")
         weighted = "recency" in found.arguments
         label = f"{algo}(recency=steep)" if weighted else algo

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,7 +14,7 @@ from srs_eval.algorithms.options import require_above_zero, require_bool, requir
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.minimise import lbfgs, lowest, newton
+from srs_eval.engine.minimise import lowest, newton
 from srs_eval.engine.objective import (
     Curved,
     LogCoordinates,
@@ -52,13 +51,10 @@ class Problem(Protocol):
     def space(self) -> ParameterSpace:
         """Defaults, bounds and spread of its parameters."""
 
-    def loss(
-        self, rows: IntArray, weight: FloatArray, *, precise: bool = False, public: bool = True
-    ) -> Curved:
+    def loss(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> Curved:
         """Return the weighted log loss of some rows, as a function of the parameters.
 
-        In double precision if `precise`, and as the public trainer computes it if `public`, where
-        a model has a choice.
+        As the public trainer computes it if `public`, where a model has a choice.
         """
 
     def model(self, parameters: tuple[float, ...], learned: Learned) -> MemoryModel:
@@ -85,9 +81,9 @@ class FitOptions(_Options, Algorithm, ABC):
     ----------
     fit : str
         How it learns. ``newton`` minimises the penalised log loss of all training reviews
-        (damped Gauss-Newton, deterministic); ``lbfgs`` does so by L-BFGS-B; ``reference`` is
-        the public benchmark's trainer, batch for batch; ``default`` keeps the parameters as
-        they are. Some algorithms have fewer or further ones.
+        (damped Gauss-Newton, deterministic); ``reference`` is the public benchmark's trainer,
+        batch for batch; ``default`` keeps the parameters as they are. Some algorithms have fewer
+        or further ones.
     parameters : sequence of float, optional
         Where the fit starts and what it is drawn to; by default the published ones.
     recency : str, optional
@@ -96,20 +92,20 @@ class FitOptions(_Options, Algorithm, ABC):
     half_life : float
         Of ``exponential``, as a share of all training reviews.
     prior_weight : float, optional
-        Strength of the pull of ``newton`` and ``lbfgs`` towards the start; by default that of
-        the class. Weights have mean 1, so that it means the same whatever the recency.
+        Strength of the pull of ``newton`` towards the start; by default that of the class.
+        Weights have mean 1, so that it means the same whatever the recency.
     """
 
     name: ClassVar[str]
-    methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "default")
+    methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "default")
     elsewhere: ClassVar[Mapping[str, str]] = {}  # Methods of other releases, and where they are
     recipe: ClassVar[Recipe] = Recipe()
-    # How newton and lbfgs weigh recent reviews by default, and how the public trainer does.
+    # How `newton` weighs recent reviews by default, and how the public trainer does.
     own_recency: ClassVar[Recency] = "mild"
     published_recency: ClassVar[Recency] = "none"
     own_prior_weight: ClassVar[float] = 1.0
-    # How many of the first parameters `newton` and `lbfgs` fit as logarithms, from how many
-    # starts, and the gain at which `newton` ends.
+    # How many of the first parameters `newton` fits as logarithms, from how many starts, and the
+    # gain at which it ends.
     logarithms: ClassVar[int] = 0
     starts: ClassVar[int] = 1
     tolerance: ClassVar[float] = 1e-5
@@ -121,31 +117,13 @@ class FitOptions(_Options, Algorithm, ABC):
             raise ConfigError(f"{self.name}: fit={fit} is {self.elsewhere[fit]}")
         require_choice(self.name, "fit", fit, self.methods)
         self.method = fit
-        recency, half_life, prior_weight = self.recency, self.half_life, self.prior_weight
+        recency, prior_weight = self.recency, self.prior_weight
         if recency is not None:
             require_choice(self.name, "recency", recency, RECENCIES)
-        require_above_zero(self.name, "half_life", half_life)
+        require_above_zero(self.name, "half_life", self.half_life)
         if prior_weight is not None:
             require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
-        weighs = self.minimises or fit == "reference"
-        # What would change nothing must not be shown as if it did.
-        is_idle = {
-            f"prior_weight={prior_weight}": prior_weight is not None and not self.minimises,
-            f"recency={recency}": recency is not None and not weighs,
-            f"half_life={half_life}": half_life != HALF_LIFE and recency != "exponential",
-        }
-        idle = [option for option in is_idle if is_idle[option]]
-        if idle:
-            raise ConfigError(
-                f"{self.name}: {', '.join(idle)} has no effect with fit={fit} and "
-                f"recency={'null' if recency is None else recency}: leave it out"
-            )
         space = self.problem(no_reviews(whole_days=False)).space
-        if fit == "lbfgs" and space.ordered:
-            raise ConfigError(
-                f"{self.name}: fit=lbfgs knows bounds only, and these parameters have an order: "
-                "use fit=newton"
-            )
         space.checked(self.parameters, self.name)
 
     @abstractmethod
@@ -155,7 +133,7 @@ class FitOptions(_Options, Algorithm, ABC):
     @property
     def minimises(self) -> bool:
         """Whether the fit ends at a minimum of the penalised loss, rather than where it is told."""
-        return self.method in ("newton", "lbfgs")
+        return self.method == "newton"
 
     @property
     def prior_strength(self) -> float:
@@ -176,7 +154,7 @@ class FitOptions(_Options, Algorithm, ABC):
         return tuple(map(float, self.parameters or self.defaults(whole_days=whole_days)))
 
     def prior_centre(self, *, whole_days: bool) -> tuple[float, ...]:
-        """Return the centre of the prior of ``newton`` and ``lbfgs``, where these start."""
+        """Return the centre of the prior of ``newton``, where it starts."""
         return self.given(whole_days=whole_days)
 
     def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> FloatArray:
@@ -205,41 +183,13 @@ class FitOptions(_Options, Algorithm, ABC):
     ) -> MemoryModel:
         return self._learn(reviews, rows, rng, np.asarray(previous.parameters))
 
-    @property
-    def can_fit_near(self) -> bool:
-        """Whether `fit_near` is possible: the fit has a prior, and minimises."""
-        return self.minimises and self.prior_strength > 0
-
-    def fit_near(
-        self,
-        reviews: Reviews,
-        rows: IntArray,
-        rng: np.random.Generator,
-        model: MemoryModel,
-        weight: float,
-    ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, starting at and pulled towards another fit, `model`.
-
-        `weight` is the strength of the pull, as a multiple of the prior of `fit`.
-        """
-        if not self.can_fit_near:
-            raise ConfigError(
-                f"{self.name}: fit={self.method} with prior_weight={self.prior_strength} has no "
-                "prior to pull it to another fit: use fit=newton and a prior_weight above 0"
-            )
-        centre = np.asarray(model.parameters)
-        return self._learn(reviews, rows, rng, centre, centre, weight)
-
     def _learn(
         self,
         reviews: Reviews,
         rows: IntArray,
         rng: np.random.Generator,
         previous: FloatArray | None,
-        centre: FloatArray | None = None,
-        weight: float = 1.0,
     ) -> MemoryModel:
-        """Fit; the prior has `weight`, and by default its own centre."""
         problem, whole_days = self.problem(reviews), reviews.whole_days
         if self.method == "default":
             return problem.model(self.given(whole_days=whole_days), Learned())
@@ -249,9 +199,8 @@ class FitOptions(_Options, Algorithm, ABC):
             rows = np.sort(rows)
         try:
             if self.minimises:
-                if centre is None:
-                    centre = np.asarray(self.prior_centre(whole_days=whole_days))
-                objective = self.objective(problem, rows, centre, weight)
+                centre = np.asarray(self.prior_centre(whole_days=whole_days))
+                objective = self.objective(problem, rows, centre)
                 return self._minimised(problem, objective, centre, previous, rng)
             given = np.asarray(self.given(whole_days=whole_days))
             w, missing = self.trained(problem, rows, given)
@@ -261,18 +210,15 @@ class FitOptions(_Options, Algorithm, ABC):
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
-    def objective(
-        self, problem: Problem, rows: IntArray, centre: FloatArray, weight: float = 1.0
-    ) -> Objective:
-        """Return what ``newton`` and ``lbfgs`` minimise, as a function of `LogCoordinates`."""
+    def objective(self, problem: Problem, rows: IntArray, centre: FloatArray) -> Objective:
+        """Return what ``newton`` minimises, as a function of `LogCoordinates`."""
         of_rows = self.weights(len(rows))
-        precise = self.method != "newton"
-        loss = problem.loss(rows, of_rows / of_rows.mean(), precise=precise, public=False)
+        loss = problem.loss(rows, of_rows / of_rows.mean(), public=False)
         coordinates = LogCoordinates(loss, self.logarithms)
         whole_days = problem.reviews.whole_days
         penalty = self.penalty(problem.space, len(rows), whole_days=whole_days)
         prior_centre = coordinates.encode(feasible(centre, problem.space))
-        return Objective(coordinates, prior_centre, weight * penalty)
+        return Objective(coordinates, prior_centre, penalty)
 
     def _minimised(
         self,
@@ -285,11 +231,12 @@ class FitOptions(_Options, Algorithm, ABC):
         coordinates = objective.loss
         assert isinstance(coordinates, LogCoordinates)
         bounds = coordinates.space(problem.space)
-        minimise = partial(newton, tolerance=self.tolerance) if self.method == "newton" else lbfgs
         begin = centre if previous is None else previous
         first = coordinates.encode(feasible(begin, problem.space))
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
-        found = lowest(lambda start: minimise(objective, start, bounds), starts)
+        found = lowest(
+            lambda start: newton(objective, start, bounds, tolerance=self.tolerance), starts
+        )
         w = feasible(coordinates.decode(found.parameters), problem.space)
         errors = standard_errors(found.information, found.parameters, bounds) * coordinates.slope(w)
         note = "" if found.converged else _NOT_CONVERGED
@@ -315,7 +262,7 @@ class FitOptions(_Options, Algorithm, ABC):
         loss = self.objective(problem, rows, found).loss
         assert isinstance(loss, LogCoordinates)
         squares = (self.weights(len(rows)) / self.weights(len(rows)).mean()) ** 2
-        of_squares = problem.loss(rows, squares, precise=self.method != "newton", public=False)
+        of_squares = problem.loss(rows, squares, public=False)
         usual = self.own_prior_weight / self.prior_strength if self.prior_strength else 0.0
         widest = usual * self.penalty(problem.space, _MANY, whole_days=reviews.whole_days)
         covariance = error_covariance(
@@ -347,12 +294,9 @@ class EquationsOfLog:
     space: ParameterSpace
     binary: bool = False  # Whether Hard and Easy are taken for Good
 
-    def loss(
-        self, rows: IntArray, weight: FloatArray, *, precise: bool = False, public: bool = True
-    ) -> PackedLoss:
+    def loss(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> PackedLoss:
         """Pack some rows for the engine."""
-        dtype = np.float64 if precise else np.float32
-        packed = pack(self.reviews, rows, weight=weight, dtype=dtype)
+        packed = pack(self.reviews, rows, weight=weight, dtype=np.float32)
         return PackedLoss(compiled(self.equations), packed, public)
 
     def model(self, parameters: tuple[float, ...], learned: Learned) -> RecurrentModel:

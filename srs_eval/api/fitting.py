@@ -183,7 +183,7 @@ class FittedModels(Shown):
             ``user``, ``card``, ``days``, ``lo`` and ``hi``. Days are not rounded, 0 where recall
             is lower from the beginning, and infinite where it never falls so far. The range is NaN
             where the algorithm does not say how uncertain its fit is: FSRS, HLR and SM-2 do with
-            ``fit=newton`` or ``lbfgs``, alone or in `per_group`.
+            ``fit=newton``, alone or in `per_group`.
 
         Raises
         ------

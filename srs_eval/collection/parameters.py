@@ -237,6 +237,3 @@ def _notes(study: Study, lists: Mapping[int | None, tuple[str, str]]) -> Iterato
     )
     for odd in doubtful(numbers_of(lists), study.first_ratings):
         yield f"{odd[0].upper()}{odd[1:]}. Compare the list with the one that you have now."
-    if study.log.deck is not None and len(np.unique(study.log.deck)) > 1:
-        run = _run(study, "algo=per_group", "algo.group=deck")
-        yield f"Whether decks need lists of their own, this run says in a note: {run}"

@@ -200,7 +200,7 @@ class Study:
 
     @cached_property
     def several(self) -> Result | None:
-        """FSRS-6 fitted to each preset, as far as they differ; None if there is only one."""
+        """FSRS-6 fitted to each preset that has enough reviews; None if there is only one."""
         if len(self.presets) < 2:
             return None
         return self.evaluated("fitted_per_preset", PerGroup(Fsrs6()))

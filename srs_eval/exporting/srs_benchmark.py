@@ -144,7 +144,7 @@ def _weighted(options: Mapping[str, Any]) -> bool:
     recency, fit = options.get("recency"), options.get("fit")
     module, _, kind = current(str(options.get("_target_"))).rpartition(".")
     if recency is None and "recency" in options and module.startswith(_ALGORITHMS):
-        by_default = "own_recency" if fit in ("newton", "lbfgs") else "published_recency"
+        by_default = "own_recency" if fit == "newton" else "published_recency"
         with suppress(ImportError):  # of another release
             recency = getattr(getattr(import_module(module), kind, None), by_default, None)
     return fit != "default" and recency not in (None, "none")

@@ -200,7 +200,7 @@ def result_name(
     >>> result_name("fsrs6", "fsrs6", {"fit": "newton"}, "srs_benchmark_refit50", weighted=False)
     'FSRS-6-short-newton-refit50'
     """
-    base, pooling, group = options.get("base"), options.get("pooling"), ""
+    base, group = options.get("base"), ""
     if isinstance(base, Mapping) and options.get("group") in _GROUPS:
         group, options = options["group"], base
         kind = str(options.get("_target_")).rpartition(".")[2]
@@ -219,7 +219,7 @@ def result_name(
     parts += ["-duration"] if seconds and model.name == "LSTM" else []
     parts += ["-recency"] if weighted else []
     parts += [clock.removeprefix("-secs"), f"-{group}" if group else ""]
-    parts += [f"-{fit}"] if fit in ("newton", "lbfgs") else []
+    parts += ["-newton"] if fit == "newton" else []
     changed = re.search(r"\(([^()]*)\)$", label)
     words = changed[1].split(", ") if changed and not group else []
     told = {"fit", "binary", "recency", *model.arguments}
@@ -229,7 +229,6 @@ def result_name(
         for key, value in model.arguments.items()
         if options.get(key) != value
     ]
-    parts += ["-pooled"] if group and pooling != "none" else []
     return _UNSAFE.sub("_", "".join((*parts, *extra)))
 
 
@@ -273,7 +272,7 @@ def in_other_words(name: str) -> str:
     if not model.option:
         return f"{theirs} is not here{note}"
     if found.group:
-        per_group = f"algo=per_group algo.group={found.group} algo.pooling=none"
+        per_group = f"algo=per_group algo.group={found.group}"
         return f"{theirs} is '{per_group}' around {model.option}"
     if found.unknown:
         return f"{theirs}: algo={model.option}{note} without {', '.join(found.unknown)}"

@@ -19,9 +19,7 @@ from contract import (
 from hydra.utils import get_class, get_object
 from omegaconf import DictConfig
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.ensemble import Ensemble
-from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -81,7 +79,7 @@ def test_its_configuration_lists_every_argument_at_its_default(name):
 # What is tried for every option; what of it is taken is written down for review.
 VALUES = (
     *(None, True, False, -3, -1e-9, 0, 1e-9, 0.5, 0.999, 1, 1.5, 2, 3, 16, 17, 2001, math.nan),
-    *(math.inf, "much", "0.9", [], {}, [math.nan], "fsrs6", "newton", "newtn", "lbfgs", "default"),
+    *(math.inf, "much", "0.9", [], {}, [math.nan], "fsrs6", "newton", "newtn", "default"),
     *("reference", "s0", "none", "mild", "steep", "quartic", "exponential", "weekly", "full"),
     *("small", "day", "review", "deck", "preset", "template", "tag", "partial", "best", "last"),
     *("first", "fitted", "fixed", "equal", "cpu", "tpu"),
@@ -130,10 +128,6 @@ def test_options_say_what_is_fitted():
         assert equations.published_order == order
 
 
-class Ordered(Fsrs7):
-    methods = ("lbfgs",)
-
-
 def gru(**options):
     pytest.importorskip("torch")
     from srs_eval.algorithms.neural.published import Gru
@@ -147,17 +141,10 @@ OF_GRU_P, OF_GRU = (Weights(name, (2,), (0.0,) * 39, (), ()) for name in ("gru_p
 REFUSED = {
     "fits of FSRS-6": lambda: Fsrs6(fit="newtn"),
     "parameters in the wrong order": lambda: beginning_with(Fsrs7, 3.0),
-    "order, and bounds alone": lambda: Ordered(fit="lbfgs"),
     "too short an interval": lambda: beginning_with(Sm2Trainable, 0.00001),
-    "idle prior": lambda: Fsrs6(fit="reference", prior_weight=5),
-    "idle recency": lambda: Fsrs6(fit="s0", recency="mild"),
-    "idle half-life": lambda: Fsrs6(half_life=0.1),
     "share of a stranger": lambda: Ensemble(TWO, shares={"a": 1.0, "c": 1.0}),
     "equal shares": lambda: Ensemble(TWO, weights="equal", shares={"a": 1.0, "b": 1.0}),
     "member with a slash": lambda: Ensemble({"a/b": Hlr()}),
-    "no equations to pool": lambda: PerGroup(Average()),
-    "reference is not pooled": lambda: PerGroup(Fsrs6(fit="reference")),
-    "no prior to pool by": lambda: PerGroup(Fsrs6(prior_weight=0)),
     "feature of a taken name": lambda: SessionFilter(Hlr(), extra={"recent_5": Recent()}),
     "several options at once": lambda: gru(hidden=0, epochs=-1, learning_rate=math.nan),
     "weights of another network": lambda: gru(weights=OF_GRU_P),

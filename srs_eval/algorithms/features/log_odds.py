@@ -109,9 +109,7 @@ class LogOddsOfLog:
         """The log card by card."""
         return history_of(self.reviews)
 
-    def loss(
-        self, rows: IntArray, weight: FloatArray, *, precise: bool = True, public: bool = True
-    ) -> LogLoss:
+    def loss(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> LogLoss:
         """Gather what the model looks at."""
         function = self.log_odds.at(self.history, rows, self.reviews.elapsed[rows])
         return LogLoss(function, self.reviews.recalled[rows].astype(np.float64), weight)

@@ -55,8 +55,8 @@ class Logistic(FittedLogOdds):
     count more: 0.1 + 0.9 x**4 with x from 0 for the oldest to 1, unless said otherwise. Published
     row, without same-day reviews: log loss 0.3393, RMSE(bins) 0.0604, AUC 0.7108.
 
-    The public trainer moves each coefficient in units of a scale of its own; ``newton`` and
-    ``lbfgs`` take these scales for the spread among users, with a prior of weight 0.3.
+    The public trainer moves each coefficient in units of a scale of its own; ``newton`` takes
+    these scales for the spread among users, with a prior of weight 0.3.
     """
 
     name = "logistic"

@@ -185,7 +185,7 @@ def later_prior_weight(n_reviews: int) -> float:
 class FsrsFitted(Fitted):
     """Base of FSRS v4 to 7, whose `w[0]` to `w[3]` are the stabilities after a first review.
 
-    ``newton`` and ``lbfgs`` fit the logarithms of these. Their prior is normal around those of
+    ``newton`` fits the logarithms of these. Their prior is normal around those of
     the start, with one shift for all four (standard deviation 1.5) and a deviation for each
     (0.75). The other parameters have their spread, and a weight that falls with the number of
     training reviews; see `later_prior_weight`. The option `prior_weight` multiplies both.
@@ -222,7 +222,7 @@ class FsrsWithFirstStabilities(FsrsFitted):
     # Published parameters, and how reviews of one day count, are those of whole days.
     for_whole_days: ClassVar[bool] = True
 
-    methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "s0", "default")
+    methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "s0", "default")
 
     def trained(
         self, problem: Problem, rows: IntArray, start: FloatArray

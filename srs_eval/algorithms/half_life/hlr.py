@@ -205,24 +205,24 @@ class HlrDuolingo(Algorithm):
 
     Parameters
     ----------
-    fit : {"lbfgs", "sgd", "default"}
-        How the loss is minimised: ``lbfgs`` finds a minimum; ``sgd`` is one pass of the public
-        code's descent over the reviews in an order drawn at random; ``default`` keeps its start,
-        half-lives of one day.
+    fit : {"minimum", "sgd", "default"}
+        How the loss is minimised: ``minimum`` finds one by L-BFGS; ``sgd`` is one pass of
+        the public code's descent over the reviews in an order drawn at random; ``default`` keeps
+        its start, half-lives of one day.
     alpha : float
         Weight of the half-life term, 0 or more.
     penalty : float
         Weight of the squared weights, 0 or more.
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("lbfgs", "sgd", "default")
+    methods: ClassVar[tuple[str, ...]] = ("minimum", "sgd", "default")
 
     # Dataclass fields would hide the method of the same name.
     method: str
     alpha: float
     penalty: float
 
-    def __init__(self, *, fit: str = "lbfgs", alpha: float = 0.01, penalty: float = 0.1) -> None:
+    def __init__(self, *, fit: str = "minimum", alpha: float = 0.01, penalty: float = 0.1) -> None:
         require_choice("hlr_duolingo", "fit", fit, self.methods)
         require_above_zero("hlr_duolingo", "alpha", alpha, or_zero=True)
         require_above_zero("hlr_duolingo", "penalty", penalty, or_zero=True)
@@ -236,7 +236,7 @@ class HlrDuolingo(Algorithm):
         if len(rows) == 0:
             raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
         loss = self.loss(reviews, np.sort(rows))
-        if self.method == "lbfgs":
+        if self.method == "minimum":
             found = minimize(loss, np.zeros(_FEATURES), jac=True, method="L-BFGS-B")
             return _model(found.x)
         order = rng.permutation(len(rows))

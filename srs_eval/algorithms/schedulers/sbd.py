@@ -96,13 +96,13 @@ class Sbd(Fitted):
     ``andersschill/memory-model-benchmark-for-spaced-repetition``. Reads elapsed time in
     fractional days and ratings, those of same-day reviews included; 7 parameters. Published row,
     without same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
-    full-batch L-BFGS with ``steep`` recency and a prior of weight 2: ``fit=lbfgs``, with which
-    ``newton`` shares the minimum.
+    full-batch L-BFGS with ``steep`` recency and a prior of weight 2, whose minimum ``newton``
+    finds.
     """
 
     name = "sbd"
     mathematics = SbdEquations
     same_day = True
-    methods = ("newton", "lbfgs", "default")
+    methods = ("newton", "default")
     own_recency = "steep"
     own_prior_weight = 2.0

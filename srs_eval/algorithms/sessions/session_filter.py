@@ -50,17 +50,10 @@ class SessionModel:
         """
         if not len(rows):
             return np.empty(0)
-        return uncertain(self.probabilities(self.walked(reviews, rows))[rows])
-
-    def walked(self, reviews: Reviews, rows: IntArray) -> Walk:
-        """Learn the weights from a log up to the last of `rows`."""
-        return walk(self.stages, self.prior, reviews, int(rows.max()) + 1)
-
-    def probabilities(self, walked: Walk) -> FloatArray:
-        """Return the predictions of all reviews of a log, 0.5 where there can be none."""
+        walked = walk(self.stages, self.prior, reviews, int(rows.max()) + 1)
         p = np.asarray(expit(walked.answers.z))
         p[walked.rows] = self._filtered(walked)
-        return p
+        return uncertain(p[rows])
 
     def _filtered(self, walked: Walk) -> FloatArray:
         """Return the predictions of all later-day reviews."""
@@ -177,11 +170,6 @@ class SessionFilter(Wrapper):
                     f"extra.{name}={{_target_: package.module.Class}}, a subclass of "
                     "srs_eval.algorithms.sessions.features.Feature"
                 )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the features, of which a log without notes lacks those of siblings."""
-        return (*self._features(), *self.extra)
 
     def _features(self) -> Mapping[str, Feature]:
         own = SETS[self.features]

@@ -120,7 +120,7 @@ HLR = BenchModule(module="bench_modules.Hlr", short=False)
 PAIRS = {
     "sm2": (SM2, Sm2Trainable, {"fit": "reference"}),
     "fsrs6": (FSRS6, Fsrs6, {"fit": "reference"}),
-    "own fit": (HLR, Hlr, {"fit": "lbfgs", "prior_weight": 0.0}),
+    "own fit": (HLR, Hlr, {"prior_weight": 0.0}),
 }
 
 
