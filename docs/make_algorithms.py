@@ -52,7 +52,7 @@ All of them at once, each with the options of its file, and one leaderboard:
 `oracle` needs simulated users, `recorded` predictions of an app, `fsrs_rs` a package of its own,
 and `bench_module` a model of yours.
 Before the last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many
-users, `experiment=leaderboard` leaves out what needs PyTorch, and writes a report.
+users, `experiment=leaderboard` lists 27 that need no PyTorch, and writes a report.
 """
 MARKS = """\
 † can start from weights trained on others ([lstm_start](../experiments/lstm_start/pretrain.py)).
