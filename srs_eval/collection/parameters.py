@@ -207,8 +207,7 @@ def _one_or_several(study: Study) -> str:
         "worse": "One preset would do: own parameters for each predict worse than one list",
         "noise": "One preset would do: own parameters for each predict as well as one list",
         "no_gain": "One preset would do: own parameters for each predict no better than one list",
-        "same": "One list for all presets: no fit found a sign in its training reviews that they "
-        "differ",
+        "same": "One list for all presets: they have too few reviews for lists of their own",
         "open": "Whether presets differ cannot be told: own parameters for each against one list",
         "unknown": "Whether presets differ cannot be told",
     }[change.kind]
