@@ -4,8 +4,7 @@
 
 Each LOG is a folder or a file in the layout of anki-revlogs-10k, NAME the head of its column.
 The column of 22 Anki users is copied from measurements by the same definitions, as those logs are
-not public. Ratios by lot (`srs_eval.draws`) are of 30 Anki users, from outcomes; of simulated
-users, they are those of the truth, which has no chance in it but that of the days.
+not public.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,19 +23,8 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.cards import previous_review
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.draws.study import read_draws
-from srs_eval.draws.trials import (
-    Predicted,
-    in_time,
-    outcomes,
-    pooled,
-    predicted,
-    ratio,
-    trials_of,
-)
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import (
-    Algorithm,
     BoolArray,
     FloatArray,
     IntArray,
@@ -343,40 +331,10 @@ STATISTICS = [
 ]  # fmt: skip
 
 
-BY_LOT: list[tuple[str, str, Algorithm]] = [
-    ("change of recall by lot, over FSRS-6's", "1.13 ± 0.18", Fsrs6()),
-    ("over FSRS-7's, whole days", "1.25 ± 0.23", Fsrs7()),
-]
-
-
-def by_lot(source: SyntheticUsers, users: list[Studied]) -> list[str]:
-    """Return how much true recall changes by lot, over how much models say that it changes."""
-    parts, truths, models = [], [], [[] for _ in BY_LOT]
-    for user in users:
-        log, draws = read_draws(source, user.log.user)
-        assigned = draws.assigned
-        last_day = np.full(len(assigned), log.day[-1])
-        assigned = assigned.take(in_time(assigned, log.day[assigned.row], last_day))
-        found = outcomes(log, assigned.row)
-        parts.append(trials_of(log, assigned, found))
-        assert log.truth is not None
-        truths.append(log.truth[found.row[found.seen]])
-        for own, (_, _, algorithm) in zip(models, BY_LOT, strict=True):
-            own.append(predicted(log, assigned, found, algorithm, np.random.default_rng(0)))
-    trials, cells = pooled(parts), []
-    for own in models:
-        names = [field.name for field in fields(Predicted)]
-        model = Predicted(*[np.concatenate([getattr(one, name) for one in own]) for name in names])
-        effect = ratio(trials, model, np.concatenate(truths), trials.card)
-        cells.append(f"{effect.value:.2f} ± {effect.se:.2f}")
-    return cells
-
-
-def column(users: list[Studied], source: Source) -> list[str]:
+def column(users: list[Studied]) -> list[str]:
     """Median and quartiles over users of each statistic."""
     differences = [user.against_fsrs6 for user in users]
     cells = [str(len(users)), f"{np.mean(differences):+.4f}"]
-    cells += by_lot(source, users) if isinstance(source, SyntheticUsers) else len(BY_LOT) * [""]
     for statistic in STATISTICS:
         values = np.array([statistic.compute(user) for user in users])
         known = values[np.isfinite(values)]
@@ -393,13 +351,11 @@ def column(users: list[Studied], source: Source) -> list[str]:
 def table(sources: Iterable[tuple[str, Source]]) -> str:
     """Compute the table in Markdown."""
     names = ["users", "log loss of FSRS-7 minus that of FSRS-6, mean"]
-    names += [name for name, _, _ in BY_LOT]
     columns = [names + [statistic.name for statistic in STATISTICS]]
-    known = [*(of for _, of, _ in BY_LOT), *(statistic.of_anki_users for statistic in STATISTICS)]
-    columns.append(["22", "-0.0041", *known])
+    columns.append(["22", "-0.0041", *(statistic.of_anki_users for statistic in STATISTICS)])
     headers = ["median [quartiles] over users", "Anki users"]
     for name, source in sources:
-        columns.append(column(list(studied(source)), source))
+        columns.append(column(list(studied(source))))
         headers.append(name)
     return tabulate(
         list(zip(*columns, strict=True)), headers, tablefmt="github", disable_numparse=True

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from srs_eval.api.fitting import fit as fit
     from srs_eval.api.inputs import algorithm as algorithm
     from srs_eval.api.inputs import source as source
-    from srs_eval.api.lottery import lottery as lottery
     from srs_eval.checks import check_algorithm as check_algorithm
     from srs_eval.metrics.panel import full_panel as full_panel
     from srs_eval.metrics.score import score as score
@@ -47,7 +46,6 @@ __all__ = [
     "fit",
     "full_panel",
     "load",
-    "lottery",
     "plot_bins",
     "plot_calibration",
     "plot_roc",
@@ -66,7 +64,6 @@ _HOME = {
     "compare": "srs_eval.api.comparing",
     "fit": "srs_eval.api.fitting",
     "full_panel": "srs_eval.metrics.panel",
-    "lottery": "srs_eval.api.lottery",
     "score": "srs_eval.metrics.score",
 }
 

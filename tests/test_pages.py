@@ -164,9 +164,9 @@ def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make(
         assert option.content["_target_"] in algorithms.classes()
     synthetic = loaded("docs/make_synthetic.py")
     users = synthetic.SyntheticUsers(users=2, seed=synthetic.SEED)
-    column = synthetic.column(list(synthetic.studied(users)), users)
+    column = synthetic.column(list(synthetic.studied(users)))
     assert int(column[0]) > 0
-    assert len(column) == 2 + len(synthetic.BY_LOT) + len(synthetic.STATISTICS)
+    assert len(column) == 2 + len(synthetic.STATISTICS)
 
 
 def test_every_capability_names_a_test_that_exists():

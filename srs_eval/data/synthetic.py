@@ -28,20 +28,8 @@ _MOST_USERS = 1_000_000_000
 _FIRST_CARDS = 24
 _SPARE = 1.03
 # Of the answers of one user, by name: as in `Reviews`, and the `second` from the user's first day
-# change to the question; `drawn`, `low` and `high` are the days of the interval drawn after each
-# answer, with the least and the most, and 0 if none was
+# change to the question
 _Log = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnIntervals:
-    """Intervals that an app drew by lot: a table beside a log, which no model can read."""
-
-    row: IntArray  # [n]: Row of the log whose answer got the interval, ascending
-    days: IntArray  # [n]
-    # [n]: The shortest and the longest possible; all from one to the other were as likely
-    low: IntArray
-    high: IntArray
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -134,10 +122,6 @@ class SyntheticUsers:
 
     def read(self, user: User) -> Reviews:
         """Simulate one user's log; raise `ReviewLogError` if there is no such user."""
-        return self.read_with_intervals(user)[0]
-
-    def read_with_intervals(self, user: User) -> tuple[Reviews, DrawnIntervals]:
-        """Simulate one user's log, and return the intervals that the app drew beside it."""
         if not isinstance(user, int) or user not in self.users():
             what = f"there is no user {user!r}; they are numbered from 1 to {self.count}"
             raise ReviewLogError(self.location, [what], "Ask for more with data.users=N.")
@@ -145,14 +129,11 @@ class SyntheticUsers:
         seeds = np.random.SeedSequence([self.seed, user])
         rng = np.random.Generator(np.random.PCG64(seeds))
         later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
-        found = _simulated(Learner(later_reviews, rng, self.scheduler), rng)
-        answers = {name: column[: self.max_reviews] for name, column in found.items()}
-        drawn, low, high = (answers.pop(name) for name in ("drawn", "low", "high"))
-        (row,) = drawn.nonzero()
+        log = _simulated(Learner(later_reviews, rng, self.scheduler), rng)
+        answers = {name: column[: self.max_reviews] for name, column in log.items()}
         del answers["second"]
         source = f"{self.location}, user {user}"
-        reviews = reviews_from_columns(user=user, source=source, **answers)
-        return reviews, DrawnIntervals(row, drawn[row], low[row], high[row])
+        return reviews_from_columns(user=user, source=source, **answers)
 
 
 def _simulated(learner: Learner, rng: np.random.Generator) -> _Log:
@@ -202,7 +183,8 @@ def _study(cards: Cards, life: Life) -> _Log:
             "deck": calendar.deck_of_cohort[cards.cohort],
         }
         learn(cards, rating, recall.odds, life)
-        waves.append(wave | next_reviews(cards, rating, duration_ms, life)._asdict())
+        next_reviews(cards, rating, duration_ms, life)
+        waves.append(wave)
     return _joined(waves)
 
 

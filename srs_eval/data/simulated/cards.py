@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from srs_eval.data.simulated.calendar import Calendar, hashed_uniform
 from srs_eval.data.simulated.learner import Learner
-from srs_eval.data.simulated.scheduler import Draws, bounded
+from srs_eval.data.simulated.scheduler import bounded
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
@@ -204,11 +204,10 @@ def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
     cards.stability = _possible(stability)
 
 
-def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: Life) -> Draws:
+def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: Life) -> None:
     """Plan the next review of each card, later today or on a later day; drop the finished.
 
-    A card is finished when it is given up as a leech, or when life ends before it is due. Return
-    the intervals that were drawn for all, with 0 days where none was.
+    A card is finished when it is given up as a leech, or when life ends before it is due.
     """
     learner, calendar, rng = life.learner, life.calendar, life.rng
     again = rating == _AGAIN
@@ -222,13 +221,12 @@ def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: 
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
     drawn, lot, late = rng.random((3, len(rating)))
     put_off = today & (drawn < _PUT_OFF)
-    is_drawn = ~today
-    days, low, high = (each * is_drawn for each in learner.app.draws(cards.believed_stability, lot))
-    due = np.minimum(cards.day + np.where(is_drawn, days, 1), learner.life_days)
+    days = learner.app.interval(cards.believed_stability, lot)
+    due = np.minimum(cards.day + np.where(today, 1, days), learner.life_days)
     # The days with study that go by before a due card is done are geometrically distributed.
     days_late = np.log1p(-late) / np.log1p(-learner.promptness)
     slot = calendar.slot_from_day[due] + days_late.astype(np.int64)
-    cards.later_day = put_off | is_drawn
+    cards.later_day = put_off | ~today
     cards.slot = np.where(cards.later_day, slot, cards.slot)
     cards.last_day = cards.day
     alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
@@ -242,7 +240,6 @@ def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: 
     wait = bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
     showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, rng)
     cards.second = np.where(cards.later_day, showing, cards.answered + wait)
-    return Draws(days, low, high)
 
 
 def _possible(stability: FloatArray) -> FloatArray:

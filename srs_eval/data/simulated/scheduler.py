@@ -16,11 +16,9 @@ https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 import numpy as np
 
-from srs_eval.data.anki.fuzz import fuzz_bounds, fuzzed
 from srs_eval.nouns import FloatArray, IntArray
 
 _FIRST = np.array([0.4872, 1.4003, 3.7145, 13.8206])
@@ -33,6 +31,10 @@ _DIFFICULTY_STEP = 0.8975 * (np.arange(5) - 3)  # By rating
 _CURVE = 19 / 81
 _LEAST_STABILITY, _MOST_STABILITY = 0.01, 36500.0
 _LONGEST_INTERVAL = 3650
+# From so many days on, fuzz grows by this share of what is above, up to the next.
+_FUZZ_STARTS = np.array([[2.5], [7.0], [20.0]], np.float32)
+_FUZZ_ENDS = np.array([[7.0], [20.0], [np.inf]], np.float32)
+_FUZZ_SHARES = np.array([[0.15], [0.10], [0.05]], np.float32)
 _AGAIN, _GOOD = 1, 3
 # Of SM-2: days after the first rating, ease at first and at least, and by rating what is added to
 # the ease and the share of the time passed late that counts.
@@ -45,14 +47,6 @@ OWN = "own"
 SCHEDULERS = "own, sm2, fixed, or fsrs_50 to fsrs_99"
 
 Beliefs = tuple[FloatArray, FloatArray]  # Stability in days, and difficulty from 1 to 10; [n]
-
-
-class Draws(NamedTuple):
-    """Intervals in days, and the least and most that were as likely; [n] each."""
-
-    drawn: IntArray
-    low: IntArray
-    high: IntArray
 
 
 class App:
@@ -96,14 +90,12 @@ class App:
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
         return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
 
-    def draws(self, stability: FloatArray, lot: FloatArray) -> Draws:
+    def interval(self, stability: FloatArray, lot: FloatArray) -> IntArray:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
 
         `lot`, in [0, 1), is where in the range that fuzz allows the interval falls.
         """
-        interval = stability * (self.desired_retention**-2 - 1) / _CURVE
-        low, high = fuzz_bounds(interval, 1, _LONGEST_INTERVAL)
-        return Draws(fuzzed(low, high, lot), low, high)
+        return fuzzed(stability * (self.desired_retention**-2 - 1) / _CURVE, lot)
 
 
 class Sm2(App):
@@ -141,6 +133,24 @@ class Fixed(App):
     ) -> Beliefs:
         """Double the interval."""
         return np.minimum(2 * believed[0], _LONGEST_FIXED), believed[1]
+
+
+def fuzzed(interval: FloatArray, lot: FloatArray) -> IntArray:
+    """Return whole days around intervals, [n], as Anki draws them in single precision.
+
+    >>> [fuzzed(np.array([2.4, 7.0, 100.0]), np.array([lot])).tolist() for lot in (0, 0.99)]
+    [[2, 5, 93], [2, 9, 107]]
+    """
+    days = bounded(interval.astype(np.float32), 1, _LONGEST_INTERVAL)
+    above = np.maximum(np.minimum(days, _FUZZ_ENDS) - _FUZZ_STARTS, 0)
+    first, second, third = _FUZZ_SHARES * above
+    around = 1 + first + second + third
+    around[days < _FUZZ_STARTS[0]] = 0
+    half = np.float32(0.5)
+    low = np.floor(days - around + half)
+    high = np.minimum(np.floor(days + around + half), np.float32(_LONGEST_INTERVAL))
+    drawn = np.floor(low + lot.astype(np.float32) * (1 + high - low))
+    return np.minimum(drawn, high).astype(np.int64)
 
 
 def is_scheduler(name: object) -> bool:

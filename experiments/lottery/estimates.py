@@ -10,42 +10,28 @@ cluster, such as a card, may be correlated.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from srs_eval.nouns import FloatArray, IntArray
 
+LEVEL = 0.95
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A ratio of two sums over clusters, with tests of its value that need no large denominator."""
 
-    value: float
-    se: float
-    top: FloatArray  # [clusters]: Sums of instrument times outcome
-    bottom: FloatArray  # [clusters]: Sums of instrument times exposure
+class Effect(NamedTuple):
+    """A ratio of two sums, and the 95 % interval of a test that needs no large denominator."""
 
-    def z(self, value: float) -> float:
-        """Return the deviation from a supposed value of the effect, in standard errors."""
-        moments = self.top - value * self.bottom
-        return float(moments.sum() / np.sqrt(moments @ moments))
+    value: float = math.nan
+    se: float = math.nan
+    low: float = -math.inf
+    high: float = math.inf
 
-    def p_value(self, value: float) -> float:
-        """Return the two-sided p-value of a supposed value."""
-        return 2 * float(ndtr(-abs(self.z(value))))
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the values that are not rejected; infinite where the instrument is too weak."""
-        t2 = float(ndtri((1 + level) / 2)) ** 2
-        a = self.bottom.sum() ** 2 - t2 * self.bottom @ self.bottom
-        b = self.top.sum() * self.bottom.sum() - t2 * self.top @ self.bottom
-        c = self.top.sum() ** 2 - t2 * self.top @ self.top
-        if a <= 0:
-            return -math.inf, math.inf
-        half = math.sqrt(max(b * b - a * c, 0.0))
-        return (b - half) / a, (b + half) / a
+    @property
+    def t(self) -> float:
+        """The value in standard errors; 0 where these are."""
+        return self.value / self.se if self.se > 0 else 0.0
 
 
 def effect(
@@ -58,25 +44,25 @@ def effect(
     1.5
     """
     _, code = np.unique(cluster, return_inverse=True)
-    top = np.bincount(code, instrument * outcome).astype(np.float64)
-    bottom = np.bincount(code, instrument * exposure).astype(np.float64)
+    top, bottom = np.bincount(code, instrument * outcome), np.bincount(code, instrument * exposure)
     total = bottom.sum()
-    if not len(top) or total == 0:
-        return Effect(math.nan, math.nan, top, bottom)
+    if total == 0:
+        return Effect()
     value = top.sum() / total
     moments = top - value * bottom
-    return Effect(float(value), math.sqrt(moments @ moments) / abs(total), top, bottom)
+    se = math.sqrt(moments @ moments) / abs(total)
+    t2 = float(ndtri((1 + LEVEL) / 2)) ** 2
+    a = total**2 - t2 * bottom @ bottom
+    if a <= 0:  # a weak instrument rejects nothing
+        return Effect(float(value), se)
+    b = top.sum() * total - t2 * top @ bottom
+    half = math.sqrt(max(b * b - a * (top.sum() ** 2 - t2 * top @ top), 0.0))
+    return Effect(float(value), se, float(b - half) / a, float(b + half) / a)
 
 
-def regression(instrument: FloatArray, outcome: FloatArray, cluster: IntArray) -> Effect:
+def change(instrument: FloatArray, outcome: FloatArray, cluster: IntArray) -> Effect:
     """Estimate the change of an outcome per unit of an instrument, which has mean 0."""
     return effect(instrument, outcome, instrument, cluster)
-
-
-def strength(instrument: FloatArray, exposure: FloatArray, cluster: IntArray) -> float:
-    """Return the F statistic of the first stage: how surely the instrument moves the exposure."""
-    stage = regression(instrument, exposure, cluster)
-    return (stage.value / stage.se) ** 2 if stage.se > 0 else math.nan
 
 
 def within(values: FloatArray, cell: IntArray) -> FloatArray:

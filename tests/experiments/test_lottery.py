@@ -1,0 +1,334 @@
+"""The lottery: draws are found again, estimates are right, and wrong models are rejected."""
+
+import itertools
+import random
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+from anki_files import DAY_MS, MORNING, SETTINGS, collection
+from cases import loaded
+from commands import apart
+from estimates import Effect, change, effect, permutation_z
+from invented import Ends, Told
+from months import BY_HAND, EARLY, FORGOTTEN, MATCHED, NO_INTERVAL, SEED, UNEXPLAINED, reconstructed
+from rules import Answers, Lots, Rule, chacha12, drawn, fuzz_bounds, possible
+from simulations import GIVES_UP, SHOWN, answers_before, write_collection
+from trials import LEAST_P, load_z, place_p_value, play, read_draws
+from verdicts import LARGEST_BOUND, answers_table, balance, draws_table, models_table, verdict
+
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.presets import IntervalOptions, preset_in_message, preset_in_text
+from srs_eval.errors import FitError
+
+study = loaded("experiments/lottery/study.py")
+
+
+def log_of(path):
+    return AnkiCollection(path).read_with_table(path.stem)
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """Collections of each rule, small."""
+    folder = tmp_path_factory.mktemp("collections")
+    for rule in Rule:
+        path = folder / f"{rule.name}.anki2"
+        write_collection(path, np.random.default_rng(1), cards=80, rule=rule)
+    return {rule: folder / f"{rule.name}.anki2" for rule in Rule}
+
+
+def test_generator_reproduces_the_test_vector_of_rand():
+    key = bytes([1, 0, 0, 0, 23, 0, 0, 0, 200, 1, 0, 0, 210, 30, 0, 0] + [0] * 16)
+    low, high = chacha12([np.array([word]) for word in np.frombuffer(key, "<u4")])
+    assert int(high[0]) << 32 | int(low[0]) == 10719222850664546238
+
+
+def test_bounds_of_fuzz_are_the_published_ones_within_limits_and_widened_where_they_meet():
+    low, high = fuzz_bounds(np.array([1, 2.4, 2.5, 7, 20, 100]), 1, 36500)
+    assert (low.tolist(), high.tolist()) == ([1, 2, 2, 5, 17, 93], [1, 2, 4, 9, 23, 107])
+    low, high = fuzz_bounds(np.full(3, 7.0), np.array([1, 9, 12]), np.array([6.0, 99, 99]))
+    assert (low.tolist(), high.tolist()) == ([4, 9, 12], [6, 11, 14])
+
+
+def one_by_one(rule, before, draws):
+    """Draw one answer many times in plain Python: the interval of each button in turn."""
+    days, late, ease, rating = (before[n][0] for n in ("interval", "late", "ease", "rating"))
+    if rule is Rule.V1:
+        ideal = [int(max((days + late // 4) * 1.2, days + 1))]
+        ideal.append(int(max((days + late // 2) * ease, ideal[-1] + 1)))
+        ideal.append(int(max((days + late) * ease * 1.3, ideal[-1] + 1)))
+    else:
+        ideal = [int(days * 1.2), int((days + late // 2) * ease), int((days + late) * ease * 1.3)]
+    for draw in draws:
+        last = days
+        for button in range(2, rating + 1):
+            interval = ideal[button - 2]
+            share, least = (0.25, 1) if interval < 7 else (0.15, 2) if interval < 30 else (0.05, 4)
+            around = max(int(interval * share), least)
+            low, high = {1: (1, 1), 2: (2, 3)}.get(interval, (interval - around, interval + around))
+            chosen = low + int(next(draw) * (high - low + 1))
+            last = max(chosen, days + 1 if rule is Rule.V1 or button == 2 else last + 1)
+        yield last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", Rule)
+def test_lots_sum_to_one_and_are_those_of_draws(rule):
+    rng, repeats = np.random.default_rng(0), 4000
+    interval, late = rng.choice([1, 2, 3, 5, 8, 12, 25, 60], 24), rng.choice([0, 0, 1, 3, 10], 24)
+    ease = rng.choice([1.3, 1.8, 2.5, 2.65], 24)
+    before = answers_before(rng.integers(2, 5, 24), interval, late, ease, 1.3)
+    lots = Lots.of_weights(24, *possible(rule, before))
+    assert lots.mean(np.ones(len(lots.days))) == pytest.approx(np.ones(24))
+    for number in range(24):
+        own: Answers = before[np.full(repeats, number)]
+        if rule.is_seeded:
+            days = drawn(rule, own, (np.arange(repeats) + 0.5) / repeats)
+        else:
+            days = np.array([*one_by_one(rule, own, map(iter, rng.random((repeats, 3))))])
+        part = lots.take(np.arange(24) == number)
+        shares = (days[:, None] == part.days).mean(0)
+        assert shares.sum() == pytest.approx(1)  # nothing else was drawn
+        noise = 1e-3 if rule.is_seeded else 5 * np.sqrt(part.probability / repeats)
+        assert (np.abs(shares - part.probability) < noise + 1e-3).all()
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_every_rule_is_recognised_and_every_answer_accounted_for(paths, rule):
+    log = log_of(paths[rule])
+    draws = reconstructed(log, {})
+    own = (draws.table["rule"] == rule).to_numpy()
+    assert own.sum() > 0.8 * len(own) > 200  # short months are alike
+    assert sum(draws.excluded.values()) + len(own) == len(log.reviews)
+    assert UNEXPLAINED not in draws.excluded
+    row = log.rows[np.searchsorted(log.reviews.row, draws.table["row"])]
+    assert (draws.table["days"] == log.revlog.ivl[row])[own].all()
+    assert draws.table["row"].is_monotonic_increasing
+    is_drawn = draws.lots.days == draws.table["days"].to_numpy()[draws.lots.answer]
+    assert draws.lots.mean(is_drawn.astype(float)).min() > 0
+
+
+def test_another_modifier_than_that_of_the_preset_is_found_and_another_easy_is_not(paths):
+    months = reconstructed(log_of(paths[Rule.V2]), {1: IntervalOptions(modifier=0.5)}).months
+    large = months[months["rows"] > 20]
+    assert large["modifier"].to_numpy() == pytest.approx(2, abs=0.1)
+    assert large["matched"].min() >= MATCHED
+    draws = reconstructed(log_of(paths[Rule.V3]), {1: IntervalOptions(easy=3.0)})
+    assert draws.excluded[UNEXPLAINED] > 100
+
+
+def test_draws_of_fsrs_are_taken_around_a_guess(paths, tmp_path):
+    path = tmp_path / "fsrs.anki2"
+    path.write_bytes(paths[Rule.V3].read_bytes())
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("update revlog set factor = 500")
+    log = log_of(path)
+    draws = reconstructed(log, {})
+    assert set(draws.table["rule"]) == {SEED}
+    row = log.rows[np.searchsorted(log.reviews.row, draws.table["row"])]
+    mean = draws.lots.mean(np.log(draws.lots.days))
+    z, given = np.log(draws.table["days"]) - mean, np.log(log.revlog.ivl[row]) - mean
+    assert abs(z.mean()) < 4 * z.std() / np.sqrt(len(z))
+    assert np.corrcoef(z, given)[0, 1] > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("balanced", [False, True])
+def test_draws_of_anki_itself_are_reconstructed(anki_library, tmp_path, balanced):
+    """Answers in today's Anki, whose calendar moves on between them."""
+    path, rng = tmp_path / "anki.anki2", random.Random(1)
+    opened = anki_library.Collection(str(path))
+    opened.set_config("loadBalancerEnabled", balanced)
+    config = opened.decks.get_config(1)
+    config["new"]["perDay"] = config["rev"]["perDay"] = 9999
+    config["lapse"]["delays"] = []
+    opened.decks.update_config(config)
+    for number in range(60):
+        note = opened.new_note(opened.models.by_name("Basic"))
+        note["Front"] = str(number)
+        opened.add_note(note, 1)
+    for days in (1, 4, 2, 7, 15, 4, 30, 7, 15, 30):
+        first = opened.db.scalar("select count() from revlog") == 0
+        while card := opened.sched.getCard():
+            opened.sched.answerCard(card, 4 if first else rng.choice([2, 3, 3, 4, 1]))
+        opened.db.execute("update col set crt = crt - ?", days * DAY_MS // 1000)
+        opened.db.execute("update revlog set id = id - ?", days * DAY_MS)
+        opened.close()
+        opened = anki_library.Collection(str(path))
+    opened.close()
+    draws = reconstructed(log_of(path), {})
+    assert len(draws.table) > 80
+    assert set(draws.table["rule"]) == {SEED if balanced else Rule.V3}
+    assert draws.months["matched"].min() == 1
+
+
+def test_answers_that_tell_no_draw_are_left_out_for_their_reasons(tmp_path):
+    """Rows of a card: days since the first, button, ease after, kind of review, and interval."""
+    cards = {
+        FORGOTTEN: [(0, 3, 2500, 0, 3), (3, 1, 2300, 1, -600)],
+        BY_HAND: [(0, 3, 2500, 0, 3), (1, 0, 2500, 4, 4), (5, 3, 2500, 1, 12)],
+        NO_INTERVAL: [(0, 3, 2500, 0, -600), (3, 3, 2500, 1, 7)],
+        EARLY: [(0, 3, 2500, 0, 3), (2, 3, 2500, 1, 7)],
+    }
+    rows = [
+        (MORNING + day * DAY_MS + number, number, button, ease, 4000, kind, given)
+        for number, answers in enumerate(cards.values(), 1)
+        for day, button, ease, kind, given in answers
+    ]
+    path = collection(tmp_path / "odd.anki2", sorted(rows), settings=SETTINGS)
+    draws = reconstructed(log_of(path), {})
+    assert {reason: draws.excluded[reason] for reason in cards} == dict.fromkeys(cards, 1)
+    lottery = play([AnkiCollection(path)], {"hlr": Hlr()})
+    assert (lottery.refused, len(lottery.draws)) == ({"odd": "no draws"}, 0)
+    assert len(draws_table(lottery)) == len(models_table(lottery)) == 0
+
+
+def test_options_of_intervals_are_read_in_both_forms():
+    message = b"\x65" + np.float32(1.5).tobytes() + b"\x7d" + np.float32(0.9).tobytes()
+    assert preset_in_message(message + b"\x80\x01\x64").intervals == IntervalOptions(
+        modifier=0.9, easy=1.5, maximum=100
+    )
+    text = {"rev": {"ivlFct": 0.8, "ease4": 1.4, "hardFactor": 1.1, "maxIvl": 200}}
+    assert preset_in_text(text).intervals == IntervalOptions(0.8, 1.1, 1.4, 200)
+    assert preset_in_text({"rev": {"ivlFct": "x", "maxIvl": -1}}).intervals == IntervalOptions()
+
+
+def confounded(rng, n=400, cards=100):
+    """An exposure with an effect of 0.7: what makes it long also makes the outcome good."""
+    z, hidden = rng.uniform(-1, 1, n), rng.normal(size=n)
+    x = 0.5 * z + hidden
+    return z, 0.7 * x - 2 * hidden + rng.normal(size=n), x, rng.integers(0, cards, n)
+
+
+def test_effects_are_recovered_and_intervals_cover_unless_the_instrument_is_weak():
+    rng = np.random.default_rng(2)
+    z, y, x, card = confounded(rng, 40_000, 9000)
+    one = effect(z, y, x, card)
+    assert one.value == pytest.approx(0.7, abs=4 * one.se)
+    assert x @ y / (x @ x) < -1  # what a regression would say
+    assert change(z, x, card).t ** 2 > 1000
+    twice = effect(*(np.tile(each, 2) for each in (z, y, x, card)))
+    assert twice.se == pytest.approx(one.se)  # clusters count once
+    held = [one.low <= 0.7 <= one.high for one in (effect(*confounded(rng)) for _ in range(600))]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.03)
+    weak = effect(z[:40], y[:40], x[:40] - 0.5 * z[:40], card[:40])
+    assert (weak.low, weak.high) == (-np.inf, np.inf)
+    assert np.isnan(effect(z * 0, y, x, card).value)
+
+
+def test_permutations_are_those_of_every_order():
+    z, y = np.array([1.0, 2, 4, 5, 7, 0]), np.array([0.0, 1, 1, 0, 1, 1])
+    every = [
+        np.array(first) @ y[:3] + np.array(second) @ y[3:5] + z[5] * y[5]
+        for first in itertools.permutations(z[:3])
+        for second in itertools.permutations(z[3:5])
+    ]
+    expected = (z @ y - np.mean(every)) / np.std(every)
+    assert permutation_z(z, y, np.array([0, 0, 0, 1, 1, 2])) == pytest.approx(expected)
+
+
+def scheduled(rng, choose=None, n=3000):
+    """Answers on 300 days; days are drawn, or chosen by the load that they have already."""
+    day = np.sort(rng.integers(0, 300, n))
+    low = rng.choice([4, 8, 15, 25], n)
+    count = low // 3 + 2
+    answer = np.repeat(np.arange(n), count)
+    every = low[answer] + np.concatenate([np.arange(each) for each in count])
+    load, days = np.zeros(500), np.empty(n, np.int64)
+    for k in range(n):
+        own = np.arange(low[k], low[k] + count[k])
+        days[k] = choose(own, load[day[k] + own]) if choose else rng.choice(own)
+        load[day[k] + days[k]] += 1
+    return day, days, Lots.of_weights(n, answer, every, np.ones(len(every)))
+
+
+def test_days_that_were_chosen_are_told_from_those_drawn():
+    drawings = [scheduled(np.random.default_rng(seed), n=800) for seed in range(40)]
+    p = [place_p_value(days, lots) for _, days, lots in drawings]
+    assert np.mean(p) == pytest.approx(0.5, abs=0.15)
+    z = [load_z(*each) for each in drawings]
+    assert (np.std(z), abs(np.mean(z)) < 0.5) == (pytest.approx(1, abs=0.35), True)
+    rng = np.random.default_rng(1)
+    _, days, lots = scheduled(rng, lambda own, load: max(rng.choice(own, 2)))
+    assert place_p_value(days, lots) < LEAST_P
+    assert load_z(*scheduled(rng, lambda own, load: rng.choice(own[load == load.min()]))) < -4
+
+
+@pytest.mark.slow
+def test_the_associational_model_wins_and_is_rejected():
+    table = study.of_critics(5, 20_000)[0].set_index("model")
+    assert table["log loss"][study.ASSOCIATIONAL] < table["log loss"][study.HONEST] - 0.02
+    assert table["rejected"][study.ASSOCIATIONAL] == 1
+    assert table["ratio"][study.ASSOCIATIONAL] > 2.5
+
+
+@pytest.mark.slow
+def test_the_truth_is_rejected_as_often_as_promised():
+    table = study.of_critics(100, 2500, seed=1)[0].set_index("model")
+    assert 0.005 < table["rejected"][study.TRUTH] < 0.1
+    assert table["ratio"][study.TRUTH] == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.nightly
+def test_intervals_contain_the_ratio_of_the_truth_in_100_collections():
+    table = study.coverage_table(study.of_collections(100, 400, ["hlr"]))
+    assert 0.9 <= table.set_index("drawn by")["covered"][study.ALL] <= 0.99
+
+
+@pytest.mark.slow
+def test_every_answer_is_used_or_counted_by_reason(tmp_path):
+    path = tmp_path / "one.anki2"
+    write_collection(path, np.random.default_rng(0), cards=150, rule=Rule.V3)
+    models = {"hlr": Hlr(), "failing": Ends(FitError("no minimum")), "flat": Ends(Told())}
+    lottery = play([AnkiCollection(path)], models)
+    assert answers_table(lottery)["number"].sum() == len(AnkiCollection(path).read("one"))
+    table = models_table(lottery).set_index("model")
+    assert np.isfinite(table.loc["hlr", ["ratio", "log loss", "later"]].astype(float)).all()
+    assert table.loc["failing", ["reviews", "verdict"]].tolist() == [
+        0,
+        "refused: it predicts no user",
+    ]
+    assert lottery.failed == ["failing for one"]
+    assert lottery.missing["failing for one"] == "no minimum"
+    assert "no forgetting curve" in lottery.missing["flat for one"]
+    draws = draws_table(lottery).set_index("effect of the draw on")
+    assert draws.loc["ln days that went by", "t"] > 10
+    assert (draws.filter(like="before:", axis=0)["t"].abs() < 5).all()
+
+
+@pytest.mark.slow
+def test_attrition_widens_intervals_or_refuses_and_ratings_that_react_unbalance_the_draw(tmp_path):
+    path = tmp_path / "gives_up.anki2"
+    write_collection(path, np.random.default_rng(2), cards=900, rule=Rule.V3, habit=GIVES_UP)
+    lottery = play([AnkiCollection(path)], {"hlr": Hlr()})
+    (model,) = models_table(lottery).to_dict("records")
+    said, trials = lottery.predictions["hlr"], lottery.trials
+    own = study.ratio(said, trials["recalled"].to_numpy(), trials["card"].to_numpy())
+    assert study.attrition(lottery.draws).t < -3
+    assert own.low - model["low"] == pytest.approx(model["high"] - own.high)
+    assert own.low - model["low"] > 0
+    assert model["verdict"].startswith("refused") == (own.low - model["low"] > LARGEST_BOUND)
+    path = tmp_path / "shown.anki2"
+    write_collection(path, np.random.default_rng(3), cards=150, rule=Rule.V3, habit=SHOWN)
+    assert balance(play([AnkiCollection(path)], {}).draws)["rating"].t < -5
+
+
+def test_verdicts_follow_from_the_interval():
+    assert verdict(1.1, 2, 0.2) == "too flat"
+    assert verdict(0.2, 0.9, 0.2) == "too steep"
+    assert (verdict(0, 2, 0.6), verdict(0.8, 1.2, 0.1)) == ("undecided", "not refuted")
+    assert Effect().t == 0
+
+
+@pytest.mark.slow
+def test_collections_of_ones_own_are_studied_by_the_program(paths, tmp_path):
+    program = str(study.__file__)
+    words = f"data.path=[{paths[Rule.V3]}]", "algo=[hlr]", "hydra.run.dir=out"
+    done = apart(tmp_path, *words, program=[program])
+    assert done.status == 0, done.text
+    tables = {file.stem for file in (tmp_path / "out" / "tables").glob("*.csv")}
+    assert tables == {"models", "draws", "answers", "months"}
+    assert read_draws(AnkiCollection(paths[Rule.V3]))[1].table["rule"].isin([Rule.V3]).any()
