@@ -285,7 +285,7 @@ def main(options: LotteryOptions) -> None:
     more, drawing, lottery = of_own(own, options)
     write("lottery", options, tables | more, figures | drawing, FORMATS)
     for what, reason in {**lottery.refused, **lottery.missing}.items():
-        print(f"{what}: {reason}")  # noqa: T201
+        print(f"{what}: {reason}")
     if lottery.failed:
         raise SystemExit(1)
 
