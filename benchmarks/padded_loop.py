@@ -7,14 +7,16 @@ plain way, to be compared with.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from workloads import Workload
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.neural.bench_batches import Batch, batches_of, training_table
+from srs_eval.cards import rows_by_card
 from srs_eval.nouns import FloatArray
 
 EPOCHS, BATCH_SIZE, LEARNING_RATE, SEED = 5, 512, 0.04, 2023
@@ -52,10 +54,35 @@ class TorchMaths:
         return torch.round(torch.as_tensor(value))
 
 
+class Batch(NamedTuple):
+    """Reviews side by side, each with a copy of its history."""
+
+    sequences: Tensor  # [T, n, 2]: Days and rating of each earlier review of the card, then zeros
+    delta_ts: Tensor  # [n]: Days since the last of them
+    seq_lens: Tensor  # [n]: How many they are
+    labels: Tensor  # [n]: 1.0 where recalled
+    weights: Tensor  # [n]
+
+
 def batches(workload: Workload) -> list[Batch]:
     """Cut the training reviews, shortest histories first, into batches."""
-    table = training_table(workload.reviews, workload.train, workload.recency)
-    return batches_of(table, BATCH_SIZE, longest=len(table))
+    reviews, rows, weights = workload.reviews, workload.train, workload.recency
+    cards = rows_by_card(reviews.card)
+    order = np.argsort(cards.nth[rows], kind="stable")
+    order = order[cards.nth[rows][order] > 0]
+    entries = np.column_stack([np.maximum(reviews.elapsed, 0.0), reviews.rating])
+    known = torch.from_numpy(entries[cards.order].astype(np.float32))
+    begins, lengths = cards.begins[cards.number[rows]], cards.nth[rows]
+    columns = (reviews.elapsed[rows], reviews.recalled[rows], weights)
+    columns = [torch.from_numpy(np.asarray(column, np.float32)) for column in columns]
+    made = []
+    for at in range(0, len(order), BATCH_SIZE):
+        some = order[at : at + BATCH_SIZE]
+        histories = [known[begins[row] : begins[row] + lengths[row]] for row in some]
+        elapsed, labels, weight = (column[some] for column in columns)
+        lens = torch.from_numpy(lengths[some])
+        made.append(Batch(pad_sequence(histories), elapsed, lens, labels, weight))
+    return made
 
 
 def train(batches: list[Batch]) -> FloatArray:

@@ -17,7 +17,6 @@ from benchmark import benchmark
 from measure import clocked
 from workloads import Workload, standard_workloads
 
-from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
@@ -28,7 +27,6 @@ from srs_eval.text.table import Table
 SMALL = {"features": "small", "width": 0.03, "level_width": 0.03}
 MODELS: dict[str, Algorithm] = {
     "FSRS-7": Fsrs7(),
-    "blend of FSRS-7, by review": Blend(Fsrs7(), every="review"),
     "session filter, 12 features": SessionFilter(**SMALL),
     "session filter, 32 features": SessionFilter(),
     "forecast on FSRS-7": Forecast(Fsrs7()),

@@ -46,11 +46,11 @@ a published row of pretrained ones.
 
 All of them at once, each with the options of its file, and one leaderboard:
 
-    python -m srs_eval -m 'algo=glob(*,exclude=[oracle,recorded,fsrs_rs,bench_module])' \\
+    python -m srs_eval -m 'algo=glob(*,exclude=[oracle,recorded,fsrs_rs])' \\
         data=anki data.path=my.colpkg
 
-`oracle` needs simulated users, `recorded` predictions of an app, `fsrs_rs` a package of its own,
-and `bench_module` a model of yours.
+`oracle` needs simulated users, `recorded` predictions of an app, and `fsrs_rs` a
+package of its own.
 Before the last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many
 users, `experiment=leaderboard` lists 27 that need no PyTorch, and writes a report.
 """

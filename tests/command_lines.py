@@ -47,7 +47,7 @@ KEYS = """
     a.b.c algo@x data@algo é
 """
 OPTIONS = """
-    algo=hlr algo=constant algo=ensemble algo=per_group algo=fsrs6 data=csv data=anki
+    algo=hlr algo=constant algo=mixture algo=per_group algo=fsrs6 data=csv data=anki
     data=revlogs_10k compute=processes tracking=jsonl protocol=validation
     protocol=srs_benchmark_refit panel=default data.path=ok.csv sweep=lstm_size
     hydra/sweeper=srs_eval_optuna hydra.sweeper.n_trials=1 -m --config-dir=options

@@ -19,10 +19,8 @@ NAMES = sorted({path.stem for path in _FOLDER.glob("*.yaml")} - {"recorded"})
 PRESETS = {
     "anki_sm2": {"fit"},
     "avg_smoothed": {"prior"},
-    "boosted_trees_monotone": {"monotone"},
     "fsrs45_default": {"fit"},
     "fsrs45_pretrain": {"fit"},
-    "mixture": {"weights"},
     "session_filter_small": {"features", "width", "level_width"},
 }
 

@@ -265,7 +265,7 @@ def test_a_check_draws_no_number_that_the_run_would_draw():
 def test_the_checks_are_not_loaded_for_an_algorithm_of_srs_eval(monkeypatch):
     monkeypatch.setitem(sys.modules, "srs_eval.checks.quick", None)
     cheat = ReadsItsOwnRating()
-    inside = {"_target_": "srs_eval.algorithms.combined.blend.Blend"}
+    inside = {"_target_": "srs_eval.algorithms.sessions.session_filter.SessionFilter"}
     refuse_lookahead(cheat, inside)
     for outside in ("srs_evaluation.Mine", "offenders.KeepsALambda"):
         with pytest.raises(ImportError):

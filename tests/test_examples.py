@@ -1,27 +1,185 @@
 """Each example does what its page says."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
+import bench_module
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 import watch
 from anki_files import ROWS, collection, opened
+from bench_module import BenchModule, ModuleModel
+from blend import Blend, Recalibration
+from boosted_trees import BoostedTrees
 from clanki import TABLES, ClankiCollection
+from commands import QUIET, SMALL, run_here
+from ensemble import Ensemble
 from evidence import LEARNED, either, first_alarm, log_evidence, mixture, noise
+from leitner import Leitner
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
+from pimsleur import Pimsleur
 from scipy.integrate import quad
+from scipy.special import expit, logit
 from scipy.stats import halfnorm
 from simulated_app import log_of
+from trial import FOLD, REVIEWS, TASK, fitted
 
 import srs_eval as se
-from srs_eval.errors import ReviewLogError
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.errors import FitError, FitSkipped, ReviewLogError
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 LEVEL = 0.01
 QUESTION = watch.Question("champion", "challenger", 0.9, tolerance=0.01)
+
+PLUG_INS = sorted(path for path in EXAMPLES.glob("*/conf/algo/*.yaml"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", PLUG_INS, ids=lambda path: path.stem)
+def test_a_plug_in_is_tried_for_lookahead_and_runs_from_its_option_file(
+    option, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = ["--config-dir", str(option.parents[1]), f"algo={option.stem}", *SMALL, *QUIET]
+    assert run_here([*words, "hydra.run.dir=run"]) == 0
+    assert math.isfinite(se.load("run").scores["log_loss"].mean())
+
+
+@pytest.mark.parametrize(
+    ("rule", "exponent"),
+    [
+        (Leitner(), lambda right, wrong: right - wrong),
+        (Pimsleur(), lambda right, wrong: 2.35 * (right + wrong) - 16.46),
+    ],
+)
+def test_rules_say_what_their_definition_says(rule, exponent):
+    expected = []
+    for row in FOLD.test:
+        before = REVIEWS.rating[:row][REVIEWS.card[:row] == REVIEWS.card[row]]
+        days = 2.0 ** exponent((before > 1).sum(), (before == 1).sum())
+        p = 0.5 ** (REVIEWS.elapsed[row] / min(max(days, 15 / 1440), 274))
+        expected.append(min(max(p, 0.0001), 0.9999))
+    np.testing.assert_allclose(fitted(rule).predict(REVIEWS, FOLD.test), expected, rtol=1e-12)
+
+
+def test_an_ensemble_is_the_mean_of_log_odds_of_what_each_predicts_alone():
+    members = {"a": Fsrs6(), "b": Average()}
+    z = [logit(fitted(each).predict(REVIEWS, FOLD.test)) for each in members.values()]
+    p = fitted(Ensemble(members)).predict(REVIEWS, FOLD.test)
+    np.testing.assert_allclose(p, expit(np.mean(z, axis=0)), rtol=1e-9)
+
+
+def test_a_blend_follows_the_answers_of_earlier_days():
+    rng = np.random.default_rng(5)
+    day, z = np.sort(rng.integers(0, 40, 200)), rng.normal(2, 1, 200)
+    recalled = rng.random(200) < expit(z - 1)
+    days, states = Recalibration(50.0, 7.0).path(z, recalled, day)
+    w, information, x = np.array([0.0, 1.0]), np.zeros((2, 2)), np.column_stack([z**0, z])
+    for each, state in zip(days, states, strict=False):
+        assert state.weights == pytest.approx(w)
+        some, fading = day == each, 0.5 ** ((day == each).sum() / 50)
+        p = expit(x[some] @ w)
+        information = fading * information + x[some].T @ np.diag(p * (1 - p)) @ x[some]
+        gradient = x[some].T @ (p - recalled[some]) + (1 - fading) * 7 * (w - (0, 1))
+        w = w - np.linalg.solve(information + 7 * np.eye(2), gradient)
+    assert states[-1].weights[0] < -0.3  # it has found that recall is lower
+    model = fitted(Blend(Hlr()))
+    assert model.parameters[:2] == (0.0, 1.0)
+    p, base = (each.predict(REVIEWS, FOLD.test) for each in (model, model.model))
+    first = REVIEWS.day[FOLD.test] == REVIEWS.day[FOLD.test[0]]
+    np.testing.assert_allclose(p[first], base[first])
+    assert (np.abs(p - base)[~first] > 1e-6).all()
+
+
+def test_constrained_trees_never_rise_and_the_latest_reviews_decide_how_many_there_are():
+    model = fitted(BoostedTrees(monotone=True, smallest_leaf=5))
+    elapsed = np.tile(np.geomspace(0.01, 400, 60), (len(FOLD.test), 1))
+    steps = np.diff(model.predict_at(REVIEWS, FOLD.test, elapsed), axis=1)
+    assert (steps <= 1e-12).all()
+    assert (steps < 0).any()
+    # Trees that the latest training reviews contradict are left out.
+    soon = REVIEWS.elapsed < np.median(REVIEWS.elapsed[FOLD.train])
+    latest = np.arange(len(REVIEWS)) >= FOLD.train[len(FOLD.train) * 4 // 5]
+    contrary = replace(REVIEWS, rating=np.where(soon ^ latest, 3, 1))
+    assert fitted(BoostedTrees(), contrary).trees.n_iter_ == 1
+    with pytest.raises(FitSkipped):
+        fitted(BoostedTrees(), rows=FOLD.train[:49])
+
+
+SM2 = BenchModule(module="bench_modules.Sm2", short=False)
+FSRS6 = BenchModule(module="bench_modules.Fsrs6", config={"s_min": 0.001})
+HLR = BenchModule(module="bench_modules.Hlr", short=False)
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "options"),
+    [
+        (SM2, Sm2Trainable, {"fit": "reference"}),
+        (FSRS6, Fsrs6, {"fit": "reference"}),
+        (HLR, Hlr, {"prior_weight": 1e-9}),
+    ],
+    ids=["sm2", "fsrs6", "own fit"],
+)
+def test_a_module_predicts_and_learns_what_the_same_equations_do_in_the_engine(
+    module, kind, options
+):
+    source = SyntheticUsers(users=1, seed=2, size_scale=0.1)
+    task = SrsBenchmark()(source.read(1), same_day=module.same_day)
+    reviews, fold = task.reviews, task.folds[-1]
+    start = ModuleModel(module.constructed(whole_days=True).eval())
+    elapsed = np.outer(reviews.elapsed[fold.test], [0.5, 1.0, 3.0])
+    engine = fitted(kind(fit="default", parameters=start.parameters), reviews, fold.train)
+    expected = engine.predict_at(reviews, fold.test, elapsed)
+    assert start.predict_at(reviews, fold.test, elapsed) == pytest.approx(expected, abs=1e-5)
+    learned = fitted(module, reviews, fold.train).parameters
+    # Parameters of the public trainer are rounded to four decimals.
+    engine = fitted(kind(**options), reviews, fold.train)
+    assert learned == pytest.approx(engine.parameters, abs=1e-2)
+    assert learned != start.parameters
+    nothing = fitted(module, reviews, np.empty(0, np.int64))
+    assert (nothing.learned.fallback, nothing.parameters) == (True, start.parameters)
+    first = np.flatnonzero(reviews.elapsed_days < 0)[:3]
+    assert np.isnan(nothing.predict(reviews, first)).all()
+
+
+def test_a_module_is_given_the_table_of_training_reviews_that_modules_there_read():
+    reviews, rows = TASK.reviews, FOLD.train
+    table = bench_module.training_table(reviews, rows, np.linspace(1, 2, len(rows)))
+    for at in (0, 7, len(rows) - 1):
+        row, line = rows[at], table.iloc[at]
+        before = np.flatnonzero(reviews.card[:row] == reviews.card[row])
+        history = np.c_[np.maximum(reviews.elapsed[before], 0), reviews.rating[before]]
+        assert (line["tensor"].numpy() == history).all()
+        later = 1 + (reviews.elapsed_days[[*before, row]] > 0).sum()
+        assert (line["i"], line["y"]) == (later, reviews.recalled[row])
+        assert line["first_rating"] == str(reviews.rating[before[0]])
+    first, *_, last = bench_module.batches_of(table, 50, 8)
+    assert first.seq_lens.max() <= last.seq_lens.min() <= last.seq_lens.max() <= 8
+    assert not first.sequences[first.seq_lens[0] :, 0].any()
+    # the epoch of the lowest training loss is kept: such a rate leads nowhere
+    module = BenchModule().constructed(whole_days=True)
+    begin = [value.clone() for value in module.parameters()]
+    bench_module.descend(module, [first, last], 40.0, 2)
+    assert all(map(torch.equal, begin, module.parameters()))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("Shapeless", {}), ("Lost", {}), ("Sm2", {"learning_rate": 1e30})]
+)
+def test_a_module_that_returns_something_else_fails(name, options):
+    with pytest.raises(FitError):
+        fitted(BenchModule(module=f"bench_modules.{name}", **options))
 
 
 def histories(rng, n, days=365, users=40, common=0.05, shift=0.0, since=0):

@@ -14,12 +14,12 @@ from invented import of_presets
 from omegaconf import OmegaConf
 from saved import load_predictions
 
-from srs_eval.algorithms.combined.blend import Blend
-from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.sessions.mixture import Mixture
+from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.commands.export import command
 from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.data.synthetic import SyntheticUsers
@@ -126,28 +126,31 @@ def options_for(kind, **options):
 
 
 @pytest.mark.slow
-def test_an_ensemble_of_groups_is_built_again_and_a_blend_of_them_is_not(task):
+def test_groups_of_mixtures_are_built_again_and_a_filter_of_groups_is_not(task):
     def learned(algorithm):
         model = algorithm.fit(task.reviews, task.folds[-1].train, np.random.default_rng(0))
         return model, model.learned.parts, [part.name for part in model.learned.parts]
 
-    both = Ensemble({"hlr": Hlr(), "fsrs6": Fsrs6()})
-    model, parts, names = learned(PerGroup(both, fewest=150))
-    assert names[:4] == ["all", "all/hlr", "all/fsrs6", "preset 0"]
-    assert {part.option for part in parts} == {"base", "base.members.hlr", "base.members.fsrs6"}
+    mixture = Mixture(Fsrs6(), Hlr(), Fsrs6())
+    model, parts, names = learned(PerGroup(mixture, fewest=150))
+    assert names[:4] == ["all", "all/fsrs7", "all/logistic", "all/sbd"]
+    assert {part.option for part in parts} == {"base", "base.fsrs7", "base.logistic", "base.sbd"}
     assert [part.name for part in parts if part.standalone] == ["all", "preset 0", "preset 1"]
-    members = {"hlr": options_for(Hlr), "fsrs6": options_for(Fsrs6)}
-    base = options_for(Ensemble, members=members, weights="fitted")
+    fsrs6 = options_for(Fsrs6)
+    base = options_for(Mixture, fsrs7=fsrs6, logistic=options_for(Hlr), sbd=fsrs6)
     options = options_for(PerGroup, base=base, fewest=150)
     again, tested = rebuilt_model(options, (), parts, whole_days=True), task.folds[-1].test
     expected = model.predict(task.reviews, tested)
     np.testing.assert_array_equal(again.predict(task.reviews, tested), expected)
-    model, parts, names = learned(Blend(PerGroup(Hlr(), fewest=150)))
-    assert names == ["base/all", "base/preset 0", "base/preset 1"]
+    model, parts, names = learned(SessionFilter(PerGroup(Hlr(), fewest=150)))
+    assert names == ["base", "base/all", "base/preset 0", "base/preset 1"]
     assert not any(part.standalone for part in parts)
     with pytest.raises(ConfigError, match="no fit and parameters"):
         rebuilt_model(
-            options_for(Blend, base=options_for(Hlr)), model.parameters, parts, whole_days=True
+            options_for(SessionFilter, base=options_for(Hlr)),
+            model.parameters,
+            parts,
+            whole_days=True,
         )
 
 
@@ -157,7 +160,7 @@ def test_parts_that_do_not_fit_are_refused():
         (per_group, Part("preset 0", "base", (0.1,))),
         (per_group, Part("all", "other", (0.1,))),
         ({**per_group, "base": {"_target_": "os.system"}}, Part("all", "base", (0.1,))),
-        (options_for(Ensemble, members={"dash": options_for(Dash)}),),
+        (options_for(Mixture, sbd=options_for(Dash)),),
     ):
         with pytest.raises(ConfigError):
             rebuilt_model(options, (), parts, whole_days=True)

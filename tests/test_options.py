@@ -13,12 +13,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from srs_eval.algorithms.combined.blend import Blend
-from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.sessions.forecast import Forecast
+from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.config import building, option_files, settings
 from srs_eval.config.building import build, resolved
 from srs_eval.config.hydra_section import Loader, composed
@@ -257,12 +257,14 @@ def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line():
     def target(path):
         return {"_target_": f"srs_eval.algorithms.{path}"}
 
-    assert inside("algo=blend", "algo.base=fsrs6") == inside("algo=blend")
-    assert inside("algo=blend", "algo.base=hlr")["base"] == target("half_life.hlr.Hlr")
-    members = inside("algo=ensemble", "+algo.members.third=fsrs45_default")["members"]
-    assert members["third"] == target("fsrs.fsrs45.Fsrs45") | {"fit": "default"}
-    blend = target("combined.blend.Blend") | {"base": target("fsrs.fsrs6.Fsrs6")}
-    assert inside("algo=per_group", "algo.base=blend")["base"] == blend
+    assert inside("algo=per_group", "algo.base=fsrs6") == inside("algo=per_group")
+    assert inside("algo=per_group", "algo.base=hlr")["base"] == target("half_life.hlr.Hlr")
+    one = inside("algo=mixture", "algo.fsrs7=fsrs45_default")["fsrs7"]
+    assert one == target("fsrs.fsrs45.Fsrs45") | {"fit": "default"}
+    forecast = inside("algo=forecast", "algo.base=fsrs6")
+    assert (
+        inside("algo=per_group", "algo.base=forecast", "algo.base.base=fsrs6")["base"] == forecast
+    )
 
 
 def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
@@ -278,6 +280,6 @@ def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
 
 def test_what_is_made_of_fsrs_was_made_for_whole_days_too():
     base = Fsrs6()
-    for made in (CurrentParameters(), PerGroup(base), Blend(base), Ensemble({"a": base})):
+    for made in (CurrentParameters(), PerGroup(base), Forecast(base), Mixture(base)):
         assert made.for_whole_days
-    assert not Blend(Fsrs7()).for_whole_days
+    assert not Forecast(Fsrs7()).for_whole_days

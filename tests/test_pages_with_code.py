@@ -88,7 +88,7 @@ class BaseModel(nn.Module):
     "models/theirs.py": """
 import torch
 from models.base import BaseModel
-from srs_eval.algorithms.neural.example_module import HalfLife
+from half_life import HalfLife
 class Theirs(BaseModel):
     def __init__(self, config):
         super().__init__(config)

@@ -11,9 +11,8 @@ from commands import write
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.config import settings
 from srs_eval.config.building import KINDS, build, resolved
 from srs_eval.config.hydra_section import Loader, composed
@@ -26,8 +25,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, Metric, Source
 
 FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
-BLEND = "srs_eval.algorithms.combined.blend.Blend"
-ENSEMBLE = "srs_eval.algorithms.combined.ensemble.Ensemble"
+FILTER = "srs_eval.algorithms.sessions.session_filter.SessionFilter"
 # Things that run code or touch files when called, and were called once.
 GADGETS = {
     "sympy.sympify": {"a": "open('PWNED', 'w')"},
@@ -61,11 +59,11 @@ def test_nothing_is_called_that_is_not_of_the_kind_asked_for(place, target):
     before, part = sorted(place.iterdir()), {"_target_": target, **GADGETS[target]}
     panel = {"_target_": "srs_eval.metrics.panel.Panel", "metrics": {"x": part}}
     inside = [
-        *({"_target_": BLEND, "base": base} for base in (part, [part], {"x": part})),
-        {"_target_": BLEND, "base": {"_target_": BLEND, "base": part}},
-        {"_target_": BLEND, "half_life": part},
+        *({"_target_": FILTER, "base": base} for base in (part, [part], {"x": part})),
+        {"_target_": FILTER, "base": {"_target_": FILTER, "base": part}},
+        {"_target_": FILTER, "width": part},
         {"_target_": FSRS6, "fit": [[{"deep": part}]]},
-        {"_target_": ENSEMBLE, "members": {"a": part}},
+        {"_target_": FILTER, "extra": {"a": part}},
     ]
     of_groups = [*((kind, part) for kind in KINDS.values()), (KINDS["panel"], panel)]
     for kind, options in [*of_groups, *((Algorithm, options) for options in inside)]:
@@ -76,13 +74,10 @@ def test_nothing_is_called_that_is_not_of_the_kind_asked_for(place, target):
 
 def test_parts_that_fit_are_built_also_under_the_names_of_earlier_releases():
     base = {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6", "fit": "default"}
-    of_blend = {"_target_": "srs_eval.algorithms.blend.Blend", "base": base, "prior": 7.0}
-    blend = Builder().build(of_blend, Algorithm)
-    assert (type(blend), type(blend.base)) == (Blend, Fsrs6)
-    assert (blend.base.method, blend.prior) == ("default", 7.0)
-    members = {"a": base, "b": {"_target_": "srs_eval.algorithms.half_life.hlr.Hlr"}}
-    ensemble = Builder().build({"_target_": ENSEMBLE, "members": members}, Algorithm)
-    assert [type(member) for member in ensemble.members.values()] == [Fsrs6, Hlr]
+    options = {"_target_": "srs_eval.algorithms.session_filter.SessionFilter", "base": base}
+    made = Builder().build(options | {"width": 7.0}, Algorithm)
+    assert (type(made), type(made.base)) == (SessionFilter, Fsrs6)
+    assert (made.base.method, made.width) == ("default", 7.0)
     assert Builder().find("srs_eval.data.anki.AnkiCollection", Source) is AnkiCollection
 
 

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.algorithms.fitted import Problem
-from srs_eval.algorithms.fsrs.family import EASIEST, EASY, GOOD, HARD, HARDEST
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.cards import rows_by_card
-from srs_eval.engine.objective import feasible
+from srs_eval.cards import earlier_on_card
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
+HARD, GOOD, EASY = 2, 3, 4
+EASIEST, HARDEST = 1.0, 10.0  # difficulties
 _RATE = 1e-4
 # First stabilities lie on a larger scale than all other parameters.
 _FIRST_STABILITY_GAIN = 100.0
@@ -78,17 +78,18 @@ def train_one_step(
     are the 21 parameters of FSRS-6 to begin with, `space` has their bounds; the result is rounded
     to 6 decimals.
     """
-    by_card = rows_by_card(reviews.card)
+    order = np.argsort(reviews.card, kind="stable")
+    nth = earlier_on_card(reviews.card, np.ones(len(reviews), bool))
     learned = np.sort(rows[reviews.elapsed[rows] >= 1])
-    places = np.argsort(by_card.order)[learned]
-    w = feasible(np.asarray(start, np.float64), space)
+    places = np.argsort(order)[learned]
+    w = np.clip(np.asarray(start, np.float64), space.lower, space.upper)
     _descend(
         w,
         np.asarray(space.lower, np.float64),
         np.asarray(space.upper, np.float64),
-        reviews.elapsed[by_card.order].astype(np.float64),
-        reviews.rating[by_card.order].astype(np.int64),
-        places - by_card.nth[learned],
+        reviews.elapsed[order].astype(np.float64),
+        reviews.rating[order].astype(np.int64),
+        places - nth[learned],
         places,
     )
     if not np.isfinite(w).all():

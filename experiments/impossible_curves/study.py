@@ -11,6 +11,7 @@ from typing import Any
 import srs_eval  # noqa: F401 - before NumPy
 
 sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2] / "examples" / "boosted_trees"))
 
 import hydra
 import numpy as np
@@ -29,6 +30,7 @@ from book import (
     ticks_on_log_scale,
     write,
 )
+from boosted_trees import BoostedTrees
 from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
@@ -36,14 +38,14 @@ from scipy.optimize import isotonic_regression
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, log_losses
 from srs_eval.metrics.temporal import Temporal
-from srs_eval.nouns import Curves, FloatArray
+from srs_eval.nouns import Algorithm, Curves, FloatArray
 from srs_eval.plots.style import BLUE, VERMILION
 
 CURVES = 1000
 ROUNDING = 1e-6
 TICKS = (1, 2, 5, 10, 20)  # days
 FREE, BY_EQUATION, BY_CONSTRAINT = "free", "falls by its equation", "falls by a constraint"
-MODELS: Mapping[str, tuple[str, str]] = {
+MODELS: Mapping[str, tuple[str | Algorithm, str]] = {
     "FSRS-6": ("fsrs6", BY_EQUATION),
     "FSRS-7": ("fsrs7", BY_EQUATION),
     "HLR": ("hlr", BY_EQUATION),
@@ -51,8 +53,8 @@ MODELS: Mapping[str, tuple[str, str]] = {
     "logistic regression": ("logistic", FREE),
     "DASH": ("dash", FREE),
     "DASH[MCM]": ("dash_mcm", FREE),
-    "boosted trees": ("boosted_trees", FREE),
-    "monotone trees": ("boosted_trees_monotone", BY_CONSTRAINT),
+    "boosted trees": (BoostedTrees(), FREE),
+    "monotone trees": (BoostedTrees(monotone=True), BY_CONSTRAINT),
 }
 NETWORKS: Mapping[str, tuple[str, str]] = {
     "free GRU": ("gru_p", FREE),
@@ -108,7 +110,7 @@ def made_to_fall(result: Any) -> Change:
 
 
 def curves_table(
-    log: str, results: Mapping[str, Any], kinds: Mapping[str, tuple[str, str]]
+    log: str, results: Mapping[str, Any], kinds: Mapping[str, tuple[str | Algorithm, str]]
 ) -> pd.DataFrame:
     """Return one row per model: what its curves do, and what it costs to make them fall."""
     rows = []

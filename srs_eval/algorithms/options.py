@@ -6,12 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NewType
 
 from srs_eval.errors import ConfigError
-
-# Dotted name of a class, in an argument called `module`: it names code, as ``_target_`` does.
-ClassName = NewType("ClassName", str)
 
 
 def require_choice(owner: str, option: str, value: object, choices: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from srs_eval.algorithms.options import ClassName, current
+from srs_eval.algorithms.options import current
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.suggestion import suggestion
 
@@ -37,7 +37,6 @@ _PLAIN: Mapping[Any, tuple[str, tuple[type, ...]]] = {
     float: ("a number", (int, float)),
     str: ("text", (str,)),
     Path: ("a path", (str,)),
-    ClassName: ("the dotted name of a class", (str,)),
     type(None): ("null", (type(None),)),
 }
 # Modules of generic types in annotations.
@@ -81,10 +80,7 @@ class Builder:
             place = f"{key}.{name}" if key else name
             self._check_value(value, owner, name, place)
             if not (isinstance(value, Mapping) and TARGET in value):
-                hint = _hint(owner, name)
-                _expect_value(hint, place, value)
-                if hint is ClassName:
-                    self._expect_importable(str(value))
+                _expect_value(_hint(owner, name), place, value)
 
     def find(self, target: str, *kinds: type) -> Any:
         """Import a target, and check that it has one of several kinds."""

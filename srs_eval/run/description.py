@@ -105,8 +105,7 @@ def targets(options: Any) -> Iterator[str]:
     """Go through the class of everything that was built, also of what something is made of."""
     if isinstance(options, Mapping):
         if "_target_" in options:
-            # Besides a target, only a `srs_eval.algorithms.options.ClassName` names code.
-            yield from (str(options[key]) for key in ("_target_", "module") if key in options)
+            yield str(options["_target_"])
         options = list(options.values())
     if isinstance(options, list | tuple):
         for value in options:

@@ -19,7 +19,6 @@ from contract import (
 from hydra.utils import get_class, get_object
 from omegaconf import DictConfig
 
-from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -135,16 +134,12 @@ def gru(**options):
     return Gru(**options)
 
 
-TWO = {"a": Hlr(), "b": Fsrs6()}
 OF_GRU_P, OF_GRU = (Weights(name, (2,), (0.0,) * 39, (), ()) for name in ("gru_p", "gru"))
 # What each option would take for itself, and not together.
 REFUSED = {
     "fits of FSRS-6": lambda: Fsrs6(fit="newtn"),
     "parameters in the wrong order": lambda: beginning_with(Fsrs7, 3.0),
     "too short an interval": lambda: beginning_with(Sm2Trainable, 0.00001),
-    "share of a stranger": lambda: Ensemble(TWO, shares={"a": 1.0, "c": 1.0}),
-    "equal shares": lambda: Ensemble(TWO, weights="equal", shares={"a": 1.0, "b": 1.0}),
-    "member with a slash": lambda: Ensemble({"a/b": Hlr()}),
     "feature of a taken name": lambda: SessionFilter(Hlr(), extra={"recent_5": Recent()}),
     "several options at once": lambda: gru(hidden=0, epochs=-1, learning_rate=math.nan),
     "weights of another network": lambda: gru(weights=OF_GRU_P),

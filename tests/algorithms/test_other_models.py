@@ -10,15 +10,14 @@ from scipy.optimize import Bounds, minimize
 from trial import FOLD, REVIEWS, TASK, fitted
 
 from srs_eval.algorithms import history
-from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
+from srs_eval.algorithms.baselines import Average, Constant, Oracle
 from srs_eval.algorithms.features import act_r
 from srs_eval.algorithms.features.act_r import ActR
-from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel
 from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTraces
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.features.logistic_features import on_same_day
 from srs_eval.algorithms.half_life.ebisu import Ebisu, updated
-from srs_eval.algorithms.half_life.hlr import HlrDuolingo, Leitner, Pimsleur
+from srs_eval.algorithms.half_life.hlr import HlrDuolingo
 from srs_eval.algorithms.history import history_of
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.engine.objective import standard_errors
@@ -90,36 +89,6 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
     assert not on_same_day(past, rows, np.maximum(own, 1.0)).any()
 
 
-@pytest.mark.parametrize("reviews", [REVIEWS, SECONDS], ids=["days", "seconds"])
-def test_constrained_curves_never_rise(reviews):
-    model = fitted(BoostedTrees(monotone=True, smallest_leaf=5), reviews)
-    elapsed = np.tile(np.geomspace(0.01, 400, 60), (len(FOLD.test), 1))
-    steps = np.diff(model.predict_at(reviews, FOLD.test, elapsed), axis=1)
-    assert (steps <= 1e-12).all()
-    assert (steps < 0).any()
-
-
-def test_the_latest_training_reviews_decide_how_many_trees_there_are():
-    few = fitted(BoostedTrees(most_trees=3, smallest_leaf=5))
-    many = fitted(BoostedTrees(smallest_leaf=5))
-    assert 1 <= few.trees.n_iter_ <= 3
-    assert few.trees.n_iter_ <= many.trees.n_iter_ < 200
-    # Trees that the latest training reviews contradict are left out.
-    soon = REVIEWS.elapsed < np.median(REVIEWS.elapsed[FOLD.train])
-    latest = np.arange(len(REVIEWS)) >= FOLD.train[len(FOLD.train) * 4 // 5]
-    contrary = replace(REVIEWS, rating=np.where(soon ^ latest, 3, 1))
-    assert fitted(BoostedTrees(), contrary).trees.n_iter_ == 1
-
-
-def test_too_few_reviews_to_split_give_their_mean():
-    few = FOLD.train[:49]
-    model = fitted(BoostedTrees(), rows=few)
-    assert isinstance(model, FlatModel)
-    assert model.learned.fallback
-    assert model.p == (REVIEWS.recalled[few].sum() + 1) / 51
-    assert isinstance(fitted(BoostedTrees(), rows=FOLD.train[:50]), BoostedTreesModel)
-
-
 ROWS = TASK.folds[0].train
 
 
@@ -137,21 +106,6 @@ def within(days):
 def plain_recall(row, exponent):
     p = 2.0 ** (-REVIEWS.elapsed[row] / within(2.0**exponent))
     return min(max(p, 0.0001), 0.9999)
-
-
-@pytest.mark.parametrize(
-    ("rule", "exponent"),
-    [
-        (Leitner(), lambda right, wrong: right - wrong),
-        (Pimsleur(), lambda right, wrong: 2.35 * (right + wrong) - 16.46),
-    ],
-)
-def test_rules_say_what_their_definition_says(rule, exponent):
-    model = fitted(rule)
-    rows = TASK.folds[0].test
-    expected = [plain_recall(row, exponent(*answers_before(row))) for row in rows]
-    np.testing.assert_allclose(model.predict(REVIEWS, rows), expected, rtol=1e-12)
-    assert model.parameters == ()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.01])

@@ -15,7 +15,6 @@ from anki_files import DAY, START, Written, change, collection, preset_message, 
 from cases import values_in
 
 import srs_eval as se
-from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.fsrs.current import (
     DEFAULTS,
     CurrentParameters,
@@ -23,6 +22,7 @@ from srs_eval.algorithms.fsrs.current import (
     current_parameters,
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import Share, _judged, shares
 from srs_eval.collection.words import Change
@@ -123,7 +123,7 @@ def test_each_card_is_predicted_with_the_parameters_of_its_preset(path):
 def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path):
     stored = current_parameters({10: OWN, 20: ()})
     assert CurrentParameters(stored).in_sample
-    assert Ensemble({"now": CurrentParameters(stored), "new": Fsrs6()}).in_sample
+    assert Mixture(CurrentParameters(stored)).in_sample
     assert not CurrentParameters({20: stored[20]}).in_sample
     experiment = Experiment(
         CurrentParameters(stored), AnkiCollection(path), SrsBenchmark(), Panel([LogLoss()])

@@ -109,7 +109,7 @@ LAUNCHERS = ("joblib", "submitit_local")
 def test_a_grid_of_another_launcher_has_the_runs_of_one_sweep(here, launcher):
     for name in ("joblib", "submitit"):
         pytest.importorskip(f"hydra_plugins.hydra_{name}_launcher", reason=f"needs hydra-{name}")
-    mine = "_target_: srs_eval.algorithms.combined.blend.Blend\nbase: half_life\n"
+    mine = "_target_: srs_eval.algorithms.combined.per_group.PerGroup\nbase: half_life\n"
     half_life = "_target_: srs_eval.algorithms.half_life.hlr.Hlr\nprior_weight: 2.0\n"
     write(here.folder, {"own/algo/mine.yaml": mine, "own/algo/half_life.yaml": half_life})
     before, store = here.folder / "before", f"sqlite:///{here.folder / 'runs.db'}"

@@ -21,9 +21,6 @@ from srs_eval.engine.reference import Recipe
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
-# Base-2 logarithms of half-lives in days, from counts of right and wrong answers.
-LogHalfLife = Callable[[FloatArray, FloatArray], FloatArray]
-
 # As in the public code: 15 minutes and 9 months.
 SHORTEST, LONGEST = 15 / (24 * 60), 274.0
 LEAST, MOST = 0.0001, 0.9999
@@ -49,63 +46,6 @@ def recall(elapsed: FloatArray, days: FloatArray) -> FloatArray:
     return np.clip(np.exp2(-elapsed / days), LEAST, MOST)
 
 
-@dataclass(frozen=True, slots=True)
-class HalfLifeModel(CurveOnly):
-    """Exponential forgetting with a half-life computed from counts of answers."""
-
-    log_half_life: LogHalfLife
-    parameters: tuple[float, ...] = ()  # What was learned for it, empty if nothing was
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        days = half_life(self.log_half_life(*counts_before(reviews, rows)))
-        return recall(np.asarray(elapsed, np.float64), days[:, None])
-
-
-def boxes(right: FloatArray, wrong: FloatArray) -> FloatArray:
-    """Go one box up for each right answer, and one down for each wrong one."""
-    return right - wrong
-
-
-@dataclass(frozen=True, slots=True)
-class Leitner(Algorithm):
-    """The Leitner system: each right answer doubles the half-life, each wrong one halves it.
-
-    Leitner (1972), *So lernt man lernen*, as a baseline of Settles & Meeder (2016), *A Trainable
-    Spaced Repetition Model for Language Learning*, ACL, https://doi.org/10.18653/v1/P16-1174.
-    The half-life is ``2**(right - wrong)`` days, at least 15 minutes and at most 274 days. Reads
-    elapsed time and pass or fail; no parameters. No published row.
-    """
-
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
-        """Return the rule without looking at anything."""
-        return HalfLifeModel(boxes)
-
-
-_SLOPE, _START = 2.35, -16.46
-
-
-def _exposures(right: FloatArray, wrong: FloatArray) -> FloatArray:
-    """Grow with each answer, right or wrong: from about a second to about 9 months."""
-    return _SLOPE * (right + wrong) + _START
-
-
-@dataclass(frozen=True, slots=True)
-class Pimsleur(Algorithm):
-    """Pimsleur's schedule: the half-life grows fivefold with each review, whatever its outcome.
-
-    Pimsleur (1967), *A Memory Schedule*, The Modern Language Journal 51,
-    https://doi.org/10.2307/321812, as a baseline of Settles & Meeder (2016), *A Trainable
-    Spaced Repetition Model for Language Learning*, ACL, https://doi.org/10.18653/v1/P16-1174.
-    The half-life is ``2**(2.35 (right + wrong) - 16.46)`` days, as in the code of that paper
-    (which prints 2.4 and 16.5), at least 15 minutes and at most 274 days. Reads elapsed time
-    and how many reviews there were; no parameters. No published row.
-    """
-
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
-        """Return the rule without looking at anything."""
-        return HalfLifeModel(_exposures)
-
-
 _LN2 = math.log(2)
 _RATE = 0.001
 _FEATURES = 3
@@ -117,15 +57,14 @@ def features(right: FloatArray, wrong: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Regression:
-    """Logarithms of half-lives as a weighted sum of the features."""
+class HalfLifeModel(CurveOnly):
+    """Exponential forgetting with a half-life of 2 to the power of weighted features, in days."""
 
-    weights: tuple[float, ...]
+    parameters: tuple[float, ...]  # Weights of the features
 
-    def __call__(self, right: FloatArray, wrong: FloatArray) -> FloatArray:
-        """Return base-2 logarithms of days."""
-        powers: FloatArray = features(right, wrong) @ np.asarray(self.weights)
-        return powers
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        power = features(*counts_before(reviews, rows)) @ np.asarray(self.parameters)
+        return recall(np.asarray(elapsed, np.float64), half_life(power)[:, None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +195,7 @@ class HlrDuolingo(Algorithm):
 
 
 def _model(weights: FloatArray) -> HalfLifeModel:
-    learned = tuple(float(weight) for weight in weights)
-    return HalfLifeModel(Regression(learned), learned)
+    return HalfLifeModel(tuple(float(weight) for weight in weights))
 
 
 @dataclass(frozen=True, slots=True)

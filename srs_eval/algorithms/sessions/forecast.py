@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
-from srs_eval.algorithms.combined.ensemble import Ensemble
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
     Wrapper,
     require_algorithm,
 )
-from srs_eval.algorithms.features.logistic import Logistic
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero
-from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
+from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.algorithms.sessions.walk import Prior, Stages, walk, walk_through
 from srs_eval.engine.probability import uncertain
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 # What predictions use; the session's features are only there to learn these weights well.
 _SHOWN = {**LEVEL_OF_CARD, **CARD}
-
-
 # Days for which learning steps go on, of which weights of later-day answers know nothing.
 _SAME_DAY = 0.5
-
-
-def mixture() -> Algorithm:
-    """Return FSRS-7, logistic regression and SBD in fixed shares, as in ``algo=mixture``."""
-    ensemble = Ensemble(
-        {"fsrs7": Fsrs7(), "logistic": Logistic(), "sbd": Sbd()},
-        weights="fixed",
-        shares={"fsrs7": 0.5, "logistic": 0.25, "sbd": 0.25},
-    )
-    # Its declarations are properties, which mypy takes for less than attributes.
-    return cast(Algorithm, ensemble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +95,7 @@ class Forecast(Wrapper):
     # Features count same-day reviews, whatever the other algorithm reads.
     same_day: ClassVar[bool] = True
 
-    base: Algorithm = field(default_factory=mixture)
+    base: Algorithm = field(default_factory=Mixture)
     width: float = 0.01
     session_width: float = 0.01
     level_width: float = 0.001

@@ -13,7 +13,7 @@ class HalfLife(nn.Module):
 
     def __init__(self, config: Any) -> None:
         super().__init__()
-        self.config = config  # what `algo.config` adds, among others
+        self.config = config  # `algo.config`, among others
         self.w = nn.Parameter(torch.tensor([2.5, 2.5, -1.0]))
 
     def batch_process(
