@@ -29,7 +29,7 @@ THEIRS = re.compile(r"conf/(algo/(boxes|doubling|theirs)|data/diary|tracking/spr
 SHELL = re.compile(r"^ *```(?:sh|bash|console)\n(.*?)^ *```", re.S | re.M)
 RUN = re.compile(r"(?:python -m srs_eval|\./run) (.*)")
 # Options that a reader is shown how to write.
-THEIR_OPTION = re.compile(r"=(boxes|doubling|theirs|diary|spreadsheet|best)\b")
+THEIR_OPTION = re.compile(r"=(bench_module|boxes|doubling|theirs|diary|spreadsheet|best)\b")
 WITH_EXAMPLES = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for file in sorted((ROOT / "srs_eval").rglob("*.py"))
