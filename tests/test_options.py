@@ -261,10 +261,9 @@ def test_an_algorithm_inside_of_another_is_named_as_on_the_command_line():
     assert inside("algo=per_group", "algo.base=hlr")["base"] == target("half_life.hlr.Hlr")
     one = inside("algo=mixture", "algo.fsrs7=fsrs45_default")["fsrs7"]
     assert one == target("fsrs.fsrs45.Fsrs45") | {"fit": "default"}
-    forecast = inside("algo=forecast", "algo.base=fsrs6")
-    assert (
-        inside("algo=per_group", "algo.base=forecast", "algo.base.base=fsrs6")["base"] == forecast
-    )
+    base = {"base": target("fsrs.fsrs7.Fsrs7"), "extra": {}, "prior": {}}
+    inner = inside("algo=per_group", "algo.base=session_filter")["base"]
+    assert inner == target("sessions.session_filter.SessionFilter") | base
 
 
 def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
