@@ -12,8 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from srs_eval.cards import previous_review, since_previous
-from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, DayStart, day_start
+from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, day_start
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
+from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.anki.rules import (
     Selection,
     matching,
@@ -21,14 +22,13 @@ from srs_eval.data.anki.rules import (
     patterns_of,
     select_reviews,
 )
-from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
+from srs_eval.data.anki.scheduler import VersionOption, has_other_meaning, scheduler_version
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CLOCK_TOLERANCE_S = DAY_SECONDS
-_LARGEST_FACTOR = 2**31
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
 _ROWS_QUOTED = 3
 _CHARACTERS_QUOTED = 60
@@ -41,12 +41,12 @@ class CollectionLog:
     reviews: Reviews
     revlog: Revlog  # The whole table, answers renumbered
     rows: IntArray  # [len(reviews)]: Row of the table that each review is
-    start: DayStart  # When days begin
+    start: int  # Second of the UTC day at which days begin
 
     @property
     def day(self) -> IntArray:
         """Day of each row of the table, counted as in `reviews`."""
-        day = (self.revlog.id - self.start.second * 1000) // (DAY_SECONDS * 1000)
+        day = (self.revlog.id - self.start * 1000) // (DAY_SECONDS * 1000)
         found: IntArray = day - day[self.rows[0]]
         return found
 
@@ -160,22 +160,25 @@ class AnkiCollection:
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
         with open_collection(self._file) as collection:
             revlog = collection.revlog()
-            _require_rows(revlog, collection)
+            if not len(revlog):
+                hint = "Review cards in Anki; export with 'Include scheduling information' ticked."
+                nothing = Violation("there are no reviews in it", "empty")
+                raise ReviewLogError(self.location, [nothing], hint)
             valid = self._valid(revlog, collection)
             created, settings = collection.settings()
-            scheduler = decide_scheduler(collection, revlog, settings, self.scheduler)
-            revlog = scheduler.renumber(revlog)
-            start = day_start(
+            version, reason = scheduler_version(collection, revlog, settings, self.scheduler)
+            if version == 1:  # renumbered as Anki does when the version changes
+                revlog = replace(revlog, ease=revlog.ease + has_other_meaning(revlog))
+            start, start_reason = day_start(
                 self.location,
                 created,
                 settings,
-                version=scheduler.version,
+                version=version,
                 rollover_hour=self.rollover_hour,
                 utc_offset_minutes=self.utc_offset_minutes,
             )
             selection = select_reviews(revlog, valid)
-            groups, damage = collection.groups(revlog.cid[selection.rows])
-            titles = collection.titles()
+            groups, titles = groups_of(collection, revlog.cid[selection.rows])
         wanted = self._wanted(len(selection.rows), groups, titles)
         selection = of_cards(selection, wanted)
         if not len(selection.rows):
@@ -185,7 +188,12 @@ class AnkiCollection:
             hint = "Name a collection whose cards were learnt in Anki."
             raise ReviewLogError(self.location, [what], hint)
         reviews = _reviews(user, self.location, revlog, selection, start)
-        notes = tuple(note for note in (str(scheduler), str(start), damage) if note)
+        minutes = start // 60
+        notes = (
+            f"ratings read as those of version {version} of Anki's scheduler ({reason})",
+            f"days begin at {minutes // 60:02}:{minutes % 60:02} UTC ({start_reason})",
+            *reviews.notes,
+        )
         known: dict[str, Any] = {
             name: column[wanted] for name, column in groups.items() if column is not None
         }
@@ -212,28 +220,20 @@ class AnkiCollection:
         """Rows whose values are possible; raise if there are others and none may be dropped."""
         latest = int((time.time() + _CLOCK_TOLERANCE_S) * 1000)
         rules = {
-            "id": (
-                (revlog.id >= _EARLIEST_MS) & (revlog.id <= latest),
-                "a time from 1980 to now, in ms",
-            ),
-            "cid": (revlog.cid > 0, "the number of a card"),
-            "ease": ((revlog.ease >= 0) & (revlog.ease <= 4), "0 to 4"),
-            "factor": (
-                (revlog.factor > -_LARGEST_FACTOR) & (revlog.factor < _LARGEST_FACTOR),
-                "a number of at most 32 bits",
-            ),
-            "time": ((revlog.time >= 0) & (revlog.time <= _CENTURY_MS), "0 ms to 100 years"),
-            "type": ((revlog.type >= 0) & (revlog.type <= 5), "0 to 5"),
+            "id": (_EARLIEST_MS, latest, "a time from 1980 to now, in ms"),
+            "cid": (1, 2**63 - 1, "the number of a card"),
+            "ease": (0, 4, "0 to 4"),
+            "factor": (1 - 2**31, 2**31 - 1, "a number of at most 32 bits"),
+            "type": (0, 5, "0 to 5"),
         }
-        valid = np.ones(len(revlog), np.bool_)
-        for good, _ in rules.values():
-            valid &= good
-        if self.invalid_rows == "error" and not valid.all():
-            violations = [
-                _violation(collection, column, revlog.id[~good].tolist(), expected)
-                for column, (good, expected) in rules.items()
-                if not good.all()
-            ]
+        valid, violations = np.ones(len(revlog), np.bool_), []
+        for column, (low, high, expected) in rules.items():
+            values = getattr(revlog, column)
+            bad = (values < low) | (values > high)
+            valid &= ~bad
+            if bad.any():
+                violations.append(_violation(collection, column, revlog.id[bad].tolist(), expected))
+        if violations and self.invalid_rows == "error":
             hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
             raise ReviewLogError(self.location, violations, hint)
         return valid
@@ -256,37 +256,30 @@ def _violation(collection: Collection, column: str, ids: list[int], expected: st
     return Violation(what, kind, f"revlog.{column}", places)
 
 
-def _require_rows(revlog: Revlog, collection: Collection) -> None:
-    """Raise if the review table is empty, saying what the likely reason is."""
-    if len(revlog):
-        return
-    hint = "Review some cards in Anki first, or name another collection."
-    # That box is only there where decks are exported.
-    if collection.member is not None and not collection.source.lower().endswith(".colpkg"):
-        hint = "Export it again with 'Include scheduling information' ticked."
-    if collection.member == "collection.anki2" and collection.count_notes() <= 1:
-        hint = "It looks like the placeholder for old Anki versions: export the package again."
-    nothing = Violation("there are no reviews in it", "empty")
-    raise ReviewLogError(collection.source, [nothing], hint)
-
-
-def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, start: DayStart) -> Reviews:
+def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, start: int) -> Reviews:
     """Derive days and intervals of the kept rows."""
     rows = kept.rows
-    answered = revlog.id[rows]
-    card = revlog.cid[rows]
-    day = (answered - start.second * 1000) // (DAY_SECONDS * 1000)
+    answered, card, took = revlog.id[rows], revlog.cid[rows], revlog.time[rows]
+    day = (answered - start * 1000) // (DAY_SECONDS * 1000)
     previous = previous_review(card)
     milliseconds = since_previous(answered, previous)
-    return reviews_from_columns(
+    is_known = (took >= 0) & (took <= _CENTURY_MS)
+    reviews = reviews_from_columns(
         user=user,
         source=source,
         card=card,
         rating=revlog.ease[rows],
         day=day - day[0],
         elapsed_seconds=np.where(previous < 0, -1, milliseconds // 1000),
-        duration_ms=revlog.time[rows],
+        duration_ms=np.where(is_known, took, 0),
         state=kept.state,
         left_out=kept.left_out,
         row_name=lambda row: f"review with id {answered[row]}",
     )
+    if is_known.all():
+        return reviews
+    durations = np.where(is_known, took, np.nan) if is_known.any() else None
+    note = (
+        f"answer times that cannot be, as below 0 ms, are taken as not known: {np.sum(~is_known):,}"
+    )
+    return replace(reviews, duration_ms=durations, notes=(note,))

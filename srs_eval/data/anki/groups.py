@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import io
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from srs_eval.nouns import IntArray
+from srs_eval.data.anki.database import Collection
+from srs_eval.nouns import GROUPS, IntArray
 
-# A message of protocol buffers: keys are 8 * number + kind of value, numbers are base 128.
+# Keys of messages of protocol buffers: 8 * number of the field + kind of value.
 _NORMAL_DECK = 8 * 1 + 2
 _PRESET = 8 * 1 + 0
-_NUMBER, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
-_NUMBER_BYTES = 10
+_LENGTHS = {1: 8, 5: 4}  # Bytes of a value, by its kind
 _NUMBER_BITS = 64
 # A template is numbered by its note type and its place there, so that numbers stay the same from
 # one export to the next.
 _PLACES = 1000
 _LARGEST_NOTE_TYPE = 2**53
+_NOT_KNOWN = -1
 
 
-def preset_of_deck(kind: bytes) -> int | None:
+def message_fields(message: bytes) -> dict[int, int | bytes]:
+    """Return the first value of each key of a message of protocol buffers.
+
+    Keys are 8 * number of the field + kind of value, numbers are base 128. Raise `ValueError` if it
+    is no such message.
+
+    >>> message_fields(bytes([0x08, 0x96, 0x01, 0x12, 0x01, 0x61]))
+    {8: 150, 18: b'a'}
+    """
+    stream = io.BytesIO(message)
+
+    def number() -> int:
+        value = 0
+        for shift in range(0, _NUMBER_BITS, 7):
+            (byte,) = stream.read(1)
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80 and not value >> _NUMBER_BITS:
+                return value
+        raise ValueError("a number has more than 64 bits")
+
+    values: dict[int, int | bytes] = {}
+    while stream.tell() < len(message):
+        key = number()
+        if key % 8 == 0:
+            values.setdefault(key, number())
+            continue
+        length = number() if key % 8 == 2 else _LENGTHS.get(key % 8, len(message))
+        value = stream.read(length)
+        if len(value) < length:
+            raise ValueError("a value ends after the message")
+        values.setdefault(key, value)
+    return values
+
+
+def preset_of_deck(kind: Any) -> int | None:
     """Find the preset in the column ``kind`` of Anki's table of decks.
 
     None for a filtered deck, which has none, and for what cannot be read. It is
@@ -31,87 +68,105 @@ def preset_of_deck(kind: bytes) -> int | None:
     1
     """
     try:
-        normal = message_field(kind, _NORMAL_DECK)
-        preset = message_field(normal, _PRESET) if isinstance(normal, bytes) else None
-    except (IndexError, ValueError):
+        preset = message_fields(message_fields(kind)[_NORMAL_DECK])[_PRESET]
+    except (KeyError, ValueError, TypeError):
         return None
     # Numbers are signed: what is above half of the range is negative, and no preset.
-    return preset if isinstance(preset, int) and preset < 2 ** (_NUMBER_BITS - 1) else None
+    return preset if preset < 2 ** (_NUMBER_BITS - 1) else None
 
 
-def message_field(message: bytes, wanted: int) -> int | bytes | None:
-    """Find the value under a key of a message."""
-    place = 0
-    while place < len(message):
-        key, place = _number(message, place)
-        value: int | bytes
-        if key % 8 == _NUMBER:
-            value, place = _number(message, place)
-        else:
-            length, place = _length(message, place, key % 8)
-            if length > len(message) - place:
-                raise ValueError("a value ends after the message")
-            value, place = message[place : place + length], place + length
-        if key == wanted:
-            return value
-    return None
+def groups_of(
+    collection: Collection, cards: IntArray
+) -> tuple[dict[str, IntArray | None], dict[str, Mapping[int, str]]]:
+    """Return the groups of each card, [n], and their names, by the names of columns of a log.
 
-
-def _length(message: bytes, place: int, kind: int) -> tuple[int, int]:
-    """Return the length of a value in bytes, and where it begins."""
-    if kind == _BYTES:
-        return _number(message, place)
-    if kind in (_EIGHT_BYTES, _FOUR_BYTES):
-        return (8 if kind == _EIGHT_BYTES else 4), place
-    raise ValueError(f"there is no value of kind {kind}")
-
-
-def _number(message: bytes, place: int) -> tuple[int, int]:
-    """Read a number of at most 10 bytes and 64 bits, and say where it ends."""
-    number = 0
-    for index in range(_NUMBER_BYTES):
-        byte = message[place + index]
-        number |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            if number >> _NUMBER_BITS:
-                break
-            return number, place + index + 1
-    raise ValueError("a number has more than 64 bits")
-
-
-def template_numbers(note_types: IntArray, places: IntArray) -> IntArray:
-    """Return the number of each card template, -1 for what is no template of Anki.
-
-    >>> template_numbers(np.array([1_700_000_000_123, -1]), np.array([1, 1])).tolist()
-    [1700000000123001, -1]
+    Numbers are -1 where nothing is known of a card, and None where nothing is known of any. A card
+    that is in a filtered deck belongs to the deck it came from.
     """
-    are_possible = (note_types >= 0) & (note_types < _LARGEST_NOTE_TYPE)
-    are_possible &= (places >= 0) & (places < _PLACES)
-    return np.where(are_possible, _PLACES * note_types + places, -1)
-
-
-def template_number(note_type: object, place: object) -> int | None:
-    """Return the number of a card template; None for what is no template of Anki."""
-    if not isinstance(note_type, int) or not isinstance(place, int):
-        return None
-    inside = 0 <= note_type < _LARGEST_NOTE_TYPE and 0 <= place < _PLACES
-    return _PLACES * note_type + place if inside else None
-
-
-def template_names(templates: Mapping[int, str], note_types: Mapping[int, str]) -> dict[int, str]:
-    """Prefix the name of each template with that of its note type."""
-    return {
-        number: f"{note_types.get(number // _PLACES, number // _PLACES)}: {name}"
+    note_types = collection.objects("notetypes", "name", "models")
+    templates = _templates(collection, note_types)
+    titles: dict[str, Mapping[int, str]] = {
+        "deck": _names(collection.objects("decks", "name", "decks")),
+        "preset": _names(collection.objects("deck_config", "name", "dconf")),
+        "note_type": _names(note_types),
+    }
+    titles["template"] = {
+        number: f"{titles['note_type'].get(number // _PLACES, number // _PLACES)}: {name}"
         for number, name in templates.items()
+    }
+    numbers: dict[str, IntArray | None] = dict.fromkeys(GROUPS)
+    if table := collection.integers("cards", did="did", odid="odid"):
+        home = np.where(table["odid"] == 0, table["did"], table["odid"])
+        numbers["deck"] = _looked_up(table["id"], home, cards)
+    if numbers["deck"] is not None:
+        presets = _presets(collection)
+        of_decks = np.array([*presets.values()], np.int64)
+        numbers["preset"] = _looked_up([*presets], of_decks, numbers["deck"])
+    if table := collection.integers("cards", nid="nid", ord="ord"):
+        note_type, template = _note_types(collection, table, templates)
+        for group, of_cards in (
+            ("note", table["nid"]),
+            ("note_type", note_type),
+            ("template", template),
+        ):
+            numbers[group] = _looked_up(table["id"], of_cards, cards)
+    return numbers, titles
+
+
+def _looked_up(known: Any, numbers: IntArray, keys: IntArray) -> IntArray | None:
+    """Look up the number of each key, -1 where it is not known; None if none is known."""
+    table = pd.Series(numbers, known)
+    table = table[table != _NOT_KNOWN]
+    return table.reindex(keys, fill_value=_NOT_KNOWN).to_numpy(np.int64) if len(table) else None
+
+
+def _presets(collection: Collection) -> dict[int, int]:
+    """Return the preset of each deck, as far as it is recorded."""
+    found = {}
+    for deck, kept in collection.objects("decks", "kind", "decks").items():
+        preset = kept.get("conf") if isinstance(kept, dict) else preset_of_deck(kept)
+        if type(preset) is int and preset.bit_length() < _NUMBER_BITS:
+            found[deck] = preset
+    return found
+
+
+def _note_types(
+    collection: Collection, table: Mapping[str, IntArray], templates: Mapping[int, str]
+) -> tuple[IntArray, IntArray]:
+    """Return the note type and the template of each card in a table, -1 where not known.
+
+    Cloze cards have the number of their deletion in the place of a template's number: all of
+    them belong to the only template of their note type.
+    """
+    notes = collection.integers("notes", mid="mid")
+    kinds = pd.Series(notes.get("mid"), notes.get("id"), np.int64)
+    note_type = kinds.reindex(table["nid"], fill_value=_NOT_KNOWN).to_numpy(np.int64)
+    template = np.full(len(note_type), _NOT_KNOWN)
+    for place in (np.zeros_like(note_type), table["ord"]):  # its own place counts before the first
+        number = np.where((place >= 0) & (place < _PLACES), _PLACES * note_type + place, _NOT_KNOWN)
+        template = np.where(np.isin(number, [*templates]), number, template)
+    return note_type, template
+
+
+def _templates(collection: Collection, note_types: Mapping[int, Any]) -> dict[int, str]:
+    """Return the names of all card templates by number; what cannot be read is left out."""
+    rows: list[tuple[Any, Any, Any]] = []
+    if {"ntid", "ord", "name"} <= collection.columns_of("templates"):
+        query = "select ntid, ord, name from templates not indexed"
+        rows = collection.connection.execute(query).fetchall()
+    for note_type, kept in note_types.items():
+        listed = kept.get("tmpls") if isinstance(kept, dict) else None
+        each = [one for one in listed or () if isinstance(one, dict)]
+        rows += [(note_type, one.get("ord"), one.get("name")) for one in each]
+    return {
+        _PLACES * note_type + place: name
+        for note_type, place, name in rows
+        if type(note_type) is type(place) is int and isinstance(name, str)
+        if 0 <= note_type < _LARGEST_NOTE_TYPE and 0 <= place < _PLACES
     }
 
 
-def templates_in_text(
-    note_types: Iterable[tuple[int, Mapping[str, Any]]],
-) -> Iterator[tuple[int, int, Any]]:
-    """Go through note type, place and name of each template of note types kept as text."""
-    for note_type, facts in note_types:
-        listed = facts.get("tmpls")
-        for template in listed if isinstance(listed, list) else ():
-            if isinstance(template, dict) and type(template.get("ord")) is int:
-                yield note_type, template["ord"], template.get("name")
+def _names(kept: Mapping[int, Any]) -> dict[int, str]:
+    """Return the names of decks, presets or note types, as far as they can be read."""
+    names = {n: each.get("name") if isinstance(each, dict) else each for n, each in kept.items()}
+    return {n: name.replace("\x1f", "::") for n, name in names.items() if isinstance(name, str)}

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from srs_eval.data.anki.database import open_collection
-from srs_eval.data.anki.groups import message_field
+from srs_eval.data.anki.database import damaged, open_collection
+from srs_eval.data.anki.groups import message_fields
 
-_DEFAULT_RETENTION = 0.9
-# Keys of a message of protocol buffers: 8 * number of the field + kind of value.
-_PARAMETERS = (8 * 6 + 2, 8 * 5 + 2, 8 * 3 + 2)
-_RETENTION = 8 * 37 + 5
-_FACTORS = {"modifier": 8 * 15 + 5, "hard": 8 * 13 + 5, "easy": 8 * 12 + 5}
-_MAXIMUM = 8 * 16
-_FACTORS_IN_TEXT = {"modifier": "ivlFct", "hard": "hardFactor", "easy": "ease4"}
-_MAXIMUM_IN_TEXT = "maxIvl"
-_PARAMETERS_IN_TEXT = ("fsrsParams6", "fsrsParams5", "fsrsWeights")
-_RETENTION_IN_TEXT = "desiredRetention"
-_NUMBERS_AT_MOST = 100
+# Keys of a message of protocol buffers, 8 * number of the field + kind of value, and the names that
+# older versions of Anki have for them in JSON. Parameters of the newest FSRS first.
+_PARAMETERS = {8 * 6 + 2: "fsrsParams6", 8 * 5 + 2: "fsrsParams5", 8 * 3 + 2: "fsrsWeights"}
+_NUMBERS = {
+    8 * 37 + 5: "desiredRetention",
+    8 * 15 + 5: "ivlFct",
+    8 * 13 + 5: "hardFactor",
+    8 * 12 + 5: "ease4",
+    8 * 16: "maxIvl",
+}
+_FACTORS = {"modifier": "ivlFct", "hard": "hardFactor", "easy": "ease4"}
+_PARAMETERS_AT_MOST = 100
 _LEAST_FACTOR, _MOST_FACTOR = 0.01, 100
 
 
@@ -42,7 +43,7 @@ class Preset:
 
     # As they are stored; empty if FSRS was never optimised for the preset, or they cannot be read.
     parameters: tuple[float, ...] = ()
-    desired_retention: float = _DEFAULT_RETENTION
+    desired_retention: float = 0.9
     intervals: IntervalOptions = IntervalOptions()
 
 
@@ -62,9 +63,12 @@ def read_fsrs_settings(path: str | Path) -> FsrsSettings:
     """
     with open_collection(Path(path).expanduser()) as collection:
         _, settings = collection.settings()
+        columns = collection.columns_of("deck_config")
+        if columns and not {"id", "config"} <= columns:
+            raise damaged(collection.source, "its table deck_config has no id or no config")
         presets = {
             number: preset_in_text(kept) if isinstance(kept, dict) else preset_in_message(kept)
-            for number, kept in collection.kept("deck_config", "config", "dconf", is_needed=True)
+            for number, kept in collection.objects("deck_config", "config", "dconf").items()
             if isinstance(kept, dict | bytes)
         }
         return FsrsSettings(settings.get("fsrs") is True, presets)
@@ -76,45 +80,39 @@ def preset_in_message(message: bytes) -> Preset:
     >>> preset_in_message(b"").desired_retention
     0.9
     """
-    parameters: tuple[float, ...] = ()
     try:
-        for key in _PARAMETERS:
-            packed = message_field(message, key)
-            if isinstance(packed, bytes) and len(packed) % 4 == 0:
-                parameters = parameters or struct.unpack(f"<{len(packed) // 4}f", packed)
-        retention = _float(message_field(message, _RETENTION))
-        factors = {name: _float(message_field(message, key)) for name, key in _FACTORS.items()}
-        maximum = message_field(message, _MAXIMUM)
-    except (IndexError, ValueError):
+        fields = message_fields(message)
+    except ValueError:
         return Preset()
-    # Anki keeps 4 decimals, in single precision.
-    kept = [float(f"{number:.6g}") for number in parameters]
-    return _preset(kept, retention, factors, maximum)
-
-
-def _float(stored: int | bytes | None) -> float | None:
-    return float(struct.unpack("<f", stored)[0]) if isinstance(stored, bytes) else None
+    options: dict[str, Any] = {}
+    for key, name in (_PARAMETERS | _NUMBERS).items():
+        value = fields.get(key)
+        if isinstance(value, bytes) and len(value) % 4 == 0:
+            numbers = struct.unpack(f"<{len(value) // 4}f", value)
+            # Anki keeps 4 decimals, in single precision.
+            precise = [float(f"{number:.6g}") for number in numbers]
+            options[name] = precise if key in _PARAMETERS else numbers[0]
+        elif key % 8 == 0:
+            options[name] = value
+    return _preset(options)
 
 
 def preset_in_text(options: Mapping[str, Any]) -> Preset:
     """Read a preset as older versions of Anki keep it."""
-    lists = (options.get(key) for key in _PARAMETERS_IN_TEXT)
-    parameters = next((found for found in lists if isinstance(found, list) and found), [])
     review = options.get("rev")
-    given = review if isinstance(review, dict) else {}
-    factors = {name: given.get(key) for name, key in _FACTORS_IN_TEXT.items()}
-    maximum = given.get(_MAXIMUM_IN_TEXT)
-    return _preset(parameters, options.get(_RETENTION_IN_TEXT), factors, maximum)
+    return _preset({**options, **(review if isinstance(review, dict) else {})})
 
 
-def _preset(
-    parameters: list[Any], retention: Any, factors: Mapping[str, Any], maximum: Any
-) -> Preset:
+def _preset(options: Mapping[str, Any]) -> Preset:
     """Return what can be used of the settings of a preset, and defaults in place of the others."""
-    are_numbers = all(isinstance(number, int | float) for number in parameters)
-    usable = are_numbers and len(parameters) <= _NUMBERS_AT_MOST
-    usable = usable and all(math.isfinite(number) for number in parameters)
+    lists = (options.get(name) for name in _PARAMETERS.values())
+    parameters = next((each for each in lists if isinstance(each, list) and each), [])
+    usable = len(parameters) <= _PARAMETERS_AT_MOST and all(
+        isinstance(number, int | float) and math.isfinite(number) for number in parameters
+    )
+    retention, maximum = options.get("desiredRetention"), options.get("maxIvl")
     is_share = isinstance(retention, int | float) and 0 < retention < 1
+    factors = {name: options.get(key) for name, key in _FACTORS.items()}
     intervals: dict[str, Any] = {
         name: round(float(value), 4)
         for name, value in factors.items()
@@ -124,6 +122,6 @@ def _preset(
         intervals["maximum"] = maximum
     return Preset(
         tuple(map(float, parameters)) if usable else (),
-        round(float(retention), 4) if is_share else _DEFAULT_RETENTION,
+        round(float(retention), 4) if is_share else Preset().desired_retention,
         IntervalOptions(**intervals),
     )

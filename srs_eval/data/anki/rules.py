@@ -144,12 +144,9 @@ def matching(
 
 
 def _matches(name: str, pattern: str) -> bool:
-    name, pattern = name.casefold(), pattern.casefold()
-    parts = name.split(_SUBDECK)
-    upper = [_SUBDECK.join(parts[:depth]) for depth in range(1, len(parts) + 1)]
     # Brackets are letters of names, as in Anki.
-    glob = pattern.replace("[", "[[]")
-    return any(deck == pattern or fnmatchcase(deck, glob) for deck in upper)
+    name, glob = name.casefold(), pattern.casefold().replace("[", "[[]")
+    return fnmatchcase(name, glob) or fnmatchcase(name, f"{glob}{_SUBDECK}*")
 
 
 def of_cards(selection: Selection, cards: BoolArray) -> Selection:
