@@ -50,7 +50,7 @@ class Reviews:
     elapsed_seconds : float64 [n], optional
         Seconds since the card's previous answer; -1 at its first review.
     duration_ms : float64 [n], optional
-        Time spent answering, in milliseconds.
+        Time spent answering, in milliseconds; NaN where that is not known.
     state : int64 [n], optional
         0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
     truth : float64 [n], optional

@@ -186,8 +186,9 @@ def _until_asked(since_answer: FloatArray, duration_ms: FloatArray | None) -> Fl
     What is left is rounded to whole seconds, like the intervals of the data: the fraction of
     a second would be that of the answer time. Where less than a second is left, which is
     within the error of the clock, there is one, so that no recall is asked for at no time.
+    Nothing is subtracted where the answer time is not known.
     """
     if duration_ms is None:
         return since_answer
-    until_asked = np.rint(since_answer - duration_ms / 1000)
+    until_asked = np.rint(since_answer - np.nan_to_num(duration_ms) / 1000)
     return np.where(since_answer > 0, np.maximum(until_asked, _SHORTEST_SECONDS), 0.0)

@@ -4,13 +4,15 @@ import json
 import sqlite3
 from contextlib import closing
 
+import numpy as np
 import pytest
 import zstandard
-from anki_files import DAY, START, change, collection, field, number, opened, package, read
+from anki_files import DAY, ROWS, START, collection, field, number, opened, package, read
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.anki.groups import preset_of_deck, template_number
+from srs_eval.data.anki.groups import preset_of_deck
 from srs_eval.errors import ReviewLogError
+from srs_eval.protocol.candidates import in_seconds
 
 
 def test_a_collection_becomes_a_review_log(tmp_path):
@@ -24,6 +26,37 @@ def test_a_collection_becomes_a_review_log(tmp_path):
     ]
     with pytest.raises(ReviewLogError):
         named.read("Ann")
+
+
+@pytest.mark.parametrize("took", [-1, 4e12, 9e999, "soon", None])
+def test_an_impossible_answer_time_is_not_known_and_the_review_stays(tmp_path, took):
+    sound = read(collection(tmp_path / "a.anki2"))
+    rows = [(*row[:4], took if n == 1 else row[4], row[5]) for n, row in enumerate(ROWS)]
+    log = read(collection(tmp_path / "b.anki2", rows))
+    np.testing.assert_array_equal(log.duration_ms, [4000, np.nan, 9000, 2000])
+    for name in ("card", "rating", "day", "elapsed_seconds", "state"):
+        np.testing.assert_array_equal(getattr(log, name), getattr(sound, name))
+    assert log.left_out == sound.left_out == {}
+    assert log.notes[:2] == sound.notes
+    assert log.notes[2:] == (
+        "how long 1 of 4 answers took is not known: below 0 ms, or above 100 years",
+    )
+    every = [(*row[:4], took, row[5]) for row in ROWS]
+    assert read(collection(tmp_path / "c.anki2", every)).duration_ms is None
+
+
+def test_nothing_is_subtracted_for_an_answer_time_that_is_not_known(tmp_path):
+    rows = [
+        ((START + 9 * DAY * n + card) * 1000, card, 3, 2500 * (n > 0), 6000, int(n > 0))
+        for n in range(6)
+        for card in range(1, 60)
+    ]
+    unknown = [(*row[:4], -1 if row[1] % 2 else row[4], row[5]) for row in rows]
+    logs = [read(collection(tmp_path / name, each)) for name, each in (("a", rows), ("b", unknown))]
+    whole, partly = (in_seconds(log, answer_time=False)[0].reviews for log in logs)
+    later = (partly.elapsed_days >= 0) & (partly.card % 2 == 1)
+    difference = 86_400 * (partly.elapsed - whole.elapsed)
+    np.testing.assert_allclose(difference, np.where(later, 6, 0), atol=1e-6)
 
 
 def test_days_begin_where_the_collection_says(tmp_path, transcript):
@@ -61,7 +94,7 @@ def test_the_newest_collection_of_a_package_is_read_whatever_its_name(tmp_path):
         },
     }
     for name, members in packages.items():
-        assert len(read(package(tmp_path / name, **members), scheduler=2)) == 4, name
+        assert len(read(package(tmp_path / name, **members))) == 4, name
     bare = tmp_path / "collection.anki21b"
     bare.write_bytes(compressed)
     assert len(read(bare)) == 4
@@ -108,7 +141,7 @@ def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_kno
         try:
             log = crafted(tmp_path / "a.anki2", **given)
         except ReviewLogError as error:
-            return f"  {error.violations[0]}\n"
+            return f"  {error.violations[0].partition(': Exp')[0]}\n"
         lines = []
         for name in ("note_type", "template"):
             if getattr(log, name) is not None:
@@ -117,25 +150,6 @@ def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_kno
         return "".join(lines) or "  unknown\n"
 
     transcript("anki_note_types", told_by)
-    for place in (-1, 1000, None, "0"):
-        assert template_number(70, place) is None
-    assert template_number(2**60, 0) is None
-
-
-def test_a_damaged_page_of_notes_costs_the_note_types_alone(tmp_path):
-    path = tmp_path / "a.anki2"
-    whole = crafted(path)
-    with closing(sqlite3.connect(path)) as database:
-        found = "select rootpage from sqlite_master where name = 'notes'"
-        (page,) = database.execute(found).fetchone()
-        (size,) = database.execute("pragma page_size").fetchone()
-    content = bytearray(path.read_bytes())
-    content[(page - 1) * size : page * size] = b"\xff" * size
-    path.write_bytes(content)
-    log = read(path)
-    assert (log.note_type, log.template, set(log.note.tolist())) == (None, None, {1})
-    assert log.rating.tolist() == whole.rating.tolist()
-    assert [sum("damaged" in note for note in each.notes) for each in (whole, log)] == [0, 1]
 
 
 def test_the_preset_of_a_normal_deck_is_found_or_not_known():
@@ -146,12 +160,11 @@ def test_the_preset_of_a_normal_deck_is_found_or_not_known():
     for preset in (1, 127, 128, 1_700_000_000_123, 2**62, 2**63 - 1):
         assert preset_of_deck(inside(1, *others, b"\x08", number(preset), *others)) == preset
     for kind in (
-        b"",
+        *(b"", None, "text", b"\x08\x05", b"\xff", b"\x0b\x00"),
         inside(2, b"\x08\x05"),  # a filtered deck
         inside(1, b""),
         inside(1, b"\x08"),
         inside(1, inside(1, b"x")),
-        *(b"\x08\x05", b"\xff", b"\x0b\x00"),
         inside(1, b"\x0b"),
         inside(1, b"\x08", number(2**63)),  # of more than 63 bits
         inside(1, b"\x08" + b"\xff" * 9 + b"\x02"),
@@ -160,55 +173,51 @@ def test_the_preset_of_a_normal_deck_is_found_or_not_known():
 
 
 # (ease, ivl) of the learning steps of one card: seconds are negative, days positive.
-STEPS = {
-    "of_1": [(1, -60), (2, -600), (2, 1)],
-    "of_2": [(1, -60), (3, -600), (3, 1), (2, -300), (4, 4)],
-    "of_either": [(1, -60), (2, -600), (3, 1)],
-    "all_again": [(1, -60), (1, -60), (1, -60)],
-    "easy": [(4, 1)],
-}
-# and the types of answers that are no steps
-REVIEWED = [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (2, 2), (4, 1)]
-STEPS["and_reviews"] = [(ease, None, kind) for ease, kind in REVIEWED]
+OF_1, OF_2 = [(1, -60), (2, -600), (2, 1)], [(1, -60), (3, -600), (3, 1), (2, -300), (4, 4)]
+EITHER, AGAIN, EASY = [(1, -60), (2, -600), (3, 1)], [(1, -60)] * 3, [(4, 1)]
+ASKED = None
 
 
-def written(folder, name, *members, steps, card=None, at=START * 1000, **settings):
-    """Write a collection, or a package of which the last member is the collection."""
+@pytest.mark.parametrize(
+    ("name", "stated", "steps", "version"),
+    [
+        *(("Ann.anki2", stated, EITHER, stated) for stated in (1, 2)),
+        *(("Ann.anki2", stated, OF_1, stated) for stated in (1, 2)),
+        *(("Ann.anki2", 1, OF_2, ASKED), ("Ann.anki2", 1, EASY, 1), ("Ann.anki2", 2, OF_2, 2)),
+        *(("c.colpkg", 1, EITHER, 1), ("c.colpkg", 2, OF_1, 2), ("c.colpkg", 1, OF_2, ASKED)),
+        # Packages of decks have the setting of a fresh collection.
+        *(("d.apkg", 1, OF_1, 1), ("d.apkg", 1, OF_2, 2), ("d.apkg", 1, EITHER, ASKED)),
+        *(("d.apkg", 2, OF_1, ASKED), ("d.apkg", 2, OF_2, 2), ("d.apkg", 2, EITHER, 2)),
+        *(("d.apkg", 1, AGAIN, 1), ("collection.anki21", 1, OF_2, 2)),
+        *(("Ann.anki2", wrong, EITHER, ASKED) for wrong in (0, 3, "2", 2.0, True)),
+    ],
+)
+def test_the_version_is_told_from_the_setting_and_the_answers(
+    tmp_path, name, stated, steps, version
+):
     rows = [
-        (at + 60_000 * k, 5, ease, 0, 10, *(kind or [0]), ivl)
-        for k, (ease, ivl, *kind) in enumerate(steps)
+        (START * 1000 + 60_000 * n, 5, ease, 0, 10, 0, ivl) for n, (ease, ivl) in enumerate(steps)
     ]
-    plain = collection(folder / "plain", rows, settings=settings)
-    if card:
-        create = "create table cards (id integer primary key, type, queue)"
-        change(plain, create, f"insert into cards (type, queue) values {tuple(card)}")
-    content = plain.read_bytes()
-    plain.unlink()
-    if not members:
-        (folder / name).write_bytes(content)
-        return folder / name
-    held = {member: b"\x08\x03" if member == "meta" else b"dummy" for member in members}
-    is_packed = members[-1].endswith("b")
-    held[members[-1]] = zstandard.ZstdCompressor().compress(content) if is_packed else content
-    return package(folder / name, **held)
+    path = collection(tmp_path / name, rows, settings={"schedVer": stated})
+    if name.endswith("pkg"):
+        package(path, collection__anki21=path.read_bytes())
+    ratings = {n: read(path, scheduler=n).rating.tolist() for n in (1, 2)}
+    assert ratings[1] == [ease + (ease in (2, 3)) for ease, _ in steps]
+    assert ratings[2] == [ease for ease, _ in steps]
+    if version is ASKED:
+        with pytest.raises(ReviewLogError, match=r"data\.scheduler=1 .* or data\.scheduler=2"):
+            read(path)
+    else:
+        log = read(path)
+        assert log.rating.tolist() == ratings[version]
+        assert log.notes[0].startswith(f"ratings read as those of version {version} of")
 
 
-def test_the_version_is_told_from_packing_setting_answers_and_cards(tmp_path, transcript):
-    """Also by cards in relearning, as a preview, buried by hand, or as in version 1."""
-
-    def told_by(file, answers, *words):
-        given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
-        path = written(tmp_path, *file.split(","), steps=STEPS[answers], **given)
-        ratings = {n: read(path, scheduler=n).rating.tolist() for n in (1, 2)}
-        try:
-            log = read(path)
-        except ReviewLogError as error:
-            is_ours = "data.scheduler=1 or data.scheduler=2" in error.hint
-            is_ours = is_ours and error.source == str(path)
-            told = error.violations[0] if is_ours else error
-        else:
-            told = log.notes[0].removeprefix("ratings read as those of ")
-            assert log.rating.tolist() == ratings[int(told.split("version ")[1][0])]
-        return f"  {ratings}\n  {told}\n"
-
-    transcript("anki_schedulers", told_by)
+def test_only_steps_of_learning_are_renumbered_and_easy_of_anki_1_tells_nothing(tmp_path):
+    kinds = [(2, 0), (3, 0), (2, 1), (3, 1), (2, 2), (4, 1)]
+    rows = [(START * 1000 + n, 5, ease, 0, 10, kind) for n, (ease, kind) in enumerate(kinds)]
+    log = read(collection(tmp_path / "a.anki2", rows, settings={"schedVer": 1}))
+    assert log.rating.tolist() == [3, 4, 2, 3, 3, 4]
+    last_of_2014 = 1_420_070_399_000
+    rows = [(last_of_2014, 5, 4, 0, 10, 0, 1), (last_of_2014 + 1, 5, 2, 0, 10, 0, 1)]
+    assert read(collection(tmp_path / "b.anki2", rows)).rating.tolist() == [4, 3]

@@ -208,6 +208,7 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
             )
         days = np.log(_SHORTEST + reviews.elapsed)
         answer = np.log(np.clip(reviews.duration_ms, _SHORTEST_MS, _LONGEST_MS))
+        answer[np.isnan(answer)] = np.nanmean(answer)
         return np.column_stack([days, answer, one_hot(reviews.rating)])
 
     def forward(self, inputs: Tensor) -> Tensor:

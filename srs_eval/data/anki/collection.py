@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from srs_eval.data.anki.rules import (
     select_reviews,
 )
 from srs_eval.data.anki.scheduler import VersionOption, has_other_meaning, scheduler_version
+from srs_eval.data.columns import cut
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
@@ -31,7 +32,6 @@ _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CLOCK_TOLERANCE_S = DAY_SECONDS
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
 _ROWS_QUOTED = 3
-_CHARACTERS_QUOTED = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +109,24 @@ class AnkiCollection:
 
     def __post_init__(self) -> None:
         """Check the options, all at once."""
-        wrong = []
-        if self.rollover_hour is not None and not 0 <= self.rollover_hour <= 23:
-            wrong.append(f"data.rollover_hour is {self.rollover_hour}; expected 0 to 23 or null")
-        most = MINUTES_FROM_UTC
-        if self.utc_offset_minutes is not None and not -most <= self.utc_offset_minutes <= most:
-            expected = f"minutes from -{most} to {most} or null"
-            wrong.append(
-                f"data.utc_offset_minutes is {self.utc_offset_minutes}; expected {expected}"
-            )
-        if self.invalid_rows not in ("error", "drop"):
-            wrong.append(f"data.invalid_rows is {self.invalid_rows}; expected error or drop")
-        if self.scheduler not in ("auto", 1, 2) or isinstance(self.scheduler, bool | float):
-            wrong.append(f"data.scheduler is {self.scheduler}; expected auto, 1 or 2")
-        for option in ("decks", "presets"):
-            try:
-                patterns_of(getattr(self, option))
-            except TypeError as error:
-                wrong.append(f"data.{option}: {error}")
+        most, hour, offset = MINUTES_FROM_UTC, self.rollover_hour, self.utc_offset_minutes
+        is_number = isinstance(self.scheduler, bool | float)
+        rules = {
+            "rollover_hour": (hour is None or 0 <= hour <= 23, "0 to 23 or null"),
+            "utc_offset_minutes": (
+                offset is None or -most <= offset <= most,
+                f"minutes from -{most} to {most} or null",
+            ),
+            "invalid_rows": (self.invalid_rows in ("error", "drop"), "error or drop"),
+            "scheduler": (self.scheduler in ("auto", 1, 2) and not is_number, "auto, 1 or 2"),
+            "decks": (patterns_of(self.decks) is not None, "a name or a list of names"),
+            "presets": (patterns_of(self.presets) is not None, "a name or a list of names"),
+        }
+        wrong = [
+            f"data.{name} is {getattr(self, name)}; expected {expected}"
+            for name, (is_right, expected) in rules.items()
+            if not is_right
+        ]
         if wrong:
             raise ConfigError("\n".join(wrong))
 
@@ -160,16 +160,12 @@ class AnkiCollection:
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
         with open_collection(self._file) as collection:
             revlog = collection.revlog()
-            if not len(revlog):
-                hint = "Review cards in Anki; export with 'Include scheduling information' ticked."
-                nothing = Violation("there are no reviews in it", "empty")
-                raise ReviewLogError(self.location, [nothing], hint)
             valid = self._valid(revlog, collection)
             created, settings = collection.settings()
-            version, reason = scheduler_version(collection, revlog, settings, self.scheduler)
+            version, told_by = scheduler_version(collection, revlog, settings, self.scheduler)
             if version == 1:  # renumbered as Anki does when the version changes
                 revlog = replace(revlog, ease=revlog.ease + has_other_meaning(revlog))
-            start, start_reason = day_start(
+            start, begin = day_start(
                 self.location,
                 created,
                 settings,
@@ -179,42 +175,29 @@ class AnkiCollection:
             )
             selection = select_reviews(revlog, valid)
             groups, titles = groups_of(collection, revlog.cid[selection.rows])
-        wanted = self._wanted(len(selection.rows), groups, titles)
+        wanted = np.ones(len(selection.rows), np.bool_)
+        for group, option in (("deck", "decks"), ("preset", "presets")):
+            if patterns := patterns_of(getattr(self, option)):
+                named = matching(self.location, f"data.{option}", patterns, titles[group])
+                numbers = groups[group]
+                wanted &= numbers is not None and np.isin(numbers, [*named])
         selection = of_cards(selection, wanted)
         if not len(selection.rows):
             counts = ", ".join(f"{n} {reason}" for reason, n in selection.left_out.items())
-            rows = sum(selection.left_out.values())
-            what = f"none of its {rows} rows is a review that can be used: {counts}"
-            hint = "Name a collection whose cards were learnt in Anki."
-            raise ReviewLogError(self.location, [what], hint)
-        reviews = _reviews(user, self.location, revlog, selection, start)
-        minutes = start // 60
-        notes = (
-            f"ratings read as those of version {version} of Anki's scheduler ({reason})",
-            f"days begin at {minutes // 60:02}:{minutes % 60:02} UTC ({start_reason})",
-            *reviews.notes,
-        )
+            what = f"none of its {len(revlog)} rows is a review that can be used"
+            nothing = Violation(f"{what}: {counts}" if counts else what, "empty")
+            hint = "Learn cards in Anki; export with 'Include scheduling information' ticked."
+            raise ReviewLogError(self.location, [nothing], hint)
+        notes = [
+            f"ratings read as those of version {version} of Anki's scheduler ({told_by})",
+            f"days begin at {start // 3600:02}:{start // 60 % 60:02} UTC ({begin})",
+        ]
         known: dict[str, Any] = {
-            name: column[wanted] for name, column in groups.items() if column is not None
+            name: each[wanted] for name, each in groups.items() if each is not None
         }
-        reviews = replace(reviews, titles=titles, notes=notes, **known)
-        return CollectionLog(reviews, revlog, selection.rows, start)
-
-    def _wanted(
-        self,
-        rows: int,
-        groups: Mapping[str, IntArray | None],
-        titles: Mapping[str, Mapping[int, str]],
-    ) -> BoolArray:
-        """Mark the rows of cards in the decks and presets of the options, bool [rows]."""
-        kept = np.ones(rows, np.bool_)
-        for group in ("deck", "preset"):
-            patterns, numbers = patterns_of(getattr(self, f"{group}s")), groups[group]
-            if patterns:
-                option = f"data.{group}s"
-                wanted = matching(self.location, option, patterns, titles.get(group, {}))
-                kept &= numbers is not None and np.isin(numbers, list(wanted))
-        return kept
+        known |= {"user": user, "source": self.location}
+        reviews = _reviews(revlog, selection, start, notes=notes, **known)
+        return CollectionLog(replace(reviews, titles=titles), revlog, selection.rows, start)
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""
@@ -240,46 +223,46 @@ class AnkiCollection:
 
 
 def _violation(collection: Collection, column: str, ids: list[int], expected: str) -> Violation:
-    """Quote the first rows whose value in a column is impossible."""
-    places = [f"row with id {row_id}" for row_id in ids[:_ROWS_QUOTED]]
-    values = [collection.raw_value(column, row_id) for row_id in ids[:_ROWS_QUOTED]]
-    quoted = ", ".join(
-        f"{place} has {repr(value)[:_CHARACTERS_QUOTED]}"
-        for place, value in zip(places, values, strict=True)
-    )
-    are_numbers = all(isinstance(value, int | float) for value in values)
-    kind = "out_of_range" if are_numbers else "wrong_type"
-    kind = "missing" if values.count(None) == len(values) else kind
-    further = len(ids) - _ROWS_QUOTED
-    more = f" and {further} further row{'s' * (further > 1)}" if further > 0 else ""
-    what = f"revlog.{column}: {quoted}{more}; expected {expected}"
-    return Violation(what, kind, f"revlog.{column}", places)
+    """Quote the first rows whose value in a column is impossible, as it is stored."""
+    query = f"select {column} from revlog not indexed where id = ?"
+    quoted = [
+        f"row with id {row} has {cut(collection.connection.execute(query, (row,)).fetchone()[0])}"
+        for row in ids[:_ROWS_QUOTED]
+    ]
+    more = f" and {len(ids) - _ROWS_QUOTED:,} more" if len(ids) > _ROWS_QUOTED else ""
+    what = f"revlog.{column}: {', '.join(quoted)}{more}; expected {expected}"
+    places = [f"row with id {row}" for row in ids[:_ROWS_QUOTED]]
+    return Violation(what, "out_of_range", f"revlog.{column}", places)
 
 
-def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, start: int) -> Reviews:
-    """Derive days and intervals of the kept rows."""
+def _reviews(
+    revlog: Revlog, kept: Selection, start: int, *, notes: list[str], **known: Any
+) -> Reviews:
+    """Derive days and intervals of the kept rows, of which the rest is known.
+
+    People have answer times below 0 ms. They say nothing of the review, which stays.
+    """
     rows = kept.rows
     answered, card, took = revlog.id[rows], revlog.cid[rows], revlog.time[rows]
     day = (answered - start * 1000) // (DAY_SECONDS * 1000)
     previous = previous_review(card)
     milliseconds = since_previous(answered, previous)
     is_known = (took >= 0) & (took <= _CENTURY_MS)
+    if not is_known.all():
+        unknown = f"{np.sum(~is_known):,} of {len(rows):,} answers"
+        notes.append(f"how long {unknown} took is not known: below 0 ms, or above 100 years")
     reviews = reviews_from_columns(
-        user=user,
-        source=source,
+        notes=notes,
         card=card,
         rating=revlog.ease[rows],
         day=day - day[0],
         elapsed_seconds=np.where(previous < 0, -1, milliseconds // 1000),
-        duration_ms=np.where(is_known, took, 0),
+        duration_ms=np.where(is_known, took, 0) if is_known.any() else None,
         state=kept.state,
         left_out=kept.left_out,
         row_name=lambda row: f"review with id {answered[row]}",
+        **known,
     )
-    if is_known.all():
+    if reviews.duration_ms is None or is_known.all():
         return reviews
-    durations = np.where(is_known, took, np.nan) if is_known.any() else None
-    note = (
-        f"answer times that cannot be, as below 0 ms, are taken as not known: {np.sum(~is_known):,}"
-    )
-    return replace(reviews, duration_ms=durations, notes=(note,))
+    return replace(reviews, duration_ms=np.where(is_known, took, np.nan))

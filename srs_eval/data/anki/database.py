@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ _NAMED = re.compile(rf"\b({'|'.join(_TABLES)})\b", re.IGNORECASE)
 _ORDINARY = re.compile(r"create\s+(table|(unique\s+)?index)\b", re.IGNORECASE)
 _DIGITS = re.compile(r"-?[0-9]{1,18}")
 _SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset", "fsrs")
-# What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
+# What stands for values of another type, which no rule accepts.
 _NOT_A_NUMBER = -(2**63)
 _WHOLE = "case typeof({0}) when 'integer' then {0} else {1} end"
 _NUMBER = "case when typeof({0}) in ('integer', 'real') then cast({0} as integer) else {1} end"
@@ -73,18 +73,18 @@ class Collection:
     connection: sqlite3.Connection
 
     def revlog(self) -> Revlog:
-        """Read the whole review table as it is stored, after checking that it is undamaged."""
+        """Read the whole review table as it is stored, and check that it is undamaged."""
+        values = {name: _WHOLE.format(name, _NOT_A_NUMBER) for name in ("cid", "ease", "type")}
+        values |= {name: _NUMBER.format(name, _NOT_A_NUMBER) for name in ("factor", "time")}
+        columns = self.integers("revlog", **values, ivl=_WHOLE.format("ivl", 0))
+        if not columns or not {"crt", "conf"} <= self.columns_of("col"):
+            what = "is a database but no Anki collection: no table revlog or col as Anki has them"
+            hint = "Name a collection or an exported package of Anki."
+            raise ReviewLogError(self.source, [what], hint)
         faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
         if faults != ["ok"]:
             raise damaged(self.source, "; ".join("\n".join(faults).splitlines()[:3]))
-        values = {name: _WHOLE.format(name, _NOT_A_NUMBER) for name in ("cid", "ease", "type")}
-        values |= {name: _NUMBER.format(name, _NOT_A_NUMBER) for name in ("factor", "time")}
-        return Revlog(**self.integers("revlog", **values, ivl=_WHOLE.format("ivl", 0)))
-
-    def raw_value(self, column: str, row_id: int) -> Any:
-        """Read one value of the review table as it is stored."""
-        query = f"select {column} from revlog not indexed where id = ?"
-        return self.connection.execute(query, (row_id,)).fetchone()[0]
+        return Revlog(**columns)
 
     def integers(self, table: str, **columns: str) -> dict[str, IntArray]:
         """Read columns, each by an expression, and ``id``, by which rows are sorted.
@@ -186,9 +186,7 @@ def open_collection(path: Path) -> Iterator[Collection]:
                 _require_tables(source, connection)
                 suffix = path.suffix.lower()
                 is_of_decks = (is_package and suffix != ".colpkg") or suffix == ".anki21"
-                collection = Collection(source, is_of_decks, connection)
-                _require_anki(collection)
-                yield collection
+                yield Collection(source, is_of_decks, connection)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if time.monotonic() > end:
                 what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
@@ -211,31 +209,17 @@ def _require_tables(source: str, connection: sqlite3.Connection) -> None:
     # The text is what SQLite goes by, whatever the other columns say.
     query = "select name, sql from sqlite_master where sql is not null"
     wrong = [
-        f"its definition {str(name)[:40]!r} makes more than a table of or for {named[0].lower()}"
+        f"its definition {str(name)[:40]!r} is no ordinary table and names {named[0].lower()}"
         for name, sql in connection.execute(query)
         if not _ORDINARY.match(str(sql)) and (named := _NAMED.search(str(sql)))
     ]
-    for table in _TABLES:
+    for table in () if wrong else _TABLES:
         for column in connection.execute(f"pragma table_xinfo({table})"):
             if column[6]:
                 wrong.append(f"column {str(column[1])[:40]!r} of its table {table} is computed")
     if wrong:
         hint = "Anki has ordinary tables only; do you trust where this file comes from?"
         raise ReviewLogError(source, wrong[:5], hint)
-
-
-def _require_anki(collection: Collection) -> None:
-    """Check that the tables and columns are there that every collection has."""
-    needed = {"revlog": {each.name for each in fields(Revlog)}, "col": {"crt", "conf"}}
-    missing = [
-        f"{table}.{name}"
-        for table, names in needed.items()
-        for name in sorted(names - collection.columns_of(table))
-    ]
-    if missing:
-        what = f"is a database but no Anki collection: it has no {', '.join(missing)}"
-        hint = "Name a collection or an exported package of Anki."
-        raise ReviewLogError(collection.source, [what], hint)
 
 
 def damaged(source: str, reason: str) -> ReviewLogError:

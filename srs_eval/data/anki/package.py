@@ -34,8 +34,8 @@ _SQLITE = b"SQLite format 3\x00"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 _EXPORT_AGAIN = (
-    "Export it again in Anki: File > Export, then 'Anki Collection Package (.colpkg)', or "
-    "'Anki Deck Package (.apkg)' with 'Include scheduling information'."
+    "Download it again, or export it again in Anki: File > Export, then 'Anki Collection Package "
+    "(.colpkg)', or 'Anki Deck Package (.apkg)' with 'Include scheduling information'."
 )
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError),
@@ -72,7 +72,7 @@ def collection_copy(path: Path) -> Iterator[tuple[Path, bool]]:
             )
             raise ReviewLogError(source, [what], hint) from error
         except _DAMAGED as error:
-            what = f"cannot be unpacked, perhaps because it was cut off ({str(error).rstrip('.')})"
+            what = f"cannot be unpacked ({str(error).rstrip('.')})"
             raise ReviewLogError(source, [what], _EXPORT_AGAIN) from error
         yield copy, is_package
 

@@ -105,18 +105,14 @@ def _position(revlog: Revlog, counted: BoolArray, reset: BoolArray) -> IntArray:
     return position
 
 
-def patterns_of(wanted: object) -> tuple[str, ...]:
-    """Return the patterns of an option that takes one name or several; none for None.
-
-    Raise `TypeError` if it is anything else.
-    """
-    found: list[object] = [] if wanted is None else [wanted]
-    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
-        found = list(wanted)
+def patterns_of(wanted: object) -> tuple[str, ...] | None:
+    """Return the patterns of an option that takes one name or several; None if it is no such."""
+    names = wanted if isinstance(wanted, Sequence) and not isinstance(wanted, str) else [wanted]
+    if wanted is None:
+        return ()
     # A name such as 2024 is read as a number.
-    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found):
-        raise TypeError(f"{wanted!r} is no name or list of names")
-    return tuple(map(str, found))
+    are_names = all(isinstance(name, str | int) and not isinstance(name, bool) for name in names)
+    return tuple(map(str, names)) if are_names else None
 
 
 def matching(
