@@ -7,7 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 import zstandard
-from anki_files import DAY, ROWS, START, collection, field, number, opened, package, read
+from anki_files import DAY, ROWS, START, change, collection, field, number, package, read
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import preset_of_deck
@@ -114,62 +114,46 @@ def test_an_open_transaction_neither_blocks_nor_shows(tmp_path):
             other.execute("rollback")
 
 
-def crafted(path, *, note=1, kind=70, place=0, models=None, templates=()):
-    """Write a collection whose one card, 5, belongs to a note of a kind."""
-    path.unlink(missing_ok=True)
-    with opened(collection(path)) as database:
-        database.execute("drop table notes")
-        database.execute("create table notes (id, mid)")
-        database.execute("create table cards (id, did, odid, nid, ord)")
-        database.execute("insert into notes values (?, ?)", (note, kind))
-        database.execute("insert into cards values (5, 1, 0, 1, ?)", (place,))
-        if models is not None:
-            database.execute("alter table col add column models")
-            text = models if isinstance(models, str) else json.dumps(models)
-            database.execute("update col set models = ?", (text,))
-        if templates:
-            database.execute("create table templates (ntid, ord, name)")
-            database.executemany("insert into templates values (?, ?, ?)", templates)
-    return read(path)
-
-
-def test_note_types_and_templates_are_read_from_text_or_table_where_they_are_known(
-    tmp_path, transcript
-):
-    def told_by(*words):
-        given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
-        try:
-            log = crafted(tmp_path / "a.anki2", **given)
-        except ReviewLogError as error:
-            return f"  {error.violations[0].partition(': Exp')[0]}\n"
-        lines = []
-        for name in ("note_type", "template"):
-            if getattr(log, name) is not None:
-                numbers, titles = set(getattr(log, name).tolist()), log.titles[name]
-                lines.append(f"  {name} {numbers}, titles {titles}\n")
-        return "".join(lines) or "  unknown\n"
-
-    transcript("anki_note_types", told_by)
+def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
+    path = collection(tmp_path / "a.anki2")
+    templates = [{"ord": True, "name": "a"}, 5, {"ord": 0, "name": "Card_1"}, {"ord": 1}]
+    kept = {
+        "models": {
+            "70": {"name": "Basic", "tmpls": templates},
+            "7": [],
+            "8": {"tmpls": 5},
+            "x": {},
+        },
+        "decks": {"1": {"name": "a", "conf": 3}, "2": {"conf": 1.5}, "9" * 19: {}, "4": 4},
+    }
+    statements = [f"alter table col add column {name}" for name in kept]
+    statements += [f"update col set {name} = '{json.dumps(each)}'" for name, each in kept.items()]
+    create = "create table cards (id integer primary key, did, odid, nid, ord)"
+    add = "drop table notes", "create table notes (id, mid)", "insert into notes values (1, 70)"
+    log = read(change(path, *statements, create, "insert into cards values (5, 1, 0, 1, 4)", *add))
+    assert log.titles == {
+        "deck": {1: "a"},
+        "preset": {},
+        "note_type": {70: "Basic"},
+        "template": {70_000: "Basic: Card_1"},
+    }
+    groups = (log.deck, log.preset, log.note, log.note_type, log.template)
+    assert [set(each.tolist()) for each in groups] == [{1}, {3}, {1}, {70}, {70_000}]
+    log = read(change(path, "update cards set did = 2, nid = 2"))
+    groups = (log.deck, log.preset, log.note, log.note_type, log.template)
+    assert [each is None or set(each.tolist()) for each in groups] == [{2}, {-1}, {2}, True, True]
 
 
 def test_the_preset_of_a_normal_deck_is_found_or_not_known():
-    def inside(key, *content):
-        return field(key, b"".join(content))
-
-    others = [b"\x49" + bytes(8), b"\x45" + bytes(4), field(7, b"text"), b"\x30\x01"]
+    others = b"\x49" + bytes(8) + b"\x45" + bytes(4) + field(7, b"text") + b"\x30\x01"
     for preset in (1, 127, 128, 1_700_000_000_123, 2**62, 2**63 - 1):
-        assert preset_of_deck(inside(1, *others, b"\x08", number(preset), *others)) == preset
-    for kind in (
-        *(b"", None, "text", b"\x08\x05", b"\xff", b"\x0b\x00"),
-        inside(2, b"\x08\x05"),  # a filtered deck
-        inside(1, b""),
-        inside(1, b"\x08"),
-        inside(1, inside(1, b"x")),
-        inside(1, b"\x0b"),
-        inside(1, b"\x08", number(2**63)),  # of more than 63 bits
-        inside(1, b"\x08" + b"\xff" * 9 + b"\x02"),
-    ):
+        assert preset_of_deck(field(1, others + b"\x08" + number(preset) + others)) == preset
+    filtered, too_large = field(2, b"\x08\x05"), b"\x08" + b"\xff" * 9 + b"\x02"
+    inside = (b"", b"\x08", field(1, b"x"), b"\x0b", b"\x08" + number(2**63), too_large)
+    for kind in (b"", None, "text", b"\x08\x05", b"\xff", b"\x0b\x00", filtered):
         assert preset_of_deck(kind) is None
+    for content in inside:
+        assert preset_of_deck(field(1, content)) is None
 
 
 # (ease, ivl) of the learning steps of one card: seconds are negative, days positive.

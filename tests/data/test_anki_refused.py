@@ -129,21 +129,19 @@ def test_a_changed_collection_is_refused_unless_options_allow_it(
     transcript(name, told_by)
 
 
-def test_forged_views_are_refused(tmp_path):
+def test_forged_views_are_refused_and_nothing_is_read_through_others(tmp_path, monkeypatch):
+    path = tmp_path / "a.anki2"
     for page in (0, 2):
         for view in ("CREATE/**/VIEW revlog AS SELECT 1 id", "create view revlog as select 1 id"):
-            path = sound(tmp_path / f"{page} {len(view)}")
-            with opened(path) as database:
+            with opened(sound(path)) as database:
                 database.executescript(FORGED.format(page, view))
             refusal(path)
-
-
-def test_nothing_is_read_through_a_view_whatever_its_definition_says(tmp_path, monkeypatch):
+            path.unlink()
     monkeypatch.setattr(anki_database, "_require_tables", lambda *_: None)
     for query in ("select 1 id, 5 cid", "select * from other", "select n id from (select 1 n)"):
-        path = sound(tmp_path / str(len(query)))
-        change(path, "alter table revlog rename to other", f"create view revlog as {query}")
+        change(sound(path), "alter table revlog rename to other", f"create view revlog as {query}")
         refusal(path)
+        path.unlink()
 
 
 def test_what_is_no_collection_is_refused(tmp_path, packed, golden_text):

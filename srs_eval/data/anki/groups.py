@@ -24,7 +24,7 @@ _LARGEST_NOTE_TYPE = 2**53
 _NOT_KNOWN = -1
 
 
-def message_fields(message: bytes) -> dict[int, int | bytes]:
+def message_fields(message: bytes) -> dict[int, Any]:
     """Return the first value of each key of a message of protocol buffers.
 
     Keys are 8 * number of the field + kind of value, numbers are base 128. Raise `ValueError` if it
@@ -44,7 +44,7 @@ def message_fields(message: bytes) -> dict[int, int | bytes]:
                 return value
         raise ValueError("a number has more than 64 bits")
 
-    values: dict[int, int | bytes] = {}
+    values: dict[int, Any] = {}
     while stream.tell() < len(message):
         key = number()
         if key % 8 == 0:
@@ -72,7 +72,7 @@ def preset_of_deck(kind: Any) -> int | None:
     except (KeyError, ValueError, TypeError):
         return None
     # Numbers are signed: what is above half of the range is negative, and no preset.
-    return preset if preset < 2 ** (_NUMBER_BITS - 1) else None
+    return int(preset) if preset < 2 ** (_NUMBER_BITS - 1) else None
 
 
 def groups_of(
@@ -156,8 +156,9 @@ def _templates(collection: Collection, note_types: Mapping[int, Any]) -> dict[in
         rows = collection.connection.execute(query).fetchall()
     for note_type, kept in note_types.items():
         listed = kept.get("tmpls") if isinstance(kept, dict) else None
-        each = [one for one in listed or () if isinstance(one, dict)]
-        rows += [(note_type, one.get("ord"), one.get("name")) for one in each]
+        for each in listed if isinstance(listed, list) else ():
+            if isinstance(each, dict):
+                rows.append((note_type, each.get("ord"), each.get("name")))
     return {
         _PLACES * note_type + place: name
         for note_type, place, name in rows

@@ -111,7 +111,8 @@ def _preset(options: Mapping[str, Any]) -> Preset:
         isinstance(number, int | float) and math.isfinite(number) for number in parameters
     )
     retention, maximum = options.get("desiredRetention"), options.get("maxIvl")
-    is_share = isinstance(retention, int | float) and 0 < retention < 1
+    if not isinstance(retention, int | float) or not 0 < retention < 1:
+        retention = Preset().desired_retention
     factors = {name: options.get(key) for name, key in _FACTORS.items()}
     intervals: dict[str, Any] = {
         name: round(float(value), 4)
@@ -122,6 +123,6 @@ def _preset(options: Mapping[str, Any]) -> Preset:
         intervals["maximum"] = maximum
     return Preset(
         tuple(map(float, parameters)) if usable else (),
-        round(float(retention), 4) if is_share else Preset().desired_retention,
+        round(float(retention), 4),
         IntervalOptions(**intervals),
     )

@@ -18,7 +18,6 @@ from srs_eval.data.anki.database import Collection, Revlog
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import BoolArray
 
-Version = Literal[1, 2]
 VersionOption = Literal["auto", 1, 2]
 
 # Answers given in Anki 1, which had four buttons, were kept as they were until it died out.
@@ -31,7 +30,7 @@ _SAY_WHICH = (
 
 def scheduler_version(
     collection: Collection, revlog: Revlog, settings: Mapping[str, Any], option: VersionOption
-) -> tuple[Version, str]:
+) -> tuple[int, str]:
     """Decide under which version the answers were given, and say by what; 2 stands for 3 too."""
     if option != "auto":
         return option, f"data.scheduler={option}"
@@ -54,7 +53,7 @@ def scheduler_version(
     raise ReviewLogError(collection.source, [f"{what} ({both})"], _SAY_WHICH)
 
 
-def _told_by_answers(revlog: Revlog) -> tuple[Version | None, str]:
+def _told_by_answers(revlog: Revlog) -> tuple[int | None, str]:
     """Return the version that answers to cards in learning tell, and how.
 
     Easy is 4 in version 2 alone. In version 1 it is mostly 2, Good, that ends learning; in version
