@@ -240,7 +240,7 @@ def facts(reviews: Reviews, place: IntArray, mean_log: FloatArray) -> dict[str, 
         mean_log,
         np.log1p(cards.nth[place]),
         cards.earlier(lapse)[place],
-        np.log1p(np.maximum(spent[place], 0)),
+        np.log1p(np.nan_to_num(spent[place])),
         reviews.day[place] % 7,
         reviews.day[place],
     )
