@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from scipy.special import expit
@@ -95,7 +95,8 @@ class Forecast(Wrapper):
     # Features count same-day reviews, whatever the other algorithm reads.
     same_day: ClassVar[bool] = True
 
-    base: Algorithm = field(default_factory=Mixture)
+    # Declarations of the mixture are properties, which mypy takes for less than attributes.
+    base: Algorithm = field(default_factory=lambda: cast(Algorithm, Mixture()))
     width: float = 0.01
     session_width: float = 0.01
     level_width: float = 0.001
