@@ -119,7 +119,8 @@ def in_review(
     Beside what rules need: the `row` of the log, the days `given`, the `draw` of version 3, the
     days `elapsed`, whether FSRS gave the interval, and the `month` since 1970.
     """
-    table, rows, day = log.revlog, log.rows, log.day
+    table, rows = log.revlog, log.rows
+    day = (table.id - 1000 * log.start) // 86_400_000
     cards = rows_by_card(table.cid)
     before = cards.previous()[rows]
     count = cards.earlier((table.ease > 0) & (table.type <= FILTERED))[rows]

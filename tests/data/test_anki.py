@@ -334,7 +334,7 @@ def test_the_rule_of_any_rows_is_that_of_ankis_optimizer(drawn):
     expected = expected_reviews([row[:6] for row in rows if row[6]])
     number, cid, ease, factor, time, kind, valid = np.array(rows, np.int64).reshape(-1, 7).T
     log = Revlog(number, cid, ease, ivl=time, factor=factor, time=time, type=kind)
-    selection = rules.select_reviews(log, valid.astype(bool))
+    selection = rules.select_reviews(log, valid.astype(bool), np.ones(len(rows), bool))
     assert selection.rows.tolist() == [row[0] for row, _ in expected]
     states = [row[5] + 1 if place else 0 for row, place in expected]
     assert selection.state.tolist() == states

@@ -18,7 +18,6 @@ from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.anki.rules import (
     Selection,
     matching,
-    of_cards,
     patterns_of,
     select_reviews,
 )
@@ -42,13 +41,6 @@ class CollectionLog:
     revlog: Revlog  # The whole table, answers renumbered
     rows: IntArray  # [len(reviews)]: Row of the table that each review is
     start: int  # Second of the UTC day at which days begin
-
-    @property
-    def day(self) -> IntArray:
-        """Day of each row of the table, counted as in `reviews`."""
-        day = (self.revlog.id - self.start * 1000) // (DAY_SECONDS * 1000)
-        found: IntArray = day - day[self.rows[0]]
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +165,14 @@ class AnkiCollection:
                 rollover_hour=self.rollover_hour,
                 utc_offset_minutes=self.utc_offset_minutes,
             )
-            selection = select_reviews(revlog, valid)
-            groups, titles = groups_of(collection, revlog.cid[selection.rows])
-        wanted = np.ones(len(selection.rows), np.bool_)
+            groups, titles = groups_of(collection, revlog.cid)
+        wanted = np.ones(len(revlog), np.bool_)
         for group, option in (("deck", "decks"), ("preset", "presets")):
             if patterns := patterns_of(getattr(self, option)):
                 named = matching(self.location, f"data.{option}", patterns, titles[group])
                 numbers = groups[group]
                 wanted &= numbers is not None and np.isin(numbers, [*named])
-        selection = of_cards(selection, wanted)
+        selection = select_reviews(revlog, valid, wanted)
         if not len(selection.rows):
             counts = ", ".join(f"{n} {reason}" for reason, n in selection.left_out.items())
             what = f"none of its {len(revlog)} rows is a review that can be used"
@@ -193,7 +184,7 @@ class AnkiCollection:
             f"days begin at {start // 3600:02}:{start // 60 % 60:02} UTC ({begin})",
         ]
         known: dict[str, Any] = {
-            name: each[wanted] for name, each in groups.items() if each is not None
+            name: each[selection.rows] for name, each in groups.items() if each is not None
         }
         known |= {"user": user, "source": self.location}
         reviews = _reviews(revlog, selection, start, notes=notes, **known)

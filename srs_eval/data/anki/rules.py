@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -36,8 +36,10 @@ class Selection:
     left_out: Mapping[str, int]  # Reasons that occur; with `rows` they account for every row
 
 
-def select_reviews(revlog: Revlog, valid: BoolArray) -> Selection:
+def select_reviews(revlog: Revlog, valid: BoolArray, wanted: BoolArray) -> Selection:
     """Choose the `valid` rows that are reviews by the rules of the public data set.
+
+    Of these, the rows of cards that are `wanted` are taken.
 
     Kept are answers that count for scheduling: a button was pressed, and not in a filtered deck
     that leaves the schedule alone. Of each card only what follows its last learning start is kept:
@@ -65,9 +67,10 @@ def select_reviews(revlog: Revlog, valid: BoolArray) -> Selection:
         BEFORE_START: counted & (position == _BEFORE),
         NO_START: counted & (position == _NEVER),
         INVALID: ~valid,
+        ELSEWHERE: kept & ~wanted,
     }
     counts = {reason: int(rows.sum()) for reason, rows in reasons.items()}
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(kept & wanted)
     return Selection(
         rows=rows,
         state=np.where(position[rows] == 0, 0, revlog.type[rows] + 1),
@@ -143,15 +146,6 @@ def _matches(name: str, pattern: str) -> bool:
     # Brackets are letters of names, as in Anki.
     name, glob = name.casefold(), pattern.casefold().replace("[", "[[]")
     return fnmatchcase(name, glob) or fnmatchcase(name, f"{glob}{_SUBDECK}*")
-
-
-def of_cards(selection: Selection, cards: BoolArray) -> Selection:
-    """Keep the rows whose cards are marked, bool [len(selection.rows)], and count the others."""
-    dropped = int(np.count_nonzero(~cards))
-    left_out = dict(selection.left_out) | ({ELSEWHERE: dropped} if dropped else {})
-    return replace(
-        selection, rows=selection.rows[cards], state=selection.state[cards], left_out=left_out
-    )
 
 
 def scheduled_days(revlog: Revlog) -> IntArray:
