@@ -20,10 +20,10 @@ from matplotlib.figure import Figure
 from tabulate import tabulate
 
 import srs_eval as se
+from srs_eval.data.options import Columns
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns
 from srs_eval.metrics.proper import log_losses
 from srs_eval.nouns import Algorithm, EvaluationProtocol, IntArray, Source
 from srs_eval.plots import save_figure

@@ -230,7 +230,7 @@ def test_a_path_is_taken_as_it_was_typed():
 def test_any_word_can_be_given_a_rating(typed, ratings):
     word = settings.literally(f"data.ratings={typed}", is_sweep=False)
     plan = plan_of("data=csv", "data.path=a.csv", word)
-    assert plan.experiment.source.reading.ratings == ratings
+    assert plan.experiment.source.options.ratings == ratings
     if word.startswith("data.ratings={"):
         assert plan.about.params["data.ratings.0"] == 1
 

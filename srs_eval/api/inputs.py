@@ -13,8 +13,7 @@ from srs_eval.config.building import KINDS, Input, Inputs, build_option
 from srs_eval.config.option_files import defaults, options
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.config.targets import TARGET, require
-from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
-from srs_eval.data.table_options import Columns, Reading
+from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.nouns import Algorithm, Source
 from srs_eval.run.description import RunDescription, described
 from srs_eval.run.experiment import Experiment
@@ -149,7 +148,7 @@ def option_of_data(data: object) -> str | None:
         return "anki"
     if (path / "revlogs").is_dir() or any(path.glob("user_id=*")):
         return "revlogs_10k"
-    if any(path.glob("user=*")):
+    if path.is_dir() and any("=" in each.name for each in path.iterdir()):
         return "partitioned"
     is_misspelt = isinstance(data, str) and data.isidentifier() and not path.exists()
     return str(data) if is_misspelt else "csv"
@@ -186,18 +185,10 @@ def _frame(table: Any, arguments: Mapping[str, Any]) -> Input:
     # of an index it is refused below, as any column that is needed
     usual = {"columns.user": "user"} if "user" in {*frame.columns, *frame.index.names} else {}
     content = chosen.option("data", "csv", {**usual, **arguments, "path": "frame"})
+    arguments = {key: value for key, value in content.items() if key not in (TARGET, "path")}
     columns = {key: value for key, value in content["columns"].items() if key != TARGET}
-    reading = {key: content[key] for key in Reading.__dataclass_fields__}
-    built = ReviewFrame(
-        frame,
-        Columns.of(columns),
-        content["users"],
-        Reading(**reading),
-        sample=content["sample"],
-        first=content["first"],
-    )
-    kind = f"{ReviewFrame.__module__}.{ReviewFrame.__qualname__}"
-    return Input(built, built.name, {**content, TARGET: kind})
+    built = ReviewTable(frame, **{**arguments, "columns": columns})
+    return Input(built, built.name, content)
 
 
 def _columns_inside(data: object, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

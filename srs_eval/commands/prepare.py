@@ -39,7 +39,7 @@ class Prepare(Configured):
 
 def prepare(options: Prepare) -> int:
     """Write the folder, and print the command that reads it."""
-    from srs_eval.data.preparing import prepare  # heavy: not for --help and for mistakes
+    from srs_eval.data.prepare import prepare  # heavy: not for --help and for mistakes
 
     out = Place.of(options.out)
     content, choices = options.composed()

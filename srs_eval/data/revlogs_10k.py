@@ -4,55 +4,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from srs_eval.cards import Clock, previous_review, since_previous, stable_order
-from srs_eval.data.by_user import Rows, UserRows, tables_by_user
-from srs_eval.data.columns import whole_numbers
+from srs_eval.data.cells import identities, whole_numbers
 from srs_eval.data.files import check_columns, column_names, existing, read_table
-from srs_eval.data.names import identities
+from srs_eval.data.log import identify_cards
+from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.schema import Draft
 from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.source import Logs, TableSource
-from srs_eval.data.table_options import Columns, Reading
-from srs_eval.data.table_rows import identify_cards
+from srs_eval.data.source import Logs, TableSource, by_user
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, Reviews, User
 from srs_eval.place import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
-_CARD, _USER, _DECK, _PRESET, _NOTE = "card_id", "user_id", "deck_id", "preset_id", "note_id"
-_NOT_KNOWN = -1
-_NEEDED = {"card": _CARD, "rating": "rating", "day": "day_offset"}
+_NEEDED = Columns(card="card_id", rating="rating", time=None, day="day_offset")
 _OPTIONAL = {
     "elapsed_days": "elapsed_days",
     "elapsed_seconds": "elapsed_seconds",
     "duration_ms": "duration",
     "state": "state",
-    "deck": _DECK,
-    "preset": _PRESET,
-    "note": _NOTE,
+    "deck": "deck_id",
+    "preset": "preset_id",
+    "note": "note_id",
 }
-_COLUMNS = Columns(_CARD, "rating", time=None, day="day_offset")
+# Folder of a table about the cards or decks of a user, its key, and what it says of each
+_JOINED = (("cards", "card_id", ("deck_id", "note_id")), ("decks", "deck_id", ("preset_id",)))
+_NOT_KNOWN = -1
 _USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
-_UNKNOWN_RATING = "rating outside 1 to 4"
-_PARALLEL_DOWNLOADS = 8
-_DENIED = (401, 403)
-_BY_HAND = (
-    "Check the connection, HF_ENDPOINT and HF_HUB_OFFLINE, and the space on the disk; or copy the "
-    "files revlogs/user_id=N/data.parquet into the folder by hand and leave data.download=false."
-)
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class RevlogsFolder(TableSource):
     """Users of a folder ``revlogs/user_id=N/data.parquet``, read one at a time.
 
@@ -91,11 +81,6 @@ class RevlogsFolder(TableSource):
     https://huggingface.co/datasets/open-spaced-repetition/anki-revlogs-10k
     """
 
-    path: str
-    choice: Choice
-    download: bool
-    repo_id: str
-
     def __init__(
         self,
         path: str | Path,
@@ -107,22 +92,26 @@ class RevlogsFolder(TableSource):
         repo_id: str = REPO_ID,
     ) -> None:
         place = Place.of(path)
-        if download and users is None:
+        if download and (users is None or place.is_remote):
             raise ConfigError(
-                "data.download=true needs data.users, such as data.users=[1-100]: "
-                "the whole data set has 10,000 users"
+                "data.download=true needs a folder, not an address, and data.users, such as "
+                "data.users=[1-100]: the whole data set has 10,000 users"
             )
-        if download and place.is_remote:
-            raise ConfigError(
-                f"data.path={path}: data.download=true needs a folder, not an address"
-            )
-        choice = Choice(users, sample, first)
-        self._set(path=place.address, choice=choice, download=download, repo_id=repo_id)
+        self.options, self.choice = TableOptions(), Choice(users, sample, first)
+        self.download, self.repo_id = download, repo_id
+        self.location = place.address
+        self.name = self._root.name if place.is_remote else self._root.local.resolve().name
 
     @property
-    def name(self) -> str:
-        """Name of the folder or file."""
-        return _UserFolders(self.path).root.name
+    def _root(self) -> Place:
+        """The folder that holds ``revlogs``, or the file."""
+        place = Place(self.location)
+        return place.parent if place.name == "revlogs" else place
+
+    def _folder(self, user: User | None = None, name: str = "revlogs") -> Place:
+        """Return a folder of users, or the file of one of them in it."""
+        folder = self._root / name
+        return folder if user is None else folder / f"user_id={user}" / "data.parquet"
 
     def users(self) -> Sequence[User]:
         """Return the users, by number; fetch the files of those to be downloaded.
@@ -130,98 +119,70 @@ class RevlogsFolder(TableSource):
         Raise `ReviewLogError` if the path does not exist, holds no users, or not the ones asked
         for, and `PlaceError` if an object store cannot be used.
         """
-        if self.download:
-            folders = _UserFolders(self.path)
-            missing = [user for user in self.choice.wanted or () if not folders.file(user).exists()]
-            if missing:
-                names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
-                download_files(self.repo_id, names, folders.root.local)
-        return TableSource.users(self)
+        wanted = self.choice.wanted or () if self.download else ()
+        missing = [user for user in wanted if not self._folder(user).exists()]
+        if missing:
+            names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
+            download_files(self.repo_id, names, self._root.local)
+        return super().users()
 
     def find(self) -> Logs:
         """Find the users of the folder or file."""
-        rows: Any = _UserFolders(self.path)  # which lists its users when it is asked for them
-        if existing(self.path).kind() == "file":
-            user_column = _USER if _USER in column_names(self.path) else None
-            rows = tables_by_user(Place(self.path), user_column=user_column, text=(_CARD,))
-        return Logs(rows, _COLUMNS, Reading())
-
-    def read_rows(self, user: User, logs: Logs) -> Reviews:
-        """Build one user's log, without the rows that are no answers."""
-        found, source = logs.rows, ""
-        if isinstance(found, UserRows):
-            user = found.known.find(user)
-            source = f", user {user}" * (len(found.known.users) > 1)
-        rows = found.of(user)
-        return _reviews(user, f"{rows.source}{source}", rows)
-
-
-@dataclass(frozen=True)
-class _UserFolders:
-    """Folders of files by user, one of them with the logs."""
-
-    path: str
-
-    @cached_property
-    def root(self) -> Place:
-        """The folder that holds ``revlogs``, or the file."""
-        place = Place(self.path)
-        place = place if place.is_remote else Place.of(place.local.resolve())
-        return place.parent if place.name == "revlogs" else place
-
-    @cached_property
-    def folder(self) -> Place:
-        """The folder of the users' folders."""
-        below = Place(self.path) / "revlogs"
-        is_inside = Place(self.path).name == "revlogs"
-        return Place(self.path) if is_inside and below.kind() != "folder" else below
-
-    def file(self, user: User, folder: Place | None = None) -> Place:
-        """Return where a file about a user lies, by default the log."""
-        return (folder or self.folder) / f"user_id={user}" / "data.parquet"
-
-    @cached_property
-    def known(self) -> KnownUsers:
-        """The users that have a file."""
-        names = (
-            _USER_FILE.search(each.place.address) for each in self.folder.files(recursive=True)
-        )
-        available = sorted(int(name[1]) for name in names if name)
-        if not available:
+        place = existing(self.location)
+        if place.kind() == "file":
+            user = "user_id" if "user_id" in column_names(place) else None
+            columns = replace(_NEEDED, user=user)
+            table = read_table(place, text=columns.identifiers)
+            return by_user(table, str(place), columns, self.options, place.stem)
+        files = self._folder().files(recursive=True)
+        numbers = (_USER_FILE.search(each.place.address) for each in files)
+        users = sorted(int(number[1]) for number in numbers if number)
+        if not users:
             hint = "Expected revlogs/user_id=N/data.parquet in it, N being a number."
-            raise ReviewLogError(self.path, ["there are no users in this folder"], hint)
-        return KnownUsers(self.path, tuple(available))
+            raise ReviewLogError(self.location, ["there are no users in this folder"], hint)
+        return Logs(KnownUsers(self.location, tuple(users)), _NEEDED, self._rows)
 
-    def of(self, user: User) -> Rows:
-        """Read a user's rows, with deck and note of each card and the deck's preset, where known.
-
-        Users are not listed before: with ten thousand, that takes long.
-        """
-        file = self.file(user)
-        if not file.exists():
-            file = self.file(self.known.find(user))
+    def _rows(self, user: User) -> tuple[str, pd.DataFrame]:
+        """Read a user's rows, with deck and note of cards and the preset of decks, where known."""
+        file = self._folder(user)
         table = read_table(file)
-        for folder, key, values in (("cards", _CARD, [_DECK, _NOTE]), ("decks", _DECK, [_PRESET])):
-            place = self.file(user, self.root / folder)
+        for folder, key, values in _JOINED:
+            place = self._folder(user, folder)
             lacking = [value for value in values if value not in table]
-            if key not in table or not lacking or not place.exists():
-                continue
-            known = read_table(place)
-            needed = [(value, f"what is said of {folder}") for value in lacking if value != _NOTE]
-            check_columns(str(place), list(known.columns), [(key, f"the {folder}"), *needed])
-            known = known.drop_duplicates(key).set_index(key)
-            for value in known.columns.intersection(lacking):
-                table = table.assign(**{value: table[key].map(known[value]).fillna(_NOT_KNOWN)})
-        return Rows(str(file), table, np.arange(len(table)))
+            if key in table and lacking and place.exists():
+                about = read_table(place)
+                missing = [name for name in (key, values[0]) if name not in about]
+                if missing:
+                    raise ReviewLogError(str(place), [f"there is no column {missing[0]!r}"])
+                about = about.drop_duplicates(key).set_index(key)
+                for value in about.columns.intersection(lacking):
+                    table[value] = table[key].map(about[value]).fillna(_NOT_KNOWN)
+        return str(file), table
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log, without the rows that are no answers.
+
+        Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
+        if an object store cannot be used.
+        """
+        if self._folder(user).exists():  # listing ten thousand users takes long
+            (source, rows), columns = self._rows(user), _NEEDED
+        else:
+            logs = self._logs()
+            user, columns = logs.known.find(user), logs.columns
+            source, rows = logs.rows(user)
+            source += f", user {user}" if columns.user else ""
+        present = {noun: name for noun, name in _OPTIONAL.items() if name in rows}
+        columns = replace(columns, **present)
+        check_columns(source, [*rows.columns], columns, of_user=False)
+        return _reviews(user, source, rows, columns)
 
 
-def _reviews(user: User, source: str, rows: Rows) -> Reviews:
+def _reviews(user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
     """Check one user's rows as they stand in the file, then leave out what is no answer."""
-    present = list(rows.table.columns)
-    named = _NEEDED | {noun: name for noun, name in _OPTIONAL.items() if name in present}
-    check_columns(source, present, [(name, f"the {noun}") for noun, name in named.items()])
-    table = rows.table.reset_index(drop=True)
-    log = Draft(source, {noun: table[name] for noun, name in named.items()}, rows.numbers, named)
+    names, table = columns.used, rows.reset_index(drop=True)
+    part = {noun: table[name] for noun, name in names.items()}
+    log = Draft(source, part, rows.index.to_numpy(np.int64), names)
     identify_cards(log)
     if log.violations:
         raise log.error(log.violations)
@@ -234,21 +195,19 @@ def _reviews(user: User, source: str, rows: Rows) -> Reviews:
         if unknown.any() and noun in log.columns:
             log.columns[noun] = log.columns[noun].mask(unknown, any_known)
     everything = log.finished(user)
-    if not unknown.any():
-        return everything
     if unknown.all():
-        nothing = Violation("no row has a rating from 1 to 4", "empty", named["rating"])
+        nothing = Violation("no row has a rating from 1 to 4", "empty", names["rating"])
         raise ReviewLogError(source, [nothing])
-    return _without(everything, unknown)
+    return _without(everything, unknown) if unknown.any() else everything
 
 
 def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
     """Leave rows out, joining the intervals before and after each."""
-    kept = reviews.take(~unknown)
-    previous, order = previous_review(kept.card), stable_order(reviews.card)
+    answers = reviews.take(~unknown)
+    previous, order = previous_review(answers.card), stable_order(reviews.card)
 
     def joined(intervals: Clock) -> Clock:
-        """Intervals between the kept reviews of each card."""
+        """Intervals between the answers of each card."""
         clock = np.empty_like(intervals)
         # Only differences within a card are used, so one running sum over all cards will do.
         clock[order] = np.cumsum(np.maximum(intervals[order], 0))
@@ -257,12 +216,12 @@ def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
     seconds = reviews.elapsed_seconds
     elapsed_days = joined(reviews.elapsed_days)
     return replace(
-        kept,
+        answers,
         elapsed_days=elapsed_days,
         elapsed=np.maximum(elapsed_days, 0).astype(np.float64),
         elapsed_seconds=None if seconds is None else joined(seconds),
-        row=np.arange(len(kept), dtype=np.int64),
-        left_out={_UNKNOWN_RATING: int(unknown.sum())},
+        row=np.arange(len(answers), dtype=np.int64),
+        left_out={"rating outside 1 to 4": int(unknown.sum())},
     )
 
 
@@ -272,40 +231,22 @@ def download_files(repo_id: str, names: Sequence[str], folder: Path) -> None:
     Raise `ConfigError` if the package huggingface_hub is not installed, and `ReviewLogError` if
     access is not granted, a file is not there, or the site cannot be reached.
     """
-    # Optional, and needed for nothing else: loaded only when something is downloaded.
     try:
-        hub, errors = import_module("huggingface_hub"), import_module("huggingface_hub.errors")
+        hub: Any = import_module("huggingface_hub")
+        not_there = import_module("huggingface_hub.errors").EntryNotFoundError
     except ImportError as error:
-        message = (
-            "data.download=true needs the package huggingface_hub: run "
-            "`pip install 'srs-eval[hub]'`"
-        )
-        raise ConfigError(message) from error
+        needed = "data.download=true needs the package huggingface_hub"
+        raise ConfigError(f"{needed}: run `pip install 'srs-eval[hub]'`") from error
     fetch = partial(hub.hf_hub_download, repo_id, repo_type="dataset", local_dir=folder)
-    source = f"Hugging Face data set {repo_id}"
     try:
-        with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
-            list(pool.map(fetch, names))
-    # The order matters: some of these are kinds of the ones below them.
-    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
-        raise ReviewLogError(source, ["Hugging Face cannot be reached"], _BY_HAND) from error
-    except errors.EntryNotFoundError as error:
-        raise ReviewLogError(source, [f"a file is not in the data set: {_told(error)}"]) from error
-    except errors.HfHubHTTPError as error:
-        is_denied = isinstance(error, errors.RepositoryNotFoundError)
-        if is_denied or error.response.status_code in _DENIED:
-            hint = (
-                f"It is open on request: sign in at https://huggingface.co/datasets/{repo_id} and "
-                "ask for access there, then run `hf auth login` here or set HF_TOKEN to a token "
-                "that may read it."
-            )
-            raise ReviewLogError(source, ["access is not granted"], hint) from error
-        violation = f"the download failed: {_told(error)}"
-        raise ReviewLogError(source, [violation], _BY_HAND) from error
-    except OSError as error:
-        raise ReviewLogError(source, [f"the download failed: {error}"], _BY_HAND) from error
-
-
-def _told(error: Exception) -> str:
-    """Pick the telling line of a long message."""
-    return str(error).strip().splitlines()[-1]
+        for name in names:
+            fetch(name)
+    except (OSError, not_there) as error:
+        reason = str(error).strip().splitlines()[-1]
+        hint = (
+            f"It is open on request: ask at https://huggingface.co/datasets/{repo_id}, then run "
+            "`hf auth login` here or set HF_TOKEN; or copy revlogs/user_id=N/data.parquet into the "
+            "folder by hand and leave data.download=false."
+        )
+        source = f"Hugging Face data set {repo_id}"
+        raise ReviewLogError(source, [f"the download failed: {reason}"], hint) from error

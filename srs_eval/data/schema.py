@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.cards import FIRST, previous_review, since_previous
-from srs_eval.data.columns import numbers, violations, whole_numbers
+from srs_eval.data.cells import numbers, violations, whole_numbers
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import COLUMNS, BoolArray, IntArray, Reviews, User
 
@@ -78,6 +78,10 @@ class Draft:
         """Note the values of a column that break a rule."""
         shown, values = self.names.get(name, name), self.columns[name]
         self.violations += violations(shown, values, bad, expected, self.place, kind)
+
+    def hint(self, text: str) -> None:
+        """Note what to do about a violation, once."""
+        self.hints += [text] if text not in self.hints else []
 
     def take(self, rows: IntArray | BoolArray) -> None:
         """Select rows, by number or by mask, in the given order; columns are those of pandas."""

@@ -1,17 +1,14 @@
-"""Which users of a source are wanted: lists, ranges such as ``1-100``, or everyone."""
+"""Which users of a source are wanted: lists, ranges such as ``1-100``, samples, or everyone."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import heapq
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from itertools import groupby
 
-from srs_eval.data.columns import cut
-from srs_eval.data.names import folded
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import User
 
@@ -22,7 +19,7 @@ _NAMES_QUOTED = 8
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RANGE = re.compile(rf"({_NUMBER.pattern})\s*-\s*({_NUMBER.pattern})")
 _MOST = 1_000_000
-_QUOTED = 40  # characters
+_CHARACTERS_QUOTED = 40
 
 
 def wanted_users(users: Selection) -> tuple[User, ...] | None:
@@ -46,13 +43,28 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
             spelled_out = _spelled_out(piece)
             if len(chosen) + len(spelled_out) > _MOST:
                 raise ConfigError(
-                    f"data.users={str(part)[:_QUOTED]}: at most {_MOST:,} users can be named; "
-                    "leave it out (null) for all users"
+                    f"data.users={str(part)[:_CHARACTERS_QUOTED]}: at most {_MOST:,} users can be "
+                    "named; leave it out (null) for all users"
                 )
             chosen.update(dict.fromkeys(spelled_out))
     if not chosen:
         raise ConfigError("data.users selects no users; leave it out (null) for all users")
     return tuple(chosen)
+
+
+def _spelled_out(piece: User) -> Sequence[User]:
+    """Return the users that one part of a selection stands for."""
+    if isinstance(piece, int):
+        return [piece]
+    if _NUMBER.fullmatch(piece):
+        return [int(piece)]
+    match = _RANGE.fullmatch(piece)
+    if match is None:
+        return [piece] if piece else []
+    first, last = int(match[1]), int(match[2])
+    if last < first:
+        raise ConfigError(f"data.users: the range {piece} runs backwards; write {last}-{first}")
+    return range(first, last + 1)
 
 
 @dataclass(frozen=True)
@@ -61,27 +73,25 @@ class KnownUsers:
 
     source: str  # named in errors
     users: tuple[User, ...]
+    _by_text: dict[str, User] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the users by their names."""
+        object.__setattr__(self, "_by_text", {str(user): user for user in self.users})
 
     def find(self, user: User) -> User:
-        """Return a user as the source has it, a number or a text.
-
-        Raise `ReviewLogError` if there is no such user.
-        """
-        (found,) = self.select([user])
-        return found
+        """Return a user as the source has it, a number or a text; raise as `select`."""
+        return self.select([user])[0]
 
     def select(self, wanted: Sequence[User]) -> tuple[User, ...]:
         """Return the wanted users, in the order they were asked for.
 
         Raise `ReviewLogError` with everyone who is not there, and who is.
         """
-        named, users = self._by_text, self.users
-        missing = [user for user in wanted if str(user) not in named]
+        missing = [user for user in wanted if str(user) not in self._by_text]
         if missing:
-            near = difflib.get_close_matches(str(missing[0]), named, n=1)
-            hint = f"It has {len(users)} user{'s' * (len(users) != 1)}: {listed(users)}."
-            if near and isinstance(missing[0], str):
-                hint += f" Did you mean {near[0]}?"
+            count = len(self.users)
+            hint = f"It has {count} user{'s' * (count != 1)}: {listed(self.users)}."
             if len(missing) == 1 and isinstance(missing[0], int):
                 hint += (
                     f" data.users takes names; data.first={missing[0]} takes so many users, and "
@@ -90,28 +100,7 @@ class KnownUsers:
             there_is = "there is no user" if len(missing) == 1 else "there are no users"
             unknown = Violation(f"{there_is} {listed(missing)}", "unknown")
             raise ReviewLogError(self.source, [unknown], hint)
-        return tuple(named[str(user)] for user in wanted)
-
-    def remarks(self, user: User) -> tuple[str, ...]:
-        """Return a remark on a user whose name differs from another's only in case or spelling."""
-        other = next((other for other in self._alike[folded(str(user))] if other != user), None)
-        if other is None:
-            return ()
-        return (
-            f"there is a user {cut(str(other))} too, whose name differs only in case or spelling",
-        )
-
-    @cached_property
-    def _by_text(self) -> dict[str, User]:
-        return {str(user): user for user in self.users}
-
-    @cached_property
-    def _alike(self) -> dict[str, list[User]]:
-        """Users by their names without case."""
-        groups: dict[str, list[User]] = {}
-        for user in self.users:
-            groups.setdefault(folded(str(user)), []).append(user)
-        return groups
+        return tuple(self._by_text[str(user)] for user in wanted)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -128,15 +117,13 @@ class Choice:
         self, users: Selection = None, sample: int | None = None, first: int | None = None
     ) -> None:
         for name, count in {"sample": sample, "first": first}.items():
-            if count is None:
-                continue
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            if count is not None and (type(count) is not int or count < 1):
                 raise ConfigError(f"data.{name}={count}: expected a whole number above 0, or null")
         if sample is not None and first is not None:
             raise ConfigError(f"data.sample={sample} and data.first={first}: give one of them")
-        object.__setattr__(self, "first", first)
         object.__setattr__(self, "wanted", wanted_users(users))
         object.__setattr__(self, "sample", sample)
+        object.__setattr__(self, "first", first)
 
     def among(self, known: KnownUsers) -> tuple[User, ...]:
         """Return the chosen users, in the order of the source or of the selection."""
@@ -173,29 +160,11 @@ def listed(users: Sequence[User]) -> str:
     >>> listed([1, 2, 3, 8, "anna"])
     '1-3, 8, anna'
     """
-    parts: list[str] = []
-    numbers = sorted(user for user in users if isinstance(user, int))
-    start = 0
-    for end in range(1, len(numbers) + 1):
-        if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
-            first, last = numbers[start], numbers[end - 1]
-            parts.append(str(first) if first == last else f"{first}-{last}")
-            start = end
+    numbers = enumerate(sorted(user for user in users if isinstance(user, int)))
+    runs = [
+        [number for _, number in run] for _, run in groupby(numbers, lambda pair: pair[1] - pair[0])
+    ]
+    parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
     parts += [user for user in users if isinstance(user, str)]
-    more = len(parts) - _NAMES_QUOTED
-    return ", ".join(parts[:_NAMES_QUOTED]) + (" and more" if more > 0 else "")
-
-
-def _spelled_out(piece: User) -> Sequence[User]:
-    """Users that one part of a selection stands for."""
-    if isinstance(piece, int):
-        return [piece]
-    if _NUMBER.fullmatch(piece):
-        return [int(piece)]
-    match = _RANGE.fullmatch(piece)
-    if match is None:
-        return [piece] if piece else []
-    first, last = int(match[1]), int(match[2])
-    if last < first:
-        raise ConfigError(f"data.users: the range {piece} runs backwards; write {last}-{first}")
-    return range(first, last + 1)
+    more = len(parts) > _NAMES_QUOTED
+    return ", ".join(parts[:_NAMES_QUOTED]) + (" and more" if more else "")

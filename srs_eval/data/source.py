@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
 
-from srs_eval.data.by_user import UserRows
-from srs_eval.data.files import enough_memory, is_pattern
-from srs_eval.data.selection import Choice
-from srs_eval.data.table_options import Columns, Reading
-from srs_eval.data.table_rows import read_user
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from srs_eval.data.cells import A_NAME, are_missing, read_names, violations
+from srs_eval.data.files import check_columns
+from srs_eval.data.log import DROP_MISSING, NEEDED, read_log
+from srs_eval.data.options import Columns, TableOptions
+from srs_eval.data.selection import Choice, KnownUsers
+from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import Reviews, User
 from srs_eval.place import Place
+
+_LONGEST_NAME = 200
+_ROWS_QUOTED = 3
+
+RowNumbers = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The rows of some users, and how they are read."""
+    """The users of a source, and what reads the rows of one of them."""
 
-    rows: UserRows
+    known: KnownUsers
     columns: Columns
-    reading: Reading
+    # Name of the table for errors, and the rows; the index has their numbers in it, from 0
+    rows: Callable[[User], tuple[str, pd.DataFrame]]
 
 
 class TableSource(ABC):
-    """Base of sources of tables, which are frozen dataclasses with these fields among others."""
+    """Base of sources of tables."""
 
-    __slots__ = ()
-    path: str | None  # Path, address or pattern
+    name: str  # In tables of results
+    location: str  # Path, address or pattern; name of a table in memory
     choice: Choice
+    options: TableOptions
 
     @abstractmethod
     def find(self) -> Logs:
         """Find the users, and where their rows are; raise `ReviewLogError` if there are none."""
-
-    @property
-    def name(self) -> str:
-        """Name of the file, folder or pattern."""
-        place = Place(self.location)
-        return place.name if place.is_remote or is_pattern(place) else place.local.resolve().name
-
-    @property
-    def location(self) -> str:
-        """Address of the file or folder, or the pattern."""
-        return str(self.path)
 
     def users(self) -> Sequence[User]:
         """Return the users, in the order of the source, unless others are asked for.
@@ -56,12 +56,13 @@ class TableSource(ABC):
         for, and `PlaceError` if an object store cannot be used.
         """
         _found.cache_clear()  # files, or rows, may have been added
-        return self.choice.among(self._logs().rows.known)
+        return self.choice.among(self._logs().known)
 
     def remarks(self) -> Sequence[str]:
         """Return remarks on the choice of users and on where days begin."""
         logs = self._logs()
-        return *self.choice.remarks(logs.rows.known), *logs.reading.remarks(logs.columns)
+        of_days = () if logs.columns.day else (self.options.remark,)
+        return *self.choice.remarks(logs.known), *of_days
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -69,32 +70,109 @@ class TableSource(ABC):
         Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
         if an object store cannot be used.
         """
-        with enough_memory(self.location):
-            return self.read_rows(user, self._logs())
-
-    def read_rows(self, user: User, logs: Logs) -> Reviews:
-        """Build one user's log from their rows."""
-        return read_user(user, logs.rows, logs.columns, logs.reading)
+        logs = self._logs()
+        user = logs.known.find(user)
+        source, rows = logs.rows(user)
+        source += f", user {user}" if logs.columns.user else ""
+        check_columns(source, [*rows.columns], logs.columns, of_user=False)
+        return read_log(user, source, rows, logs.columns, self.options)
 
     def _logs(self) -> Logs:
-        with enough_memory(self.location):
-            return _found(self, self._stamp())
+        changed = None
+        with suppress(OSError, ValueError):
+            place = Place(self.location)
+            if not place.is_remote:  # others are not asked each time
+                status = place.local.stat()
+                changed = status.st_mtime_ns, status.st_size
+        return _found(self, changed)
 
-    def _stamp(self) -> object:
-        """Return what changes with a local file or folder; others are not asked each time."""
-        with suppress(OSError):
-            place = None if self.path is None else Place(self.path)
-            status = None if place is None or place.is_remote else place.local.stat()
-            return status and (status.st_mtime_ns, status.st_size)
-        return None
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.location!r})"
 
-    def _set(self, **fields: Any) -> None:
-        """Set the fields, once."""
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.location, self.options))
 
 
 # Users are looked up once, not for each user that is read.
 @lru_cache(maxsize=1)
-def _found(source: TableSource, _stamp: object) -> Logs:
+def _found(source: TableSource, _changed: object) -> Logs:
     return source.find()
+
+
+def by_user(
+    table: pd.DataFrame, source: str, columns: Columns, options: TableOptions, only_user: str
+) -> Logs:
+    """Find the rows of each user of a table, in order of appearance.
+
+    Without a column of users the table is the log of `only_user`. Raise `ReviewLogError`, which
+    names `source`, if a row has no user that can be named, or nothing where a review has something.
+    """
+    if columns.user is None:
+        places: dict[User, RowNumbers] = {only_user: np.arange(len(table))}
+    else:
+        names = user_names(table[columns.user], source, np.arange(len(table)))
+        codes, users = pd.factorize(names)
+        order = np.argsort(codes, kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(order) else []
+        places = {user_named(user): rows for user, rows in zip(users, groups, strict=True)}
+        if options.missing == "error" and len(places) > 1:
+            _refuse_missing(table, source, columns, codes)
+    known = KnownUsers(source, tuple(places))
+    return Logs(known, columns, partial(_rows_of, source, table, places))
+
+
+def _rows_of(
+    source: str, table: pd.DataFrame, places: Mapping[User, RowNumbers], user: User
+) -> tuple[str, pd.DataFrame]:
+    return source, table.iloc[places[user]]
+
+
+def _refuse_missing(table: pd.DataFrame, source: str, columns: Columns, users: RowNumbers) -> None:
+    """Raise if rows of several users have nothing where each review has something."""
+    wrong = []
+    for noun, name in columns.used.items():
+        empty = are_missing(table[name]) if noun in NEEDED else np.zeros(len(table), bool)
+        rows, concerned = np.flatnonzero(empty), len(np.unique(users[empty]))
+        if concerned > 1:
+            places = [f"row {row + 1}" for row in rows[:_ROWS_QUOTED]]
+            more = f" and {len(rows) - _ROWS_QUOTED:,} further" * (len(rows) > _ROWS_QUOTED)
+            what = (
+                f"{name}: {len(rows):,} of {len(table):,} rows, of {concerned:,} of "
+                f"{users.max() + 1:,} users, have no {noun}: {', '.join(places)}{more}"
+            )
+            wrong.append(Violation(what, "missing", name, places))
+    if wrong:
+        raise ReviewLogError(source, wrong, DROP_MISSING)
+
+
+def user_names(column: pd.Series, source: str, rows: RowNumbers) -> pd.Series:
+    """Read a column of users, which are in the rows [n] of a source: return the name of each.
+
+    Raise `ReviewLogError` if a row has no user that can be named.
+    """
+    names, bad = read_names(column)
+    codes, distinct = pd.factorize(names)
+    unprintable = [
+        isinstance(user, str) and (len(user) > _LONGEST_NAME or not user.isprintable())
+        for user in distinct
+    ]
+    unusable = bad | np.array([*unprintable, False], bool)[codes]
+    if unusable.any():
+        expected = f"a user: {A_NAME}, at most {_LONGEST_NAME} printable characters"
+        wrong = violations(
+            str(column.name), column, unusable, expected, lambda row: f"row {rows[row] + 1}"
+        )
+        hint = "Leave rows without one out, or give what is really called so another name."
+        raise ReviewLogError(source, wrong, hint)
+    return names
+
+
+def user_named(value: object) -> User:
+    """Return a user, as a number where it is one."""
+    if isinstance(value, float | np.floating):
+        return int(value)
+    text = str(value)
+    return int(text) if text.isdecimal() and str(int(text)) == text else text

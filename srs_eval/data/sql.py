@@ -1,4 +1,4 @@
-"""Review logs in the result of an SQL query, run by DuckDB or by SQLAlchemy."""
+"""Review logs in the result of an SQL query, run by SQLAlchemy or by DuckDB."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,13 +20,10 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from srs_eval.data.by_user import Rows, UserRows, user_named, user_names
-from srs_eval.data.files import existing_path, pandas_from_arrow
+from srs_eval.data.files import check_columns, existing_path, pandas_from_arrow
+from srs_eval.data.options import Columns, OddRows, TableOptions, TimeUnit
 from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.source import Logs, TableSource
-from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
-from srs_eval.data.table_rows import check_named_columns
-from srs_eval.data.times import TimeUnit
+from srs_eval.data.source import Logs, TableSource, user_named, user_names
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
@@ -36,15 +32,13 @@ from srs_eval.text.addresses import has_secret, masked, secret_problem
 _ENVIRONMENT = "env:"
 _QUERY_SHOWN = 60
 _SQLITE, _DUCKDB = b"SQLite format 3", b"DUCK"  # in the first 15 bytes
-_OFFLINE = {"autoinstall_known_extensions": False}
-# How drivers end what their connection is doing, called from another thread.
+# How drivers end what their connection is doing, called from another thread
 _WAYS = ("interrupt", "cancel_safe", "cancel")
 _SECONDS_BETWEEN_LOOKS = 0.1
-# For an orderly end; a driver that cannot be interrupted is left alone.
+# For an orderly end; a driver that cannot be interrupted is left alone
 _SECONDS_TO_END = 1.0
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class SqlQuery(TableSource):
     """Review logs in the result of an SQL query, read one user at a time.
 
@@ -64,7 +58,7 @@ class SqlQuery(TableSource):
         environment variable NAME, and it may have a password there.
     columns, users, sample, first
         As in `srs_eval.data.table.ReviewTable`. There must be a column of times.
-    time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times
+    time_unit, time_zone, day_start_hour, ratings, missing, duplicates, invalid_times
         As in `srs_eval.data.table.ReviewTable`.
     views : bool
         Whether the query may name views, virtual tables, computed columns and macros of `path`,
@@ -76,20 +70,12 @@ class SqlQuery(TableSource):
         If an option has a value it cannot have, or the address has a password.
     """
 
-    query: str
-    path: str | None
-    url: str | None
-    columns: Columns
-    choice: Choice
-    reading: Reading
-    views: bool
-
     def __init__(
         self,
         query: str,
         path: str | Path | None = None,
         url: str | None = None,
-        columns: Columns | Mapping[str, str | None] | None = None,
+        columns: Columns | Mapping[str, Any] | None = None,
         users: Selection = None,
         *,
         sample: int | None = None,
@@ -97,9 +83,10 @@ class SqlQuery(TableSource):
         time_unit: TimeUnit = "auto",
         time_zone: str = "UTC",
         day_start_hour: float = 4,
-        duplicates: Duplicates = "error",
         ratings: Mapping[Any, int] | None = None,
-        invalid_times: InvalidTimes = "error",
+        missing: OddRows = "error",
+        duplicates: OddRows = "error",
+        invalid_times: OddRows = "error",
         views: bool = False,
     ) -> None:
         if path is not None and url is not None:
@@ -108,79 +95,79 @@ class SqlQuery(TableSource):
             if has_secret(url):
                 raise ConfigError(secret_problem("data.url"))
             _parsed(url)
-        columns = Columns.of(columns)
-        if columns.time is None or columns.day is not None:
-            raise ConfigError(
-                "data=sql needs data.columns.time, and no data.columns.day: the rows of a query "
-                "have no order of their own"
-            )
-        self._set(
-            query=query.strip().rstrip(";"),
-            path=None if path is None else str(path),
-            url=url,
-            columns=columns,
-            choice=Choice(users, sample, first),
-            reading=Reading(
-                time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times
-            ),
-            views=views,
-        )
-
-    @property
-    def name(self) -> str:
-        """Name of the file, or ``sql``."""
-        return "sql" if self.path is None else Path(self.path).name
-
-    @property
-    def location(self) -> str:
-        """The file or address, and the beginning of the query."""
-        query = " ".join(self.query.split())
-        shown = query if len(query) <= _QUERY_SHOWN else f"{query[:_QUERY_SHOWN]}…"
-        return f"{self.path or self.url or 'DuckDB'}: {shown}"
+        odd = missing, duplicates, invalid_times
+        self.options = TableOptions(time_unit, time_zone, day_start_hour, ratings, *odd)
+        self.columns, self.choice = Columns.of(columns), Choice(users, sample, first)
+        if self.columns.day or not self.columns.time:
+            raise ConfigError("data=sql needs data.columns.time: rows of a query have no order")
+        self.query, self.url, self.views = query.strip().rstrip(";"), url, views
+        self.path = None if path is None else str(path)
+        self.name = "sql" if path is None else Path(path).name
+        words = " ".join(self.query.split())
+        words = words if len(words) <= _QUERY_SHOWN else f"{words[:_QUERY_SHOWN]}…"
+        self.location = f"{self.path or self.url or 'DuckDB'}: {words}"
 
     def find(self) -> Logs:
         """Check the columns of the query, and find its users, in the order of their names."""
-        database = _Database(self.path, self.url, None if self.views else self.query)
-        rows = _rows(database, self.location, self.query, self.columns)
-        return Logs(rows, self.columns, self.reading)
+        rows, columns = self._rows(), self.columns
+        nothing = self._run(sa.select(sa.text("*")).select_from(rows).limit(0))
+        check_columns(self.location, [*nothing.columns], columns)
+        values: dict[User, list[Any]] = {}  # as the database writes each user
+        if columns.user is None:
+            values[Path(self.path).stem if self.path else "sql"] = []
+        else:
+            column = self._column(columns.user)
+            statement = sa.select(column).select_from(rows).distinct().order_by(column)
+            users = self._run(statement).iloc[:, 0]
+            names = user_names(users, self.location, np.arange(len(users)))
+            for name, value in zip(names, users.astype(object), strict=True):
+                values.setdefault(user_named(name), []).append(value)
+        return Logs(KnownUsers(self.location, tuple(values)), columns, partial(self._read, values))
 
+    def _read(self, values: Mapping[User, list[Any]], user: User) -> tuple[str, pd.DataFrame]:
+        """Read the rows of a user."""
+        used = dict.fromkeys([*self.columns.used.values(), *(self.columns.p or ())])
+        # The others too: of rows with one card and time, the first must be the same one each time.
+        in_order = dict.fromkeys((str(self.columns.time), self.columns.card, *used))
+        statement: Any = sa.select(*map(self._column, used)).select_from(self._rows())
+        if self.columns.user is not None:
+            statement = statement.where(self._column(self.columns.user).in_(values[user]))
+        return self.location, self._run(statement.order_by(*map(self._column, in_order)))
 
-@dataclass(frozen=True, slots=True)
-class _Database:
-    """Where queries are run: each on a connection of its own."""
+    def _rows(self) -> Any:
+        """Return the query as something to select from; its colons are no parameters."""
+        escaped = self.query.replace(":", "\\:")
+        return sa.text(f"({escaped}\n) AS srs_eval_rows")  # it may end with a comment
 
-    path: str | None
-    url: str | None
-    tables_only: str | None  # A query that may name no views of the file; None: any may
+    def _column(self, name: str) -> Any:
+        """Return a column; in files its name is quoted, because words reserved there differ."""
+        return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
 
-    def run(self, statement: Any) -> pd.DataFrame:
+    def _run(self, statement: Any) -> pd.DataFrame:
         """Return the result of a statement."""
-        return _interruptible(partial(self._run, statement))
+        return _interruptible(partial(self._result, statement))
 
-    def _run(self, statement: Any, running: list[Any]) -> pd.DataFrame:
+    def _result(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         if self.url is not None:
-            return self._run_by_driver(_address(self.url), statement, running)
+            return self._by_driver(_address(self.url), statement, running)
         if self.path is None:
-            return self._run_in_duckdb(statement, ":memory:", running, read_only=False)
+            return self._by_duckdb(statement, running)
         path = existing_path(self.path)
         with path.open("rb") as file:
             head = file.read(len(_SQLITE))
         if head == _SQLITE:
             name = quote(path.absolute().as_posix(), safe="/:")
             connect = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
-            return self._run_by_driver("sqlite://", statement, running, creator=connect)
+            return self._by_driver("sqlite://", statement, running, creator=connect)
         if _DUCKDB not in head:
             hint = f"DuckDB reads other files without data.path=, as in FROM '{path}'."
             raise ReviewLogError(self.path, ["is no DuckDB or SQLite database"], hint)
-        return self._run_in_duckdb(statement, str(path), running, read_only=True)
+        return self._by_duckdb(statement, running, path=str(path), read_only=True)
 
-    def column(self, name: str) -> Any:
-        """Return a column; in files its name is quoted, because words reserved there differ."""
-        return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
-
-    def _run_by_driver(
+    def _by_driver(
         self, address: str, statement: Any, running: list[Any], **options: Any
     ) -> pd.DataFrame:
+        """Run a statement by SQLAlchemy."""
         url = _parsed(address)
         if url.get_backend_name() == "sqlite" and not (url.query or options):
             existing_path(url.database or "")  # which SQLite would make
@@ -189,8 +176,8 @@ class _Database:
             with engine.connect() as connection:
                 driver = connection.connection.driver_connection
                 running.append(driver)
-                if options and self.tables_only is not None:
-                    self._refuse(programs_in_sqlite(driver, self.tables_only))
+                if options and not self.views:
+                    self._refuse(programs_in_sqlite(driver, self.query))
                 if engine.dialect.name == "postgresql":
                     connection = connection.execution_options(postgresql_readonly=True)
                 result = connection.execute(statement)
@@ -199,29 +186,25 @@ class _Database:
             reason = masked(str(getattr(error, "orig", None) or error), address)
             raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
 
-    def _refuse(self, programs: Sequence[str]) -> None:
-        """Raise if a query names parts of a file that run what its author wrote."""
-        if programs:
-            hint = "If you trust where this file comes from: data.views=true"
-            raise ReviewLogError(str(self.path), programs, hint)
-
-    def _run_in_duckdb(
-        self, statement: Any, path: str, running: list[Any], *, read_only: bool
+    def _by_duckdb(
+        self, statement: Any, running: list[Any], path: str = ":memory:", *, read_only: bool = False
     ) -> pd.DataFrame:
+        """Run a statement by DuckDB."""
         try:
             duckdb: Any = import_module("duckdb")
         except ImportError as error:
-            message = "data=sql needs the package duckdb here: run `pip install 'srs-eval[sql]'`"
-            raise ConfigError(message) from error
+            hint = "data=sql needs the package duckdb here: run `pip install 'srs-eval[sql]'`"
+            raise ConfigError(hint) from error
         compiled = statement.compile(
             dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True}
         )
         values = [compiled.params[name] for name in compiled.positiontup or ()]
+        config = {"autoinstall_known_extensions": False}
         try:
-            with closing(duckdb.connect(path, read_only=read_only, config=_OFFLINE)) as connection:
+            with closing(duckdb.connect(path, read_only=read_only, config=config)) as connection:
                 running.append(connection)
-                if read_only and self.tables_only is not None:
-                    self._refuse(programs_in_duckdb(connection, self.tables_only))
+                if read_only and not self.views:
+                    self._refuse(programs_in_duckdb(connection, self.query))
                 if len(connection.extract_statements(str(compiled))) > 1:
                     what = "the query has several statements"
                     raise ReviewLogError(self.path or "DuckDB", [what])
@@ -231,43 +214,11 @@ class _Database:
             reason = str(error).partition("\n")[0]
             raise ReviewLogError(self.path or "DuckDB", [reason]) from None
 
-
-def _rows(database: _Database, source: str, query: str, columns: Columns) -> UserRows:
-    """Check the columns of a query, and find its users."""
-    everything = sa.select(sa.text("*")).select_from(_subquery(query))
-    check_named_columns(source, list(database.run(everything.limit(0)).columns), columns)
-    values: dict[User, list[Any]] = {}  # as the database writes each user
-    if columns.user is None:
-        values[Path(database.path).stem if database.path else "sql"] = []
-    else:
-        column = database.column(columns.user)
-        distinct = sa.select(column).select_from(_subquery(query)).distinct().order_by(column)
-        found = database.run(distinct).iloc[:, 0]
-        names = user_names(found, source, columns.user, np.arange(len(found)))
-        for name, value in zip(names, found.astype(object), strict=True):
-            values.setdefault(user_named(name), []).append(value)
-    used = dict.fromkeys(columns.in_use().values())
-    # The others too: of rows with one card and time, the first must be the same one each time.
-    in_order = dict.fromkeys((str(columns.time), columns.card, *used))
-
-    def read(user: User) -> Rows:
-        """Read the rows of a user."""
-        statement: Any = sa.select(*map(database.column, used)).select_from(_subquery(query))
-        if columns.user is not None:
-            statement = statement.where(database.column(columns.user).in_(values[user]))
-        table = database.run(statement.order_by(*map(database.column, in_order)))
-        return Rows(source, table, np.arange(len(table)))
-
-    return UserRows(KnownUsers(source, tuple(values)), read)
-
-
-def _interrupt(connections: Sequence[Any]) -> None:
-    """End what connections are doing, as far as their drivers can."""
-    for connection in connections:
-        ways = (getattr(connection, way, None) for way in _WAYS)
-        # The query may just have ended.
-        with suppress(Exception):
-            next(filter(callable, ways))()
+    def _refuse(self, programs: Sequence[str]) -> None:
+        """Raise if a query names parts of a file that run what its author wrote."""
+        if programs:
+            hint = "If you trust where this file comes from: data.views=true"
+            raise ReviewLogError(str(self.path), programs, hint)
 
 
 def _interruptible(query: Callable[[list[Any]], pd.DataFrame]) -> pd.DataFrame:
@@ -298,11 +249,12 @@ def _interruptible(query: Callable[[list[Any]], pd.DataFrame]) -> pd.DataFrame:
     return future.result()
 
 
-def _subquery(query: str) -> Any:
-    """Return a query as something to select from; its colons are no parameters."""
-    escaped = query.replace(":", "\\:")
-    # The query may end with a comment.
-    return sa.text(f"({escaped}\n) AS srs_eval_rows")
+def _interrupt(connections: Sequence[Any]) -> None:
+    """End what connections are doing, as far as their drivers can."""
+    for connection in connections:
+        ways = (getattr(connection, way, None) for way in _WAYS)
+        with suppress(Exception):  # the query may just have ended
+            next(filter(callable, ways))()
 
 
 def _address(url: str) -> str:

@@ -1,83 +1,88 @@
-"""Read times of review, and cut them into the days of a person."""
+"""Times of reviews, and the days of a person that they are cut into."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.columns import numbers, texts
+from srs_eval.data.cells import numbers, texts
+from srs_eval.data.options import TimeUnit
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
-TimeUnit = Literal["auto", "iso", "s", "ms"]
-TIME_UNITS: tuple[str, ...] = get_args(TimeUnit)
-
-_MICROSECONDS = {"s": 1_000_000.0, "ms": 1_000.0}
-_UNITS = {"s": "seconds", "ms": "milliseconds"}
-_TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_DAY = 86_400_000_000
-_EARLIEST = 315_532_800_000_000  # 1980, before which there was no such program
-_CENTURY = 36_525 * _DAY
+_UNITS = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "us": ("microseconds", 1e6)}
+_DAY, _CENTURY = 86_400.0, 36_525 * 86_400.0  # seconds
+_EARLIEST = 315_532_800.0  # 1980, before which there was no such program
+_LOOKED_AT = 1000
+# Words such as "now" are times to pandas, but other ones tomorrow.
 _DATE = r"[0-9]{4}-?(?:[0-9]{2}|W)"
 _OFFSET = r"[Tt ]\d.*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)$"
+_AMBIGUOUS = (
+    "seconds, milliseconds or microseconds since 1970, from 1980 to now (if it is one of them, set "
+    "data.time_unit=s, ms or us; if it is a day number, give the column as data.columns.day)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Times of review as microseconds since 1970 in UTC."""
+    """Times of review, and which values are none."""
 
-    microseconds: IntArray  # [n]: 0 where the value is no time of a review
+    microseconds: IntArray  # [n]: since 1970 in UTC; 0 where the value is no time of a review
     unreadable: BoolArray  # [n]: it could not be read
     expected: str  # what would have been readable
     early: BoolArray  # [n]: it is a time before the first that is possible
     late: BoolArray  # [n]: it is a time after the last
-    # What these two times are, in words.
+    skipped: BoolArray  # [n]: it is a local time that was skipped when clocks were put forward
     earliest: str = "no time before 1980"
     latest: str = "no time in the future"
+    existing: str = ""
 
     @property
     def bad(self) -> BoolArray:
         """Whether it is no time of a review, for any reason."""
-        return self.unreadable | self.early | self.late
+        return self.unreadable | self.early | self.late | self.skipped
 
     @property
-    def problems(self) -> Iterator[tuple[BoolArray, str, str]]:
-        """Go through the reasons: the rows, what was expected, and what they are instead."""
-        yield self.unreadable, self.expected, "time that cannot be read"
-        yield self.early, self.earliest, "time before 1980"
-        yield self.late, self.latest, "time in the future"
+    def problems(self) -> list[tuple[BoolArray, str, str, str]]:
+        """Rows, kind, what was expected, and what they are instead, for each reason."""
+        return [
+            (self.unreadable, "wrong_type", self.expected, "time that cannot be read"),
+            (self.early, "out_of_range", self.earliest, "time before 1980"),
+            (self.late, "out_of_range", self.latest, "time in the future"),
+            (self.skipped, "out_of_range", self.existing, "time that its zone does not have"),
+        ]
 
 
 def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
     """Read a column of times: ISO-8601 text, date-times, or numbers since 1970.
 
     The unit ``auto`` looks which they are, and takes numbers only where they cannot be anything but
-    seconds or milliseconds. Date-times that do not say their zone are in `time_zone`.
+    seconds, milliseconds or microseconds. Date-times that do not say their zone are in `time_zone`.
     """
-    if unit == "auto" and not _mostly_numbers(values):
+    latest = time.time() + _DAY  # of clocks that are a little fast, or zones
+    if unit == "auto" and (values.dtype.kind == "M" or not _are_counts(values.dropna())):
         unit = "iso"
-    latest = time.time_ns() // 1000 + _DAY  # of clocks that are a little fast, or zones
     if unit == "iso":
         return _from_iso(values, time_zone, latest)
-    readings = numbers(values)
-    if unit != "auto":
-        return _counted(readings, unit, latest)
-    found = _detected(readings, latest)
-    if found is not None:
-        return _counted(readings, found, latest)
-    nothing = np.zeros(len(readings), bool)
-    return Times(
-        np.zeros(len(readings), np.int64),
-        ~nothing,
-        "seconds or milliseconds since 1970, from 1980 to now (if it is one of them, set "
-        "data.time_unit=s or ms; if it is a day number, give the column as data.columns.day)",
-        nothing,
-        nothing,
-    )
+    counts = numbers(values)
+    if unit == "auto":
+        # The ranges do not overlap before the year 3,000. Most decide: the others are bad.
+        middle = float(np.median(counts[np.isfinite(counts)], axis=None)) if len(counts) else 0.0
+        units = [name for name, (_, n) in _UNITS.items() if _EARLIEST <= middle / n <= latest]
+        if not units:
+            no = np.zeros(len(counts), bool)
+            return Times(np.zeros(len(counts), np.int64), ~no, _AMBIGUOUS, no, no, no)
+        unit = units[0]  # type: ignore[assignment]
+    return _counted(counts, unit, latest)
+
+
+def _are_counts(values: pd.Series) -> bool:
+    """Return whether most values are numbers, of which there are some among the first."""
+    if not np.isfinite(numbers(values.iloc[:_LOOKED_AT])).any():
+        return False
+    return 2 * int(np.isfinite(numbers(values)).sum()) > len(values)
 
 
 def day_numbers(microseconds: IntArray, *, time_zone: str, day_start_hour: float) -> IntArray:
@@ -94,102 +99,78 @@ def day_numbers(microseconds: IntArray, *, time_zone: str, day_start_hour: float
     return days
 
 
-def _mostly_numbers(values: pd.Series) -> bool:
-    """Whether a column holds numbers rather than text or date-times."""
-    if values.dtype.kind == "M":
-        return False
-    present = int(values.notna().sum())
-    return int(np.isfinite(numbers(values)).sum()) * 2 > present
-
-
-def _counted(readings: FloatArray, unit: Literal["s", "ms"], latest: int) -> Times:
+def _counted(counts: FloatArray, unit: str, latest: float) -> Times:
     """Read numbers of a unit: since 1970, or since any moment if they begin near 0."""
-    scaled = readings * _MICROSECONDS[unit]
-    present = scaled[np.isfinite(scaled)]
-    earliest = _EARLIEST
-    since = f"{_UNITS[unit]} since 1970"
-    words = (f"{since}, not before 1980", f"{since}, until now")
+    name, per_second = _UNITS[unit]
+    seconds = counts / per_second
+    present, earliest = seconds[np.isfinite(seconds)], _EARLIEST
+    words = f"{name} since 1970, not before 1980", f"{name} since 1970, until now"
     if len(present) and 0 <= present.min() < _DAY and np.median(present) < _EARLIEST:
         # A clock without a time zone; a time of 0 among times since 1970 is one that is missing.
-        earliest, latest = 0, _CENTURY
-        words = (f"{_UNITS[unit]} since the first review", "at most a hundred years")
-    early, late = scaled < earliest, scaled > latest
-    good = ~np.isnan(scaled) & ~early & ~late
-    return Times(
-        np.where(good, np.rint(scaled), 0).astype(np.int64),
-        np.isnan(scaled),
-        f"{_UNITS[unit]} since 1970, from 1980 to now (or since the first review)",
-        early,
-        late,
-        *words,
-    )
+        earliest, latest = 0.0, _CENTURY
+        words = f"{name} since the first review", "at most a hundred years"
+    early, late, unreadable = seconds < earliest, seconds > latest, np.isnan(seconds)
+    good = ~(unreadable | early | late)
+    microseconds = np.rint(np.where(good, counts, 0) * (1e6 / per_second)).astype(np.int64)
+    expected = f"{name} since 1970, from 1980 to now (or since the first review)"
+    return Times(microseconds, unreadable, expected, early, late, np.zeros(len(good), bool), *words)
 
 
-def _detected(readings: FloatArray, latest: int) -> Literal["s", "ms"] | None:
-    """Return the unit of numbers since 1970, by their size; None if it is ambiguous."""
-    present = readings[np.isfinite(readings)]
-    if len(present):
-        # The two ranges do not overlap before the year 11,000. Most decide: the others are bad.
-        middle = float(np.median(present))
-        if _EARLIEST <= middle * _MICROSECONDS["s"] <= latest:
-            return "s"
-        if _EARLIEST <= middle * _MICROSECONDS["ms"] <= latest:
-            return "ms"
-    return None
-
-
-def _from_iso(values: pd.Series, time_zone: str, latest: int) -> Times:
+def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
     """Read ISO-8601 text or date-times; those without an offset are local."""
     early, late = np.zeros((2, len(values)), bool)
 
-    def within(found: pd.Series, margin: int = _DAY) -> pd.Series:
-        before, after = _outside(found, latest, margin)
-        np.logical_or(early, before, out=early)
-        np.logical_or(late, after, out=late)
-        return found.mask(before | after)
+    def within(moments: pd.Series, margin: float = _DAY) -> pd.Series:
+        """Note what is too early or too late; a zone could carry it out of what fits."""
+        naive = moments if moments.dt.tz is None else moments.dt.tz_convert(None)
+        ticks = naive.to_numpy()
+        # In the column's own unit: a time of the year 100,000 does not fit into microseconds.
+        seconds = ticks.astype(np.int64) / _TICKS[np.datetime_data(ticks.dtype)[0]]
+        present = naive.notna().to_numpy()
+        np.logical_or(early, present & (seconds < _EARLIEST - margin), out=early)
+        np.logical_or(late, present & (seconds > latest + margin), out=late)
+        return moments.mask(early | late)
 
-    # First with a day to spare, then in UTC: a zone could carry the first or last time that fits
-    # out of what fits.
     if values.dtype.kind == "M":
-        utc = _in_utc(within(values), time_zone)
+        read, local = within(values), within(values)
+        has_offset = np.full(len(values), values.dt.tz is not None)
     else:
-        # Words such as "now" are times to pandas, but other ones tomorrow.
         text = texts(values)
         text = text.where(text.str.match(_DATE, na=False))
         if text.str.endswith(" UTC", na=False).any():  # as BigQuery writes them
             text = text.str.replace(" UTC", "Z", regex=False)
-        has_offset = text.str.contains(_OFFSET, na=False)
-        utc = within(_parsed(text.where(has_offset), utc=True))
-        if not has_offset.all():
-            local = within(_parsed(text.mask(has_offset), utc=False))
-            utc = utc.where(has_offset, _in_utc(local, time_zone))
+        has_offset = text.str.contains(_OFFSET, na=False).to_numpy(bool)
+        read = within(_parsed(text.where(has_offset), utc=True))
+        local = within(_parsed(text.mask(has_offset), utc=False)) if not has_offset.all() else read
+    skipped = np.zeros(len(values), bool)
+    if not has_offset.all():
+        first = np.ones(len(values), bool)  # of an hour that occurs twice
+        known = local.notna().to_numpy(bool)
+        local = local.dt.tz_localize(time_zone, ambiguous=first, nonexistent="NaT")
+        skipped = known & local.isna().to_numpy(bool) & ~has_offset
+        utc = local.dt.tz_convert("UTC")
+        if has_offset.any():
+            utc = read.where(has_offset, utc)
+    else:
+        utc = read.dt.tz_convert("UTC")
     utc = within(utc, margin=0)
-    bad = utc.isna().to_numpy(bool)
+    absent = utc.isna().to_numpy(bool)
     instants = utc.dt.tz_localize(None).to_numpy("datetime64[us]").astype(np.int64)
-    expected = "an ISO-8601 time such as 2024-03-29T20:32:32Z"
-    return Times(np.where(bad, 0, instants), bad & ~early & ~late, expected, early, late)
+    return Times(
+        np.where(absent, 0, instants),
+        absent & ~early & ~late & ~skipped,
+        "an ISO-8601 time such as 2024-03-29T20:32:32Z",
+        early,
+        late,
+        skipped,
+        existing=f"a time that exists in {time_zone}, where clocks were put forward then",
+    )
+
+
+_TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def _parsed(text: pd.Series, *, utc: bool) -> pd.Series:
     """Read ISO-8601 text; NaT where it is not."""
     parsed: pd.Series = pd.to_datetime(text, format="ISO8601", utc=utc, errors="coerce")
     return parsed
-
-
-def _outside(values: pd.Series, latest: int, margin: int) -> tuple[BoolArray, BoolArray]:
-    """Return which date-times are too early, and which are too late."""
-    plain = values if values.dt.tz is None else values.dt.tz_convert("UTC").dt.tz_localize(None)
-    array, known = plain.to_numpy(), plain.notna().to_numpy()
-    ticks, per_second = array.view(np.int64), _TICKS[np.datetime_data(array.dtype)[0]]
-    # In the column's own unit: a time of the year 100,000 does not fit into microseconds.
-    low, high = (bound * per_second // 1_000_000 for bound in (_EARLIEST - margin, latest + margin))
-    return known & (ticks < low), known & (ticks > high)
-
-
-def _in_utc(values: pd.Series, time_zone: str) -> pd.Series:
-    """Convert date-times to UTC; of an hour that occurs twice, the first is meant."""
-    if values.dt.tz is None:
-        first = np.ones(len(values), bool)
-        values = values.dt.tz_localize(time_zone, ambiguous=first, nonexistent="shift_forward")
-    utc: pd.Series = values.dt.tz_convert("UTC")
-    return utc

@@ -12,9 +12,8 @@ import pytest
 
 from srs_eval.data import files
 from srs_eval.data.files import check_columns, column_names, existing, read_table
-from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
-from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns
+from srs_eval.data.options import Columns
+from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.results.files import write_table
 
@@ -77,8 +76,8 @@ def test_what_is_no_table_or_has_not_its_columns_is_refused(tmp_path, golden_tex
     (tmp_path / "folder.csv").mkdir()
     calls = [(read_table, path) for path in sorted(tmp_path.iterdir())]
     calls += [(existing, tmp_path / name) for name in ("gzipp.csv", "nowhere/else.csv")]
-    needed = [("card", "the card"), ("day", "the day")]
-    calls.append((lambda path: check_columns(path, ["card_id", "grade"], needed), "log.csv"))
+    days = Columns(day="day", rating="grade")
+    calls.append((lambda path: check_columns(path, ["card_id", "grade"], days), "log.csv"))
     said = []
     for call, path in calls:
         with pytest.raises(ReviewLogError) as caught:
@@ -190,21 +189,21 @@ def test_every_form_of_a_log_is_the_same_log_as_in_files(tmp_path, assert_same_l
     pq.write_table(ARROW, tmp_path / "frame.parquet")
     of_parquet = ReviewTable(tmp_path / "frame.parquet", USER)
     for table in EQUAL.values():
-        assert_same_logs(ReviewFrame(table, USER), of_parquet)
+        assert_same_logs(ReviewTable(table, USER), of_parquet)
     LOG.to_csv(path, index=False)
     assert_same_logs(ReviewTable(path, USER), of_parquet)
     one = LOG[LOG["user"] == "ann"].drop(columns="user")
     one.to_csv(path, index=False)
-    assert_same_logs(ReviewFrame(one), ReviewTable(path))
+    assert_same_logs(ReviewTable(one), ReviewTable(path))
 
 
 def test_what_is_no_table_or_has_not_its_columns_is_told_at_once():
     with pytest.raises(ReviewLogError) as error:
-        ReviewFrame(LOG.set_index("rating"), Columns(card="crad"))
+        ReviewTable(LOG.set_index("rating"), Columns(card="crad"))
     assert [found.column for found in error.value.violations] == ["crad", "rating"]
     assert "(rating)" in error.value.hint
     with pytest.raises(ReviewLogError) as error:
-        ReviewFrame(LOG.set_axis(["user", "card", "card", "time"], axis=1), Columns(rating="user"))
+        ReviewTable(LOG.set_axis(["user", "card", "card", "time"], axis=1), Columns(rating="user"))
     assert [found.kind for found in error.value.violations] == ["duplicate"]
     tables = (LOG, pl.DataFrame(), pa.table({}), "a", 1)
     assert [is_table(each) for each in tables] == [True, True, True, False, False]
@@ -215,9 +214,9 @@ def test_what_is_no_table_or_has_not_its_columns_is_told_at_once():
 
 def test_a_log_stays_as_it_was_when_it_was_given(assert_same_logs):
     frame = LOG.copy()
-    source = ReviewFrame(frame, USER, selection="ann")
+    source = ReviewTable(frame, USER, users="ann")
     frame.loc[:, "rating"] = 1
     del frame["card"]
     for each in (source, pickle.loads(pickle.dumps(source))):
-        assert_same_logs(each, ReviewFrame(LOG, USER, selection="ann"))
+        assert_same_logs(each, ReviewTable(LOG, USER, users="ann"))
     assert source.users() == ("ann",)

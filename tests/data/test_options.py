@@ -6,13 +6,12 @@ from functools import partial
 from cases import making
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.frame import ReviewFrame
+from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.selection import Choice, KnownUsers, listed, wanted_users
 from srs_eval.data.sql import SqlQuery
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns, Reading
 from srs_eval.errors import ReviewLogError
 
 table = partial(ReviewTable, "log.csv")
@@ -21,7 +20,7 @@ anki = partial(AnkiCollection, "a.anki2")
 NAMED = {"table": table, "anki": anki}
 NAMED |= {
     each.__name__: each
-    for each in (Columns, Reading, ReviewFrame, SqlQuery, RevlogsFolder, Choice, SyntheticUsers)
+    for each in (Columns, TableOptions, SqlQuery, RevlogsFolder, Choice, SyntheticUsers)
 }
 NAMED["wanted_users"] = wanted_users
 

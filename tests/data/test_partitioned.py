@@ -10,10 +10,9 @@ from object_store import object_store
 from saved import assert_same
 
 from srs_eval.commands.prepare import command
-from srs_eval.data import preparing
-from srs_eval.data.partitioned import INCOMPLETE, PartitionedLogs
-from srs_eval.data.preparing import prepare
-from srs_eval.data.table import ReviewTable
+from srs_eval.data import prepare as preparing
+from srs_eval.data.prepare import prepare
+from srs_eval.data.table import INCOMPLETE, ReviewTable
 from srs_eval.errors import ConfigError, PlaceError, ReviewLogError
 from srs_eval.place import Place
 
@@ -56,9 +55,8 @@ def same_logs(one, other):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Chunks of a few rows, and few files that are open at once."""
-    monkeypatch.setattr(preparing, "_CHUNK_ROWS", 70)
-    monkeypatch.setattr(preparing, "_OPEN_FILES", 3)
+    """Few rows in memory, so that users have several files."""
+    monkeypatch.setattr(preparing, "_ROWS_IN_MEMORY", 70)
 
 
 def late(data):
@@ -77,12 +75,12 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, small, name, data):
     table = ReviewTable(path, COLUMNS, duplicates="drop", time_zone="Asia/Tokyo")
     assert prepare(table, Place.of(tmp_path / "logs")) == (len(table.users()), 400)
     of = {"columns": READ, "duplicates": "drop", "time_zone": "Asia/Tokyo"}
-    logs, user = PartitionedLogs(tmp_path / "logs", **of), table.users()[0]
+    logs, user = ReviewTable(tmp_path / "logs", **of), table.users()[0]
     same_logs(logs, table)
-    later = PartitionedLogs(tmp_path / "logs", **of, day_start_hour=12).read(user)
+    later = ReviewTable(tmp_path / "logs", **of, day_start_hour=12).read(user)
     assert not np.array_equal(later.day, logs.read(user).day)
-    sample = PartitionedLogs(tmp_path / "logs", **of, sample=3)
-    assert {*sample.users()} == {*ReviewTable(table.path, COLUMNS, sample=3).users()}
+    sample = ReviewTable(tmp_path / "logs", **of, sample=3)
+    assert {*sample.users()} == {*ReviewTable(path, COLUMNS, sample=3).users()}
     assert "3 of" in sample.remarks()[0]
 
 
@@ -93,7 +91,7 @@ def test_the_files_of_a_folder_are_users_that_the_command_prepares(tmp_path, her
         written(data[data["who"] == user], tmp_path / "files" / f"{user}.csv")
     words = ["data=csv", f"data.path={tmp_path / 'files'}"]
     assert command([*words, f"out={tmp_path / 'logs'}"]) == 0
-    logs = PartitionedLogs(tmp_path / "logs", duplicates="drop")
+    logs = ReviewTable(tmp_path / "logs", duplicates="drop")
     assert [*logs.users()] == [7, "ana", "Ána"]
     table = ReviewTable(tmp_path / "files", duplicates="drop")
     one, other = table.read("ana"), logs.read("ana")
@@ -108,18 +106,18 @@ def test_a_folder_that_is_not_whole_or_no_such_folder_is_refused(tmp_path):
     prepare(table, Place.of(tmp_path / "logs"))
     (tmp_path / "logs" / INCOMPLETE).touch()
     (tmp_path / "empty").mkdir()
-    for path in ("logs", "empty", "nothing", "log.csv"):
+    for path in ("logs", "empty", "nothing"):
         with pytest.raises(ReviewLogError):
-            PartitionedLogs(tmp_path / path, READ).users()
+            ReviewTable(tmp_path / path, READ).users()
     (tmp_path / "logs" / INCOMPLETE).unlink()
     with pytest.raises(ReviewLogError) as caught:
-        PartitionedLogs(tmp_path / "logs", {"rating": "grade"}).users()
+        ReviewTable(tmp_path / "logs", {"rating": "grade"}).users()
     assert [(each.kind, each.column) for each in caught.value.violations] == [("missing", "grade")]
     (tmp_path / "logs" / "user=__HIVE_DEFAULT_PARTITION__").mkdir()
     copy = tmp_path / "logs" / "user=__HIVE_DEFAULT_PARTITION__" / "part-0.parquet"
-    copy.write_bytes((tmp_path / "logs" / "user=7" / "part-0.parquet").read_bytes())
+    copy.write_bytes((tmp_path / "logs" / "user=7" / "part-000000.parquet").read_bytes())
     with pytest.raises(ReviewLogError):
-        PartitionedLogs(tmp_path / "logs", READ).users()
+        ReviewTable(tmp_path / "logs", READ).users()
 
 
 def test_what_cannot_be_prepared_is_refused(tmp_path):
@@ -147,13 +145,28 @@ def test_the_statement_of_the_docs_writes_what_is_read(tmp_path, monkeypatch):
         )
         connection.execute(sql)
     data.to_parquet("log.parquet", index=False)
-    table, logs = ReviewTable("log.parquet", {"user": "who"}), PartitionedLogs("logs")
+    table, logs = ReviewTable("log.parquet", {"user": "who"}), ReviewTable("logs")
     assert len(logs.users()) == len(table.users())
     for user in table.users():
         digest = hashlib.sha256(f"a long secret{user}".encode()).hexdigest()[:32]
         one, other = table.read(user), logs.read(digest)
         for name in ("rating", "elapsed_days", "elapsed_seconds"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+
+
+def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, assert_same_logs):
+    for data in (reviews(), reviews().sort_values("who", kind="stable")):
+        data.to_parquet(tmp_path / "whole.parquet", index=False)
+        data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
+        whole, groups = (
+            ReviewTable(tmp_path / f"{name}.parquet", COLUMNS, duplicates="drop")
+            for name in ("whole", "groups")
+        )
+        assert_same_logs(groups, whole)
+        data.loc[data.index[-1], "rating"] = 9
+        data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
+        with pytest.raises(ReviewLogError, match="row 400 has 9"):
+            groups.read(data["who"].iloc[-1])
 
 
 @pytest.mark.nightly
@@ -177,7 +190,7 @@ def test_addresses_have_the_logs_that_paths_have(tmp_path, assert_same_logs, sma
             assert_same_logs(found, ReviewTable(tmp_path / pattern))
         csv = ReviewTable("s3://bucket/log.csv", COLUMNS, duplicates="drop")
         prepare(csv, Place.of("s3://bucket/logs"))
-        logs = PartitionedLogs("s3://bucket/logs", READ, duplicates="drop")
+        logs = ReviewTable("s3://bucket/logs", READ, duplicates="drop")
         same_logs(logs, csv)
         store.failing = lambda number: "403 Access Denied"
         with pytest.raises(PlaceError):
@@ -185,4 +198,4 @@ def test_addresses_have_the_logs_that_paths_have(tmp_path, assert_same_logs, sma
         store.failing = lambda number: ""
         for absent in ("s3://bucket/nothing", "s3://nobody/logs"):
             with pytest.raises((ReviewLogError, PlaceError)):
-                PartitionedLogs(absent).users()
+                ReviewTable(absent).users()

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from srs_eval.algorithms.baselines import Average, Recorded
-from srs_eval.data.frame import ReviewFrame
-from srs_eval.data.table_options import Columns, Reading
+from srs_eval.data.options import Columns
+from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.recorded import RecordedRows
@@ -30,7 +30,7 @@ def frame():
 
 
 def evaluated(frame, algorithm, protocol, p=("ours", "theirs")):
-    source = ReviewFrame(frame, Columns(p=p), reading=Reading())
+    source = ReviewTable(frame, Columns(p=p))
     return EvaluateUser(source, algorithm, protocol, seed=1, curves=0)("frame")
 
 

@@ -13,13 +13,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srs_eval.data.frame import ReviewFrame
-from srs_eval.data.partitioned import PartitionedLogs
-from srs_eval.data.preparing import prepare
+from srs_eval.data.options import Columns
+from srs_eval.data.prepare import prepare
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.sql import SqlQuery
 from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns, Reading
 from srs_eval.errors import ReviewLogError
 from srs_eval.place import Place
 
@@ -47,7 +45,7 @@ FORMS = ("csv", "parquet", "frame", "sql")
 def source_of(form, frame, folder, **reading):
     columns = Columns(**{noun: name for noun, name in OPTIONAL.items() if name in frame})
     if form == "frame":
-        return ReviewFrame(frame, columns, reading=Reading(**reading))
+        return ReviewTable(frame, columns, **reading)
     path = folder / ("log.csv" if form == "csv" else "log.parquet")
     frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path, index=False)
     if form == "sql":
@@ -57,7 +55,7 @@ def source_of(form, frame, folder, **reading):
         return table
     out = folder / str(reading["invalid_times"])
     prepare(table, Place.of(out))
-    return PartitionedLogs(out, replace(columns, user=None), **reading)
+    return ReviewTable(out, replace(columns, user=None), **reading)
 
 
 def values_of(text):

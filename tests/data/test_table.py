@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from logs import OTHER_KINDS
 
-from srs_eval.data.names import read_names
+from srs_eval.data.cells import read_names
+from srs_eval.data.options import Columns
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns
 from srs_eval.errors import ReviewLogError
 
 DAYS = Columns(day="day")
@@ -105,10 +105,10 @@ def test_a_log_written_and_read_again_keeps_every_review_and_drops_duplicates(
 
 def test_words_for_missing_values_and_numbers_that_have_lost_digits_are_nobodys_names():
     words = ["NaN", "nan", "null", "None", "NA", "N/A", "<NA>", "", " ", "NULL", "\\N", "NaT"]
-    assert read_names(pd.Series(words)).bad.all()
-    assert not read_names(pd.Series(["na", "Null", "none", "0"])).bad.any()
-    numbers = read_names(pd.Series([-(2.0**53), -(2.0**53) + 1, 2.0**53 - 1, 2.0**53, 0.5]))
-    assert numbers.bad.tolist() == [True, False, False, True, True]
+    assert read_names(pd.Series(words))[1].all()
+    assert not read_names(pd.Series(["na", "Null", "none", "0"]))[1].any()
+    _, bad = read_names(pd.Series([-(2.0**53), -(2.0**53) + 1, 2.0**53 - 1, 2.0**53, 0.5]))
+    assert bad.tolist() == [True, False, False, True, True]
 
 
 KINDS = {kind: make(3) for kind, make in OTHER_KINDS.items()} | {
@@ -147,10 +147,10 @@ def test_date_times_of_far_years_are_refused(tmp_path, zone):
 
 
 def test_two_columns_of_one_name_are_refused_where_they_are_needed(csv, tmp_path):
-    path = csv("card,card,rating,day,why,why", "1,2,3,0,,")
+    path = csv("card,card,rating,day,why,why,who", "1,2,3,0,,,4")
     table = pa.Table.from_arrays([pa.array([1])] * 4, names=["card", "card", "rating", "day"])
     pq.write_table(table, tmp_path / "log.parquet")
-    with_user = Columns(card="rating", rating="day", day="day", user="card")
+    with_user = Columns(card="who", day="day", user="card")
     for file, columns in ((path, DAYS), (path, with_user), (tmp_path / "log.parquet", DAYS)):
         assert told(file, columns) == [("duplicate", "card", ())]
     with pytest.raises(ReviewLogError):

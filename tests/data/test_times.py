@@ -24,7 +24,8 @@ def read(values, *, unit="auto", time_zone="UTC"):
 def told(values, **options):
     """Tell the moment that each value is, or what is wrong with it."""
     times = read(values, **options)
-    kinds = {kind: getattr(times, kind).tolist() for kind in ("early", "late", "unreadable")}
+    reasons = ("early", "late", "unreadable", "skipped")
+    kinds = {kind: getattr(times, kind).tolist() for kind in reasons}
     for number, moment in enumerate(times.microseconds.tolist()):
         wrong = [kind for kind, marks in kinds.items() if marks[number]]
         yield " ".join(wrong) or str(datetime.fromtimestamp(moment / 1e6, UTC).replace(tzinfo=None))
@@ -36,7 +37,7 @@ def test_every_spelling_is_a_moment_and_what_is_none_is_told(transcript):
     def told_by(unit, time_zone, *words):
         values = [json.loads(word.replace("·", " ")) for word in words]
         found = list(told(values, unit=unit, time_zone=time_zone))
-        if all(isinstance(value, int | None) for value in values):
+        if all(value is None or (isinstance(value, int) and value < 1e15) for value in values):
             thousand = [None if value is None else 1000 * value for value in values]
             assert list(told(thousand, unit="ms" if unit == "s" else unit)) == found
         return "".join(f"  {each}\n" for each in found)

@@ -16,9 +16,9 @@ from anki_files import DAY, START, collection
 from judging import right, too_long
 
 from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.options import Columns
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns
 from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import REVIEW_COLUMNS
 

@@ -186,7 +186,9 @@ def write_logs(folder):
     log = pd.DataFrame({"card": [5, 6, 5, 6], "rating": [3, 3, 1, 4], "time": moments})
     (folder / "logs").mkdir()
     log.to_csv(folder / "logs" / "ann.csv", index=False)
-    assert prepare(["data=csv", f"data.path={folder}/logs", f"out={folder}/sorted"]) == 0
+    log.assign(who="ann").to_csv(folder / "log.csv", index=False)
+    words = [f"data.path={folder}/log.csv", "data.columns.user=who", f"out={folder}/sorted"]
+    assert prepare(["data=csv", *words]) == 0
     with closing(sqlite3.connect(folder / "reviews.sqlite")) as database, database:
         log.to_sql("reviews", database, index=False)
     return {

@@ -1,0 +1,136 @@
+"""Rows that real tables have: left out and counted where asked for, else told with the remedy."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from srs_eval.data.options import Columns
+from srs_eval.data.table import ReviewTable
+from srs_eval.errors import ConfigError, ReviewLogError
+
+USERS = Columns(user="who")
+
+
+def table(**columns):
+    """Forty reviews of four users, a row a day, with other columns in place of some."""
+    rows = 40
+    usual = {
+        "who": [f"u{row % 4}" for row in range(rows)],
+        "card": [row // 8 for row in range(rows)],
+        "rating": 3,
+        "time": [f"2024-01-01T00:00:{row:02}Z" for row in range(rows)],
+    }
+    return pd.DataFrame({**usual, **columns})
+
+
+def refused(source, user=None):
+    with pytest.raises(ReviewLogError) as caught:
+        source.read(source.users()[0] if user is None else user)
+    return caught.value
+
+
+def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path):
+    ratings = [None if row in (0, 5, 6, 39) else 3 for row in range(40)]
+    for path in (tmp_path / "log.csv", tmp_path / "log.parquet"):
+        data = table(rating=ratings)
+        data.to_csv(path) if path.suffix == ".csv" else data.to_parquet(path)
+        with pytest.raises(ReviewLogError) as caught:
+            ReviewTable(path, USERS).users()
+        (violation,) = caught.value.violations
+        assert (violation.kind, violation.column) == ("missing", "rating")
+        assert violation.rows == ("row 1", "row 6", "row 7")
+        assert "4 of 40 rows, of 4 of 4 users" in violation
+        assert "data.missing=drop" in caught.value.hint
+
+
+@pytest.mark.parametrize("noun", ["card", "rating", "time", "recalled", "day"])
+@pytest.mark.parametrize("word", [None, "", "NULL", " "])
+def test_rows_without_a_value_are_left_out_and_counted(noun, word):
+    columns = {"recalled": {"recalled": "recalled"}, "day": {"day": "day"}}.get(noun, {})
+    values = {"recalled": [True] * 40, "day": [*range(40)]}.get(noun, [*table().get(noun, [])])
+    values = pd.Series(values, dtype=object)
+    values[[1, 5, 9]] = word
+    source = ReviewTable(table(**{noun: values}), {**columns, "user": "who"}, missing="drop")
+    whole = ReviewTable(table(), USERS)
+    logs = {user: source.read(user) for user in source.users()}
+    assert {user: log.left_out for user, log in logs.items()} == {
+        "u0": {},
+        "u1": {f"row without a {noun}": 3},
+        "u2": {},
+        "u3": {},
+    }
+    assert [len(log) for log in logs.values()] == [10, 7, 10, 10]
+    assert logs["u0"].rating.tolist() == whole.read("u0").rating.tolist()
+
+
+def test_the_remedy_for_missing_values_is_named_and_works_for_one_user(tmp_path):
+    data = table(rating=[None] * 3 + [3] * 37).drop(columns="who")
+    error = refused(ReviewTable(data))
+    assert [(each.kind, each.column) for each in error.violations] == [("missing", "rating")]
+    assert "data.missing=drop" in error.hint
+    assert len(ReviewTable(data, missing="drop").read("frame")) == 37
+    nothing = refused(ReviewTable(table(rating=None).drop(columns="who"), missing="drop"))
+    assert [each.kind for each in nothing.violations] == ["empty"]
+
+
+@pytest.mark.parametrize("column", ["card", "who"])
+def test_numbers_that_a_spreadsheet_has_rounded_are_no_names(tmp_path, column):
+    data = table(**{column: ["1.70004E+12", *["7"] * 39]}, rating=3)
+    data.to_csv(tmp_path / "log.csv", index=False)
+    source = ReviewTable(tmp_path / "log.csv", USERS)
+    error = refused(source, "u0" if column == "card" else None)
+    assert [(each.column, each.rows) for each in error.violations] == [(column, ("row 1",))]
+    assert "1.70004E+12" in str(error)
+    if column == "card":
+        assert "spreadsheet" in error.hint
+    whole = table(card=["1.5E+1", *["7"] * 39])  # all its digits are there
+    assert len(ReviewTable(whole, USERS).read("u0")) == 10
+
+
+def test_one_column_is_not_read_for_two_nouns():
+    for names in (
+        {"card": "rating"},
+        {"card": "a", "user": "a"},
+        {"deck": "d", "preset": "d"},
+        {"p": ["p", "p"]},
+    ):
+        with pytest.raises(ConfigError, match="two columns"):
+            Columns(**names)
+
+
+def test_local_times_that_clocks_skip_are_refused_or_left_out():
+    times = ["2024-03-31T01:30:00", "2024-03-31T02:30:00", "2024-03-31T03:30:00"]
+    data = pd.DataFrame({"card": 1, "rating": 3, "time": times})
+    error = refused(ReviewTable(data, time_zone="Europe/Berlin"))
+    assert [(each.column, each.rows) for each in error.violations] == [("time", ("row 2",))]
+    assert "Europe/Berlin" in error.violations[0]
+    log = ReviewTable(data, time_zone="Europe/Berlin", invalid_times="drop").read("frame")
+    assert log.elapsed_seconds.tolist() == [-1, 3600]
+    assert sum(log.left_out.values()) == 1
+    assert len(ReviewTable(data, time_zone="UTC").read("frame")) == 3
+    stored = data.assign(time=pd.to_datetime(data["time"]))
+    assert refused(ReviewTable(stored, time_zone="Europe/Berlin")).violations[0].column == "time"
+
+
+def test_json_lines_and_a_header_of_excel_are_read_as_other_tables(tmp_path, assert_same_logs):
+    table().to_csv(tmp_path / "log.csv", index=False)
+    expected = ReviewTable(tmp_path / "log.csv", USERS)
+    lines = [json.dumps(row) for row in table().to_dict(orient="records")]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    assert_same_logs(ReviewTable(tmp_path / "log.jsonl", USERS), expected)
+    text = table().to_csv(index=False, sep=";")
+    (tmp_path / "excel.csv").write_text(f"sep=;\n{text}")
+    assert_same_logs(ReviewTable(tmp_path / "excel.csv", USERS), expected)
+    (tmp_path / "bad.jsonl").write_text(f'{lines[0]}\n{{"who": "u1", \n')
+    with pytest.raises(ReviewLogError, match="not JSON lines"):
+        ReviewTable(tmp_path / "bad.jsonl", USERS).users()
+
+
+def test_microseconds_are_read_as_the_seconds_they_are(assert_same_logs):
+    seconds = [1_700_000_000 + 90_000 * row for row in range(40)]
+    expected = ReviewTable(table(time=seconds), USERS)
+    for unit, factor in {"ms": 1_000, "us": 1_000_000}.items():
+        times = [second * factor for second in seconds]
+        for option in (unit, "auto"):
+            assert_same_logs(ReviewTable(table(time=times), USERS, time_unit=option), expected)
