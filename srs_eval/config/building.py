@@ -73,7 +73,7 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError(*lines)
-    found = _keyed_by_text(content)
+    found: dict[str, Any] = _keyed_by_text(content)
     if "protocol" in found:
         found["protocol"] = in_user_folds(found["protocol"])
     if isinstance(found.get("algo"), Mapping):

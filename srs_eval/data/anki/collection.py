@@ -22,7 +22,7 @@ from srs_eval.data.anki.rules import (
     select_reviews,
 )
 from srs_eval.data.anki.scheduler import VersionOption, has_other_meaning, scheduler_version
-from srs_eval.data.columns import cut
+from srs_eval.data.cells import quoted
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
@@ -217,7 +217,7 @@ def _violation(collection: Collection, column: str, ids: list[int], expected: st
     """Quote the first rows whose value in a column is impossible, as it is stored."""
     query = f"select {column} from revlog not indexed where id = ?"
     quoted = [
-        f"row with id {row} has {cut(collection.connection.execute(query, (row,)).fetchone()[0])}"
+        f"row with id {row} has {quoted(collection.connection.execute(query, (row,)).fetchone()[0])}"
         for row in ids[:_ROWS_QUOTED]
     ]
     more = f" and {len(ids) - _ROWS_QUOTED:,} more" if len(ids) > _ROWS_QUOTED else ""

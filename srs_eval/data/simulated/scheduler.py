@@ -150,7 +150,8 @@ def fuzzed(interval: FloatArray, lot: FloatArray) -> IntArray:
     low = np.floor(days - around + half)
     high = np.minimum(np.floor(days + around + half), np.float32(_LONGEST_INTERVAL))
     drawn = np.floor(low + lot.astype(np.float32) * (1 + high - low))
-    return np.minimum(drawn, high).astype(np.int64)
+    intervals: IntArray = np.minimum(drawn, high).astype(np.int64)
+    return intervals
 
 
 def is_scheduler(name: object) -> bool:
