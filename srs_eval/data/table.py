@@ -8,7 +8,7 @@ from dataclasses import fields
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import numpy as np
@@ -36,6 +36,13 @@ from srs_eval.place import Place
 _NOBODY = "__HIVE_DEFAULT_PARTITION__"
 # In a folder that is still written to
 INCOMPLETE = "_incomplete"
+
+
+class InMemory(Protocol):
+    """A table of any library that can be read as Arrow, such as a pandas or polars frame."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a stream of Arrow's C interface."""
 
 
 class ReviewTable(TableSource):
@@ -96,7 +103,7 @@ class ReviewTable(TableSource):
 
     def __init__(
         self,
-        path: Any,
+        path: str | Path | InMemory,
         columns: Columns | Mapping[str, Any] | None = None,
         users: Selection = None,
         *,

@@ -58,8 +58,8 @@ def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(uri, mon
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     monkeypatch.chdir(tmp_path)
     before = dict(os.environ)
-    other = RunInfo("run", experiment="of/an other")
-    run_id = keep(None, run=other, artifacts=str(tmp_path / "files")).run_id
+    artifacts = str(tmp_path / "files")
+    run_id = keep(None, experiment="of/an other", artifacts=artifacts).run_id
     kept = MlflowClient(tracking_uri=uri).get_experiment_by_name("of/an other")
     assert kept.artifact_location == (tmp_path / "files" / "of_an_other").as_uri()
     assert dict(os.environ) == before
@@ -81,7 +81,7 @@ def test_a_run_of_mlflow_run_is_joined_once_and_its_params_are_respected(uri, mo
     assert (run.info.run_name, run.info.status) == ("lstm", "FINISHED")
     assert run.data.tags["sweep_id"] == "s"
     assert client.get_experiment_by_name("another") is None
-    second = keep(uri, run=RunInfo("second", experiment="project"))
+    second = keep(uri, run=RunInfo("second"), experiment="project")
     assert second.run_id != opened.info.run_id
 
 

@@ -201,14 +201,16 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
 
         Raise `FitSkipped` if the log has no answer times.
         """
-        if reviews.duration_ms is None:
+        if reviews.duration_ms is None or (len(reviews) and np.isnan(reviews.duration_ms).all()):
             raise FitSkipped(
                 f"user {reviews.user}: lstm_curves reads answer times (duration_ms), which this "
                 "log does not have"
             )
         days = np.log(_SHORTEST + reviews.elapsed)
         answer = np.log(np.clip(reviews.duration_ms, _SHORTEST_MS, _LONGEST_MS))
-        answer[np.isnan(answer)] = np.nanmean(answer)
+        unknown = np.isnan(answer)
+        if unknown.any():
+            answer[unknown] = np.nanmean(answer)
         return np.column_stack([days, answer, one_hot(reviews.rating)])
 
     def forward(self, inputs: Tensor) -> Tensor:

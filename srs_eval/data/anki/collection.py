@@ -216,12 +216,12 @@ class AnkiCollection:
 def _violation(collection: Collection, column: str, ids: list[int], expected: str) -> Violation:
     """Quote the first rows whose value in a column is impossible, as it is stored."""
     query = f"select {column} from revlog not indexed where id = ?"
-    quoted = [
-        f"row with id {row} has {quoted(collection.connection.execute(query, (row,)).fetchone()[0])}"
-        for row in ids[:_ROWS_QUOTED]
+    cells = [
+        collection.connection.execute(query, (row,)).fetchone()[0] for row in ids[:_ROWS_QUOTED]
     ]
+    said = [f"row with id {row} has {quoted(cell)}" for row, cell in zip(ids, cells, strict=False)]
     more = f" and {len(ids) - _ROWS_QUOTED:,} more" if len(ids) > _ROWS_QUOTED else ""
-    what = f"revlog.{column}: {', '.join(quoted)}{more}; expected {expected}"
+    what = f"revlog.{column}: {', '.join(said)}{more}; expected {expected}"
     places = [f"row with id {row}" for row in ids[:_ROWS_QUOTED]]
     return Violation(what, "out_of_range", f"revlog.{column}", places)
 
