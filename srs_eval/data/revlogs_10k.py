@@ -133,7 +133,7 @@ class RevlogsFolder(TableSource):
             user = "user_id" if "user_id" in column_names(place) else None
             columns = replace(_NEEDED, user=user)
             table = read_table(place, text=columns.identifiers)
-            return by_user(table, str(place), columns, self.options, place.stem)
+            return by_user(table, str(place), columns, only_user=place.stem)
         files = self._folder().files(recursive=True)
         numbers = (_USER_FILE.search(each.place.address) for each in files)
         users = sorted(int(number[1]) for number in numbers if number)

@@ -90,7 +90,12 @@ class TableSource(ABC):
         return f"{type(self).__name__}({self.location!r})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        return type(self) is type(other) and self._key == other._key
+
+    @property
+    def _key(self) -> dict[str, object]:
+        """What tells sources apart: their options, and which table in memory they have."""
+        return {name: id(v) if name == "_table" else v for name, v in vars(self).items()}
 
     def __hash__(self) -> int:
         return hash((type(self), self.location, self.options))
@@ -103,12 +108,18 @@ def _found(source: TableSource, _changed: object) -> Logs:
 
 
 def by_user(
-    table: pd.DataFrame, source: str, columns: Columns, options: TableOptions, only_user: str
+    table: pd.DataFrame,
+    source: str,
+    columns: Columns,
+    *,
+    only_user: str,
+    refuses_missing: bool = False,
 ) -> Logs:
     """Find the rows of each user of a table, in order of appearance.
 
     Without a column of users the table is the log of `only_user`. Raise `ReviewLogError`, which
-    names `source`, if a row has no user that can be named, or nothing where a review has something.
+    names `source`, if a row has no user that can be named; with `refuses_missing` also if rows of
+    several users have nothing where a review has something.
     """
     if columns.user is None:
         places: dict[User, RowNumbers] = {only_user: np.arange(len(table))}
@@ -118,7 +129,7 @@ def by_user(
         order = np.argsort(codes, kind="stable")
         groups = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(order) else []
         places = {user_named(user): rows for user, rows in zip(users, groups, strict=True)}
-        if options.missing == "error" and len(places) > 1:
+        if refuses_missing:
             _refuse_missing(table, source, columns, codes)
     known = KnownUsers(source, tuple(places))
     return Logs(known, columns, partial(_rows_of, source, table, places))

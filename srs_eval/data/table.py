@@ -134,8 +134,11 @@ class ReviewTable(TableSource):
     def find(self) -> Logs:
         """Find the users of the table or file, or the files of a folder."""
         place, columns = Place(self.location), self.columns or Columns()
+        # Of chosen users, others need not be whole.
+        refuses_missing = self.options.missing == "error" and self.choice.wanted is None
         if self._table is not None:
-            return by_user(self._table, self.name, columns, self.options, self.name)
+            table, name = self._table, self.name
+            return by_user(table, name, columns, only_user=name, refuses_missing=refuses_missing)
         if is_pattern(place) or existing(place).kind() == "folder":
             if not is_pattern(place) and any("=" in name for name in place.names()):
                 return _of_partitions(place, self.columns)
@@ -145,7 +148,9 @@ class ReviewTable(TableSource):
             rows = partial(_rows_of_run, place, [*dict.fromkeys(columns.every)], runs)
             return Logs(KnownUsers(str(place), tuple(runs)), columns, rows)
         table = read_table(place, text=columns.identifiers)
-        return by_user(table, str(place), columns, self.options, place.stem)
+        return by_user(
+            table, str(place), columns, only_user=place.stem, refuses_missing=refuses_missing
+        )
 
     def _logs(self) -> Logs:
         return super()._logs() if self._table is None else self.find()

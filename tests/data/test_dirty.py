@@ -42,6 +42,9 @@ def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path):
         assert violation.rows == ("row 1", "row 6", "row 7")
         assert "4 of 40 rows, of 4 of 4 users" in violation
         assert "data.missing=drop" in caught.value.hint
+        whole = table(rating=[None if row == 1 else 3 for row in range(40)])
+        assert len(ReviewTable(whole, USERS).read("u0")) == 10  # of one user, others are read
+        assert len(ReviewTable(path, USERS, users=["u0", "u2"]).users()) == 2
 
 
 @pytest.mark.parametrize("noun", ["card", "rating", "time", "recalled", "day"])
