@@ -30,8 +30,8 @@ import sys, time
 from pathlib import Path
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
-tracker = MlflowTracker(uri=sys.argv[1])
-tracker.start(RunInfo("run", experiment=sys.argv[2], folder=Path(sys.argv[3])))
+tracker = MlflowTracker(uri=sys.argv[1], experiment=sys.argv[2])
+tracker.start(RunInfo("run", folder=Path(sys.argv[3])))
 print("started", flush=True)
 """
 SLEEP = START + "time.sleep(60)\n"
@@ -192,8 +192,8 @@ def test_processes_log_to_postgresql_at_once_and_every_run_is_whole(tmp_path):
 def test_the_use_of_the_machine_is_logged(uri, monkeypatch):
     pytest.importorskip("psutil")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
-    tracker = MlflowTracker(uri=uri, system_metrics=True)
-    tracker.start(RunInfo("measured", experiment="measured too"))
+    tracker = MlflowTracker(uri=uri, system_metrics=True, experiment="measured too")
+    tracker.start(RunInfo("measured"))
     time.sleep(1.5)
     run = MlflowClient(tracking_uri=uri).get_run(tracker.finish("finished").run_id)
     assert run.data.metrics["system/cpu_utilization_percentage"] >= 0
