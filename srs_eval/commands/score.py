@@ -5,8 +5,8 @@
 
 A line is {"user": 1, "p": [0.91, …], "y": [1, …]}: predicted probabilities of recall and outcomes,
 as srs-benchmark writes them with --raw. With lists elapsed_days, nth_review and lapses as well, it
-has RMSE(bins). The scores of each user are written as by export to=srs_benchmark: compare and power
-read them.
+has RMSE(bins). The scores of each user are written as by export to=srs_benchmark: compare reads
+them.
 """
 
 from __future__ import annotations
