@@ -88,7 +88,7 @@ def export(options: Export) -> int:
         raise ConfigError("user=all writes a file per user: add a folder, as in out=parameters/")
     if place is not None and (every or (in_folder and user is None)):
         return _export_all(run, options.to, place, options.fold)
-    found = run.user(user)
+    found = run.user(user, otherwise="user=all out=parameters/ writes a file of each")
     made = FORMATS[options.to](run.fitted(found, options.fold))
     if place is not None and in_folder:
         place /= _file_name(found, options.to)

@@ -20,7 +20,6 @@ from srs_eval.text.suggestion import suggestion
 
 _some = partial(listed, most=10)
 _few = partial(listed, most=3)
-_A_FILE_OF_EACH = "user=all out=parameters/ writes a file of each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +102,22 @@ class RunFits:
         """Users of the run, in its order."""
         return tuple(self._fits)
 
-    def user(self, wanted: str | None) -> User:
-        """Find the user who was asked for, or the only one."""
+    def user(self, wanted: str | None, otherwise: str = "") -> User:
+        """Find the user who was asked for, or the only one; messages may say what else there is."""
         users = self.users
         if wanted is None and len(users) == 1:
             return users[0]
         if wanted is None:
             raise ConfigError(
                 f"{self.place} has {len(users):,} users ({_few(users)}): say which, as in "
-                f"user={users[0]}, or {_A_FILE_OF_EACH}"
+                f"user={users[0]}{otherwise and f', or {otherwise}'}"
             )
         found = [user for user in users if str(user) == wanted]
         if not found:
             meant = suggestion(wanted, map(str, users))
             raise ConfigError(
                 f"user={wanted}: no such user in {self.place}{meant}; it has "
-                f"{counted(len(users), 'user')} ({_few(users)}); {_A_FILE_OF_EACH}"
+                f"{counted(len(users), 'user')} ({_few(users)}){otherwise and f'; {otherwise}'}"
             )
         return found[0]
 
