@@ -27,7 +27,6 @@ PARTS: Mapping[str, Sequence[str]] = {
     "tests marked nightly": (*PYTEST, "-m", "nightly", *SPREAD, "--durations=30"),
     "quick tests in a random order": (*PYTEST, *QUICK, *SPREAD, "--shuffle", DAY),
     "tests of numbers on other processors": (sys.executable, __file__, "processors"),
-    "mutants": (sys.executable, "tests/mutants.py", "--sample", "25", "--seed", DAY),
     "campaign of faults": (
         *(sys.executable, "tests/faults/campaign.py", "--minutes", "20", "--seed", DAY),
     ),
