@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -102,6 +103,7 @@ class Theirs(BaseModel):
 @pytest.mark.parametrize("run", [TORCH], indirect=True)
 def test_a_file_of_srs_benchmark_and_a_module_are_run_as_their_page_says(run, tmp_path):
     write(tmp_path, CHECKOUT)
+    shutil.copytree(ROOT / "examples" / "bench_module", tmp_path, dirs_exist_ok=True)
     commands = "".join(text for language, _, text in blocks(TORCH) if language == "sh")
     told = []
     for command in commands.replace("\\\n", " ").splitlines():
