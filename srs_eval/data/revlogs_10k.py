@@ -106,7 +106,11 @@ class RevlogsFolder(TableSource):
     def _root(self) -> Place:
         """The folder that holds ``revlogs``, or the file."""
         place = Place(self.location)
-        return place.parent if place.name == "revlogs" else place
+        if (place if place.is_remote else Place.of(place.local.resolve())).name != "revlogs":
+            return place
+        if (place / "revlogs").kind() == "folder":  # of which the outer one is only called so
+            return place
+        return place.parent if place.is_remote else Place.of(place.local.resolve().parent)
 
     def _folder(self, user: User | None = None, name: str = "revlogs") -> Place:
         """Return a folder of users, or the file of one of them in it."""
