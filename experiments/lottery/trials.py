@@ -1,4 +1,4 @@
-"""Reviews after an interval that was drawn by lot: what came of them, and what models said."""
+"""Reviews after an interval that was drawn by lot: their outcomes, and predictions of models."""
 
 from __future__ import annotations
 

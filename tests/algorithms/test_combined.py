@@ -1,4 +1,4 @@
-"""The mixture of three algorithms: what each is shown, and what is told of them."""
+"""The mixture of three algorithms: the columns that each sees, its declarations and its record."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
