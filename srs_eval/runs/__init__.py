@@ -1,0 +1,1 @@
+"""Runs: from the words of a command to a finished folder."""

@@ -1,0 +1,339 @@
+"""The configuration: its schema, and the objects that are built from it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException, InstantiationException
+from hydra.utils import get_object, instantiate
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import TypeAdapter, ValidationError
+
+import srs_eval
+from srs_eval.cpu import common_level
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import Algorithm, EvaluationProtocol, Source, when_of
+
+GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
+PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
+# Settings that can change a number.
+_NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
+_USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
+_BESIDE = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Settings:
+    """Top level of the configuration; Hydra refuses other keys and wrong types."""
+
+    algo: Any = MISSING
+    data: Any = MISSING
+    protocol: Any = MISSING
+    panel: Any = MISSING
+    tracking: Any = MISSING
+    compute: Any = MISSING
+    name: str | None = None
+    notes: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    seed: int = 2026
+    curves_per_user: int = 200
+    figures: bool = True
+    fail_fast: bool = True
+    check_lookahead: bool = True
+    fit_timeout: float | None = None
+    shard: str | None = None
+    baseline: str | None = None
+    report: bool = False
+    resume: bool = True
+
+
+ConfigStore.instance().store(name="settings_schema", node=Settings)
+
+
+def conf_folder() -> Path:
+    """Return the folder of the options: beside the package in a checkout, inside it in a wheel."""
+    inside = _BESIDE / "conf"
+    return inside if inside.is_dir() else _BESIDE.parent / "conf"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The objects of a run, and what describes them."""
+
+    algorithm: Algorithm
+    source: Source
+    protocol: EvaluationProtocol
+    panel: Panel
+    tracking: Any
+    compute: Any
+    content: Mapping[str, Any]  # The resolved configuration
+    choices: Mapping[str, str]  # Name of the option of each group, or class of an object
+    arguments: Sequence[str] = ()  # Arguments of the algorithm that were chosen: ``fit=default``
+
+    @property
+    def label(self) -> str:
+        """The algorithm with its chosen arguments: ``fsrs6(fit=default)``."""
+        return self.choices["algo"] + (f"({', '.join(self.arguments)})" if self.arguments else "")
+
+    @property
+    def config_hash(self) -> str:
+        """Digest of every setting that can change a number."""
+        numbers = {key: self.content[key] for key in _NUMBERS}
+        # what was read from the data may be another the next time
+        numbers["algo"] = {**numbers["algo"], **getattr(self.algorithm, "from_data", {})}
+        if level := common_level():
+            numbers["cpu"] = level
+        text = json.dumps(numbers, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def code_hash(self) -> str:
+        """Digest of the source of srs_eval, and of that of plug-ins in use."""
+        objects = self.algorithm, self.source, self.protocol, self.panel
+        modules = {type(each).__module__ for each in objects}
+        modules |= {target.rpartition(".")[0] for target in targets(self.content)}
+        return _code_hash(frozenset(modules))
+
+    @property
+    def stamp(self) -> str:
+        """Digest of settings and code: what a resumed run shares with the one it continues."""
+        return f"{self.config_hash}-{self.code_hash}"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What finds the run again."""
+        return {
+            "algo": self.choices["algo"],
+            "label": self.label,
+            "data": self.choices["data"],
+            "protocol": self.protocol.name,
+            "protocol_version": str(self.protocol.version),
+            "when": when_of(self.algorithm),
+            "config_hash": self.config_hash,
+            "code_hash": self.code_hash,
+            **self.content["tags"],
+        }
+
+
+def composed(
+    choices: Mapping[str, str], values: Mapping[str, Any] | None = None
+) -> tuple[DictConfig, dict[str, str]]:
+    """Compose options by name, as the command does, and set values by key.
+
+    Return the configuration and the option of each group. Raise `ConfigError` if there is no such
+    option or key.
+    """
+    words = [f"{group}={name}" for group, name in choices.items()]
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        try:
+            whole = compose("config", overrides=words, return_hydra_config=True)
+            used = dict(whole.hydra.runtime.choices)
+            cfg = OmegaConf.masked_copy(whole, [key for key in whole if key != "hydra"])
+            OmegaConf.set_struct(cfg, True)
+            for key, value in (values or {}).items():
+                OmegaConf.update(cfg, key, value, force_add=_is_open(cfg, key))
+        except (HydraException, OmegaConfBaseException) as error:
+            raise ConfigError(_first_line(error)) from error
+    return cfg, used
+
+
+def build(
+    cfg: DictConfig,
+    choices: Mapping[str, str],
+    arguments: Sequence[str] = (),
+    objects: Mapping[str, Any] | None = None,
+) -> Setup:
+    """Build the objects of a run; `objects` has those of groups that are built already.
+
+    Raise `ConfigError` with all that cannot be built.
+    """
+    objects = objects or {}
+    content = resolved(cfg)
+    content["protocol"] = _in_user_folds(content["protocol"])
+    built = dict(objects)
+    problems = []
+    is_current = content["algo"].get("parameters") == "current"
+    options = {**content, "algo": _without_parameters(content["algo"])} if is_current else content
+    for group in GROUPS:
+        try:
+            if group not in built:
+                built[group] = option(group, options[group])
+        except ConfigError as error:
+            problems.append(f"{group}={choices[group]}: {error}")
+    if problems:
+        raise ConfigError(*problems)
+    if is_current:
+        built["algo"] = _of_collection(built["algo"], built["data"])
+    algorithm, source = built.pop("algo"), built.pop("data")
+    return Setup(
+        algorithm, source, **built, content=content, choices=choices, arguments=tuple(arguments)
+    )
+
+
+def resolved(cfg: DictConfig) -> dict[str, Any]:
+    """Resolve a configuration; raise `ConfigError` if values are missing."""
+    missing = sorted(OmegaConf.missing_keys(cfg))
+    if missing:
+        raise ConfigError(*(f"{key.split('.')[0]} needs {key}=…" for key in missing))
+    try:
+        content: Any = OmegaConf.to_container(cfg, resolve=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(_first_line(error)) from error
+    found: dict[str, Any] = _keyed_by_text(content)
+    return found
+
+
+def option(group: str, content: Mapping[str, Any]) -> Any:
+    """Build the object of one group from its resolved option."""
+    if "_target_" not in content:
+        raise ConfigError("its file has no _target_, the class to build")
+    problems = list(_problems(content, group))
+    if problems:
+        raise ConfigError(*problems)
+    try:
+        return instantiate(content, _convert_="all")
+    except InstantiationException as error:
+        cause = error.__cause__
+        if isinstance(cause, SrsEvalError | ValueError | TypeError | OSError):
+            raise ConfigError(str(cause)) from error
+        raise ConfigError(_first_line(error)) from error
+
+
+def targets(content: Any) -> Iterator[str]:
+    """Go through the classes that options name, also inside others."""
+    if isinstance(content, Mapping):
+        if "_target_" in content:
+            yield str(content["_target_"])
+        content = list(content.values())
+    if isinstance(content, list | tuple):
+        for value in content:
+            yield from targets(value)
+
+
+def packages() -> Iterator[tuple[str, Path]]:
+    """Go through the folders of options of installed packages, by name."""
+    for entry in entry_points(group=PLUG_INS):
+        module = sys.modules.get(entry.module) or entry.load()
+        yield entry.name, Path(str(module.__file__)).parent
+
+
+def _problems(node: Any, key: str) -> Iterator[str]:
+    """Yield what is wrong with the arguments of targets: unknown names, and wrong plain values."""
+    if isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from _problems(value, f"{key}[{number}]")
+    if not isinstance(node, Mapping):
+        return
+    for name, value in node.items():
+        yield from _problems(value, f"{key}.{name}")
+    if "_target_" not in node:
+        return
+    try:
+        target = get_object(node["_target_"])
+    except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
+        yield f"{key}: cannot import {node['_target_']} ({_first_line(error)})"
+        return
+    known = inspect.signature(target).parameters
+    hints = _hints(target)
+    is_open = any(each.kind is each.VAR_KEYWORD for each in known.values())
+    for name, value in node.items():
+        if name.startswith("_"):
+            continue
+        if name not in known and not is_open:
+            yield f"{key}.{name}: there are {', '.join(known)}"
+        elif _is_plain(hints.get(name)):
+            try:
+                TypeAdapter(hints[name]).validate_python(value)
+            except ValidationError as error:
+                yield f"{key}.{name}={value!r}: {error.errors()[0]['msg']}"
+
+
+def _hints(target: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    except Exception:  # noqa: BLE001 - names that only type checkers see
+        return {}
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether pydantic can check a value: text, numbers, paths, and choices of these."""
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(_is_plain, get_args(hint)))
+    return hint in (bool, int, float, str, NoneType, Path) or get_origin(hint) is Literal
+
+
+def _is_open(cfg: DictConfig, key: str) -> bool:
+    """Whether any key may be added where `key` belongs: an empty mapping, such as ``ratings``."""
+    parent = OmegaConf.select(cfg, key.rpartition(".")[0]) if "." in key else None
+    return isinstance(parent, DictConfig) and not len(parent)
+
+
+def _in_user_folds(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a protocol inside `UserFolds` where ``user_folds`` is set: an option of every one."""
+    base = {name: value for name, value in protocol.items() if name != "user_folds"}
+    folds = protocol.get("user_folds")
+    return base if folds is None else dict(_target_=_USER_FOLDS, base=base, user_folds=folds)
+
+
+def _without_parameters(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of FSRS-6 with its defaults, in place of those of a collection."""
+    return {**content, "parameters": None, "fit": "default"}
+
+
+def _of_collection(algorithm: Algorithm, source: Source) -> Algorithm:
+    """Return FSRS-6 with the parameters that a collection has now for each preset."""
+    # Here, so that other runs do not load readers and engine
+    from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
+    from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+    from srs_eval.data.anki import AnkiCollection
+    from srs_eval.data.anki.presets import read_fsrs_settings
+
+    if not isinstance(algorithm, Fsrs6) or not isinstance(source, AnkiCollection):
+        raise ConfigError("algo.parameters=current needs algo=fsrs6 and data=anki")
+    settings = read_fsrs_settings(source.location)
+    if not settings.enabled:
+        raise ConfigError(
+            f"algo.parameters=current: FSRS is off in {source.location}; algo.fit=default has "
+            "the default parameters"
+        )
+    stored = {number: preset.parameters for number, preset in settings.presets.items()}
+    return CurrentParameters(current_parameters(stored))
+
+
+def _keyed_by_text(value: Any) -> Any:
+    """Make keys text, as JSON has them: ``data.ratings={0: 1, pass: 3}``."""
+    if isinstance(value, Mapping):
+        return {str(key): _keyed_by_text(inner) for key, inner in value.items()}
+    return [_keyed_by_text(inner) for inner in value] if isinstance(value, list) else value
+
+
+@cache
+def _code_hash(modules: frozenset[str]) -> str:
+    files = set(Path(srs_eval.__file__).parent.rglob("*.py"))
+    for module in modules:
+        # what was typed into a notebook has no file
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is not None and Path(file).is_file():
+            files.add(Path(file))
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,373 @@
+"""The folder of a run: what is written, and the one reader of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from omegaconf import OmegaConf
+from pydantic import TypeAdapter
+
+from srs_eval.errors import ConfigError
+from srs_eval.evaluation.scoring import Scores
+from srs_eval.nouns import PREDICTION_COLUMNS, Curves, Fit, FloatArray, Predictions, User
+from srs_eval.nouns.predictions import select
+from srs_eval.runs.evaluation import Evaluation
+from srs_eval.runs.summary import Summary
+
+SUMMARY, SCORES, FITS = "summary.json", "scores.parquet", "fits.parquet"
+PREDICTIONS, CURVES = "predictions.parquet", "curves.parquet"
+FIGURES, CONFIG, JOB = "figures", ".hydra/config.yaml", "job.json"
+FILES = (SUMMARY, SCORES, FITS, PREDICTIONS, CURVES)
+
+_CURVE_COLUMNS = tuple(f.name for f in fields(Curves))
+_ABOUT_USER = ("user", "reviews", "rows")
+_ROWS_IN_GROUP = 100_000
+_FITS_IN_GROUP = 5_000
+_FIT = TypeAdapter(Fit)
+_NUMBERS = pa.list_(pa.float64())
+_LISTS = dict.fromkeys(("parameters", "standard_errors"), _NUMBERS)
+_PART = {"name": pa.string(), "option": pa.string(), **_LISTS, "n_train": pa.int64()}
+_PART |= {"standalone": pa.bool_(), "title": pa.string()}
+_CONTRIBUTION = {"name": pa.string(), "gain": pa.float64(), "standard_error": pa.float64()}
+_FITS = {
+    **{"user": pa.string(), "fold": pa.int64(), "status": pa.string(), "reason": pa.string()},
+    **{"seconds": pa.float64(), "n_train": pa.int64(), "n_test": pa.int64()},
+    **_LISTS,
+    **{"traceback": pa.string(), "parts": pa.list_(pa.struct(_PART)), "converged": pa.bool_()},
+    "contributions": pa.list_(pa.struct(_CONTRIBUTION)),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: what it says of itself, the scores of each user, and the rest on demand."""
+
+    folder: Path
+    facts: Summary
+    by_user: Scores
+
+    @classmethod
+    def read(cls, folder: Path) -> Run:
+        """Read a run; raise `ConfigError` if the folder has none, or a file is damaged."""
+        if not is_run(folder):
+            raise ConfigError(
+                f"{folder}: expected the folder of a finished run, with {SUMMARY} and {SCORES}"
+            )
+        with _reading(folder / SUMMARY):
+            facts = Summary.from_json(json.loads((folder / SUMMARY).read_bytes()))
+        with _reading(folder / SCORES):
+            scores = _scores(_table(folder / SCORES))
+        return cls(folder, facts, scores)
+
+    @property
+    def complete(self) -> tuple[User, ...]:
+        """Users without a missing fold, which the summary is about."""
+        return self.by_user.complete
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether the file of predictions is there."""
+        return (self.folder / PREDICTIONS).is_file()
+
+    def metric(self, name: str) -> FloatArray:
+        """Return the scores of the complete users [n_complete]."""
+        whole = np.array([rows != "" for rows in self.by_user.rows], np.bool_)
+        column: FloatArray = self.by_user.values[whole, self.by_user.names.index(name)]
+        return column
+
+    def predictions(self, user: User, *, curves: bool = True) -> Predictions | None:
+        """Read the predictions of one user in the order of their rows; None if there are none."""
+        table = self._predictions.of(user)
+        if table is None:
+            return None
+        columns: Any = {
+            name: _array(table, name) for name in PREDICTION_COLUMNS if name in table.column_names
+        }
+        sampled = self._curves.of(user) if curves else None
+        predictions = Predictions(
+            users=(user,),
+            user=np.zeros(len(table), np.int64),
+            curves=None if sampled is None else _read_curves(sampled),
+            **columns,
+        )
+        is_ordered = bool((np.diff(predictions.row) > 0).all())
+        order = np.argsort(predictions.row, kind="stable")
+        return predictions if is_ordered else select(predictions, order)
+
+    def every_prediction(self, *, curves: bool = True) -> Iterator[Predictions]:
+        """Go through the predictions of the complete users, one user at a time."""
+        for user in self.complete:
+            predictions = self.predictions(user, curves=curves)
+            if predictions is not None:
+                yield predictions
+
+    def fits(self) -> Iterator[Fit]:
+        """Go through all fits."""
+        with _reading(self.folder / FITS), pq.ParquetFile(self.folder / FITS) as file:
+            for batch in file.iter_batches(_FITS_IN_GROUP):
+                for row in batch.to_pylist():
+                    yield _FIT.validate_python({k: v for k, v in row.items() if v is not None})
+
+    def config(self) -> dict[str, Any]:
+        """Read the options of the run."""
+        file = self.folder / CONFIG
+        if not file.is_file():
+            raise ConfigError(f"{self.folder}: there is no {CONFIG}, which has the options")
+        with _reading(file):
+            content: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=True)
+        return dict(content)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle, and copy, none of the open files."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @cached_property
+    def _predictions(self) -> _RowsOfUsers:
+        return _RowsOfUsers(self.folder / PREDICTIONS)
+
+    @cached_property
+    def _curves(self) -> _RowsOfUsers:
+        return _RowsOfUsers(self.folder / CURVES)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a finished run."""
+    return (folder / SUMMARY).is_file() and (folder / SCORES).is_file()
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """Return the folders of finished runs in a folder, in the order of their job numbers."""
+    folders = {path.parent for path in folder.rglob(SUMMARY) if is_run(path.parent)}
+    return sorted(folders, key=lambda path: (path.parent, job_number(path)))
+
+
+def job_number(folder: Path) -> tuple[int, str]:
+    """Return what sorts the folders of the jobs of a sweep by their numbers."""
+    number = folder.name.partition("_")[0]
+    return (int(number) if number.isdigit() else -1, folder.name)
+
+
+def save(evaluation: Evaluation, folder: Path) -> Run:
+    """Write the results; the summary comes last, and marks the run as finished."""
+    (folder / SUMMARY).unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = user_column(evaluation.users).type
+    precision = pa.float64() if evaluation.is_double else pa.float32()
+    predicted = (_predictions(p, kind) for p in evaluation.predictions())
+    _write(folder / PREDICTIONS, predicted, precision)
+    sampled = (_curves(p, kind) for p in evaluation.predictions() if p.curves is not None)
+    _write(folder / CURVES, sampled, precision)
+    schema = pa.schema({**_FITS, "user": kind})
+    with whole(folder / FITS) as path, _writer(path, schema) as file:
+        for fits in _grouped(evaluation.fits(), _FITS_IN_GROUP):
+            file.write_table(fits_table(fits, schema))
+    with whole(folder / SCORES) as path:
+        _write_table(path, _scores_table(evaluation.scores, kind))
+    write_json(folder / SUMMARY, evaluation.summary.as_json())
+    return Run(folder, evaluation.summary, evaluation.scores)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield a path to write to; the file gets its name when it is complete and on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        yield partial
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON; NaN becomes null."""
+    with whole(path) as partial:
+        text = json.dumps(json_values(content), indent=2, allow_nan=False)
+        partial.write_text(text + "\n", encoding="utf-8")
+
+
+def json_values(value: Any) -> Any:
+    """Return what JSON can hold of a value: NaN and infinities are null.
+
+    >>> json_values({"a": (1, float("nan"))})
+    {'a': [1, None]}
+    """
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): json_values(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def fits_table(fits: Iterable[Fit], schema: pa.Schema | None = None) -> pa.Table:
+    """Return one row per fit; `fold` is -1 where a whole user was skipped or failed."""
+    rows = [asdict(fit) for fit in fits]
+    kind = user_column([row["user"] for row in rows]).type
+    schema = schema or pa.schema({**_FITS, "user": kind})
+    if pa.types.is_string(schema.field("user").type):
+        rows = [{**row, "user": str(row["user"])} for row in rows]
+    return pa.Table.from_pylist(rows, schema)
+
+
+def user_column(users: Sequence[User]) -> pa.Array:
+    """Return users as integers where all of them are, as text otherwise."""
+    if all(isinstance(user, int) for user in users):
+        return pa.array(users, pa.int64())
+    return pa.array(map(str, users), pa.string())
+
+
+class _RowsOfUsers:
+    """A parquet file with a column of users, read one user at a time; empty without a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._group: tuple[int, pa.Table] | None = None
+        self._rows: dict[User, list[tuple[int, int, int]]] = {}
+        if not path.is_file():
+            return
+        with _reading(path):
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+            for number in range(self._file.num_row_groups):
+                column = self._file.read_row_group(number, columns=["user"])["user"]
+                coded = column.combine_chunks().dictionary_encode()
+                codes, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
+                begins = np.flatnonzero(np.diff(codes, prepend=-1))
+                sizes = np.diff(np.append(begins, len(codes)))
+                for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
+                    self._rows.setdefault(names[codes[begin]], []).append((number, begin, size))
+
+    def of(self, user: User) -> pa.Table | None:
+        """Read the rows of one user; None if there are none."""
+        parts = self._rows.get(user)
+        if not parts:
+            return None
+        return pa.concat_tables([self._read(n).slice(begin, size) for n, begin, size in parts])
+
+    def _read(self, number: int) -> pa.Table:
+        if self._group is None or self._group[0] != number:
+            with _reading(self._path):
+                self._group = number, self._file.read_row_group(number)
+        return self._group[1]
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Name the file in errors of reading it."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        line = str(error).partition("\n")[0]
+        raise ConfigError(f"{path}: cannot be read ({type(error).__name__}: {line})") from error
+
+
+def _table(path: Path) -> pa.Table:
+    return pq.read_table(path, page_checksum_verification=True)
+
+
+def _scores_table(scores: Scores, kind: pa.DataType) -> pa.Table:
+    values = dict(zip(scores.names, scores.values.T, strict=True))
+    about = {"user": user_column(scores.users).cast(kind), "reviews": scores.reviews}
+    return pa.table({**about, "rows": list(scores.rows), **values})
+
+
+def _scores(table: pa.Table) -> Scores:
+    users, reviews, rows = (table[name].to_pylist() for name in _ABOUT_USER)
+    names = tuple(name for name in table.column_names if name not in _ABOUT_USER)
+    values = np.full((len(table), len(names)), np.nan)
+    for number, name in enumerate(names):
+        values[:, number] = table[name].to_numpy()
+    return Scores(tuple(users), np.array(reviews, np.int64), tuple(rows), names, values)
+
+
+def _predictions(predictions: Predictions, kind: pa.DataType) -> pa.Table:
+    columns = {name: getattr(predictions, name) for name in PREDICTION_COLUMNS}
+    present = {name: column for name, column in columns.items() if column is not None}
+    users = user_column(predictions.users).cast(kind)
+    return pa.table({"user": users.take(pa.array(predictions.user)), **present})
+
+
+def _curves(predictions: Predictions, kind: pa.DataType) -> pa.Table:
+    curves = predictions.curves
+    assert curves is not None
+    times = curves.p.shape[1]
+    columns = {name: getattr(curves, name) for name in _CURVE_COLUMNS}
+    long = {n: c.ravel() if c.ndim == 2 else np.repeat(c, times) for n, c in columns.items()}
+    users = user_column(predictions.users).cast(kind).take(pa.array(long.pop("user")))
+    return pa.table({"user": users, **long}, metadata={"times": str(times)})
+
+
+def _read_curves(table: pa.Table) -> Curves:
+    times = int(table.schema.metadata[b"times"])
+    wide = {n: _array(table, n).reshape(-1, times) for n in _CURVE_COLUMNS if n != "user"}
+    once = {name: wide[name][:, 0] for name in ("fold", "row")}
+    return Curves(user=np.zeros(len(once["row"]), np.int64), **{**wide, **once})
+
+
+def _array(table: pa.Table, name: str) -> np.ndarray[Any, Any]:
+    return np.asarray(table[name].to_numpy(zero_copy_only=False))
+
+
+def _write(path: Path, tables: Iterator[pa.Table], precision: pa.DataType) -> None:
+    """Write tables into one file, in row groups of many rows; no file if there are none."""
+    first = next(tables, None)
+    if first is None:
+        path.unlink(missing_ok=True)
+        return
+    kinds = [f.with_type(precision) if f.name == "p" else f for f in first.schema]
+    schema = pa.schema(kinds, first.schema.metadata)
+    with whole(path) as partial, _writer(partial, schema) as file:
+        group, rows = [first.cast(schema)], len(first)
+        for table in tables:
+            if rows >= _ROWS_IN_GROUP:
+                file.write_table(pa.concat_tables(group))
+                group, rows = [], 0
+            group.append(table.cast(schema))
+            rows += len(table)
+        file.write_table(pa.concat_tables(group))
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    whole_numbers = [f.name for f in schema if f.type == pa.int64() and f.name != "user"]
+    encoding = dict.fromkeys(whole_numbers, "DELTA_BINARY_PACKED")
+    encoding |= {"p": "BYTE_STREAM_SPLIT"} if "p" in schema.names else {}
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="lz4",
+        use_dictionary=[name for name in schema.names if name not in encoding],
+        column_encoding=encoding,
+        write_page_checksum=True,
+    )
+
+
+def _write_table(path: Path, table: pa.Table) -> None:
+    pq.write_table(table, path, compression="lz4", write_page_checksum=True)
+
+
+def _grouped(of_users: Iterator[tuple[Fit, ...]], size: int) -> Iterator[list[Fit]]:
+    """Join the fits of several users; at least one group, which may be empty."""
+    group: list[Fit] = []
+    for fits in of_users:
+        if len(group) >= size:
+            yield group
+            group = []
+        group += fits
+    yield group
