@@ -1,12 +1,7 @@
 """`python -m srs_eval`: run one algorithm, or several with ``-m``."""
 
-from srs_eval.commands import cli
-
-
-def main() -> None:
-    """Run the command and exit: 0 all well, 1 a fit or job failed, 2 not understood."""
-    cli.main("commands.run")
-
+from srs_eval import cpu as cpu  # before anything imports NumPy
+from srs_eval.runs.cli import main
 
 if __name__ == "__main__":
     main()

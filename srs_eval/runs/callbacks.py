@@ -1,0 +1,111 @@
+"""What happens around jobs: refusals before anything is written, and the end of a sweep."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from srs_eval.errors import SrsEvalError
+from srs_eval.runs.claim import claimed
+from srs_eval.runs.cli import SWEEP
+from srs_eval.runs.report import complain, say
+from srs_eval.runs.secrets import refuse_secrets
+
+PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in
+_FILE = "sweep.json"
+
+
+class Jobs(Callback):
+    """Refuse passwords and folders in use; compare the jobs of a sweep at its end.
+
+    Hydra turns exceptions of callbacks into warnings, so these end the command themselves.
+    """
+
+    def __init__(self) -> None:
+        self._claims = ExitStack()  # Until the command ends
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """Refuse the command before Hydra writes its configuration into the folder."""
+        HydraConfig.instance().set_config(config)
+        with _ending():
+            refuse_secrets(config)
+            self._claims.enter_context(claimed(Path(config.hydra.run.dir), config.shard))
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Refuse the command, or begin the run that those of the jobs are nested in."""
+        HydraConfig.instance().set_config(config)
+        with _ending():
+            refuse_secrets(config)
+            folder = Path(config.hydra.sweep.dir)
+            self._claims.enter_context(claimed(folder))
+            sweep = _read(folder / _FILE) or {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
+            tracking = _tracking(config)
+            sweep["parent"] = tracking.parent(folder.name, sweep["sweep_id"], sweep["parent"])
+            (folder / _FILE).write_text(json.dumps(sweep), encoding="utf-8")
+            os.environ[SWEEP] = sweep["sweep_id"]
+            if sweep["parent"]:
+                os.environ[PARENT] = sweep["parent"]
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        """Compare the jobs that have finished, and exit with 1 if anything has failed."""
+        with _ending():
+            sys.exit(int(_compared(config)))
+
+
+def _compared(config: DictConfig) -> bool:
+    """Compare the jobs of a sweep; return whether anything has failed."""
+    from srs_eval.comparison.sweep import compare_jobs
+    from srs_eval.runs.folder import is_run
+
+    folder = Path(config.hydra.sweep.dir)
+    jobs = [(job.parent, _read(job)) for job in folder.glob("*/job.json")]
+    jobs = [(job, told) for job, told in jobs if told.get("sweep_id") == os.environ[SWEEP]]
+    has_failed = not jobs or any(told["status"] not in _WELL for _, told in jobs)
+    finished = [job for job, _ in jobs if is_run(job)]
+    standings = compare_jobs(finished, folder, report=config.report, command="srs_eval -m")
+    for each in standings:
+        say(f"\n{each.text or each.problem}")
+        has_failed |= each.failed
+    tracking, parent = _tracking(config), os.environ.get(PARENT)
+    say(f"\nresults  {folder}")
+    if parent:
+        for link in tracking.standings(parent, standings, folder):
+            say(link)
+    return has_failed
+
+
+_WELL = ("ok", "skipped", "pruned")
+
+
+def _tracking(config: DictConfig) -> Any:
+    options: Any = OmegaConf.to_container(config.tracking, resolve=True)
+    return instantiate(options, _convert_="all")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """End the command with a message where a callback fails."""
+    try:
+        yield
+    except (SrsEvalError, OSError) as error:
+        complain(str(error))
+        sys.exit(1)

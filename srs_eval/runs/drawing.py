@@ -1,0 +1,92 @@
+"""The figures of a run, drawn in this process or in two beside it."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import Better
+from srs_eval.nouns.when import IN_WORDS
+from srs_eval.runs.folder import FIGURES, Run
+
+NAMES = ("calibration", "roc", "bins", "users", "forgetting", "contributions")
+_SHARES = NAMES[::2], NAMES[1::2]  # Which take about as long
+
+
+@contextmanager
+def drawn(
+    run: Run, panel: Panel, data: str, *, on: bool, aside: bool
+) -> Iterator[Mapping[str, list[Path]]]:
+    """Draw the figures of a run, and yield the files of each; with `aside`, while the body runs.
+
+    What is yielded then waits for the files when it is first read.
+    """
+    for name in NAMES:  # of another run; no other file
+        for ending in ("png", "svg"):
+            (run.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
+    if not on or not run.complete:
+        yield {}
+        return
+    title = f"{run.facts.label} on {data}"
+    better = {metric.name: metric.better for metric in panel}
+    if not aside:
+        yield draw(run.folder, NAMES, title, better)
+        return
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(len(_SHARES), context) as pool:
+        shares = [pool.submit(draw, run.folder, names, title, better) for names in _SHARES]
+        yield _Later(shares)
+
+
+def draw(
+    folder: Path, names: Sequence[str], title: str, better: Mapping[str, Better]
+) -> dict[str, list[Path]]:
+    """Draw figures of the run in a folder, and return the files of each."""
+    from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
+
+    run = Run.read(folder)
+    scores = dict(zip(run.by_user.names, run.by_user.values.T, strict=True))
+    return figures.draw(
+        run.every_prediction(),
+        scores,
+        better,
+        folder / FIGURES,
+        names=names,
+        fits=list(run.fits()),
+        title=title,
+        note=_note(run),
+    )
+
+
+def _note(run: Run) -> str:
+    """Return what a reader of a figure should know: when, and irregular fits."""
+    facts = run.facts
+    counts = {"failed": facts.failed, "fell back": facts.fallback, "skipped": facts.skipped}
+    irregular = [f"{count:,} of {facts.fits:,} fits {how}" for how, count in counts.items() if count]
+    return "; ".join([f"predicted {IN_WORDS[facts.when]}", *irregular])
+
+
+class _Later(Mapping[str, list[Path]]):
+    """The files of each figure, as soon as they are drawn."""
+
+    def __init__(self, shares: Sequence[Future[dict[str, list[Path]]]]) -> None:
+        self._shares = shares
+
+    @cached_property
+    def _files(self) -> dict[str, list[Path]]:
+        files = {name: paths for share in self._shares for name, paths in share.result().items()}
+        return {name: files[name] for name in NAMES if name in files}
+
+    def __getitem__(self, name: str) -> list[Path]:
+        return self._files[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)

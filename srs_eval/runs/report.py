@@ -1,0 +1,154 @@
+"""What the terminal shows of runs: the answer first, the rest is in files."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from srs_eval.metrics.headline import shown_metrics
+from srs_eval.nouns.capabilities import misspelt
+
+if TYPE_CHECKING:
+    from srs_eval.metrics.panel import Panel
+    from srs_eval.nouns import User
+    from srs_eval.runs.checkpoint import Checkpoint
+    from srs_eval.runs.config import Setup
+    from srs_eval.runs.evaluation import Evaluation
+    from srs_eval.runs.folder import Run
+
+_WIDTH = 100
+_MOST_REASONS = 3
+_LONGEST_REASON = 400
+# Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
+# fractional days.
+_SUGGESTED = {
+    False: ("avg", "fsrs6", "fsrs7", "session_filter"),
+    True: ("avg", "fsrs7", "logistic", "session_filter"),
+}
+_TRAITS = {
+    "sees_truth": "knows the truth of simulated users: a bound, not a model",
+    "in_sample": "may have been fitted to the very reviews that it is scored on",
+}
+
+
+def say(text: str) -> None:
+    """Print a text at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """Print a text on standard error."""
+    sys.stderr.write(f"srs_eval: {text.rstrip()}\n")
+    sys.stderr.flush()
+
+
+def announce(setup: Setup, checkpoint: Checkpoint, users: Sequence[User]) -> None:
+    """Print, before the first fit, what a person may have meant otherwise."""
+    algo, protocol = setup.choices["algo"], setup.protocol
+    for problem in misspelt(setup.algorithm):
+        complain(f"algo={algo}: {problem}")
+    if _in_fractional_days(setup) and getattr(setup.algorithm, "for_whole_days", False):
+        complain(
+            f"algo={algo} predicts by a model made for whole days, and protocol={protocol.name} "
+            "counts fractional days; fsrs7 and logistic were made for these"
+        )
+    if others := checkpoint.others:
+        complain(f"{others:,} users in {checkpoint.folder} are of other settings or code: not used")
+    if list(checkpoint.folder.glob(".lock_*_of_*")):
+        missing = sum(checkpoint.read(user) is None for user in users)
+        if missing:
+            say(f"evaluates {missing:,} of {len(users):,} users that no shard has done")
+
+
+def run_text(run: Run, panel: Panel, seconds: float) -> str:
+    """Return the result of one run."""
+    facts, covered = run.facts, run.facts.coverage
+    counts = {"failed": facts.failed, "fallback": facts.fallback, "skipped": facts.skipped}
+    counts = {"ok": facts.fits - sum(counts.values()), **counts}
+    fits = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    several = facts.interval_over != "cards and days"
+    lines = [
+        f"{facts.label} on {facts.data}, {facts.protocol}: {covered.users.scored:,} of "
+        f"{covered.users.read:,} users, {covered.reviews.scored:,} of {covered.reviews.read:,} "
+        f"reviews scored; fits: {fits or 'none'}; {seconds:.1f} s",
+        *(f"{facts.label} {said}" for trait, said in _TRAITS.items() if getattr(facts, trait)),
+        *_left_out(run),
+    ]
+    rows = [
+        (metric.name, _number(row.mean_users), f"[{_number(row.lo)}, {_number(row.hi)}]")
+        for metric in shown_metrics(panel)
+        if (row := facts.metrics.get(metric.name)) and facts.users
+    ]
+    if rows:
+        over = f"99 % over {facts.interval_over.partition(' (')[0]}"
+        headers = ("metric", "mean over users" if several else "score", over)
+        lines += ["", tabulate(rows, headers, disable_numparse=True), ""]
+    return "\n".join(lines)
+
+
+def line(run: Run, seconds: float) -> str:
+    """Return the result of one job of several."""
+    facts = run.facts
+    loss = facts.metrics.get("log_loss")
+    score = "no user was scored" if loss is None or not facts.users else ""
+    score = score or f"log_loss {_number(loss.mean_users):>7}"  # type: ignore[union-attr]
+    counts = {"failed": facts.failed, "fallback": facts.fallback}
+    bad = ", ".join(f"{n:,} of {facts.fits:,} fits {how}" for how, n in counts.items() if n)
+    return f"{run.folder.name:<24} {score}  {seconds:6.1f} s  {bad}".rstrip()
+
+
+def shard_text(shard: str, evaluation: Evaluation, folder: Path) -> str:
+    """Return the result of a shard."""
+    users, failed = len(evaluation.users), evaluation.summary.failed
+    bad = f", {failed:,} of {evaluation.summary.fits:,} fits failed" if failed else ""
+    return (
+        f"shard {shard}: {users:,} users are done in {folder}{bad}\n"
+        "the same command without shard= adds up all shards"
+    )
+
+
+def where(run: Run, links: Sequence[str], words: Sequence[str], setup: Setup) -> list[str]:
+    """Return where everything is, and what to do next."""
+    suggested = _SUGGESTED[_in_fractional_days(setup)]
+    models = ",".join(dict.fromkeys((setup.choices["algo"], *suggested)))
+    mine = ("algo=", "algo.", "algo@", "+algo", "name=", "hydra.run.dir=")
+    others = [word for word in words if not word.startswith(mine)]
+    command = shlex.join(["-m", f"algo={models}", *others])
+    return [
+        f"results  {run.folder}",
+        *links,
+        *([f"next     python -m srs_eval {command}"] if run.facts.users else []),
+    ]
+
+
+def _left_out(run: Run) -> Iterator[str]:
+    """Go through what is left out for which reason, with what could score it."""
+    covered = run.facts.coverage
+    if covered.caution:
+        yield covered.caution
+    could_score: dict[str, int] = {}
+    for each in covered.left_out[:_MOST_REASONS]:
+        reason = textwrap.shorten(each.reason, _LONGEST_REASON, placeholder=" …")
+        more = f" ({each.users:,} users)" if each.users > 1 else ""
+        yield textwrap.fill(f"{each.status}: {reason}{more}", _WIDTH, break_long_words=False)
+        for protocol, reviews in each.could_score.items():
+            could_score[protocol] = could_score.get(protocol, 0) + reviews
+    for protocol, reviews in could_score.items():
+        yield f"protocol={protocol} could score {reviews:,} reviews of these users"
+    for reason, count in run.facts.left_out.items():
+        yield f"left out: {count:,} {reason}"
+
+
+def _in_fractional_days(setup: Setup) -> bool:
+    return bool(getattr(setup.protocol, "in_fractional_days", False))
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.4f}"  # noqa: PLR0124 - NaN
