@@ -24,6 +24,7 @@ from srs_eval.runs.secrets import refuse_secrets
 
 PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in
 _FILE = "sweep.json"
+_claims = ExitStack()  # Until the command ends
 
 
 class Jobs(Callback):
@@ -32,15 +33,12 @@ class Jobs(Callback):
     Hydra turns exceptions of callbacks into warnings, so these end the command themselves.
     """
 
-    def __init__(self) -> None:
-        self._claims = ExitStack()  # Until the command ends
-
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Refuse the command before Hydra writes its configuration into the folder."""
         HydraConfig.instance().set_config(config)
         with _ending():
             refuse_secrets(config)
-            self._claims.enter_context(claimed(Path(config.hydra.run.dir), config.shard))
+            _claims.enter_context(claimed(Path(config.hydra.run.dir), config.shard))
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Refuse the command, or begin the run that those of the jobs are nested in."""
@@ -48,7 +46,7 @@ class Jobs(Callback):
         with _ending():
             refuse_secrets(config)
             folder = Path(config.hydra.sweep.dir)
-            self._claims.enter_context(claimed(folder))
+            _claims.enter_context(claimed(folder))
             sweep = _read(folder / _FILE) or {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
             tracking = _tracking(config)
             sweep["parent"] = tracking.parent(folder.name, sweep["sweep_id"], sweep["parent"])

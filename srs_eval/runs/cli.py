@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Sequence
@@ -73,7 +74,8 @@ def job(cfg: DictConfig) -> float:
     info = HydraConfig.get()
     is_single = info.mode == RunMode.RUN
     record = Record(Path(info.runtime.output_dir), sweep_id=os.environ.get(SWEEP))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     loss = math.nan
     try:
         with claimed(record.folder, cfg.shard):

@@ -162,7 +162,7 @@ def build(
     Raise `ConfigError` with all that cannot be built.
     """
     objects = objects or {}
-    content = resolved(cfg)
+    content = resolved(cfg, choices)
     content["protocol"] = _in_user_folds(content["protocol"])
     built = dict(objects)
     problems = []
@@ -184,11 +184,12 @@ def build(
     )
 
 
-def resolved(cfg: DictConfig) -> dict[str, Any]:
+def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     """Resolve a configuration; raise `ConfigError` if values are missing."""
-    missing = sorted(OmegaConf.missing_keys(cfg))
+    missing = {key: key.partition(".")[0] for key in sorted(OmegaConf.missing_keys(cfg))}
     if missing:
-        raise ConfigError(*(f"{key.split('.')[0]} needs {key}=…" for key in missing))
+        lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in missing.items()]
+        raise ConfigError(*lines)
     try:
         content: Any = OmegaConf.to_container(cfg, resolve=True)
     except OmegaConfBaseException as error:
@@ -254,7 +255,7 @@ def _problems(node: Any, key: str) -> Iterator[str]:
         if name.startswith("_"):
             continue
         if name not in known and not is_open:
-            yield f"{key}.{name}: there are {', '.join(known)}"
+            yield f"{key}.{name}: {target.__name__} has no such argument; it has {', '.join(known)}"
         elif _is_plain(hints.get(name)):
             try:
                 TypeAdapter(hints[name]).validate_python(value)
