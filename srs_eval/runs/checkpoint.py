@@ -46,7 +46,8 @@ class Checkpoint:
         """Keep a user: in one move, so that a kill leaves the file whole or not at all."""
         path = self._path(done.scored.user)
         path.parent.mkdir(parents=True, exist_ok=True)
-        parts = replace(done, scored=replace(done.scored, predictions=None)), done.scored.predictions
+        head = replace(done, scored=replace(done.scored, predictions=None))
+        parts = head, done.scored.predictions
         content = b"".join(pickle.dumps(part, pickle.HIGHEST_PROTOCOL) for part in parts)
         partial = path.with_suffix(".partial")
         partial.write_bytes(len(content).to_bytes(_SIZE, "little") + content)

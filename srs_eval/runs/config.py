@@ -143,7 +143,7 @@ def composed(
             whole = compose("config", overrides=words, return_hydra_config=True)
             used = dict(whole.hydra.runtime.choices)
             cfg = OmegaConf.masked_copy(whole, [key for key in whole if key != "hydra"])
-            OmegaConf.set_struct(cfg, True)
+            OmegaConf.set_struct(cfg, value=True)
             for key, value in (values or {}).items():
                 OmegaConf.update(cfg, key, value, force_add=_is_open(cfg, key))
         except (HydraException, OmegaConfBaseException) as error:
@@ -287,7 +287,9 @@ def _in_user_folds(protocol: Mapping[str, Any]) -> dict[str, Any]:
     """Put a protocol inside `UserFolds` where ``user_folds`` is set: an option of every one."""
     base = {name: value for name, value in protocol.items() if name != "user_folds"}
     folds = protocol.get("user_folds")
-    return base if folds is None else dict(_target_=_USER_FOLDS, base=base, user_folds=folds)
+    if folds is None:
+        return base
+    return {"_target_": _USER_FOLDS, "base": base, "user_folds": folds}
 
 
 def _without_parameters(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _note(run: Run) -> str:
     """Return what a reader of a figure should know: when, and irregular fits."""
     facts = run.facts
     counts = {"failed": facts.failed, "fell back": facts.fallback, "skipped": facts.skipped}
-    irregular = [f"{count:,} of {facts.fits:,} fits {how}" for how, count in counts.items() if count]
+    irregular = [f"{n:,} of {facts.fits:,} fits {how}" for how, n in counts.items() if n]
     return "; ".join([f"predicted {IN_WORDS[facts.when]}", *irregular])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 import textwrap
@@ -151,4 +152,4 @@ def _in_fractional_days(setup: Setup) -> bool:
 
 
 def _number(value: float) -> str:
-    return "" if value != value else f"{value:.4f}"  # noqa: PLR0124 - NaN
+    return "" if math.isnan(value) else f"{value:.4f}"

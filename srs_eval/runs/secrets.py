@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from srs_eval.errors import ConfigError
 
 # scheme://user:password@host, and keys such as password=… or token=… in the query of an address
-_SECRET = re.compile(r"://[^/@\s:]*:[^/@\s]+@|[?&;](?:password|passwd|pwd|token|secret)=[^&\s]", re.I)
+_SECRET = re.compile(r"://[^/@\s:]*:[^/@\s]+@|[?&;](?:password|passwd|pwd|token|secret)=[^&]", re.I)
 
 
 def has_secret(text: str) -> bool:
@@ -31,8 +31,8 @@ def refuse_secrets(config: DictConfig) -> None:
     keys = sorted({key.lstrip("+") for key, text in told if has_secret(text)})
     if keys:
         raise ConfigError(
-            f"{', '.join(keys)}: the address has a password, which would be saved with the options; "
-            "leave it to the environment (MLFLOW_TRACKING_URI, PGPASSWORD, ~/.pgpass)"
+            f"{', '.join(keys)}: the address has a password, which would be saved; leave it to "
+            "the environment (MLFLOW_TRACKING_URI, PGPASSWORD, ~/.pgpass)"
         )
 
 

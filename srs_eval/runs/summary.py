@@ -168,9 +168,7 @@ class CoverageCount:
             for (status, _), (reason, users, reviews, could_score) in self._alike.items()
         ]
         left_out.sort(key=lambda each: (each.status, -each.users))
-        reviews = Counts(
-            **self.reviews, dropped=dict(+self.dropped), unscored=dict(+self.unscored)
-        )
+        reviews = Counts(**self.reviews, dropped=dict(+self.dropped), unscored=dict(+self.unscored))
         return Coverage(Counts(**self.users), reviews, tuple(_shortest(left_out)))
 
 
