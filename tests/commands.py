@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from unittest.mock import patch
 
 import pyarrow.parquet as pq
 
-from srs_eval.commands.run import command
 from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.runs import callbacks, cli
 
 # Two simulated users with some hundred scored reviews each: half a second.
 SMALL = (
@@ -36,9 +37,24 @@ def revision_known():
 
 
 def run_here(words):
-    """Run a command in this process, each log simulated once in all of them."""
-    with patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)):
-        return command(list(words))
+    """Run a command in this process, each log simulated once in all of them; return its status."""
+    simulating = patch.object(SyntheticUsers, "read", lambda log, user: simulated(log, user))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    environ = dict(os.environ)
+    try:
+        with simulating, patch.object(sys, "argv", ["srs_eval", *words]):
+            cli.main()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    finally:
+        callbacks.claims.close()  # which the end of a process does
+        os.environ.clear()
+        os.environ.update(environ)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -107,12 +123,3 @@ def outcome_of(folder):
 
 def columns_of(file):
     return pq.read_table(file).to_pydict()
-
-
-def to_end(steps):
-    """Take all steps of a job, and return what they return."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value

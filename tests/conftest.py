@@ -32,7 +32,7 @@ GOLDEN_TEXTS = Path(__file__).parent / "golden" / "texts"
 gc.disable()
 
 PRELOADED = [
-    *("srs_eval.run.evaluate", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
+    *("srs_eval.runs.folder", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
     *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.published"),
 ]
 

@@ -1,59 +1,57 @@
-"""Results from evaluations of single users, and predictions: made, kept, and compared."""
+"""Results from evaluations of single users, and predictions: made, and compared."""
 
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 from invented import Logs
+from tqdm import tqdm
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluation.scoring import score_user
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.files import CURVES, PREDICTIONS, write_reviews
-from srs_eval.results.predicted import Predicted, SavedPredictions
-from srs_eval.results.tables import curves_table, predictions_table
-from srs_eval.results.user_rows import of_all_users, users_table
-from srs_eval.run.evaluate import result_of
-from srs_eval.run.experiment import Experiment
+from srs_eval.runs.checkpoint import Checkpoint, Done
+from srs_eval.runs.compute import Serial
+from srs_eval.runs.config import Setup
+from srs_eval.runs.evaluation import added_up, evaluate
+from srs_eval.runs.folder import Run, save
+
+NO_BAR = partial(tqdm, disable=True)
+CONTENT = {
+    **dict.fromkeys(("algo", "data", "protocol", "panel", "tags"), {}),
+    **{"seed": 2026, "curves_per_user": 200, "shard": None, "fit_timeout": None},
+    "fail_fast": True,
+}
 
 
-def result_from(evaluations, panel, algorithm=None):
-    """Score and summarise evaluations of users."""
-    experiment = Experiment(algorithm or Average(), Logs({}), SrsBenchmark(), panel)
-    scored = [score_user(e, panel) for e in evaluations]
-    kept = {e.user: e.predictions for e in evaluations if e.predictions is not None}
-    fits = tuple(fit for e in evaluations for fit in e.fits)
-    users = of_all_users([users_table(scored)], panel.names)
-    return result_of(experiment, users, fits, InMemory(kept))
+def setup_of(algorithm, source, panel, protocol=None, *, compute=None, **settings):
+    """Return the setup of a run made of objects."""
+    objects = {"protocol": protocol or SrsBenchmark(), "panel": panel}
+    objects["compute"] = compute or Serial()
+    choices = {"algo": type(algorithm).__name__.lower(), "data": "logs"}
+    content = {**CONTENT, **settings}
+    return Setup(algorithm, source, **objects, tracking=None, content=content, choices=choices)
 
 
-class InMemory(Predicted):
-    """Predictions of users that are all in memory."""
+def run_of(setup, folder):
+    """Evaluate and save a run."""
+    return save(evaluate(setup, folder, bar=NO_BAR), folder)
 
-    def __init__(self, predictions):
-        self._of_users = dict(predictions)
 
-    @property
-    def users(self):
-        return tuple(self._of_users)
-
-    def read(self, user, *, curves=True):
-        return self._of_users.get(user)
+def result_from(evaluations, panel, folder, algorithm=None):
+    """Score evaluations of users, and save them as a run."""
+    setup = setup_of(algorithm or Average(), Logs({}), panel)
+    checkpoint = Checkpoint(folder, setup.stamp)
+    for each in evaluations:
+        checkpoint.write(Done(score_user(each, panel), None, is_double=True))
+    return save(added_up(setup, [each.user for each in evaluations], checkpoint), folder)
 
 
 def load_predictions(folder):
     """Read the predictions of all users of a run."""
-    return concatenate(list(SavedPredictions(folder)))
-
-
-def write_predictions(folder, predictions):
-    """Write predictions of any users as a run does."""
-    tables = {PREDICTIONS: predictions_table, CURVES: curves_table}
-    for name, table_of in tables.items():
-        table = table_of(predictions)
-        if table is not None:
-            write_reviews(folder / name, table.schema, [table])
+    return concatenate(list(Run.read(folder).every_prediction()))
 
 
 def assert_same(found, expected):

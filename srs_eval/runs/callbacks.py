@@ -24,7 +24,7 @@ from srs_eval.runs.secrets import refuse_secrets
 
 PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in
 _FILE = "sweep.json"
-_claims = ExitStack()  # Until the command ends
+claims = ExitStack()  # Until the command ends
 
 
 class Jobs(Callback):
@@ -38,7 +38,7 @@ class Jobs(Callback):
         HydraConfig.instance().set_config(config)
         with _ending():
             refuse_secrets(config)
-            _claims.enter_context(claimed(Path(config.hydra.run.dir), config.shard))
+            claims.enter_context(claimed(Path(config.hydra.run.dir), config.shard))
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Refuse the command, or begin the run that those of the jobs are nested in."""
@@ -46,7 +46,7 @@ class Jobs(Callback):
         with _ending():
             refuse_secrets(config)
             folder = Path(config.hydra.sweep.dir)
-            _claims.enter_context(claimed(folder))
+            claims.enter_context(claimed(folder))
             sweep = _read(folder / _FILE) or {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
             tracking = _tracking(config)
             sweep["parent"] = tracking.parent(folder.name, sweep["sweep_id"], sweep["parent"])
