@@ -20,7 +20,7 @@ from srs_eval.runs.folder import Run, save
 
 NO_BAR = partial(tqdm, disable=True)
 CONTENT = {
-    **dict.fromkeys(("algo", "data", "protocol", "panel", "tags"), {}),
+    **{key: {} for key in ("algo", "data", "protocol", "panel", "tags")},
     **{"seed": 2026, "curves_per_user": 200, "shard": None, "fit_timeout": None},
     "fail_fast": True,
 }

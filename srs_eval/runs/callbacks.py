@@ -18,11 +18,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from srs_eval.errors import SrsEvalError
 from srs_eval.runs.claim import claimed
-from srs_eval.runs.cli import SWEEP
-from srs_eval.runs.report import complain, say
+from srs_eval.runs.console import complain, say
 from srs_eval.runs.secrets import refuse_secrets
+from srs_eval.runs.settings import PARENT, SWEEP
 
-PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in
 _FILE = "sweep.json"
 claims = ExitStack()  # Until the command ends
 

@@ -1,4 +1,4 @@
-"""The configuration: its schema, and the objects that are built from it."""
+"""The objects of a run, built from its configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,10 +15,9 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
-from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, InstantiationException
 from hydra.utils import get_object, instantiate
-from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,47 +26,13 @@ from srs_eval.cpu import common_level
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source, when_of
+from srs_eval.runs.settings import conf_folder
 
 GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
 # Settings that can change a number.
 _NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
 _USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
-_BESIDE = Path(__file__).resolve().parents[1]
-
-
-@dataclass
-class Settings:
-    """Top level of the configuration; Hydra refuses other keys and wrong types."""
-
-    algo: Any = MISSING
-    data: Any = MISSING
-    protocol: Any = MISSING
-    panel: Any = MISSING
-    tracking: Any = MISSING
-    compute: Any = MISSING
-    name: str | None = None
-    notes: str = ""
-    tags: dict[str, str] = field(default_factory=dict)
-    seed: int = 2026
-    curves_per_user: int = 200
-    figures: bool = True
-    fail_fast: bool = True
-    check_lookahead: bool = True
-    fit_timeout: float | None = None
-    shard: str | None = None
-    baseline: str | None = None
-    report: bool = False
-    resume: bool = True
-
-
-ConfigStore.instance().store(name="settings_schema", node=Settings)
-
-
-def conf_folder() -> Path:
-    """Return the folder of the options: beside the package in a checkout, inside it in a wheel."""
-    inside = _BESIDE / "conf"
-    return inside if inside.is_dir() else _BESIDE.parent / "conf"
 
 
 @dataclass(frozen=True)

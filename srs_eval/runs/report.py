@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
 from srs_eval.metrics.headline import shown_metrics
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import User
 from srs_eval.nouns.capabilities import misspelt
-
-if TYPE_CHECKING:
-    from srs_eval.metrics.panel import Panel
-    from srs_eval.nouns import User
-    from srs_eval.runs.checkpoint import Checkpoint
-    from srs_eval.runs.config import Setup
-    from srs_eval.runs.evaluation import Evaluation
-    from srs_eval.runs.folder import Run
+from srs_eval.runs.checkpoint import Checkpoint
+from srs_eval.runs.config import Setup
+from srs_eval.runs.console import complain, say
+from srs_eval.runs.evaluation import Evaluation
+from srs_eval.runs.folder import Run
 
 _WIDTH = 100
 _MOST_REASONS = 3
@@ -36,18 +33,6 @@ _TRAITS = {
     "sees_truth": "knows the truth of simulated users: a bound, not a model",
     "in_sample": "may have been fitted to the very reviews that it is scored on",
 }
-
-
-def say(text: str) -> None:
-    """Print a text at once."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-def complain(text: str) -> None:
-    """Print a text on standard error."""
-    sys.stderr.write(f"srs_eval: {text.rstrip()}\n")
-    sys.stderr.flush()
 
 
 def announce(setup: Setup, checkpoint: Checkpoint, users: Sequence[User]) -> None:

@@ -1,0 +1,191 @@
+"""One job: from the configuration to a saved and tracked run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+from tqdm import tqdm
+
+from srs_eval.errors import Pruned, SrsEvalError
+from srs_eval.runs import report
+from srs_eval.runs.checkpoint import Checkpoint
+from srs_eval.runs.claim import claimed
+from srs_eval.runs.compute import Processes, Serial
+from srs_eval.runs.config import Setup, build
+from srs_eval.runs.console import complain, say
+from srs_eval.runs.drawing import drawn
+from srs_eval.runs.evaluation import (
+    checked_users,
+    data_fingerprint,
+    evaluate,
+    refuse_lookahead,
+)
+from srs_eval.runs.folder import JOB, Run, is_run, save, write_json
+from srs_eval.runs.settings import SWEEP
+
+_LONGEST_VALUE = 60
+
+
+@dataclass
+class Job:
+    """A job, and how it goes on: in ``job.json`` of its folder."""
+
+    cfg: DictConfig
+    folder: Path
+    choices: Mapping[str, str]  # Name of the option of each group
+    words: Sequence[str]  # The overrides, as they were typed
+    status: str = "running"  # Then ``ok``, ``failed``, ``skipped``, ``pruned`` or ``interrupted``
+    label: str = ""
+    message: str = ""
+    stamp: str = ""
+    run_id: str | None = None  # In MLflow
+    began: float = field(default_factory=time.perf_counter)
+
+    def run(self, *, is_single: bool) -> float:
+        """Run the job, and tell what is wrong; return its log loss, NaN if it has none."""
+        loss = math.nan
+        try:
+            with claimed(self.folder, self.cfg.shard):
+                setup = build(self.cfg, self.choices, arguments_of(self.words))
+                loss = self._run(setup, is_single=is_single)
+        except (KeyboardInterrupt, SystemExit):
+            self.status = "interrupted"
+            complain(f"interrupted; the same command with hydra.run.dir={self.folder} goes on")
+            self._write()
+            raise
+        except Pruned:
+            self.status = "pruned"
+        except (SrsEvalError, OSError) as error:
+            self.status, self.message = "failed", str(error)
+            complain(self.message)
+        except Exception as error:  # noqa: BLE001 - the other jobs of a sweep go on
+            self.status, self.message = "failed", f"{type(error).__name__}: {error}"
+            complain(traceback.format_exc())
+        self._write()
+        return loss
+
+    def _run(self, setup: Setup, *, is_single: bool) -> float:
+        """Evaluate, save, draw and log; return the log loss."""
+        if not is_single and isinstance(setup.compute, Serial):
+            # a fit that ends its process must not end the jobs beside it
+            setup = replace(setup, compute=Processes(1))
+        self.label, self.stamp = setup.label, setup.stamp
+        run = self._finished(setup)
+        if run is None and setup.content["check_lookahead"]:
+            refuse_lookahead(setup)
+        if setup.content["shard"] is not None:
+            return self._shard(setup, run)
+        checkpoint = Checkpoint(self.folder, setup.stamp)
+        self.run_id = self._begun_run(setup)
+        if run is not None and (self.run_id is None or setup.tracking.has(self.run_id)):
+            checkpoint.remove()  # what a kill has left of its removal
+            say(f"{setup.label} was finished before, and nothing is fitted: {self.folder}")
+            return self._ended(run)
+        if run is None:
+            report.announce(setup, checkpoint, checked_users(setup.source))
+        with setup.tracking.run(setup, self.folder, self.run_id) as tracked:
+            self.run_id = tracked.run_id if tracked else None
+            self._write()
+            run = run or self._evaluated(setup)
+            aside = tracked is not None and not is_single
+            draws = setup.content["figures"]
+            with drawn(run, setup.panel, setup.source.name, on=draws, aside=aside) as figures:
+                text = report.run_text(run, setup.panel, self._seconds)
+                if tracked:
+                    tracked.log(run, text, figures, _against(setup, run))
+        checkpoint.remove()
+        if is_single:
+            links = tracked.links if tracked else []
+            say("\n".join([text, *report.where(run, links, self.words, setup)]))
+        else:
+            say(report.line(run, self._seconds))
+        return self._ended(run)
+
+    def _shard(self, setup: Setup, run: Run | None) -> float:
+        """Evaluate a shard, unless the whole run is finished."""
+        if run is None:
+            evaluation = evaluate(setup, self.folder, bar=_bar(setup))
+            say(report.shard_text(setup.content["shard"], evaluation, self.folder))
+            self.status = "failed" if evaluation.summary.failed else "ok"
+        return math.nan
+
+    def _evaluated(self, setup: Setup) -> Run:
+        evaluation = evaluate(setup, self.folder, bar=_bar(setup))
+        if evaluation.was_done:
+            done, users = evaluation.was_done, len(evaluation.users)
+            say(f"{done:,} of {users:,} users were done before")
+        return save(evaluation, self.folder)
+
+    def _finished(self, setup: Setup) -> Run | None:
+        """Return the run in the folder if it has the same settings, code and logs."""
+        if not is_run(self.folder):
+            return None
+        run = Run.read(self.folder)
+        same = all(run.facts.tags.get(k) == setup.tags[k] for k in ("config_hash", "code_hash"))
+        is_same = same and run.facts.data_fingerprint == data_fingerprint(setup.source)
+        return run if is_same else None
+
+    def _begun_run(self, setup: Setup) -> str | None:
+        """Return the id in MLflow of the run that an interrupted command has begun here."""
+        try:
+            content: dict[str, Any] = json.loads((self.folder / JOB).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return content.get("run_id") if content.get("stamp") == setup.stamp else None
+
+    def _ended(self, run: Run) -> float:
+        """Note how the job ended, and return the log loss."""
+        facts = run.facts
+        self.status = "failed" if facts.failed else "ok" if facts.users else "skipped"
+        if facts.coverage.left_out and self.status != "ok":
+            self.message = facts.coverage.left_out[0].reason
+        loss = facts.metrics.get("log_loss")
+        return math.nan if loss is None else loss.mean_users
+
+    @property
+    def _seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _write(self) -> None:
+        """Write the file; shards, which share a folder, have none."""
+        if self.cfg.shard is None and self.folder.is_dir():
+            names = ("status", "label", "message", "stamp", "run_id")
+            content = {name: getattr(self, name) for name in names}
+            content |= {"sweep_id": os.environ.get(SWEEP), "seconds": self._seconds}
+            write_json(self.folder / JOB, content)
+
+
+def arguments_of(words: Sequence[str]) -> list[str]:
+    """Return the arguments of the algorithm in the words of a command: ``algo.fit=default``.
+
+    >>> arguments_of(["algo=per_group", "algo@algo.base=hlr", "algo.group=deck", "seed=1"])
+    ['base=hlr', 'group=deck']
+    """
+    plain = [word.lstrip("+").removeprefix("algo@") for word in words]
+    typed = [word.removeprefix("algo.") for word in plain if word.startswith("algo.")]
+    return [word[:_LONGEST_VALUE] + "…" * (len(word) > _LONGEST_VALUE) for word in typed]
+
+
+def _bar(setup: Setup) -> Any:
+    """Return what makes a progress bar; there is none where standard error is no terminal."""
+    return partial(tqdm, desc=setup.label, unit="fit", leave=False, disable=None)
+
+
+def _against(setup: Setup, run: Run) -> dict[str, float]:
+    """Compare with the baseline, in percent."""
+    if setup.content["baseline"] is None:
+        return {}
+    from srs_eval.comparison.baseline import in_percent
+
+    other = in_percent(run, Run.read(Path(setup.content["baseline"])))
+    return {percent.metric: percent.difference for percent in other.percents}

@@ -1,0 +1,48 @@
+"""The top level of the configuration, and where its options are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+SWEEP = "SRS_EVAL_SWEEP"  # Environment: digest that the jobs of a sweep share
+PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Settings:
+    """Top level of the configuration; Hydra refuses other keys and wrong types."""
+
+    algo: Any = MISSING
+    data: Any = MISSING
+    protocol: Any = MISSING
+    panel: Any = MISSING
+    tracking: Any = MISSING
+    compute: Any = MISSING
+    name: str | None = None
+    notes: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    seed: int = 2026
+    curves_per_user: int = 200
+    figures: bool = True
+    fail_fast: bool = True
+    check_lookahead: bool = True
+    fit_timeout: float | None = None
+    shard: str | None = None
+    baseline: str | None = None
+    report: bool = False
+    resume: bool = True
+
+
+ConfigStore.instance().store(name="settings_schema", node=Settings)
+
+
+def conf_folder() -> Path:
+    """Return the folder of the options: beside the package in a checkout, inside it in a wheel."""
+    inside = _PACKAGE / "conf"
+    return inside if inside.is_dir() else _PACKAGE.parent / "conf"
