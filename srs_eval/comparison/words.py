@@ -1,0 +1,65 @@
+"""Numbers and names as text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+# C0 and C1 controls, line and paragraph separators, overrides and isolates of the direction of
+# text, and halves of surrogate pairs and non-characters, which no encoding or XML can hold.
+_UNSAFE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
+_BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")
+
+
+def one_line(text: str) -> str:
+    r"""Join lines, and write control characters, of which names from files are not free, as code.
+
+    >>> one_line("a\r\nb\u202ec")
+    'a b\\u202ec'
+    """
+    line = _BREAKS.sub(" ", text)
+    return re.sub(f"[{_UNSAFE}]", lambda sign: sign[0].encode("unicode_escape").decode(), line)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Format a score; a dash if it is undefined."""
+    return "-" if math.isnan(value) else f"{value:z.{digits}f}"
+
+
+def percent(value: float, digits: int = 1, *, sign: bool = False) -> str:
+    """Format a share in percent; a dash if it is undefined.
+
+    >>> percent(0.8954), percent(-0.004, sign=True), percent(float("nan"))
+    ('89.5 %', '-0.4 %', '-')
+    """
+    return "-" if math.isnan(value) else f"{100 * value:{'+' if sign else ''}z.{digits}f} %"
+
+
+def interval(low: float, high: float, digits: int = 4) -> str:
+    """Format an interval, with enough digits to show the signs of its bounds; a dash for none."""
+    if math.isnan(low) or math.isnan(high):
+        return "-"
+    nearest = min((abs(bound) for bound in (low, high) if bound), default=math.inf)
+    while nearest < 0.5 * 10.0**-digits and digits < 9:
+        digits += 1
+    return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
+
+
+def counted(count: float, noun: str) -> str:
+    """Format a count with its noun.
+
+    >>> counted(1, "review"), counted(1200, "review")
+    ('1 review', '1,200 reviews')
+    """
+    return f"{round(count):,} {noun}{'s' * (round(count) != 1)}"
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """List the first names and count the others.
+
+    >>> listed("abcd", 2)
+    'a, b and 2 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
