@@ -11,7 +11,9 @@ from omegaconf import DictConfig, OmegaConf
 from srs_eval.errors import ConfigError
 
 # scheme://user:password@host, and keys such as password=… or token=… in the query of an address
-_SECRET = re.compile(r"://[^/@\s:]*:[^/@\s]+@|[?&;](?:password|passwd|pwd|token|secret)=[^&]", re.I)
+_SECRET = re.compile(
+    r"://[^/@\s:]*:[^/@\s]+@|[?&;](?:password|passwd|pwd|token|secret)=[^&\s]+", re.I
+)
 
 
 def has_secret(text: str) -> bool:
@@ -21,6 +23,15 @@ def has_secret(text: str) -> bool:
     (True, False)
     """
     return _SECRET.search(text) is not None
+
+
+def masked(text: str) -> str:
+    """Return a text without the passwords of its addresses.
+
+    >>> masked("postgresql://me:pass@host/db")
+    'postgresql://…@host/db'
+    """
+    return _SECRET.sub(lambda secret: "://…@" if secret[0].startswith("://") else "", text)
 
 
 def refuse_secrets(config: DictConfig) -> None:

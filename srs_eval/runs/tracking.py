@@ -1,12 +1,327 @@
 """Runs in MLflow, by MLflow's own functions."""
 
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow.parquet as pq
+from hydra.core.hydra_config import HydraConfig
+from hydra.utils import to_absolute_path
+
+from srs_eval.errors import ConfigError, Pruned
+from srs_eval.metrics.headline import HEADLINE, shown_metrics
+from srs_eval.runs.config import Setup
+from srs_eval.runs.folder import FILES, FITS, Run
+from srs_eval.runs.mlflow_store import Store, key, text_of
+from srs_eval.runs.secrets import has_secret, masked
+
+PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run of a sweep, for its jobs
+COMPLETE = "complete"  # The tag of a run that has all it shall have
+_DESCRIPTION = "mlflow.note.content"
+_RUN_ID = "MLFLOW_RUN_ID"  # Set by `mlflow run`
+_MARKS = {"pretrained": "°", "sees_truth": "†", "in_sample": "‡"}
+_IN_PARAMS = ("algo", "data", "protocol", "panel")
+_FURTHER = ("brier", "ici")  # Shown beside the headline
+_WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")
+_COUNTS = ("failed", "fallback", "skipped")
+_ROWS_SHOWN = 200
+
+
+class Standings(Protocol):
+    """The comparison of runs: what is logged of it."""
+
+    text: str
+    table: Any
+    files: Sequence[Path]
+
 
 class Nothing:
     """Keep no runs."""
 
+    @contextmanager
+    def run(self, setup: Setup, folder: Path, run_id: str | None) -> Iterator[None]:
+        """Run without a trace."""
+        yield None
 
+    def has(self, run_id: str) -> bool:
+        """Whether all of a run is where it is kept: always."""
+        return True
+
+    def parent(self, name: str, sweep_id: str, run_id: str | None = None) -> None:
+        """Begin no run of a sweep."""
+
+
+@dataclass(frozen=True)
 class Mlflow:
-    """Log runs to MLflow."""
+    """Log runs to MLflow, which is not imported before the first one.
 
-    def __init__(self, **arguments: object) -> None:
-        self.arguments = arguments
+    Parameters
+    ----------
+    uri : str, optional
+        An MLflow tracking URI. None takes ``MLFLOW_TRACKING_URI``, or else ``mlflow.db`` in the
+        working directory.
+    experiment : str
+        Group of runs to compare.
+    artifacts : str, optional
+        Folder or URI for the files of a new experiment; None leaves it to MLflow.
+    view : bool
+        Whether to give the experiment a prepared view in the UI.
+    model : bool
+        Whether to log the model that was fitted to the first user, to be served.
+    system_metrics : bool
+        Whether to log the use of processors, memory and disk; needs psutil.
+    """
+
+    uri: str | None = None
+    experiment: str = "srs_eval"
+    artifacts: str | None = None
+    view: bool = True
+    model: bool = False
+    system_metrics: bool = False
+
+    def __post_init__(self) -> None:
+        for name, address in (("uri", self.uri), ("artifacts", self.artifacts)):
+            if address and has_secret(address):
+                raise ConfigError(
+                    f"tracking.{name}={masked(address)}: the address has a password, which would "
+                    "be saved; set MLFLOW_TRACKING_URI in the environment"
+                )
+
+    @contextmanager
+    def run(self, setup: Setup, folder: Path, run_id: str | None) -> Iterator[Tracked]:
+        """Begin the run of a job, or continue that of an interrupted one."""
+        name, tags = _name(setup), {**_tags(setup), "output": str(folder.absolute())}
+        store, run = self._begun(name, tags, run_id, parent=os.environ.get(PARENT))
+        tracked = Tracked(store, run.info.run_id, setup, with_model=self.model)
+        try:
+            # `mlflow run` has logged those of its entry point, an interrupted run its own
+            known = run.data.params
+            store.log_params({k: v for k, v in _params(setup).items() if k not in known})
+            yield tracked
+        except (KeyboardInterrupt, SystemExit, Pruned):
+            store.leave("KILLED")
+            raise
+        except BaseException:
+            store.leave("FAILED")
+            raise
+        store.end(tracked.run_id, "FAILED" if tracked.is_failed else "FINISHED")
+
+    def has(self, run_id: str) -> bool:
+        """Whether the store has a run, complete."""
+        run = self._opened().run(run_id)
+        return run is not None and COMPLETE in run.data.tags and run.info.status != "RUNNING"
+
+    def parent(self, name: str, sweep_id: str, run_id: str | None = None) -> str:
+        """Begin the run of a sweep, or continue that of an interrupted one; return its id."""
+        tags = {"kind": "sweep", "sweep_id": sweep_id}
+        store, run = self._begun(name, tags, run_id)
+        store.leave("RUNNING")  # It stays open, while the active runs are those of jobs
+        return str(run.info.run_id)
+
+    def standings(self, parent_id: str, standings: Sequence[Standings], folder: Path) -> list[str]:
+        """Log the comparison of a sweep to its run, and end it; return lines to print."""
+        store = self._opened()
+        store.start_run(parent_id)
+        return _log_standings(store, parent_id, standings, folder)
+
+    def log_comparison(self, name: str, standings: Sequence[Standings], folder: Path) -> list[str]:
+        """Log a comparison as a run of its own; return lines to print."""
+        store, run = self._begun(name, {"kind": "comparison"})
+        return _log_standings(store, run.info.run_id, standings, folder)
+
+    def _begun(
+        self,
+        name: str,
+        tags: Mapping[str, str],
+        run_id: str | None = None,
+        parent: str | None = None,
+    ) -> tuple[Store, Any]:
+        """Begin a run, or continue that of `mlflow run`, or of an interrupted command."""
+        own = os.environ.get(_RUN_ID)
+        store = self._opened(own)
+        os.environ.pop(_RUN_ID, None)
+        if parent and (sweep := store.run(parent)):
+            tags = {**tags, "sweep_id": sweep.data.tags["sweep_id"]}
+        run = store.start_run(
+            own or (run_id if run_id and store.run(run_id) else None),
+            experiment_id=store.experiment_id,
+            run_name=text_of(name, 250),
+            tags={name: text_of(text, 5000) for name, text in tags.items()},
+            parent_run_id=parent,
+            log_system_metrics=self.system_metrics or None,
+        )
+        return store, run
+
+    def _opened(self, run_id: str | None = None) -> Store:
+        """Open the store and the experiment, or that of a run."""
+        store = Store(self.uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
+        place = self.artifacts
+        if place and "://" not in place:
+            place = Path(to_absolute_path(place)).as_uri()
+        with store.alone():
+            store.create()
+            if run_id:
+                opened = store.get_experiment(store.get_run(run_id).info.experiment_id)
+            else:
+                opened = store.experiment(self.experiment, place)
+            store.open(opened, with_view=self.view)
+        return store
+
+
+class Tracked:
+    """The run in MLflow of a job."""
+
+    def __init__(self, store: Store, run_id: str, setup: Setup, *, with_model: bool) -> None:
+        self.run_id = run_id
+        self.links = store.links()
+        self.is_failed = False
+        self._store, self._setup, self._with_model = store, setup, with_model
+
+    def log(
+        self,
+        run: Run,
+        text: str,
+        figures: Mapping[str, list[Path]],
+        against: Mapping[str, float],
+    ) -> None:
+        """Log the results, whose files are on the disk; `figures` is read last."""
+        store, setup, facts = self._store, self._setup, run.facts
+        values = _values(setup, run, against)
+        defined = {name: float(f"{v:.6g}") for name, v in values.items() if math.isfinite(v)}
+        store.log_metrics(defined)
+        store.log_dataset(setup.source, setup.content["data"], facts.rows_fingerprint)
+        store.log_tables(self.run_id, dict(_tables(run)))
+        for name in FILES:
+            if (run.folder / name).is_file():
+                store.log_artifact(str(run.folder / name), "results")
+        if self._with_model:
+            from srs_eval.runs.mlflow_model import log_model  # Not where no model is logged
+
+            store.set_tag("model", log_model(store, setup, run))
+        for file in [file for files in figures.values() for file in files]:
+            store.log_artifact(str(file), "figures")
+            if file.suffix == ".png":
+                store.log_figure(self.run_id, file)
+        tags = {"rows_fingerprint": facts.rows_fingerprint}
+        if undefined := sorted(values.keys() - defined.keys()):
+            tags["undefined_metrics"] = ", ".join(undefined)
+        tags[_DESCRIPTION] = _description(
+            self.run_id, run, text, setup.content["notes"], has_picture="calibration" in figures
+        )
+        store.set_tags({**tags, COMPLETE: "true"})
+        self.is_failed = bool(facts.failed)
+
+
+def _log_standings(
+    store: Store, run_id: str, standings: Sequence[Standings], folder: Path
+) -> list[str]:
+    """Log comparisons to a run, and end it."""
+    try:
+        tables = {}
+        for number, each in enumerate(standings, 1):
+            name = f"comparison_{number}" if len(standings) > 1 else "comparison"
+            if each.table is not None and len(each.table):
+                tables[name] = each.table.to_dict("list")
+            for file in each.files:
+                inside = file.parent.relative_to(folder) if folder in file.parents else Path()
+                store.log_artifact(str(file), str(Path("comparison") / inside))
+        store.log_tables(run_id, tables)
+        texts = "\n\n".join(each.text for each in standings if each.text)
+        first = texts.partition("\n")[0]
+        if texts:
+            store.set_tag(_DESCRIPTION, f"**{first}**\n\n```text\n{texts}\n```")
+    except BaseException:
+        store.leave("FAILED")
+        raise
+    store.end(run_id, "FINISHED")
+    return store.links()
+
+
+def _name(setup: Setup) -> str:
+    marks = "".join(
+        mark for trait, mark in _MARKS.items() if getattr(setup.algorithm, trait, False)
+    )
+    label = f"{setup.label} {marks}".rstrip()
+    return setup.content["name"] or f"{label} on {setup.choices['data']}"
+
+
+def _tags(setup: Setup) -> dict[str, str]:
+    """Return what finds a run again and is no parameter."""
+    return {name: text for name, text in setup.tags.items() if name not in _IN_PARAMS}
+
+
+def _params(setup: Setup) -> dict[str, str]:
+    """Return what describes model, data, protocol and seed: options, and what was typed."""
+    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
+    typed = {word.lstrip("+~").partition("=")[0].rpartition("@")[2] for word in words} | {"algo"}
+    flat = {
+        name: value
+        for name, value in _flat({group: setup.content[group] for group in _IN_PARAMS})
+        if value is not None and any(f"{name}.".startswith(f"{word}.") for word in typed)
+    }
+    chosen = {group: setup.choices[group] for group in _IN_PARAMS}
+    named = {**flat, **chosen, "seed": setup.content["seed"]}
+    return {key(name): masked(text_of(value, 500)) for name, value in named.items()}
+
+
+def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Go through settings, with the class of what is inside another: ``algo.base``, ``Hlr``."""
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif name == "_target_":
+            yield prefix.rstrip("."), str(value).rpartition(".")[2]
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _values(setup: Setup, run: Run, against: Mapping[str, float]) -> dict[str, float]:
+    """Return the metrics that are shown: the rest is in a table, and in the files."""
+    facts, values = run.facts, {}
+    shown = [metric.name for metric in shown_metrics(setup.panel)]
+    for name in dict.fromkeys([*shown, *(n for n in _FURTHER if n in facts.metrics)]):
+        row = facts.metrics[name]
+        values[key(f"test/{name}")] = row.mean_users
+        if name in _WITH_BOUNDS:
+            values |= {f"test/{name}_low": row.lo, f"test/{name}_high": row.hi}
+    for name, counts in (("users", facts.coverage.users), ("reviews", facts.coverage.reviews)):
+        values |= {f"rests_on/{name}": counts.scored, f"rests_on/{name}_read": counts.read}
+    values |= {f"fits/{name}": getattr(facts, name) for name in _COUNTS}
+    seconds = pq.read_table(run.folder / FITS, columns=["seconds"])["seconds"]
+    values["fits/seconds"] = float(np.sum(seconds.to_numpy()))
+    return values | {key(f"vs_baseline/{name}_percent"): v for name, v in against.items()}
+
+
+def _tables(run: Run) -> Iterator[tuple[str, dict[str, list[Any]]]]:
+    """Yield all metrics, the counts at each threshold, and an even sample of users."""
+    facts, scores = run.facts, run.by_user
+    metrics = [{"metric": name, **asdict(row)} for name, row in facts.metrics.items()]
+    for name, rows in (("metrics", metrics), ("thresholds", facts.thresholds)):
+        if rows:
+            yield name, {column: [row[column] for row in rows] for column in rows[0]}
+    count = len(scores.users)
+    sample = np.linspace(0, count - 1, min(count, _ROWS_SHOWN)).round().astype(np.int64)
+    columns = {
+        name: scores.values[sample, number].tolist()
+        for number, name in enumerate(scores.names)
+        if name in HEADLINE
+    }
+    if count:
+        users = [str(scores.users[number]) for number in sample]
+        yield "users", {"user": users, "reviews": scores.reviews[sample].tolist(), **columns}
+
+
+def _description(run_id: str, run: Run, text: str, notes: str, *, has_picture: bool) -> str:
+    """Return the result in one bold line, the calibration figure, and all that is printed."""
+    loss = run.facts.metrics.get("log_loss")
+    score = "" if loss is None else f"log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]"
+    where = f"get-artifact?path=figures/calibration.png&run_uuid={run_id}"
+    picture = f"![calibration]({where})\n\n" if has_picture else ""
+    return f"**{score or 'no log loss'}**\n\n{picture}```text\n{text}\n```\n\n{notes}"
