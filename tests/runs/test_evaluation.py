@@ -1,0 +1,312 @@
+"""All users of a run: evaluated, kept, counted, and evaluated again where something changed."""
+
+import importlib
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from io import StringIO
+
+import numpy as np
+import pytest
+from invented import Ends, Logs, invented_log, log_of
+from saved import NO_BAR, run_of, setup_of
+from tqdm import tqdm
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters
+from srs_eval.errors import ConfigError, FailedAlikeError, FitError, FitSkipped, ReviewLogError
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.nouns import Algorithm, Fold, Task
+from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
+from srs_eval.protocol.prequential import Prequential
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.validation import Validation
+from srs_eval.runs import config
+from srs_eval.runs.checkpoint import Checkpoint
+from srs_eval.runs.compute import Processes
+from srs_eval.runs.evaluation import data_fingerprint, evaluate, of_shard
+
+PANEL = Panel([LogLoss(), Brier()])
+GOOD = (1, 2, 3, 4, 5)
+USERS = tuple(range(1, 7))
+
+
+def short_log(user, size):
+    """A log of one card, which the rule of rare first intervals leaves nothing of."""
+    day = np.arange(size)
+    log = log_of([1] * size, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    return replace(log, user=user)
+
+
+class WithFailures(Logs):
+    """Logs, and one that cannot be read."""
+
+    def users(self):
+        return [*self.logs, "broken"]
+
+    def read(self, user):
+        if user == "broken":
+            raise ValueError("row 17 of 5,000 is torn")
+        return super().read(user)
+
+
+class Counting(Logs):
+    """Logs that count how often each is read."""
+
+    def read(self, user):
+        self.reads.append(user)
+        return super().read(user)
+
+
+LOGS = {
+    **{user: invented_log(seed=user, user=user) for user in GOOD},
+    **{user: short_log(user, 8 + place) for place, user in enumerate("abc")},
+}
+
+
+@dataclass(frozen=True)
+class Fails(Algorithm):
+    """Raises for some users, and learns an average for the others."""
+
+    users: tuple = USERS
+    error: type = KeyError
+    of_odd: type = KeyError
+    seconds: float = 0
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user not in self.users:
+            return Average().fit(reviews, rows, rng)
+        time.sleep(self.seconds)
+        raise (self.of_odd if len(rows) % 2 else self.error)(f"{len(rows)} reviews")
+
+
+def setup(algorithm=None, logs=LOGS, **changed):
+    source = logs if hasattr(logs, "users") else Logs(logs)
+    return setup_of(algorithm or Average(), source, PANEL, **changed)
+
+
+def of_users(coverage):
+    """Check that the reviews of a coverage add up, and return its numbers of users."""
+    users, reviews = coverage.users, coverage.reviews
+    assert users.read == users.scored + users.skipped + users.failed
+    inside = sum((*reviews.dropped.values(), *reviews.unscored.values()))
+    assert reviews.read == reviews.scored + reviews.skipped + reviews.failed + inside
+    return users.read, users.scored, users.skipped, users.failed
+
+
+def test_progress_is_counted_by_fit_and_nothing_else_is_printed(tmp_path, capfd):
+    bars = []
+
+    def bar(**options):
+        bars.append(tqdm(**options, file=StringIO()))
+        return bars[-1]
+
+    one = setup(logs={1: LOGS[1]})
+    evaluate(one, tmp_path, bar=bar)
+    evaluate(replace(one, compute=Processes(1)), tmp_path / "apart", bar=bar)
+    assert [(bar.n, bar.total) for bar in bars] == [(5, 5)] * 2
+    assert capfd.readouterr() == ("", "")
+
+
+def test_each_log_is_read_once_and_a_source_without_users_is_refused(tmp_path):
+    source = Counting({1: LOGS[1], 2: LOGS[2]})
+    object.__setattr__(source, "reads", [])
+    evaluate(setup(logs=source), tmp_path, bar=NO_BAR)
+    assert source.reads == [1, 2]
+    for users in ({}, {True: 0}, {1.5: 0}):
+        with pytest.raises(ReviewLogError, match="logs in memory"):
+            evaluate(setup(logs=users), tmp_path, bar=NO_BAR)
+
+
+@pytest.mark.parametrize("compute", [Processes(1), Processes(3)])
+def test_results_do_not_depend_on_the_processes_that_share_the_users(tmp_path, compute):
+    logs = {user: LOGS[user] for user in GOOD}
+    folders = tmp_path / "here", tmp_path / "there"
+    here = run_of(setup(logs=logs), folders[0])
+    run_of(setup(logs=logs, compute=compute), folders[1])
+    for name in ("scores.parquet", "predictions.parquet", "summary.json"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
+    assert here.complete == GOOD
+
+
+def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_path):
+    algorithm = Ends(None, users=[])
+    one = setup(algorithm, {user: LOGS[user] for user in GOOD})
+    evaluate(one, tmp_path, bar=NO_BAR)
+    checkpoint = Checkpoint(tmp_path, one.stamp)
+    assert algorithm.fits == dict.fromkeys(GOOD, 5)
+    damaged = checkpoint._path(3)
+    damaged.write_bytes(damaged.read_bytes()[:500])
+    checkpoint._path(4).unlink()
+    other = replace(LOGS[5], rating=LOGS[5].rating[::-1].copy())
+    changed = replace(one, source=Logs({**one.source.logs, 5: other}))
+    again = evaluate(changed, tmp_path, bar=NO_BAR)
+    assert algorithm.fits == {1: 5, 2: 5, 3: 10, 4: 10, 5: 10}
+    assert again.was_done == 2
+    assert data_fingerprint(one.source) != data_fingerprint(changed.source)
+    assert again.summary.data_fingerprint == data_fingerprint(changed.source)
+
+
+def test_shards_do_each_user_once_and_the_command_without_them_adds_up(tmp_path):
+    users = list("abcdefg")
+    shards = [of_shard(users, f"{number}/3") for number in (1, 2, 3)]
+    assert sorted(sum(map(list, shards), [])) == users
+    assert of_shard(users, None) == users
+    for wrong in ("0/3", "4/3", "1", "a/b", "1/0", "1/2/3"):
+        with pytest.raises(ConfigError, match="expected K/N"):
+            of_shard(users, wrong)
+    algorithm = Ends(None, users=[])
+    logs = {user: LOGS[user] for user in GOOD}
+    whole = run_of(setup(logs=logs), tmp_path / "one")
+    for shard in ("2/2", "1/2"):
+        evaluate(setup(algorithm, logs, shard=shard), tmp_path / "many", bar=NO_BAR)
+    both = run_of(setup(algorithm, logs), tmp_path / "many")
+    assert algorithm.fits == dict.fromkeys(GOOD, 5)
+    assert both.by_user.values.tolist() == whole.by_user.values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("users", "of", "kinds", "stops"),
+    [
+        ((1, 2, 3), 6, (KeyError, KeyError), True),
+        ((1, 2, 3), 6, (FitError, FitError), True),
+        ((1, 2, 3), 6, (KeyError, ValueError), False),  # not alike
+        ((1, 2, 4), 6, (KeyError, KeyError), False),  # a fit of the third works
+        ((1, 2, 3), 3, (KeyError, KeyError), False),  # nobody is left
+        ((1, 2, 3), 6, (FitSkipped, FitSkipped), False),
+    ],
+)
+def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(tmp_path, users, of, kinds, stops):
+    logs = {user: invented_log(seed=user, user=user) for user in USERS[:of]}
+    one = setup(Fails(users, *kinds), logs)
+    if stops:
+        with pytest.raises(FailedAlikeError, match=f"stopped after 3 of {of} users"):
+            evaluate(one, tmp_path, bar=NO_BAR)
+        assert Checkpoint(tmp_path, one.stamp).read(1) is None  # tried again the next time
+    one = replace(one, content={**one.content, "fail_fast": stops is None})
+    summary = evaluate(one, tmp_path, bar=NO_BAR).summary
+    assert summary.users == of - len(users)
+    assert summary.failed + summary.skipped == 5 * len(users)
+
+
+def test_a_slow_fit_fails_and_ends_the_fits_of_its_user(tmp_path):
+    one = setup(Fails((2,), seconds=60), {user: LOGS[user] for user in (1, 2, 3)}, fit_timeout=0.5)
+    run = run_of(one, tmp_path)
+    slow, *others = [fit for fit in run.fits() if fit.user == 2]
+    assert (slow.status, "fit_timeout=0.5" in slow.reason) == ("failed", True)
+    assert "in fit" in slow.traceback
+    assert {fit.status for fit in others} == {"failed"}
+    assert run.complete == (1, 3)
+
+
+def test_a_process_that_dies_costs_its_user(tmp_path):
+    one = setup(Kills(), {user: LOGS[user] for user in GOOD}, compute=Processes(2))
+    run = run_of(one, tmp_path)
+    assert run.complete == (1, 2, 4, 5)
+    (lost,) = [fit for fit in run.fits() if fit.user == 3]
+    assert (lost.fold, lost.status, "process died" in lost.reason) == (-1, "failed", True)
+
+
+class Kills(Algorithm):
+    """Ends its process for user 3."""
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user == 3:
+            import os
+
+            os._exit(1)
+        return Average().fit(reviews, rows, rng)
+
+
+def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_path):
+    summary = run_of(setup(logs=WithFailures(LOGS)), tmp_path).facts
+    coverage = summary.coverage
+    assert of_users(coverage) == (9, 5, 3, 1)
+    failed, skipped = sorted(coverage.left_out, key=lambda each: each.status)
+    assert (failed.users, failed.reviews) == (1, 0)
+    assert failed.reason == "user broken: ValueError: row 17 of 5,000 is torn"
+    assert (skipped.users, skipped.reviews) == (3, 8 + 9 + 10)
+    assert skipped.could_score == {"srs_benchmark_secs": 15}
+    assert "(4 of 9)" in coverage.caution
+    assert (summary.failed, summary.skipped, summary.fits) == (1, 3, 29)
+
+
+class Plain:
+    """A protocol that says nothing of its rules."""
+
+    name, version, folds = "plain", "1", 1
+
+    def __call__(self, reviews, *, same_day):
+        rows = np.arange(len(reviews))
+        fold = Fold(0, train=rows[:10], test=rows[10:30])
+        return Task(reviews, [fold], nth_review=rows, lapses=rows, log_row=rows)
+
+
+PROTOCOLS = (
+    *(SrsBenchmark(), SrsBenchmarkSecs(), SrsBenchmarkEqualised(), Plain()),
+    *(Prequential(first=5, every=50), Validation()),
+)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+def test_every_protocol_accounts_for_every_review(protocol, tmp_path):
+    logs = {}
+    for user in GOOD:
+        seconds = np.where(LOGS[user].elapsed_days < 0, -1.0, LOGS[user].elapsed_days * 86_400 + 60)
+        logs[user] = replace(LOGS[user], elapsed_seconds=seconds)
+    summary = evaluate(setup(logs=logs, protocol=protocol), tmp_path, bar=NO_BAR).summary
+    coverage = summary.coverage
+    assert of_users(coverage) == (5, 5, 0, 0)
+    assert coverage.reviews.read == sum(map(len, logs.values()))
+    unscored = coverage.reviews.unscored
+    assert unscored["only learned from"] > 0
+    assert ("kept for the final score" in unscored) == isinstance(protocol, Validation)
+    assert summary.is_validation == isinstance(protocol, Validation)
+    if isinstance(protocol, Plain):
+        others = coverage.reviews.read - 30 * len(GOOD)
+        assert unscored == {"only learned from": 50, "not used by the protocol": others}
+
+
+def test_a_tenth_of_the_users_left_out_is_loud(tmp_path):
+    logs = {n: invented_log(seed=n, user=n) for n in range(9)}
+    for more, loud in (({}, False), ({9: short_log(9, 8)}, False), ({"a": LOGS["a"]} | LOGS, True)):
+        summary = evaluate(setup(logs=logs | more), tmp_path, bar=NO_BAR).summary
+        assert ("of the users" in summary.coverage.caution) == loud
+
+
+def test_settings_that_can_move_a_number_are_in_the_digest_and_no_others():
+    one = setup(logs={1: LOGS[1]})
+
+    def digest(**changed):
+        return replace(one, content={**one.content, **changed}).config_hash
+
+    for key in ("algo", "data", "protocol", "panel"):
+        assert digest(**{key: {"x": 1}}) != one.config_hash
+    assert digest(seed=1) != one.config_hash
+    assert digest(curves_per_user=0) != one.config_hash
+    assert digest(notes="x", name="y", figures=False, tags={"a": "b"}) == one.config_hash
+    current = [replace(one, algorithm=CurrentParameters({1: p})) for p in (DEFAULTS, DEFAULTS[::-1])]
+    assert len({each.config_hash for each in current}) == 2  # read from the data
+
+
+def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    package, one = tmp_path / "of_a_plug_in", setup(logs={1: LOGS[1]})
+    digests = {one.code_hash}
+    package.mkdir()
+    for content in ("1", "2"):
+        (package / "model.py").write_text(f"class Mine:\n    number = {content}\n")
+        model = importlib.import_module("of_a_plug_in.model")
+        config._code_hash.cache_clear()
+        digests.add(replace(one, algorithm=model.Mine()).code_hash)
+        named = {"_target_": "of_a_plug_in.model.Mine"}
+        digests.add(replace(one, content={**one.content, "algo": named}).code_hash)
+    config._code_hash.cache_clear()
+    assert len(digests) == 3
+
+
+def test_the_label_has_the_arguments_that_were_chosen():
+    label = partial(replace, setup(logs={1: LOGS[1]}))
+    assert label().label == "average"
+    assert label(arguments=("fit=s0", "base=hlr")).label == "average(fit=s0, base=hlr)"

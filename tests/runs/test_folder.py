@@ -1,0 +1,176 @@
+"""The folder of a run: whatever is written comes back, and what is damaged is named."""
+
+import json
+import math
+from dataclasses import fields, replace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from saved import assert_same, load_predictions, result_from, run_of, setup_of
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.errors import ConfigError
+from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.summary import MetricSummary
+from srs_eval.nouns import Contribution, Curves, Fit, Part, Predictions
+from srs_eval.nouns.predictions import concatenate, read_only, select
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.runs import folder as files
+from srs_eval.runs.folder import Run, runs_below
+from srs_eval.runs.summary import Counts, Coverage, LeftOut, Summary
+
+PANEL = Panel([LogLoss(), Brier()], pooled=False)
+
+
+@pytest.fixture
+def run(logs_of, tmp_path):
+    setup = setup_of(Fsrs6(fit="default"), logs_of(3, 1), PANEL, curves_per_user=12)
+    return run_of(setup, tmp_path / "run")
+
+
+def every_column(user, seed, kind=np.float64):
+    """Predictions with a value in every field there is."""
+    rng, n = np.random.default_rng(seed), 7
+    kinds = {"recalled": rng.random(n) < 0.5, "row": np.arange(n), "p": rng.random(n).astype(kind)}
+    kinds["elapsed_days"] = rng.random(n)
+    columns = {
+        f.name: kinds.get(f.name, rng.integers(1, 9, n))
+        for f in fields(Predictions)
+        if f.name not in ("users", "user", "curves")
+    }
+    grid = rng.random((2, 3))
+    curves = Curves(np.zeros(2, int), np.zeros(2, int), np.arange(2), grid.cumsum(1), grid, grid)
+    return Predictions(users=(user,), user=np.zeros(n, np.int64), curves=curves, **columns)
+
+
+def evaluation_of(predictions, **of_fit):
+    (user,) = predictions.users
+    fit = Fit(user, 0, "ok", **of_fit)
+    return UserEvaluation(user, (fit,), predictions, ReviewLog(len(predictions)))
+
+
+def test_no_column_is_forgotten_anywhere(tmp_path):
+    parts = [every_column(user, user) for user in (5, 2)]
+    run = result_from(map(evaluation_of, parts), PANEL, tmp_path)
+    for read in (run, Run.read(tmp_path)):
+        for part in parts:
+            assert_same(read.predictions(*part.users), part)
+        assert list(read.every_prediction())[1].users == (2,)
+        assert read.predictions("nobody") is None
+    together = concatenate(parts)
+    assert_same(load_predictions(tmp_path), together)
+    assert_same(read_only(select(together, slice(None))), together)
+
+
+def test_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
+    single, double = every_column(7, 1, np.float32), every_column("ann", 2)
+    run = result_from(map(evaluation_of, (single, double)), PANEL, tmp_path)
+    again = Run.read(tmp_path)
+    assert again.complete == ("7", "ann")  # by text, in every file
+    assert again.predictions("7").p.tolist() == single.p.tolist()
+    assert again.predictions("ann").p.dtype == np.float64
+    assert [fit.user for fit in again.fits()] == ["7", "ann"]
+    assert run.by_user.values.tolist() == again.by_user.values.tolist()
+
+
+def test_no_field_of_a_fit_is_forgotten(tmp_path):
+    part = Part("all", "base", (1.0,), (math.inf,), 3, standalone=True, title="t")
+    fit = Fit(
+        *(4, 0, "fallback", "why", 1.5, 10, 20, (0.1, 0.2), (0.3, 0.4), "a trace", (part,), False),
+        contributions=(Contribution("x", 0.1, 0.2),),
+    )
+    default = Fit(4, 0, "ok")
+    names = [f.name for f in fields(Fit) if f.name not in ("user", "fold")]
+    assert not any(getattr(fit, name) == getattr(default, name) for name in names)
+    predictions = every_column(4, 1)
+    evaluation = UserEvaluation(4, (fit, default), predictions, ReviewLog(7))
+    run = result_from([evaluation], PANEL, tmp_path)
+    assert list(run.fits()) == [fit, default]
+    assert (run.facts.fallback, run.facts.not_converged) == (1, 1)
+
+
+def test_no_field_of_a_summary_is_forgotten():
+    row = MetricSummary(0.5, 1.0, 2.0, 0.1, 0.9, 3, 2.5, np.nan, 1.0)
+    values = {"str": "x", "int": 7, "bool": True, "float": 0.5}
+    changed = {f.name: values[f.type] for f in fields(Summary) if f.type in values}
+    counts = Counts(9, 3, 0, 6, {"x": 1}, {"y": 2})
+    summary = Summary(
+        **changed,
+        metrics={"log_loss": row},
+        thresholds=({"threshold": 0.9, "tp": np.nan},),
+        left_out={"manual": 2},
+        coverage=Coverage(counts, counts, (LeftOut("failed", "no", 6, 60, {"secs": 3}),)),
+        notes=("a",),
+        fit_notes=("b",),
+        tags={"config_hash": "c"},
+    )
+    usual = Summary("")
+    same = [f.name for f in fields(Summary) if getattr(summary, f.name) == getattr(usual, f.name)]
+    assert same == []
+    text = json.dumps(files.json_values(summary.as_json()))
+    assert "NaN" not in text
+    assert repr(Summary.from_json(json.loads(text))) == repr(summary)
+
+
+def test_what_is_damaged_is_named(run):
+    for name in (files.SUMMARY, files.SCORES, files.PREDICTIONS, files.FITS):
+        file = run.folder / name
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) // 2])
+        with pytest.raises(ConfigError, match=str(file)):
+            again = Run.read(run.folder)
+            list(again.every_prediction())
+            list(again.fits())
+        file.write_bytes(content)
+    for content in ([], 3, {}, {"label": "x", "users": "many"}, {"label": "x", "metrics": -1}):
+        (run.folder / files.SUMMARY).write_text(json.dumps(content))
+        with pytest.raises(ConfigError, match=r"summary\.json"):
+            Run.read(run.folder)
+    with pytest.raises(ConfigError, match="folder of a finished run"):
+        Run.read(run.folder / "figures")
+
+
+def test_a_run_of_nothing_can_be_saved_and_read(make_log, logs_of, tmp_path):
+    setup = setup_of(Average(), logs_of(make_log(cards=1)), default_panel())
+    run_of(setup, tmp_path)
+    again = Run.read(tmp_path)
+    assert (again.facts.users, again.facts.skipped) == (0, 1)
+    assert list(again.every_prediction()) == []
+    assert not again.has_predictions
+    assert runs_below(tmp_path) == [tmp_path]
+
+
+def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tmp_path):
+    work = EvaluateUser(logs_of("ann"), Average(), SrsBenchmark(), seed=0, curves=0)
+    predictions = work("ann").predictions
+    result_from([evaluation_of(predictions)], PANEL, tmp_path)
+    columns = pq.read_table(tmp_path / files.PREDICTIONS)
+    assert columns.column_names == [
+        *("user", "fold", "row", "card", "p", "recalled"),
+        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "recalls"),
+    ]
+    assert set(columns["user"].to_pylist()) == {"ann"}
+    bare = replace(predictions, curves=None, elapsed_days=None, nth_review=None, lapses=None)
+    result_from([evaluation_of(bare)], PANEL, tmp_path)
+    assert not (tmp_path / files.CURVES).exists()
+    assert_same(load_predictions(tmp_path), bare)
+
+
+def test_json_has_null_for_what_is_no_number(tmp_path):
+    content = {"a": math.nan, "b": [math.inf, 1.5, {"c": -math.inf}], 3: (1, "ä"), "d": None}
+    files.write_json(tmp_path / "it.json", content)
+    text = (tmp_path / "it.json").read_text(encoding="utf-8")
+    assert json.loads(text) == {"a": None, "b": [None, 1.5, {"c": None}], "3": [1, "ä"], "d": None}
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path):
+    file = tmp_path / "it.json"
+    file.write_text("before")
+    with pytest.raises(TypeError):
+        files.write_json(file, {"a": object()})
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]
