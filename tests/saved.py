@@ -42,6 +42,7 @@ def run_of(setup, folder):
 
 def result_from(evaluations, panel, folder, algorithm=None):
     """Score evaluations of users, and save them as a run."""
+    evaluations = list(evaluations)
     setup = setup_of(algorithm or Average(), Logs({}), panel)
     checkpoint = Checkpoint(folder, setup.stamp)
     for each in evaluations:

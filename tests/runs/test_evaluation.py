@@ -151,7 +151,7 @@ def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_p
 def test_shards_do_each_user_once_and_the_command_without_them_adds_up(tmp_path):
     users = list("abcdefg")
     shards = [of_shard(users, f"{number}/3") for number in (1, 2, 3)]
-    assert sorted(sum(map(list, shards), [])) == users
+    assert sorted(user for shard in shards for user in shard) == users
     assert of_shard(users, None) == users
     for wrong in ("0/3", "4/3", "1", "a/b", "1/0", "1/2/3"):
         with pytest.raises(ConfigError, match="expected K/N"):
@@ -286,7 +286,8 @@ def test_settings_that_can_move_a_number_are_in_the_digest_and_no_others():
     assert digest(seed=1) != one.config_hash
     assert digest(curves_per_user=0) != one.config_hash
     assert digest(notes="x", name="y", figures=False, tags={"a": "b"}) == one.config_hash
-    current = [replace(one, algorithm=CurrentParameters({1: p})) for p in (DEFAULTS, DEFAULTS[::-1])]
+    stored = [CurrentParameters({1: parameters}) for parameters in (DEFAULTS, DEFAULTS[::-1])]
+    current = [replace(one, algorithm=algorithm) for algorithm in stored]
     assert len({each.config_hash for each in current}) == 2  # read from the data
 
 

@@ -116,15 +116,18 @@ def test_no_field_of_a_summary_is_forgotten():
     assert repr(Summary.from_json(json.loads(text))) == repr(summary)
 
 
+def everything(folder):
+    run = Run.read(folder)
+    return [*run.every_prediction(), *run.fits()]
+
+
 def test_what_is_damaged_is_named(run):
     for name in (files.SUMMARY, files.SCORES, files.PREDICTIONS, files.FITS):
         file = run.folder / name
         content = file.read_bytes()
         file.write_bytes(content[: len(content) // 2])
         with pytest.raises(ConfigError, match=str(file)):
-            again = Run.read(run.folder)
-            list(again.every_prediction())
-            list(again.fits())
+            everything(run.folder)
         file.write_bytes(content)
     for content in ([], 3, {}, {"label": "x", "users": "many"}, {"label": "x", "metrics": -1}):
         (run.folder / files.SUMMARY).write_text(json.dumps(content))
