@@ -7,21 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
+from srs_eval.comparison.entry import Entry, with_own_names
 from srs_eval.comparison.pairing import Paired, pair
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import Better, User
-from srs_eval.results.run import Run, with_own_names
-from srs_eval.text.suggestion import suggestion
 
 
 def compare(
-    runs: Sequence[Run],
+    runs: Sequence[Entry],
     *,
     metric: str = "log_loss",
     baseline: str | None = None,
-    yardsticks: Sequence[Run] = (),
+    yardsticks: Sequence[Entry] = (),
     intersect: bool = False,
     users: Sequence[User] | None = None,
     notes: Sequence[str] = (),
@@ -51,34 +50,34 @@ def compare(
     return Verdict(paired, metric, directions(paired.runs)[metric], number)
 
 
-def directions(runs: Sequence[Run]) -> dict[str, Better]:
+def directions(runs: Sequence[Entry]) -> dict[str, Better]:
     """Return the metrics of the runs that can be compared, with their better direction."""
     known: dict[str, Better] = {"rmse": "lower", **{m.name: m.better for m in full_panel()}}
     held = dict.fromkeys(name for run in runs for name in run.scores)
     return {name: known[name] for name in held if known.get(name, "neither") != "neither"}
 
 
-def _find_run(runs: Sequence[Run], wanted: str) -> int:
+def _find_run(runs: Sequence[Entry], name: str) -> int:
     """Return the number of the only run with a name, an algorithm or a folder."""
     names = [run.name for run in runs]
     places = [run.place.resolve() for run in runs]
     ways: tuple[tuple[object, Sequence[object]], ...] = (
-        (wanted, names),
-        (wanted, [run.facts.label for run in runs]),
-        (wanted, [run.facts.algo for run in runs]),
-        (wanted, [place.name for place in places]),
-        (Path(wanted).expanduser().resolve(), places),
+        (name, names),
+        (name, [run.facts.label for run in runs]),
+        (name, [run.facts.algo for run in runs]),
+        (name, [place.name for place in places]),
+        (Path(name).expanduser().resolve(), places),
     )
     for value, values in ways:
         if values.count(value) == 1:
             return values.index(value)
-    meant = suggestion(wanted, names, form="{}", otherwise=f"; there are {', '.join(names)}")
-    raise ConfigError(f"baseline={wanted}: no unique run with this name{meant}")
+    there = ", ".join(names)
+    raise ConfigError(f"baseline={name}: no unique run with this name; there are {there}")
 
 
-def _baseline(paired: Paired, wanted: str) -> int:
+def _baseline(paired: Paired, name: str) -> int:
     """Find the baseline; a duplicate stands for its twin."""
-    run = paired.every_run[_find_run(paired.every_run, wanted)]
+    run = paired.every_run[_find_run(paired.every_run, name)]
     twin = next((one.twin for one in paired.duplicates if one.run is run), run)
     return next(number for number, other in enumerate(paired.runs) if other is twin)
 
@@ -87,8 +86,7 @@ def _check_metric(metric: str, paired: Paired) -> None:
     runs = paired.runs
     ranked, held = sorted(directions(runs)), sorted({name for run in runs for name in run.scores})
     if metric not in held:
-        meant = suggestion(metric, held, form="{}", otherwise=f"; there are {', '.join(held)}")
-        raise ConfigError(f"metric={metric}: no run has it{meant}")
+        raise ConfigError(f"metric={metric}: no run has it; there are {', '.join(held)}")
     if metric not in ranked:
         raise ConfigError(
             f"metric={metric}: its better direction is unknown; choose one of {', '.join(ranked)}"

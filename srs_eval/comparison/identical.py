@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.predictions import OwnPredictions
 from srs_eval.nouns import FloatArray, User
-from srs_eval.results.run import Run
-from srs_eval.results.saved_predictions import OwnPredictions, has_predictions
 
 # Rounded scores of different models can agree in one metric by chance.
 _FEWEST_METRICS = 2
@@ -19,8 +19,8 @@ _FEWEST_METRICS = 2
 class Duplicate:
     """A run with the same predictions as another."""
 
-    run: Run  # The run that is left out of the statistics
-    twin: Run  # The run that stands for both
+    run: Entry  # The run that is left out of the statistics
+    twin: Entry  # The run that stands for both
     # Whether predictions were compared; where they were not saved, only scores were
     by_predictions: bool
 
@@ -32,7 +32,7 @@ class Duplicate:
         return f"{self.run.name} {same} {self.twin.name}{why}; both count as one"
 
 
-def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicate]:
+def find_duplicates(runs: Sequence[Entry], users: Sequence[User]) -> list[Duplicate]:
     """Find runs whose predictions equal those of an earlier run.
 
     Scores of `users` are compared first, exactly and in every metric that both runs have;
@@ -51,7 +51,7 @@ def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicat
     return found
 
 
-_Scored = tuple[Run, Mapping[str, FloatArray]]  # A run, and the scores of some users
+_Scored = tuple[Entry, Mapping[str, FloatArray]]  # A run, and the scores of some users
 
 
 def _duplicate(ours: _Scored, theirs: _Scored, users: Sequence[User]) -> Duplicate | None:
@@ -63,7 +63,7 @@ def _duplicate(ours: _Scored, theirs: _Scored, users: Sequence[User]) -> Duplica
     if not all(_equal(scores[name], others[name]) for name in shared):
         return None
     defined = sum(not np.isnan(scores[name]).all() for name in shared)
-    by_predictions = has_predictions(run) and has_predictions(twin)
+    by_predictions = run.has_predictions and twin.has_predictions
     if by_predictions:
         is_same = defined > 0 and _equal_predictions(run, twin, users)
     else:
@@ -77,7 +77,7 @@ def _equal(scores: FloatArray, others: FloatArray) -> bool:
     return bool(begin and np.array_equal(scores, others, equal_nan=True))
 
 
-def _equal_predictions(run: Run, twin: Run, users: Sequence[User]) -> bool:
+def _equal_predictions(run: Entry, twin: Entry, users: Sequence[User]) -> bool:
     """Compare the predictions of both runs, user by user."""
     ours, theirs = OwnPredictions(run), OwnPredictions(twin)
     for user in users:

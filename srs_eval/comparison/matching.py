@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.words import counted, listed
 from srs_eval.nouns import User
-from srs_eval.results.run import Run
-from srs_eval.results.saved_predictions import has_predictions
-from srs_eval.text.console import counted, listed
 
 
 @dataclass(frozen=True)
 class Matching:
     """Scored reviews of several runs, matched user by user."""
 
-    runs: tuple[Run, ...]  # All runs
-    own: tuple[Run, ...]  # Those of them that are not yardsticks
+    runs: tuple[Entry, ...]  # All runs
+    own: tuple[Entry, ...]  # Those of them that are not yardsticks
     users: tuple[User, ...]  # Users to match
 
     @property
@@ -44,7 +43,7 @@ class Matching:
 
     def restrictable(self) -> list[User]:
         """List the other users whose common reviews can be found in saved predictions."""
-        if not (self.by_digest and all(map(has_predictions, self.runs))):
+        if not (self.by_digest and all(run.has_predictions for run in self.runs)):
             return []
         return self.scored_by_all(self.different)
 
@@ -80,7 +79,7 @@ class Matching:
             if other:
                 yield self._other_reviews(run, other)
 
-    def _other_reviews(self, run: Run, users: Sequence[User]) -> str:
+    def _other_reviews(self, run: Entry, users: Sequence[User]) -> str:
         first = users[0]
         usual = self._usual(first)
         like = next(one for one in (*self.own, *self.runs) if self._identity(one, first) == usual)
@@ -90,7 +89,7 @@ class Matching:
             f"{'by digest' if self.by_digest else 'by number'}"
         )
 
-    def _identity(self, run: Run, user: User) -> object:
+    def _identity(self, run: Entry, user: User) -> object:
         return run.rows.get(user) if self.by_digest else run.reviews.get(user)
 
     def _usual(self, user: User) -> object:
@@ -105,7 +104,7 @@ class Matching:
         return f"{counted(fewest, 'review')} of {counted(len(users), 'user')}"
 
 
-def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> list[User]:
+def shared_users(runs: Sequence[Entry], users: Sequence[User] | None = None) -> list[User]:
     """List the `users` (by default of the first run) for whom all runs scored the same reviews."""
     by_digest = all(run.has_digests for run in runs)
     first, *others = (run.rows if by_digest else run.reviews for run in runs)

@@ -8,11 +8,11 @@ import numpy as np
 
 from srs_eval.comparison.leaderboard import Leaderboard, Rules
 from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.predictions import PER_REVIEW, losses
 from srs_eval.comparison.restriction import SameReviews
 from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.nouns import FloatArray, IntArray, Predictions
-from srs_eval.results.saved_predictions import PER_REVIEW, losses
 from srs_eval.stats.estimate import Estimate, clustered_mean, ratio_of_clustered_sums
 
 

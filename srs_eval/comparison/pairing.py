@@ -8,14 +8,13 @@ from itertools import chain
 
 import numpy as np
 
+from srs_eval.comparison.entry import Entry, protocols, usual_protocol
 from srs_eval.comparison.identical import Duplicate, find_duplicates
 from srs_eval.comparison.matching import Matching, named_users
 from srs_eval.comparison.restriction import Restricted, restrict
+from srs_eval.comparison.words import counted, listed
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, User
-from srs_eval.results.run import Run, protocols, usual_protocol
-from srs_eval.results.saved_predictions import has_predictions
-from srs_eval.text.console import counted, listed
 
 _UNVERIFIED = (
     "Published runs ({}) do not say which reviews they scored: users were matched by name and "
@@ -28,7 +27,7 @@ _UNVERIFIED = (
 class Paired:
     """Runs that scored the same reviews of the same users."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[Entry, ...]
     users: tuple[User, ...]
     reviews: IntArray  # [users]: Scored reviews of each user
     # What was left out and what could not be verified, for every output
@@ -39,11 +38,11 @@ class Paired:
     duplicates: tuple[Duplicate, ...] = ()
 
     @property
-    def every_run(self) -> tuple[Run, ...]:
+    def every_run(self) -> tuple[Entry, ...]:
         """The runs and their duplicates."""
         return (*self.runs, *(duplicate.run for duplicate in self.duplicates))
 
-    def duplicates_of(self, run: Run) -> list[Run]:
+    def duplicates_of(self, run: Entry) -> list[Entry]:
         """List the runs with the predictions of `run`."""
         return [one.run for one in self.duplicates if one.twin is run]
 
@@ -53,8 +52,8 @@ class Paired:
 
 
 def pair(
-    runs: Sequence[Run],
-    yardsticks: Sequence[Run] = (),
+    runs: Sequence[Entry],
+    yardsticks: Sequence[Entry] = (),
     *,
     intersect: bool = False,
     users: Sequence[User] | None = None,
@@ -106,11 +105,6 @@ def _restriction_notes(
     """Describe in numbers what part of the runs is compared, unless it is everything."""
     anew, runs = len(found.users), match.runs
     asked = [user for user in match.users if user not in match.unscored]
-    if match.unscored and all(run.facts.coverage is None for run in runs):
-        yield (
-            f"{counted(len(match.unscored), 'user')} of {len(match.users):,} left out, whom no run "
-            "could score: a fit failed or was skipped"
-        )
     if users == len(asked) and not anew:
         return
     most = sum(max(run.reviews.get(user, 0) for run in runs) for user in asked)
@@ -128,7 +122,7 @@ def _restriction_notes(
             f"{share}: those for "
             "whom all runs scored the same reviews"
         )
-    without = [run.name for run in runs if not has_predictions(run)]
+    without = [run.name for run in runs if not run.has_predictions]
     if without and len(match.scored_by_all(asked)) > users:
         yield (
             f"{listed(without)} kept no predictions: users for whom runs scored different "
@@ -141,7 +135,7 @@ def _restriction_notes(
         yield f"Saved predictions do not give {', '.join(found.lost)}, which {left}"
 
 
-def _protocol_notes(runs: Sequence[Run], *, is_restricted: bool) -> Iterator[str]:
+def _protocol_notes(runs: Sequence[Entry], *, is_restricted: bool) -> Iterator[str]:
     kinds = protocols(runs)
     if len(kinds) > 1:
         scored = "of which the reviews in common count" if is_restricted else "on the same reviews"

@@ -13,18 +13,17 @@ from functools import reduce
 
 import numpy as np
 
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.predictions import (
+    OwnPredictions,
+    not_its_own,
+    require_same_rows,
+)
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
 from srs_eval.nouns import OPTIONAL_COLUMNS, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint, select
-from srs_eval.results.files import PREDICTIONS
-from srs_eval.results.run import Run
-from srs_eval.results.saved_predictions import (
-    OwnPredictions,
-    has_predictions,
-    not_its_own,
-    require_same_rows,
-)
+from srs_eval.runs.folder import PREDICTIONS
 
 # Columns that do not depend on the run. Logs that differ in one of them are different logs.
 _SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
@@ -36,7 +35,7 @@ _FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in _SAME)
 class Restricted:
     """Runs with new scores of some users, computed on the reviews in common."""
 
-    runs: tuple[Run, ...]  # Runs with new scores, digests and numbers of reviews of those users
+    runs: tuple[Entry, ...]  # Runs with new scores, digests and numbers of reviews of those users
     users: tuple[User, ...] = ()  # Users with reviews in common
     without: tuple[User, ...] = ()  # Users without
     lost: tuple[str, ...] = ()  # Metrics of some run that cannot be computed from saved predictions
@@ -46,7 +45,7 @@ class Restricted:
 _Rescored = tuple[str, int, Mapping[str, float]]
 
 
-def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
+def restrict(runs: Sequence[Entry], users: Sequence[User]) -> Restricted:
     """Compute the scores of users, whom all runs scored, on the reviews that all runs scored."""
     panel = default_panel()
     files = [OwnPredictions(run) for run in runs]
@@ -68,7 +67,7 @@ def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
     )
 
 
-def _with_scores(run: Run, rescored: Mapping[User, _Rescored]) -> Run:
+def _with_scores(run: Entry, rescored: Mapping[User, _Rescored]) -> Entry:
     """Replace the scores of some users; metrics that cannot be computed are NaN."""
     scores = {name: column.copy() for name, column in run.scores.items()}
     place = {user: number for number, user in enumerate(run.rows)}
@@ -83,8 +82,8 @@ def _with_scores(run: Run, rescored: Mapping[User, _Rescored]) -> Run:
 class SameReviews:
     """The predictions of runs for the same reviews in the same order, read user by user."""
 
-    def __init__(self, runs: Sequence[Run], restricted: Collection[User] = ()) -> None:
-        self.runs = [n for n, run in enumerate(runs) if has_predictions(run)]  # those that saved
+    def __init__(self, runs: Sequence[Entry], restricted: Collection[User] = ()) -> None:
+        self.runs = [n for n, run in enumerate(runs) if run.has_predictions]  # those that saved
         self._files = [OwnPredictions(runs[n]) for n in self.runs]
         self._restricted = restricted
 
@@ -94,7 +93,7 @@ class SameReviews:
         Of a restricted user, these are the reviews in common; otherwise any other review is an
         error.
         """
-        runs = [file.run for file in self._files]
+        runs = [file.entry for file in self._files]
         found = [file.read(user) for file in self._files]
         if not found:
             return {}
@@ -109,13 +108,13 @@ class SameReviews:
                 require_same_rows(run, first, one) for run, one in zip(runs, found, strict=True)
             ]
         for file, one in zip(self._files, same, strict=True):
-            if len(one) != file.run.reviews[user]:
-                raise not_its_own(file.run, user)
+            if len(one) != file.entry.reviews[user]:
+                raise not_its_own(file.entry, user)
             file.check(one)
         return dict(zip(self.runs, same, strict=True))
 
 
-def _in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
+def _in_common(runs: Sequence[Entry], of_runs: Sequence[Predictions]) -> list[Predictions]:
     """Select the reviews of a user that all runs predicted, ordered by row."""
     for run, one in zip(runs, of_runs, strict=True):
         _require_one_prediction(run, one)
@@ -129,13 +128,13 @@ def _in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Pred
 def _own(file: OwnPredictions, user: User) -> Predictions:
     """Read predictions of a user, and check that they match the scores of the run."""
     found = file.read(user)
-    if found is None or rows_fingerprint(found) != file.run.rows[user]:
-        raise not_its_own(file.run, user)
+    if found is None or rows_fingerprint(found) != file.entry.rows[user]:
+        raise not_its_own(file.entry, user)
     file.check(found)
     return found
 
 
-def _require_one_prediction(run: Run, predictions: Predictions) -> None:
+def _require_one_prediction(run: Entry, predictions: Predictions) -> None:
     twice = np.flatnonzero(np.diff(predictions.row) == 0)
     if len(twice):
         raise ConfigError(
@@ -145,7 +144,7 @@ def _require_one_prediction(run: Run, predictions: Predictions) -> None:
         )
 
 
-def _require_same_log(first_run: Run, run: Run, first: Predictions, other: Predictions) -> None:
+def _require_same_log(first_run: Entry, run: Entry, first: Predictions, other: Predictions) -> None:
     for name, noun in _SAME.items():
         ours, theirs = getattr(first, name), getattr(other, name)
         if ours is None or theirs is None or not (ours != theirs).any():
@@ -158,7 +157,7 @@ def _require_same_log(first_run: Run, run: Run, first: Predictions, other: Predi
         )
 
 
-def _lost(runs: Sequence[Run], rescored: Sequence[Mapping[User, _Rescored]]) -> tuple[str, ...]:
+def _lost(runs: Sequence[Entry], rescored: Sequence[Mapping[User, _Rescored]]) -> tuple[str, ...]:
     """List the metrics that some run had and that no user has on the reviews in common."""
     lost: dict[str, None] = {}
     for run, of_run in zip(runs, rescored, strict=True):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.predictions import losses, scored_by
 from srs_eval.comparison.restriction import SameReviews
 from srs_eval.metrics.universal import um_plus
 from srs_eval.nouns import FloatArray, IntArray, Predictions
-from srs_eval.results.saved_predictions import losses, scored_by
 from srs_eval.stats.estimate import Estimate, mean_of_users, ratio_of_sums
 from srs_eval.stats.resample import sample_of
 

@@ -67,6 +67,10 @@ class Table:
         """Return a table of one record or more, which have the same names in the same order."""
         return cls(list(records[0]), [list(each.values()) for each in records], **options)
 
+    def records(self) -> list[dict[str, str]]:
+        """Return the text of each cell by its heading."""
+        return [dict(zip(self.headers, row, strict=True)) for row in self.texts()]
+
     @property
     def alignment(self) -> str:
         """Alignment of every column."""

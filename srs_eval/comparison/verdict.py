@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from srs_eval.comparison.by_users import Extremes, extremes_of, mean_ranks, superiority_matrix
+from srs_eval.comparison.coverage import Rest, rest_of
+from srs_eval.comparison.entry import TIMES, Entry
 from srs_eval.comparison.leaderboard import Leaderboard, Rules, leaderboards
 from srs_eval.comparison.one_user import leaderboard_of_one, ratio_of_one
 from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.remarks import at_retention, mean_of, warnings, worse_than_a_constant
 from srs_eval.comparison.strata import Strata, stratify
 from srs_eval.metrics.headline import bias_at_retention
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.summary import UNBOUNDED, MetricSummary
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
-from srs_eval.results.coverage import Coverage, LeftOut
-from srs_eval.results.remarks import (
-    at_retention,
-    mean_of,
-    those_worse_than_a_constant,
-    warnings,
-)
-from srs_eval.results.run import TIMES, Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums
-from srs_eval.text.console import counted, listed
 
 # Metrics shown beside the one that is compared.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
@@ -50,7 +44,7 @@ class Verdict:
     baseline: int = 0  # Number of the run that the others are compared with
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[Entry, ...]:
         """The runs without duplicates."""
         return self.paired.runs
 
@@ -106,7 +100,7 @@ class Verdict:
         return tuple(dict.fromkeys(self.runs[number].when for number in self.order))
 
     @property
-    def leaders(self) -> dict[str, Run]:
+    def leaders(self) -> dict[str, Entry]:
         """The leader of each time at which predictions are made."""
         return {
             self.runs[leader].when: self.runs[leader]
@@ -159,14 +153,19 @@ class Verdict:
         return metric[0], tuple(mean_of(run, metric[0], users) for run in self.runs)
 
     @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Why the scores of runs are not what they seem."""
+        runs = [self.runs[model] for model in self.order]
+        return tuple(text for run in runs for text in warnings(run, self.paired.users))
+
+    @cached_property
     def on_scores(self) -> tuple[str, ...]:
-        """What could mislead in the scores of any run, and the calibration of each leader."""
+        """The runs that a constant beats, and the calibration of each leader."""
         users = self.paired.users
         runs = [self.runs[model] for model in self.order]
         return (
-            *(warning for run in runs for warning in warnings(run, users)),
-            *those_worse_than_a_constant(runs, users),
-            *(said for run in self.leaders.values() for said in at_retention(run, users)),
+            *worse_than_a_constant(runs, users),
+            *(text for run in self.leaders.values() for text in at_retention(run, users)),
         )
 
     @cached_property
@@ -175,44 +174,9 @@ class Verdict:
         return stratify(self.paired, self.baseline, self.metric)
 
     @cached_property
-    def coverage(self) -> Coverage | None:
-        """What the comparison rests on; None if no run says what it has read.
-
-        Where runs differ, it is that of the run that has read and scored most.
-        """
-        known = {run.name: run.facts.coverage for run in self.paired.every_run}
-        told = {name: coverage for name, coverage in known.items() if coverage is not None}
-        if not told:
-            return None
-        most = max(
-            told.values(), key=lambda each: (each.users, each.scored_users, each.scored_reviews)
-        )
-        fewer = [
-            f"{name} scored {each.scored_reviews:,} reviews of {counted(each.scored_users, 'user')}"
-            for name, each in told.items()
-            if (each.scored_users, each.scored_reviews) != (most.scored_users, most.scored_reviews)
-        ]
-        paired, compared = self.paired.reviews, self.reviews
-        others = (
-            LeftOut(
-                "not_in_every_run",
-                listed(fewer),
-                most.scored_users - len(paired),
-                most.scored_reviews - int(paired.sum()),
-            ),
-            LeftOut(
-                "undefined",
-                self.metric,
-                len(paired) - len(compared),
-                int(paired.sum() - compared.sum()),
-            ),
-        )
-        return replace(
-            most,
-            scored_users=len(compared),
-            scored_reviews=int(compared.sum()),
-            left_out=(*most.left_out, *(each for each in others if each.users or each.reviews)),
-        )
+    def coverage(self) -> Rest | None:
+        """What the comparison rests on; None if no run says what it has read."""
+        return rest_of(self.paired.every_run, self.paired.reviews, self.reviews, self.metric)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

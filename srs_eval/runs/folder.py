@@ -64,9 +64,9 @@ class Run:
             raise ConfigError(
                 f"{folder}: expected the folder of a finished run, with {SUMMARY} and {SCORES}"
             )
-        with _reading(folder / SUMMARY):
+        with reading(folder / SUMMARY):
             facts = Summary.from_json(json.loads((folder / SUMMARY).read_bytes()))
-        with _reading(folder / SCORES):
+        with reading(folder / SCORES):
             scores = _scores(_table(folder / SCORES))
         return cls(folder, facts, scores)
 
@@ -95,12 +95,13 @@ class Run:
             name: _array(table, name) for name in PREDICTION_COLUMNS if name in table.column_names
         }
         sampled = self._curves.of(user) if curves else None
-        predictions = Predictions(
-            users=(user,),
-            user=np.zeros(len(table), np.int64),
-            curves=None if sampled is None else _read_curves(sampled),
-            **columns,
-        )
+        with reading(self.folder / PREDICTIONS):
+            predictions = Predictions(
+                users=(user,),
+                user=np.zeros(len(table), np.int64),
+                curves=None if sampled is None else _read_curves(sampled),
+                **columns,
+            )
         is_ordered = bool((np.diff(predictions.row) > 0).all())
         order = np.argsort(predictions.row, kind="stable")
         return predictions if is_ordered else select(predictions, order)
@@ -114,7 +115,7 @@ class Run:
 
     def fits(self) -> Iterator[Fit]:
         """Go through all fits."""
-        with _reading(self.folder / FITS), pq.ParquetFile(self.folder / FITS) as file:
+        with reading(self.folder / FITS), pq.ParquetFile(self.folder / FITS) as file:
             for batch in file.iter_batches(_FITS_IN_GROUP):
                 for row in batch.to_pylist():
                     yield _FIT.validate_python({k: v for k, v in row.items() if v is not None})
@@ -124,7 +125,7 @@ class Run:
         file = self.folder / CONFIG
         if not file.is_file():
             raise ConfigError(f"{self.folder}: there is no {CONFIG}, which has the options")
-        with _reading(file):
+        with reading(file):
             content: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=True)
         return dict(content)
 
@@ -243,7 +244,7 @@ class _RowsOfUsers:
         self._rows: dict[User, list[tuple[int, int, int]]] = {}
         if not path.is_file():
             return
-        with _reading(path):
+        with reading(path):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
             for number in range(self._file.num_row_groups):
                 column = self._file.read_row_group(number, columns=["user"])["user"]
@@ -263,13 +264,13 @@ class _RowsOfUsers:
 
     def _read(self, number: int) -> pa.Table:
         if self._group is None or self._group[0] != number:
-            with _reading(self._path):
+            with reading(self._path):
                 self._group = number, self._file.read_row_group(number)
         return self._group[1]
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Name the file in errors of reading it."""
     try:
         yield

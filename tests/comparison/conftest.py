@@ -6,21 +6,23 @@ from dataclasses import replace
 from functools import cache
 from itertools import count
 from shutil import copytree
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from cases import values_in
-from saved import write_predictions
 
 from srs_eval.comparison.report import html
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Predictions
-from srs_eval.nouns.predictions import concatenate, rows_fingerprint, select
-from srs_eval.results import files, tables
+from srs_eval.nouns.predictions import rows_fingerprint, select
+from srs_eval.runs.folder import save
+from srs_eval.runs.summary import Summary
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
 
@@ -101,25 +103,29 @@ def make_run(tmp_path):
             sizes.append(len(predictions) if whole else 0)
             values.append([row[name] if whole else np.nan for name in PANEL.names])
         place = tmp_path / (folder or f"{len(list(tmp_path.iterdir()))}_{label}")
-        place.mkdir(parents=True)
-        made = np.array(sizes), tuple(digests), PANEL.names, np.array(values)
-        together = concatenate(parts)
-        write_predictions(place, together)
-        files.write_table(place / files.SCORES, tables.scores_table(Scores(tuple(users), *made)))
-        content = {
-            "algo": label,
+        facts = {
             "label": label,
+            "algo": label,
             "data": "invented",
             "protocol": "srs_benchmark",
             "users": len(users),
             "reviews": sum(sizes),
             "failed": len(failed),
-            "metrics": {"log_loss": {"lo": 0.1, "hi": 0.9}},
+            "metrics": {"log_loss": MetricSummary(0.5, 0.5, 0.5, 0.1, 0.9, len(users))},
             "when": "previous_review",
             "tags": {"config_hash": f"hash of {label}"},
         }
-        files.write_json(place / files.SUMMARY, {**content, **summary})
-        return place
+        made = SimpleNamespace(
+            summary=Summary(**{**facts, **summary}),
+            scores=Scores(
+                *(tuple(users), np.array(sizes), tuple(digests), PANEL.names, np.array(values))
+            ),
+            users=users,
+            is_double=True,
+            predictions=lambda: iter(parts),
+            fits=lambda: iter(()),
+        )
+        return save(made, place).folder
 
     return make
 

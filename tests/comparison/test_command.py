@@ -14,13 +14,13 @@ from mlflow_store import runs_in
 
 from srs_eval.commands.compare import command
 from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.published import is_published, read_published
 from srs_eval.comparison.report import html
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import SCORES, read_json
-from srs_eval.results.published import is_published, read_published
-from srs_eval.results.run import load_run
 
 
 def write_lines(path, users, losses, **further):
@@ -68,7 +68,7 @@ def test_of_a_folder_tables_are_read_first_and_can_say_when_models_predict(tmp_p
 
 
 def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
-    run = load_run(make_run("mine"))
+    run = read_entry(make_run("mine"))
     sizes = dict(run.reviews)
     theirs = write_lines(tmp_path / "Theirs.jsonl", {**sizes, 99: 5}, [0.5] * 13)
     yardstick = read_published(theirs)
@@ -101,7 +101,7 @@ def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
 
 
 def test_scores_of_a_comparison_have_the_bounds_of_their_metric(make_run):
-    runs = [load_run(make_run(name, blur=blur)) for name, blur in (("a", 0.1), ("b", 0.4))]
+    runs = [read_entry(make_run(name, blur=blur)) for name, blur in (("a", 0.1), ("b", 0.4))]
     found = [compare(runs, metric=name).bounds for name in ("auc", "log_loss")]
     assert found == [(0, 1), (0, np.inf)]
 

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, write_files
 from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
-from srs_eval.results.run import Run
-from srs_eval.results.summary import Summary
+from srs_eval.runs.summary import Summary
 from srs_eval.stats.estimate import Estimate
 
 RUNS = ("ann", "bob", "cleo", "dan", "eve")
@@ -55,13 +55,14 @@ class Comparison:
         self.scores[metric][rng.integers(len(users)), rng.integers(len(RUNS))] = math.nan
         sizes = rng.integers(10, 9_000, len(users))
         runs = [
-            Run(
+            Entry(
                 name=name,
                 place=Path("nowhere") / name,
                 rows=dict.fromkeys(users, "digest"),
                 reviews=dict(zip(users, sizes.tolist(), strict=True)),
                 scores={known: columns[:, number] for known, columns in self.scores.items()},
                 facts=Summary(
+                    name,
                     data=f"of {name}",
                     when=str(rng.choice(TIMES[: 1 + seed % 3])),
                     sees_truth=bool(rng.random() < 0.2),

@@ -6,21 +6,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cases import values_in
 from saved import load_predictions
 
 from srs_eval.comparison.baseline import first_alike, in_percent
 from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import Entry, entry_of, read_entry, with_own_names
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import Rules, leaderboards
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.nouns.when import IN_WORDS
-from srs_eval.results.files import SUMMARY, read_json, write_json
-from srs_eval.results.run import Run, load_run, with_own_names
-from srs_eval.results.summary import Summary
-from srs_eval.run.jobs import JobOutcome, forget_outcomes, write_outcome
-from srs_eval.run.report import percent_text
+from srs_eval.runs.folder import JOB, Run
+from srs_eval.runs.summary import Summary
 from srs_eval.stats.estimate import (
     clustered_mean,
     mean_of_users,
@@ -115,10 +111,10 @@ def test_means_are_cut_off_at_the_bounds_and_differences_are_not():
 
 
 def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_run):
-    plain = load_run(make_run("a", folder="first"))
-    refit = load_run(make_run("b", protocol="srs_benchmark_refit50"))
-    again = load_run(make_run("a", folder="second"))
-    published = replace(plain, name="c", facts=Summary())
+    plain = read_entry(make_run("a", folder="first"))
+    refit = read_entry(make_run("b", protocol="srs_benchmark_refit50"))
+    again = read_entry(make_run("a", folder="second"))
+    published = replace(plain, name="c", facts=Summary("c"))
     for runs, names in (
         ([plain, refit, published], ["a", "b (srs_benchmark_refit50)", "c"]),
         ([plain, published], ["a", "c"]),
@@ -140,7 +136,7 @@ def test_a_folder_stands_for_all_runs_below_that_scored_users_in_the_order_of_jo
 
 def test_equal_scores_of_other_predictions_are_not_identical(make_run):
     first, second, moved = (
-        load_run(make_run(name, shift=shift))
+        read_entry(make_run(name, shift=shift))
         for name, shift in (("aa", 0), ("bb", 0), ("cc", 1e-9))
     )
     users = list(first.rows)
@@ -163,9 +159,10 @@ def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
         (several, {"auc": [0.71, np.nan, 0.6]}, False),
     ):
         runs = [
-            replace(
-                Run(name, tmp_path, dict.fromkeys(range(3), ""), dict.fromkeys(range(3), 9), {}),
-                scores={metric: np.array(values) for metric, values in columns.items()},
+            Entry(
+                *(name, tmp_path, dict.fromkeys(range(3), ""), dict.fromkeys(range(3), 9)),
+                {metric: np.array(values) for metric, values in columns.items()},
+                Summary(name),
             )
             for name, columns in (("a", scores), ("b", {**scores, **other}))
         ]
@@ -174,7 +171,7 @@ def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
 
 
 def judged(*folders, **options):
-    return compare([load_run(folder) for folder in folders], **options)
+    return compare([read_entry(folder) for folder in folders], **options)
 
 
 @pytest.fixture
@@ -203,18 +200,6 @@ def test_estimates_are_those_of_the_saved_scores_and_of_pairs_by_themselves(thre
                 assert (answer.lo, answer.hi) == estimate.interval(answer.level)
 
 
-def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run, transcript):
-    folder = make_run("a", [1])
-    summary = read_json(folder / SUMMARY)
-    del summary["when"]
-
-    def told_by(*written):
-        write_json(folder / SUMMARY, summary | values_in(written))
-        return f"{load_run(folder).when}\n"
-
-    transcript("when_earlier_releases_predict", told_by)
-
-
 def test_one_user_is_compared_review_by_review(make_run):
     folders = [make_run("a", [7]), make_run("b", [7], shift=-4.0)]
     verdict = judged(*folders)
@@ -228,12 +213,12 @@ def test_one_user_is_compared_review_by_review(make_run):
     assert verdict.strata.over == "cards"
     before = LogLoss().per_review(mine)
     ratio = ratio_of_clustered_sums(gaps, before, mine.card, mine.day, size=1.0)
-    percent, brier = in_percent(*reversed(verdict.runs)).percents
+    percent, brier = in_percent(*map(Run.read, reversed(folders))).percents
     assert percent.difference == pytest.approx(100 * gaps.sum() / before.sum())
     assert (percent.lo, percent.hi) == pytest.approx([100 * b for b in ratio.interval()])
     assert brier.lo < brier.difference < brier.hi
     (folders[1] / "predictions.parquet").unlink()
-    found, _ = in_percent(load_run(folders[1]), load_run(folders[0])).percents
+    found, _ = in_percent(*map(Run.read, reversed(folders))).percents
     assert found.difference == pytest.approx(percent.difference)
     assert np.isnan([found.lo, found.hi]).all()
 
@@ -253,34 +238,40 @@ def test_a_baseline_is_found_by_its_label_or_any_path_to_its_folder(
         assert judged(*three, refitted, baseline=name).baseline == 3
 
 
+def without(run, metric, user):
+    """Return a run in which a metric is not defined for a user."""
+    values = run.by_user.values.copy()
+    values[run.by_user.users.index(user), run.by_user.names.index(metric)] = np.nan
+    return replace(run, by_user=replace(run.by_user, values=values))
+
+
 def test_percentages_are_those_of_the_means_over_users_with_the_same_reviews_and_scores(make_run):
-    avg, mine = load_run(make_run("avg", blur=1, failed=[2])), load_run(make_run("mine"))
-    other = load_run(make_run("mine", other_reviews=[1]))
-    for run, user in ((avg, 3), (mine, 5), (other, 5)):
-        run.scores["brier"][list(run.rows).index(user)] = np.nan
+    avg, mine = Run.read(make_run("avg", blur=1, failed=[2])), Run.read(make_run("mine"))
+    other = Run.read(make_run("mine", other_reviews=[1]))
+    avg, mine, other = (
+        without(run, "brier", user) for run, user in ((avg, 3), (mine, 5), (other, 5))
+    )
     for run, first, n_users in ((mine, 1, 11), (other, 3, 10)):
         against = in_percent(run, avg)
         assert (against.n_users, against.of_users) == (n_users, 12)
         assert [percent.metric for percent in against.percents] == ["log_loss", "brier"]
         for percent, unknown in zip(against.percents, ({2}, {2, 3, 5}), strict=True):
             users = [user for user in range(first, 13) if user not in unknown]
-            ours, theirs = (one.values(percent.metric, users) for one in (run, avg))
+            ours, theirs = (entry_of(one).values(percent.metric, users) for one in (run, avg))
             expected = ratio_of_sums(ours - theirs, theirs, size=1.0)
             assert percent.difference == pytest.approx(100 * (ours.mean() / theirs.mean() - 1))
-            found = percent.lo, percent.hi
-            assert found == pytest.approx([100 * bound for bound in expected.interval()])
-    nobody = in_percent(mine, load_run(make_run("else", [77])))
+            bounds = percent.lo, percent.hi
+            assert bounds == pytest.approx([100 * bound for bound in expected.interval()])
+    nobody = in_percent(mine, Run.read(make_run("else", [77])))
     assert (nobody.n_users, nobody.percents) == (0, ())
-    same, later = (percent_text(against, when) for when in (avg.when, "at_review"))
-    assert (IN_WORDS["at_review"] in later, "predicted" in same) == (True, False)
 
 
 def test_a_baseline_of_zero_has_no_percentages_and_a_copy_those_of_zero(make_run):
-    avg, mine = load_run(make_run("avg", blur=1)), load_run(make_run("mine"))
-    zero = replace(avg, scores={name: 0 * avg.scores[name] for name in avg.scores})
+    avg, mine = Run.read(make_run("avg", blur=1)), Run.read(make_run("mine"))
+    zero = replace(avg, by_user=replace(avg.by_user, values=0 * avg.by_user.values))
     assert in_percent(mine, zero).percents == ()
     for users in ([1], [1, 2, 3]):
-        first, again = (load_run(make_run("a", users, folder=f"{n}{users}")) for n in "ab")
+        first, again = (Run.read(make_run("a", users, folder=f"{n}{users}")) for n in "ab")
         numbers = {(p.difference, p.lo, p.hi) for p in in_percent(again, first).percents}
         assert numbers == {(0, 0, 0)}
 
@@ -288,20 +279,18 @@ def test_a_baseline_of_zero_has_no_percentages_and_a_copy_those_of_zero(make_run
 def test_the_first_finished_job_that_scored_the_same_is_the_baseline(make_run, tmp_path):
     def job(folder, *users, **options):
         place = make_run(folder.partition("_")[2], *users, folder=folder, **options)
-        write_outcome(place, JobOutcome(place.name, "ok"))
-        return load_run(place)
+        (place / JOB).touch()
+        return Run.read(place)
 
-    job("1_old")
-    forget_outcomes(tmp_path)
     job("no_job")
-    (job("2_hlr").place / "summary.json").unlink()
+    (job("2_hlr").folder / "summary.json").unlink()
+    (job("1_old").folder / JOB).unlink()
     assert first_alike(job("3_first"), tmp_path) is None
-    forget_outcomes(tmp_path)
+    (tmp_path / "3_first" / JOB).unlink()
     job("4_else", [101, 102])
     job("0_lacks", failed=[3])
     assert first_alike(job("6_avg"), tmp_path) is None
     job("7_second")
     job("11_later")
     for own, failed, expected in (("10_mine", [], "avg"), ("12_fewer", [3], "lacks")):
-        found = first_alike(job(own, failed=failed), tmp_path)
-        assert found.name == expected
+        assert first_alike(job(own, failed=failed), tmp_path).facts.label == expected

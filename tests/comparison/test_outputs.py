@@ -13,6 +13,7 @@ from drawings import told
 from matplotlib.figure import Figure
 
 from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.report import html, plots
 from srs_eval.comparison.report.files import (
     as_json,
@@ -22,14 +23,17 @@ from srs_eval.comparison.report.files import (
     terminal_text,
 )
 from srs_eval.comparison.report.html import figures, page
-from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.comparison.report.words import level_text, share_interval
 from srs_eval.comparison.standing import Answer
-from srs_eval.results.run import load_run
+from srs_eval.comparison.sweep import compare_jobs
 
 
 def judged(*folders, **options):
-    return compare([load_run(folder) for folder in folders], **options)
+    return compare([read_entry(folder) for folder in folders], **options)
+
+
+def standings(folders, folder, *, report=False):
+    return compare_jobs(folders, folder, report=report, command="srs_eval -m")
 
 
 TWO = ("a", "|", "b", "blur=1")
@@ -40,27 +44,25 @@ def test_it_is_said_in_the_words_of_the_file_and_in_every_format(
 ):
     def told_by(*words):
         folders, options = runs_in_words(*words)
-        published, runs = options.pop("published", []), [*map(load_run, folders)]
+        published, runs = options.pop("published", []), [*map(read_entry, folders)]
         for name in published:  # the second, under other names and without its predictions
             bare = {"place": Path("nowhere"), "rows": dict.fromkeys(runs[0].rows, "")}
             runs.append(replace(runs[1], name=name, **bare))
         verdict = compare(runs[:1] + runs[2:] if published else runs, **options)
         notes = as_json(verdict)["notes"]
-        for form in (terminal_text, markdown, latex, page):
+        for form in (markdown, latex, page):
             written = entities.unescape(form(verdict)).replace("\\", "")
             assert [note for note in notes if note not in written] == [], form.__name__
         assert all(note in csv_text(verdict).replace('""', '"') for note in verdict.notes)
-        text = terminal_text(verdict)
-        if verdict.at_retention:
-            text = markdown(verdict).partition("## Where they come from")[0]
-        return f"{text.strip()}\n"
+        return "\n".join([terminal_text(verdict), "", *notes, ""])
 
     transcript("comparison_sentences", told_by)
 
 
-def test_the_leaderboards_of_sweeps_are_those_of_the_file(runs_in_words, transcript):
+def test_the_leaderboards_of_sweeps_are_those_of_the_file(runs_in_words, transcript, tmp_path):
     def told_by(*words):
-        return "\n".join([*sweep_texts(runs_in_words(*words)[0]), ""])
+        found = standings(runs_in_words(*words)[0], tmp_path / "sweep")
+        return "\n".join([*(each.text or each.problem for each in found), ""])
 
     transcript("comparison_sweeps", told_by)
 
@@ -120,7 +122,7 @@ def test_predictions_are_not_read_for_the_sweep_of_several_users(runs_in_words):
     folders, _ = runs_in_words(*TWO)
     for folder in folders:
         (folder / "predictions.parquet").write_bytes(b"damaged")
-    assert len(sweep_texts(folders)) == 1
+    assert terminal_text(judged(*folders))
 
 
 @pytest.fixture
@@ -140,7 +142,7 @@ def test_the_page_and_its_figures_are_those_of_the_files(make_run, golden_text, 
         make_run("session", shift=0.3, when="at_review"),
         make_run("current", shift=-1, in_sample=True),
     ]
-    verdict = compare([load_run(folder) for folder in folders], baseline="blurred")
+    verdict = compare([read_entry(folder) for folder in folders], baseline="blurred")
     body = page(verdict, command="compare a b").partition("<h1>")[2]
     golden_text("comparison_page", re.sub("(<(?:h|tr|p|li|sec|foot)[ >])", r"\n\1", body))
     assert sum("user by user" in alt for alt, _ in drawn) == 3

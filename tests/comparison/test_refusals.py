@@ -9,24 +9,24 @@ from cases import refusal
 from commands import write
 
 from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry, with_own_names
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.published import read_published
 from srs_eval.comparison.report.files import latex
 from srs_eval.comparison.restriction import SameReviews
 from srs_eval.comparison.strata import stratify
-from srs_eval.results.published import read_published
-from srs_eval.results.run import load_run, with_own_names
 
 LINE = {"metrics": {"LogLoss": 0.3}, "user": 1, "size": 10}
 
 
 def runs_of(*folders):
-    return with_own_names(map(load_run, folders))
+    return with_own_names(map(read_entry, folders))
 
 
 def beside_published(folders, *, names, own=()):
     """Pair a run with published ones, which differ in the size of a user, or take them for own."""
-    run = load_run(folders[0])
+    run = read_entry(folders[0])
     other = {"rows": dict.fromkeys(run.rows, ""), "reviews": {**run.reviews, 3: 17}}
     made = [replace(run, name=name, **other) for name in (*names, *own)]
     return pair([run, *made]) if own else pair([run], made)
@@ -51,7 +51,7 @@ CALLS = {
     "predictions_of": predictions_of,
     "published": beside_published,
     "strata": strata_of,
-    "twice": lambda folders: with_own_names(2 * [load_run(folders[0])]),
+    "twice": lambda folders: with_own_names(2 * [read_entry(folders[0])]),
 }
 
 

@@ -9,12 +9,12 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry, with_own_names
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.report.files import as_json, markdown
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.metrics.universal import um_plus
-from srs_eval.results.run import load_run, with_own_names
 from srs_eval.stats.estimate import ratio_of_sums
 from srs_eval.stats.resample import sample_of
 
@@ -27,7 +27,7 @@ PLAIN = {
 
 
 def intersected(*folders):
-    return pair(with_own_names(map(load_run, folders)), intersect=True)
+    return pair(with_own_names(map(read_entry, folders)), intersect=True)
 
 
 def merged(*folders):
@@ -76,7 +76,7 @@ def test_scores_are_those_of_the_merged_files(overlapping, metric):
         for number, folder in enumerate(overlapping):
             expected = PLAIN[metric](of_user.recalled, of_user[f"p{number}"])
             assert found[place, number] == pytest.approx(expected, rel=1e-12)
-            saved = load_run(folder).values(metric, [user])[0]
+            saved = read_entry(folder).values(metric, [user])[0]
             assert (found[place, number] == saved) or user in paired.restricted
     for run in paired.runs:
         assert run.rows == paired.runs[0].rows
@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_merged_files(overlapping, metric):
 
 
 def test_outputs_say_what_was_compared_and_strata_are_of_it_too(overlapping):
-    runs, common = [load_run(folder) for folder in overlapping], merged(*overlapping)
+    runs, common = [read_entry(folder) for folder in overlapping], merged(*overlapping)
     verdict = Verdict(intersected(*overlapping), "log_loss", "lower")
     most = sum(max(run.reviews[user] for run in runs) for user in verdict.users)
     said = (
@@ -117,7 +117,7 @@ def two(make_run):
 
 
 def strata_of(folders, metric="log_loss", baseline=0):
-    return stratify(pair([*map(load_run, folders)]), baseline, metric)
+    return stratify(pair([*map(read_entry, folders)]), baseline, metric)
 
 
 NAMED = {"same day": (0, 1), "none": (-1, 1), "again": (1, 2), "hard": (2, 3), "good": (3, 4)}
@@ -172,9 +172,9 @@ def test_strata_hold_the_reviews_of_their_names_and_add_up(make_run, users, base
 
 
 def test_many_users_are_sampled_by_name_and_outputs_say_so(two, monkeypatch):
-    assert "sample" not in as_json(compare([*map(load_run, two)]))["where"]
+    assert "sample" not in as_json(compare([*map(read_entry, two)]))["where"]
     monkeypatch.setattr("srs_eval.comparison.strata.READ", 2)
-    verdict = compare([*map(load_run, two)])
+    verdict = compare([*map(read_entry, two)])
     few = sample_of(verdict.users, 2)
     assert few == [user for user in verdict.users if user in sample_of(verdict.users[::-1], 2)]
     assert verdict.strata.sample == f"2 of {len(verdict.users)} users"

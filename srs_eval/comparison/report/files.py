@@ -2,59 +2,62 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from srs_eval.comparison.report.tables import beside, leaderboard, tables
-from srs_eval.comparison.report.words import facts_of, headline, mark_notes, remarks
+import pandas as pd
+
+from srs_eval.comparison.entry import EXCEPTIONS, Entry
+from srs_eval.comparison.escapes import for_csv, for_latex, for_markdown, for_markdown_line
+from srs_eval.comparison.report.tables import leaderboard, tables
+from srs_eval.comparison.report.words import (
+    facts_of,
+    headline,
+    leaders,
+    mark_notes,
+    remarks,
+    terms,
+)
 from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Strata
+from srs_eval.comparison.table import Table
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.comparison.words import one_line
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import write_json, write_text
-from srs_eval.results.fit_counts import FitCounts
-from srs_eval.results.run import Run
+from srs_eval.runs.folder import whole, write_json
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.escapes import for_latex, for_latex_comment, for_markdown, for_markdown_line
-from srs_eval.text.suggestion import suggestion
-from srs_eval.text.table import Table
 
 MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex", "comparison.json"
-# The terminal has room for these tables, without these columns, and for this short word.
-_PRINTED = ("leaderboard_", "beside", "against_baseline")
-_NOT_PRINTED = ("level", "p")
-_SHORT = {"not significantly different": "not significant"}
+_WIDTH = 80
+_SHORT = {"not significantly different": "not significant"}  # The terminal is narrow
 _NO_WIDER = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}"
 
 
-def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
-    """Format the headline, the leaderboards and the differences to the baseline.
+def terminal_text(verdict: Verdict) -> str:
+    """Format the leaders, one table, and what a reader must know beside it.
 
-    Of a sweep, only the leaderboard in which each user counts once, and other metrics: no
-    predictions are read for them, unless of a single user.
+    Predictions are not read for it, unless of a single user.
     """
-    parts = [*facts_of(verdict), "", headline(verdict)]
-    if of_sweep:
-        printed = [leaderboard(verdict, verdict.leaderboard)]
-        printed += [beside(verdict)] if verdict.beside or verdict.at_retention else []
-    else:
-        printed = [table for table in tables(verdict) if table.key.startswith(_PRINTED)]
-    for table in printed:
-        rows = [[_SHORT.get(cell, cell) for cell in row] for row in table.texts()]
-        parts += ["", table.title, replace(table, rows=rows).without(*_NOT_PRINTED).write()]
-    if len(verdict.runs) > 1:
-        parts += [
-            "",
-            "to best: mean paired difference to the leader of the same time. Intervals of "
-            "differences",
-            "are adjusted for the number of comparisons, and exclude 0 exactly where the "
-            "difference is",
-            "significant at 1 %",
-        ]
-    return "\n".join([*parts, *(["", *remarks(verdict)] if remarks(verdict) else [])])
+    several = len(verdict.runs) > 1
+    names = ["run", *["when"] * (len(verdict.times) > 1), verdict.metric]
+    names += ["to best", "interval", "on average"] if several else ["99 % interval"]
+    board = leaderboard(verdict, verdict.leaderboard)
+    rows = [{name: _SHORT.get(row[name], row[name]) for name in names} for row in board.records()]
+    table = Table.of_records(rows, align="l" * names.index(verdict.metric)).write()
+    marks = mark_notes(verdict.paired.every_run)
+    caution = verdict.coverage.caution if verdict.coverage else ""
+    notes = [terms(verdict), *verdict.notes, *verdict.warnings, *marks, caution]
+    below = [textwrap.fill(note, _WIDTH, subsequent_indent="  ") for note in notes if note]
+    return "\n".join([textwrap.fill(leaders(verdict), _WIDTH), "", table, "", *below])
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    with whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def write_files(verdict: Verdict, folder: Path, *, chosen: Sequence[str] = ()) -> list[Path]:
@@ -92,18 +95,15 @@ def chosen_tables(verdict: Verdict, names: Sequence[str]) -> list[Table]:
     """
     every = list(tables(verdict))
     known = [table.key for table in every]
-    chosen, problems = set(), []
+    chosen, unknown = set[str](), []
     for name in names:
-        found = [key for key in known if key == name]
-        found = found or [key for key in known if key.startswith(f"{name}_")]
-        chosen.update(found)
-        if not found:
-            problems.append(
-                f"latex={name}: no such table{suggestion(name, known)}; "
-                f"there are {', '.join(known)}"
-            )
-    if problems:
-        raise ConfigError(*problems)
+        keys = [key for key in known if key == name]
+        keys = keys or [key for key in known if key.startswith(f"{name}_")]
+        chosen.update(keys)
+        unknown += [] if keys else [name]
+    if unknown:
+        there = ", ".join(known)
+        raise ConfigError(f"latex={','.join(unknown)}: no such table; there are {there}")
     return [table for table in every if not names or table.key in chosen]
 
 
@@ -113,7 +113,7 @@ def latex(verdict: Verdict, chosen: Sequence[str] = ()) -> str:
     `chosen` are their names, as in `chosen_tables`.
     """
     said = [headline(verdict), *facts_of(verdict), *remarks(verdict)]
-    lines = ["% needs \\usepackage{booktabs,graphicx}", *map(for_latex_comment, said)]
+    lines = ["% needs \\usepackage{booktabs,graphicx}", *(f"% {one_line(text)}" for text in said)]
     for table in chosen_tables(verdict, chosen):
         lines += [
             "",
@@ -138,7 +138,8 @@ def _caption(verdict: Verdict, table: Table) -> str:
 
 def csv_text(verdict: Verdict) -> str:
     """Format the tidy table as CSV, with numbers in full precision."""
-    return Table.of_records(tidy(verdict)).csv()
+    text = pd.DataFrame([{k: for_csv(v) for k, v in row.items()} for row in tidy(verdict)])
+    return str(text.to_csv(index=False, lineterminator="\n"))
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
@@ -181,7 +182,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _run(run: Run, identical_to: str | None) -> dict[str, Any]:
+def _run(run: Entry, identical_to: str | None) -> dict[str, Any]:
     return {
         "name": run.name,
         "folder": str(run.place),
@@ -199,7 +200,7 @@ def tidy(verdict: Verdict) -> list[dict[str, Any]]:
     """Return the leaderboards as one table: a row for each run and weighting of users."""
     rows = []
     rests = verdict.coverage
-    notes = [*([rests.in_words, rests.caution] if rests else []), *verdict.notes]
+    notes = [*([*rests.sentences, rests.caution] if rests else []), *verdict.notes]
     for board in verdict.leaderboards:
         for model in board.order:
             run = verdict.runs[model]
@@ -234,7 +235,7 @@ def _at_retention(verdict: Verdict, model: int) -> dict[str, Any]:
     return {metric: biases[model].mean_users, f"{metric}_users": biases[model].n_users}
 
 
-def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
+def _about(run: Entry, *, identical_to: str = "") -> dict[str, Any]:
     return {
         "run": run.name,
         "when": run.when,
@@ -244,9 +245,10 @@ def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
     }
 
 
-def _fit_counts(run: Run) -> dict[str, int | None]:
-    """Return the counts of fits; None where the run has no count, which is not 0."""
-    return {field.name: getattr(run.facts, field.name) for field in fields(FitCounts)}
+def _fit_counts(run: Entry) -> dict[str, int | None]:
+    """Return the counts of fits; None where they are not known, which is not 0."""
+    names = ("fits", *EXCEPTIONS)
+    return {name: getattr(run.facts, name) if run.facts.fits else None for name in names}
 
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:

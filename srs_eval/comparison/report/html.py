@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from srs_eval.comparison.page import render
+from srs_eval.comparison.report.files import write_text
 from srs_eval.comparison.report.plots import differences_figure, strata_figure
 from srs_eval.comparison.report.tables import tables
 from srs_eval.comparison.report.words import facts_of, figure_note, headline, remarks
+from srs_eval.comparison.table import Table
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.plots.style import annotate, house_style
 from srs_eval.plots.versus_plot import versus_figure
-from srs_eval.results.files import write_text
-from srs_eval.text.pages import render
-from srs_eval.text.table import Table
 
 HTML = "report.html"
 _SCATTERS = 12

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.leaderboard import Leaderboard
 from srs_eval.comparison.report.words import level_text, p_text, share_interval, signed
 from srs_eval.comparison.standing import Answer, Standing
 from srs_eval.comparison.strata import Fact, Strata, Stratum
+from srs_eval.comparison.table import Cell, Table
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.results.run import Run
-from srs_eval.text.console import counted, interval, number, percent
-from srs_eval.text.table import Cell, Table
+from srs_eval.comparison.words import counted, interval, number, percent
 
 _WEIGHTED = {
     "users": ("Each user counts once: the typical user", ""),
@@ -193,7 +193,7 @@ def sources(verdict: Verdict) -> Table:
             "data": run.facts.data,
             "protocol": run.protocol,
             "users scored": len(run.rows),
-            "exceptional fits": run.facts.fit_counts.in_words or "as planned",
+            "exceptional fits": run.exceptions or "as planned",
             "settings": run.facts.tags.get("config_hash", "-"),
             "folder": run.place,
         }
@@ -205,7 +205,7 @@ def sources(verdict: Verdict) -> Table:
     )
 
 
-def _named(run: Run) -> dict[str, str]:
+def _named(run: Entry) -> dict[str, str]:
     """Format the name of a run, and when its predictions are made."""
     return {"run": run.marked, "when": run.when.replace("_", " ")}
 

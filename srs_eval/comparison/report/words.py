@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from srs_eval.comparison.leaderboard import Leaderboard
+from srs_eval.comparison.entry import INELIGIBLE, MARK, TRAITS, Entry, protocols
+from srs_eval.comparison.predictions import PER_REVIEW
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.comparison.words import counted, number, percent
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
-from srs_eval.results.fit_counts import explained_counts
-from srs_eval.results.remarks import few_users, worse_than_a_constant
-from srs_eval.results.run import INELIGIBLE, TRAITS, Run
-from srs_eval.results.saved_predictions import PER_REVIEW, has_predictions
+from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
-from srs_eval.text.console import counted, number, percent
 
 _GROUPS: Mapping[Decision, str] = {
     "worse": "Worse on average",
@@ -29,118 +27,107 @@ _SEVERAL_TIMES = (
     "Predictions are made at different times, and each time has a leader of its own. A difference "
     "between runs of different times also contains what became known in between"
 )
-_UNKNOWN_TIME = (
-    "When unknown: published scores, or a run of an earlier release, that do not say when their "
-    "predictions are made"
-)
+_UNKNOWN_TIME = "When unknown: published scores that do not say when predictions are made"
 _DIRECTIONS = {"lower": "lower is better", "higher": "higher is better", "zero": "near 0 is better"}
 
 
 def headline(verdict: Verdict) -> str:
     """Summarise which run predicts best at each time, and warn if much was left out."""
     caution = verdict.coverage.caution if verdict.coverage else ""
-    return _best(verdict) + (f" {caution}." if caution else "")
+    return leaders(verdict, with_others=True) + (f" {caution}." if caution else "")
 
 
-def _best(verdict: Verdict) -> str:
-    """Summarise which run predicts best at each time, on average and for most users."""
-    board, names = verdict.leaderboard, [run.name for run in verdict.runs]
+def leaders(verdict: Verdict, *, with_others: bool = False) -> str:
+    """Summarise which run predicts best at each time."""
+    board = verdict.leaderboard
     if not verdict.leaders:
         return f"No run has a {verdict.metric}."
-    if len(names) == 1:
-        mean = number(board.mean[0])
-        return f"{names[0]}: {verdict.metric} {mean}. Nothing to compare it with."
+    if len(verdict.runs) == 1:
+        return f"{verdict.runs[0].name}: {verdict.metric} {number(board.mean[0])}."
     several = len(board.groups) > 1
-    said = []
-    for leader in board.groups:
+    sentences = []
+    for leader, models in board.groups.items():
         if leader >= 0:
             at = f"Predicted {IN_WORDS[verdict.runs[leader].when]}: " if several else ""
-            said.append(at + _best_of_group(verdict, leader))
-    return " ".join(said)
+            sentences.append(at + _leader(verdict, leader, models))
+            sentences += _others(verdict, models) if with_others else []
+    return " ".join(sentences)
 
 
-def _best_of_group(verdict: Verdict, leader: int) -> str:
-    """Format a leader, and the runs compared with it by how they compare."""
-    board, names = verdict.leaderboard, [run.name for run in verdict.runs]
-    models = board.groups[leader]
+def _leader(verdict: Verdict, leader: int, models: Sequence[int]) -> str:
+    """Name a leader, and say whether it is better than all others."""
+    board, run = verdict.leaderboard, verdict.runs[leader]
     score = f"({verdict.metric} {number(float(board.mean[leader]))})"
-    if but := worse_than_a_constant(verdict.runs[leader], verdict.paired.users):
-        score += f", but {but}"
     if len(models) == 1:
-        return f"{names[leader]} alone {score}."
+        return f"{run.name} alone {score}."
     rivals = "" if all(verdict.runs[m].is_eligible for m in models) else " the eligible models"
-    if not verdict.runs[leader].is_eligible:
+    if not run.is_eligible:
         rivals = " where no model is eligible for best"
     place = f"leads{rivals}"
     if board.to_best[leader].average.verdict == "best":
         place = f"predicts best{rivals and ' of'}{rivals}"
-    said = [f"{names[leader]} {place} {score}."]
+    return f"{run.name} {place} {score}."
+
+
+def _others(verdict: Verdict, models: Sequence[int]) -> Iterator[str]:
+    """List the runs compared with a leader by how they compare."""
     for answer, words in _GROUPS.items():
-        group = [m for m in models if board.to_best[m].average.verdict == answer]
-        if group:
-            listed = "; ".join(names[m] + _for_users(board, m) for m in group)
-            said.append(f"{words}: {listed}.")
-    return " ".join(said)
+        names = [
+            verdict.runs[model].name
+            for model in models
+            if verdict.leaderboard.to_best[model].average.verdict == answer
+        ]
+        if names:
+            yield f"{words}: {'; '.join(names)}."
 
 
-def _for_users(board: Leaderboard, model: int) -> str:
-    """Format for how many users a model is better or worse than the leader."""
-    standing = board.to_best[model]
-    counts, total = standing.counts, sum(standing.counts)
-    if total < 2 or standing.average.verdict == "identical":
-        return ""
-    if counts.better > counts.worse:
-        said = f"better for {counts.better:,} of {total:,} users"
-    else:
-        said = f"worse for {counts.worse:,} of {total:,} users"
-    tied = f", {counts.tied:,} alike" if counts.tied else ""
-    unsure = standing.users.verdict == "not significantly different"
-    return f" ({said}{tied}{', no significant majority' if unsure else ''})"
+def terms(verdict: Verdict) -> str:
+    """Name the data, the protocol, the metric and the baseline, and count users and reviews."""
+    data = ", ".join(dict.fromkeys(run.facts.data for run in verdict.runs if run.facts.data))
+    protocol = ", ".join(protocols(verdict.runs))
+    by = f", protocol {protocol}" if protocol else ""
+    users = counted(verdict.leaderboard.n_users, "user")
+    return (
+        f"{counted(len(verdict.paired.every_run), 'run')} on {data}{by}: {users} and "
+        f"{int(verdict.reviews.sum()):,} scored reviews, compared by {verdict.metric}, "
+        f"{_DIRECTIONS[verdict.better]}; baseline {verdict.runs[verdict.baseline].name}"
+    )
 
 
 def facts_of(verdict: Verdict) -> list[str]:
-    """Return sentences about the data, the terms of the comparison, and what it rests on."""
-    paired, board = verdict.paired, verdict.leaderboard
-    data = ", ".join(dict.fromkeys(run.facts.data for run in verdict.runs if run.facts.data))
-    protocol = ", ".join(dict.fromkeys(run.protocol for run in verdict.runs if run.protocol))
-    by = f", protocol {protocol}" if protocol else ""
-    users = counted(board.n_users, "user")
-    runs = counted(len(paired.every_run), "run")
-    rests = [f"Rests on {users} and {int(verdict.reviews.sum()):,} scored reviews"]
-    if verdict.coverage is not None:
-        rests = verdict.coverage.sentences()
-    terms = (
-        f"{runs} on {data}{by}, compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
-        f"baseline {verdict.runs[verdict.baseline].name}"
-    )
-    return [f"{sentence}." for sentence in (terms, *rests)]
+    """Return sentences about the terms of the comparison, and what it rests on."""
+    rests = verdict.coverage.sentences if verdict.coverage else []
+    return [f"{sentence}." for sentence in (terms(verdict), *rests)]
 
 
 def remarks(verdict: Verdict) -> list[str]:
     """List everything a reader has to know beside the numbers."""
-    said = [*verdict.on_scores, *verdict.notes, *mark_notes(verdict.paired.every_run)]
-    board = verdict.leaderboard
-    users = board.n_users
+    said = [
+        *verdict.warnings,
+        *verdict.on_scores,
+        *verdict.notes,
+        *mark_notes(verdict.paired.every_run),
+    ]
+    users = verdict.leaderboard.n_users
     if users == 1:
         said.append(_one_user(verdict))
-    elif few_users(users):
-        said.append(few_users(users))
+    elif users < ENOUGH_USERS:
+        said.append(f"Only {users} users")
     if len(verdict.times) > 1:
         said.append(_SEVERAL_TIMES)
     if UNKNOWN in verdict.times:
         said.append(_UNKNOWN_TIME)
-    lost = sum(len(run.incomplete) for run in verdict.runs)
-    if lost and verdict.coverage is None:
-        said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
     return [*said, *_choices_by_test_rows(verdict.runs)]
 
 
-def _choices_by_test_rows(runs: Sequence[Run]) -> list[str]:
+def _choices_by_test_rows(runs: Sequence[Entry]) -> list[str]:
     """Warn of each algorithm of which several settings were scored on the same test reviews."""
     settings: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         if run.facts.algo and not run.facts.is_validation and run.is_eligible:
-            settings.setdefault((run.facts.algo, run.protocol), set()).add(run.facts.config_hash)
+            settings.setdefault((run.facts.algo, run.protocol), set()).add(
+                run.facts.tags.get("config_hash", "")
+            )
     return [
         f"{len(hashes - {''})} settings of {algo} were scored on the same test reviews: the best "
         "of them looks better than it is. Choose with protocol=validation, and score the choice "
@@ -163,22 +150,25 @@ def _one_user(verdict: Verdict) -> str:
             "One user: intervals of differences are over its cards and days, and say nothing of "
             "other users; scores have none"
         )
-    if not all(map(has_predictions, verdict.runs)):
+    if not all(run.has_predictions for run in verdict.runs):
         return "One user: intervals need saved predictions, and log_loss or brier"
     if verdict.metric in PER_REVIEW:
         return "One user with too few cards or days for an interval"
     return f"One user: {verdict.metric} has no interval, {' and '.join(PER_REVIEW)} have"
 
 
-def mark_notes(runs: Sequence[Run]) -> list[str]:
+def mark_notes(runs: Sequence[Entry]) -> list[str]:
     """Explain the marks of the names of runs, with the counts of fits behind them."""
     traits = [
         f"{mark} {meaning}{'; not eligible for best' if trait in INELIGIBLE else ''}"
         for trait, (mark, meaning) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
-    counts = explained_counts([(run.name, run.facts.fit_counts) for run in runs])
-    return [*traits, counts] if counts else traits
+    fits = [f"{run.name}: {run.exceptions}" for run in runs if run.exceptions]
+    return [
+        *traits,
+        *([f"{MARK} not every fit went as planned: {'; '.join(fits)}"] if fits else []),
+    ]
 
 
 def figure_note(verdict: Verdict, models: Sequence[int]) -> str:

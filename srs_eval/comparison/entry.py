@@ -1,0 +1,167 @@
+"""What is compared: a run, or the published scores of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from srs_eval.comparison.words import one_line
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import FloatArray, User
+from srs_eval.nouns.when import UNKNOWN, WHEN
+from srs_eval.runs.folder import Run
+from srs_eval.runs.summary import Summary
+
+# What sets a model apart from one that is fitted to earlier reviews of the same user and then
+# left as it is: the mark of its name, and what the mark means.
+TRAITS = {
+    "pretrained": ("°", "has learned from other users"),
+    "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
+    "in_sample": ("‡", "may have been fitted to the very reviews that it is scored on"),
+}
+# Models with one of these are not eligible for best.
+INELIGIBLE = ("sees_truth", "in_sample")
+# Fits that are not what the name of a model says, and their mark.
+EXCEPTIONS = {
+    "fallback": "fell back",
+    "failed": "failed",
+    "skipped": "skipped",
+    "not_converged": "did not converge",
+}
+MARK = "§"
+# When predictions can have been made, in the order of tables.
+TIMES = (*WHEN, UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The scores of one model."""
+
+    name: str  # Name in tables
+    place: Path  # Folder or file it was read from
+    # Digest of the scored reviews of each user without a missing fold; "" if unknown
+    rows: Mapping[User, str]
+    reviews: Mapping[User, int]  # Number of these reviews
+    # By metric, [len(rows)]: of the same users in the same order; NaN where not defined
+    scores: Mapping[str, FloatArray]
+    facts: Summary  # As far as they are known
+    incomplete: tuple[User, ...] = ()  # Users with a missing fold; they have no scores
+    run: Run | None = field(default=None, compare=False)  # None of published scores
+
+    @property
+    def protocol(self) -> str:
+        """Name of the evaluation protocol."""
+        return self.facts.protocol
+
+    @property
+    def when(self) -> str:
+        """When predictions were made: one of `TIMES`."""
+        return self.facts.when if self.facts.when in WHEN else UNKNOWN
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """Traits of the model: keys of `TRAITS`."""
+        return tuple(trait for trait in TRAITS if getattr(self.facts, trait))
+
+    @property
+    def is_eligible(self) -> bool:
+        """Whether the model may be called the best."""
+        return not set(self.traits) & set(INELIGIBLE)
+
+    @property
+    def marked(self) -> str:
+        """The name, with marks for traits of the model and for irregular fits."""
+        marks = "".join(TRAITS[trait][0] for trait in self.traits)
+        marks += MARK if self.exceptions else ""
+        return f"{self.name} {marks}" if marks else self.name
+
+    @property
+    def exceptions(self) -> str:
+        """Numbers of irregular fits, such as ``140 of 145 fits fell back, 1 failed``."""
+        counts = {how: getattr(self.facts, name) for name, how in EXCEPTIONS.items()}
+        said = [f"{count:,} {how}" for how, count in counts.items() if count]
+        return ", ".join(said).replace(" ", f" of {self.facts.fits:,} fits ", 1)
+
+    @property
+    def has_digests(self) -> bool:
+        """Whether it is known which reviews were scored."""
+        return all(self.rows.values())
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether predictions were saved."""
+        return self.run is not None and self.run.has_predictions
+
+    def values(self, metric: str, users: Sequence[User]) -> FloatArray:
+        """Scores of the users, in their order; NaN where the model has none."""
+        column = self.scores.get(metric)
+        if column is None:
+            return np.full(len(users), math.nan)
+        if [*users] == [*self.rows]:
+            return column
+        position = {user: number for number, user in enumerate(self.rows)}
+        at = np.array([position.get(user, -1) for user in users], np.int64)
+        values: FloatArray = np.append(column, math.nan)[at]
+        return values
+
+
+def entry_of(run: Run) -> Entry:
+    """Return the scores of a run under its label."""
+    scores = run.by_user
+    whole = np.array([rows != "" for rows in scores.rows], np.bool_)
+    rows = {user: digest for user, digest in zip(scores.users, scores.rows, strict=True) if digest}
+    return Entry(
+        name=one_line(run.facts.label),
+        place=run.folder,
+        rows=rows,
+        reviews=dict(zip(rows, scores.reviews[whole].tolist(), strict=True)),
+        scores=dict(zip(scores.names, scores.values[whole].T, strict=True)),
+        facts=run.facts,
+        incomplete=tuple(user for user in scores.users if user not in rows),
+        run=run,
+    )
+
+
+def read_entry(folder: Path) -> Entry:
+    """Read the scores of a finished run."""
+    return entry_of(Run.read(folder))
+
+
+def protocols(entries: Iterable[Entry]) -> list[str]:
+    """Return the names of the protocols, sorted."""
+    return sorted({entry.protocol for entry in entries} - {""})
+
+
+def usual_protocol(entries: Iterable[Entry]) -> str:
+    """Return the protocol of most; of equally frequent ones, the first."""
+    named = [entry.protocol for entry in entries if entry.protocol]
+    return max(named, key=named.count, default="")
+
+
+def with_own_names(entries: Iterable[Entry]) -> list[Entry]:
+    """Return what is compared under names that differ.
+
+    Those under another protocol than most have it in their name; where names are still equal, the
+    folder is added. Raise `ConfigError` if the same run is there twice.
+    """
+    entries = list(entries)
+    usual = usual_protocol(entries)
+    entries = [_named(e, e.protocol) if e.protocol != usual else e for e in entries]
+    for where in (lambda entry: entry.place.name, lambda entry: str(entry.place)):
+        places: dict[str, set[str]] = {}
+        for entry in entries:
+            places.setdefault(entry.name, set()).add(where(entry))
+        entries = [_named(e, where(e)) if len(places[e.name]) > 1 else e for e in entries]
+    names = [entry.name for entry in entries]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"the same run is given more than once: {', '.join(twice)}")
+    return entries
+
+
+def _named(entry: Entry, by: str) -> Entry:
+    return replace(entry, name=one_line(f"{entry.name} ({by})")) if by else entry
