@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from srs_eval.comparison.words import one_line
+from srs_eval.comparison.words import counted, one_line
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, User
 from srs_eval.nouns.when import UNKNOWN, WHEN
@@ -81,10 +81,11 @@ class Entry:
 
     @property
     def exceptions(self) -> str:
-        """Numbers of irregular fits, such as ``140 of 145 fits fell back, 1 failed``."""
+        """Numbers of irregular fits, such as ``140 fell back, 1 failed, of 145 fits``."""
         counts = {how: getattr(self.facts, name) for name, how in EXCEPTIONS.items()}
-        said = [f"{count:,} {how}" for how, count in counts.items() if count]
-        return ", ".join(said).replace(" ", f" of {self.facts.fits:,} fits ", 1)
+        parts = [f"{count:,} {how}" for how, count in counts.items() if count]
+        total = [f"of {counted(self.facts.fits, 'fit')}"] if parts and self.facts.fits else []
+        return ", ".join([*parts, *total])
 
     @property
     def has_digests(self) -> bool:

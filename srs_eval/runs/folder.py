@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -275,7 +276,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        line = str(error).partition("\n")[0]
+        line = textwrap.shorten(str(error), 300, placeholder=" …")
         raise ConfigError(f"{path}: cannot be read ({type(error).__name__}: {line})") from error
 
 

@@ -25,6 +25,7 @@ from srs_eval.runs.folder import save
 from srs_eval.runs.summary import Summary
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
+METRIC = MetricSummary(*[np.nan] * 5, 0)
 
 
 def reviews_of(user, number, *, only_recalled=False):
@@ -103,6 +104,7 @@ def make_run(tmp_path):
             sizes.append(len(predictions) if whole else 0)
             values.append([row[name] if whole else np.nan for name in PANEL.names])
         place = tmp_path / (folder or f"{len(list(tmp_path.iterdir()))}_{label}")
+        known = summary.pop("metrics", {"log_loss": {"lo": 0.1, "hi": 0.9}})
         facts = {
             "label": label,
             "algo": label,
@@ -111,7 +113,7 @@ def make_run(tmp_path):
             "users": len(users),
             "reviews": sum(sizes),
             "failed": len(failed),
-            "metrics": {"log_loss": MetricSummary(0.5, 0.5, 0.5, 0.1, 0.9, len(users))},
+            "metrics": {name: replace(METRIC, **row) for name, row in known.items()},
             "when": "previous_review",
             "tags": {"config_hash": f"hash of {label}"},
         }

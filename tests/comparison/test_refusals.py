@@ -66,7 +66,7 @@ def test_each_is_refused_in_the_words_of_the_file(runs_in_words, tmp_path, trans
         folders, options = runs_in_words(*words)
         calls = {**CALLS, "lines": lines}
         text = refusal(lambda: calls[what](folders, **options))
-        of_others = "ArrowInvalid|JSON|TypeError|ValueError: (setting|could)"
+        of_others = "ArrowInvalid|JSON|TypeError|ValidationError|ValueError: (setting|could)"
         text = re.sub(rf"\(({of_others}).*\)", "(…)", text.replace("\\", "/"))
         return re.sub(r"/\d+/", "/", text)
 

@@ -14,6 +14,7 @@ from srs_eval.comparison.escapes import for_csv, for_latex, for_markdown, for_ma
 from srs_eval.comparison.report.tables import leaderboard, tables
 from srs_eval.comparison.report.words import (
     facts_of,
+    few_users,
     headline,
     leaders,
     mark_notes,
@@ -49,7 +50,8 @@ def terminal_text(verdict: Verdict) -> str:
     table = Table.of_records(rows, align="l" * names.index(verdict.metric)).write()
     marks = mark_notes(verdict.paired.every_run)
     caution = verdict.coverage.caution if verdict.coverage else ""
-    notes = [terms(verdict), *verdict.notes, *verdict.warnings, *marks, caution]
+    doubts = [*verdict.warnings, *few_users(verdict), caution]
+    notes = [terms(verdict), *verdict.notes, *marks, *doubts]
     below = [textwrap.fill(note, _WIDTH, subsequent_indent="  ") for note in notes if note]
     return "\n".join([textwrap.fill(leaders(verdict), _WIDTH), "", table, "", *below])
 

@@ -111,13 +111,18 @@ def remarks(verdict: Verdict) -> list[str]:
     users = verdict.leaderboard.n_users
     if users == 1:
         said.append(_one_user(verdict))
-    elif users < ENOUGH_USERS:
-        said.append(f"Only {users} users")
+    said += few_users(verdict)
     if len(verdict.times) > 1:
         said.append(_SEVERAL_TIMES)
     if UNKNOWN in verdict.times:
         said.append(_UNKNOWN_TIME)
     return [*said, *_choices_by_test_rows(verdict.runs)]
+
+
+def few_users(verdict: Verdict) -> list[str]:
+    """Warn of intervals over few users, whose coverage is too low."""
+    users = verdict.leaderboard.n_users
+    return [f"Only {users} users"] if 1 < users < ENOUGH_USERS else []
 
 
 def _choices_by_test_rows(runs: Sequence[Entry]) -> list[str]:
