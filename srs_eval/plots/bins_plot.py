@@ -29,7 +29,6 @@ from srs_eval.metrics.sums import Totals, add_up
 from srs_eval.metrics.validate import as_numbers, paired
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
-from srs_eval.text.console import counted
 
 # Whole numbers up to this have their bins named: 100 years in days.
 _LARGEST = 36_600
@@ -194,7 +193,7 @@ def _draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     for row, column in np.argwhere(gaps.n > 0):
         _write(axes, gaps, share, int(row), int(column))
     floor = f"by chance if calibrated: {gaps.floor:.4f}"
-    number = counted(float(gaps.n.sum()), "review")
+    number = style.counted(float(gaps.n.sum()), "review")
     lines = (f"rmse_bins {gaps.rmse:.4f} ({floor}); n = {number}", _READING)
     axes.text(
         0,

@@ -18,7 +18,6 @@ from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.recall_over_time import RecallOverTime, recall_of
 from srs_eval.stats.significance import wilson_intervals
-from srs_eval.text.console import counted
 
 _FAN = 150
 # The median of more curves than these looks the same.
@@ -120,7 +119,7 @@ def plot_temporal(
     times, median = _median_curve(curves, usable)
     axes.plot(times, median, color="white", lw=4.6, zorder=3)
     axes.plot(times, median, color=style.INK, lw=2.4, zorder=4, label="median curve")
-    number = counted(len(curves.p), "sampled curve")
+    number = style.counted(len(curves.p), "sampled curve")
     some = f"{len(drawn)} of {number}" if len(drawn) < len(curves.p) else number
     axes.plot([], [], color=style.MUTED, lw=0.8, label=some)
     # Above all curves, and readable over them.
@@ -160,7 +159,7 @@ def _draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
     style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="recall")
     if recall.same_day:
-        hidden = counted(recall.same_day, "same-day review")
+        hidden = style.counted(recall.same_day, "same-day review")
         axes.set_xlabel(f"elapsed days ({hidden} not shown)")
     if not len(recall.n):
         style.write_message(axes, "no reviews on later days")

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
 from srs_eval.plots import style
-from srs_eval.text.console import counted
 
 # Models with at most as many distinct predictions have a dot for each.
 FEW_LEVELS = 20
@@ -92,7 +91,7 @@ def _range_texts(axes: Axes, reviews: Tally) -> list[str]:
     low, high = axes.get_xlim()
     count = reviews.count
     below, above = float(count[reviews.p < low].sum()), float(count[reviews.p > high].sum())
-    lines = [f"n = {counted(reviews.n, 'review')}"]
+    lines = [f"n = {style.counted(reviews.n, 'review')}"]
     lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []
     lines += [f"{round(above):,} predicted above {high:.2f} not shown"] if above else []
     return lines

@@ -14,7 +14,6 @@ from srs_eval.metrics.discrimination import RocCurve, roc_of
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Predictions
 from srs_eval.plots import style
-from srs_eval.text.console import counted
 
 _THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 _NEAR = 0.06
@@ -57,7 +56,7 @@ def plot_roc(
     reviews = style.tally_of(p, recalled)
     curve = roc_of(reviews, thresholds=thresholds, points=_POINTS)
     _prepare(axes)
-    number = counted(reviews.n, "review")
+    number = style.counted(reviews.n, "review")
     if not math.isfinite(curve.auc):
         missing = "forgotten" if reviews.n_recalled else "recalled"
         why = f"no review was {missing}" if len(reviews) else "no predictions"

@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import FloatArray, Predictions
-from srs_eval.text.plain import one_line
 
 # Okabe & Ito's colours stay apart under every common colour vision deficiency.
 BLUE = "#0072B2"
@@ -197,7 +196,13 @@ def annotate(figure: Figure, note: str) -> None:
 def lettering(text: str) -> str:
     """Return text on one line, without characters that the font does not have."""
     known = _font_signs()
-    return "".join(sign if ord(sign) in known else _NO_SIGN for sign in one_line(text))
+    line = " ".join(text.splitlines())
+    return "".join(sign if ord(sign) in known else _NO_SIGN for sign in line)
+
+
+def counted(count: float, noun: str) -> str:
+    """Format a count with its noun."""
+    return f"{round(count):,} {noun}{'s' * (round(count) != 1)}"
 
 
 @cache

@@ -15,7 +15,6 @@ from srs_eval.metrics.summary import UNBOUNDED, clipped
 from srs_eval.nouns import Better, FloatArray
 from srs_eval.plots import style
 from srs_eval.stats.estimate import mean_of_users
-from srs_eval.text.console import counted
 
 HEADLINE = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")
 _DOTS = 60
@@ -62,7 +61,7 @@ def plot_user_scores(
     axes.set_yticks([])
     axes.set_title(f"{name}{_BETTER[better]}", loc="left", fontsize=style.SMALL + 0.5, pad=2)
     absent = len(every) - len(defined)
-    notes = [f"not defined for {counted(absent, 'user')}"] if absent else []
+    notes = [f"not defined for {style.counted(absent, 'user')}"] if absent else []
     if not len(defined):
         axes.set_xticks([])
         style.write_message(axes, notes[0] if notes else "no users")
@@ -72,7 +71,7 @@ def plot_user_scores(
     axes.set(xlim=(low, high), ylim=(-0.42, 1.06))
     axes.axhline(0, color=style.MUTED, lw=0.6)
     outside = int(((defined < low) | (defined > high)).sum())
-    notes += [f"{counted(outside, 'user')} outside"] if outside else []
+    notes += [f"{style.counted(outside, 'user')} outside"] if outside else []
     _draw_distribution(axes, defined, low, high)
     centre = _draw_centre(axes, defined, interval)
     axes.set_title(centre, loc="right", fontsize=style.SMALL, fontweight="normal", pad=2)
@@ -122,7 +121,7 @@ def users_figure(
         if users > 1:
             key = "line: median;  diamond: mean with its 99 % interval over users"
             panels[-1].set_xlabel(key, fontsize=style.SMALL, color=style.MUTED)
-        style.title_above(figure, f"scores of {counted(users, 'user')}", title)
+        style.title_above(figure, f"scores of {style.counted(users, 'user')}", title)
     return figure
 
 

@@ -18,7 +18,6 @@ from srs_eval.plots import style
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.paired import paired_mean, paired_signs
 from srs_eval.stats.significance import SignTest
-from srs_eval.text.console import counted, interval
 
 # Dots of more users would hide each other, and make large files.
 _DOTS = 1000
@@ -173,14 +172,14 @@ def _write(axes: Axes, found: Difference, name: str, better: Better, *, outside:
     digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 4
     mean = f"mean difference {difference.mean:+.{digits}f}"
     if hi > lo:
-        mean += f" {interval(lo, hi, digits)}"
+        mean += f" [{lo:z.{digits}f}, {hi:z.{digits}f}]"
     lines = [mean]
     users = sum(counts)
     if better != "neither":
         alike = f", {counts.tied:,} alike" if counts.tied else ""
         lines.append(f"{name} better for {counts.better:,} of {users:,} users{alike}")
     beyond = f", {outside:,} of them not shown" if outside else ""
-    lines.append(f"99 % interval over {counted(users, 'user')}{beyond}")
+    lines.append(f"99 % interval over {style.counted(users, 'user')}{beyond}")
     shared: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL}
     axes.text(0, 1.015, "\n".join(lines), va="bottom", linespacing=1.35, **shared)
 
