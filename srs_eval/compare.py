@@ -1,11 +1,11 @@
-"""``python -m srs_eval.compare`` compares finished runs; in Python, `srs_eval.compare` does."""
+"""``python -m srs_eval.compare``; in Python, `srs_eval.compare` is the function."""
 
 import sys
 
 if __name__ == "__main__":
-    from srs_eval.commands.cli import main
+    from srs_eval.runs.commands import main
 
-    main("commands.compare")
+    main("compare")
 else:
     from srs_eval.api.comparing import compare
 

@@ -1,6 +1,6 @@
-"""``python -m srs_eval.export``: hand fitted parameters to a scheduler."""
+"""``python -m srs_eval.export``."""
 
-from srs_eval.commands.cli import main
+from srs_eval.runs.commands import main
 
 if __name__ == "__main__":
-    main("commands.export")
+    main("export")

@@ -1,11 +1,11 @@
-"""``python -m srs_eval.fit`` fits to all reviews of a log; in Python, `srs_eval.fit` does."""
+"""``python -m srs_eval.fit``; in Python, `srs_eval.fit` is the function."""
 
 import sys
 
 if __name__ == "__main__":
-    from srs_eval.commands.cli import main
+    from srs_eval.runs.commands import main
 
-    main("commands.fit")
+    main("fit")
 else:
     from srs_eval.api.fitting import fit
 

@@ -1,6 +1,6 @@
-"""``python -m srs_eval.prepare``: sort the reviews of many users once."""
+"""``python -m srs_eval.prepare``."""
 
-from srs_eval.commands.cli import main
+from srs_eval.runs.commands import main
 
 if __name__ == "__main__":
-    main("commands.prepare")
+    main("prepare")

@@ -1,11 +1,11 @@
-"""``python -m srs_eval.score`` scores predictions in a file; in Python, `srs_eval.score` does."""
+"""``python -m srs_eval.score``; in Python, `srs_eval.score` is the function."""
 
 import sys
 
 if __name__ == "__main__":
-    from srs_eval.commands.cli import main
+    from srs_eval.runs.commands import main
 
-    main("commands.score")
+    main("score")
 else:
     from srs_eval.metrics.score import score
 

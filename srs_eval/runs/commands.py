@@ -1,0 +1,378 @@
+"""The small commands: compare, export, fit, score and prepare."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote
+
+from omegaconf import MISSING
+
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.nouns.when import when_named
+from srs_eval.runs.console import complain, say
+from srs_eval.runs.words import dotted, status
+
+if TYPE_CHECKING:
+    from srs_eval.exporting.formats import HandOver
+    from srs_eval.nouns import User
+
+# Functions import what they need: --help and wrong words do without.
+
+_COMPARISONS = "srs_eval_comparisons"  # Their experiment in MLflow: they are no models in charts
+_NAMED = 5  # Users without parameters
+
+
+def main(name: str) -> NoReturn:
+    """Run a command on `sys.argv`, and exit with its status."""
+    sys.exit(status(*COMMANDS[name], sys.argv[1:]))
+
+
+@dataclass
+class Compare:
+    """Compare finished runs from their saved scores; nothing is fitted again.
+
+      python -m srs_eval.compare outputs/2026-01-31/12-00-00_sweep           all runs in a folder
+      python -m srs_eval.compare RUN OTHER_RUN baseline=fsrs6 metric=brier   folders of runs
+      python -m srs_eval.compare sweep_id=ten-844de1                         runs of MLflow
+      python -m srs_eval.compare results/per_user_metrics.parquet            published scores
+
+    baseline=NAME    the run to compare the others with: name, algorithm or folder (the first)
+    metric=NAME      log_loss, brier, auc, rmse_bins, smece, … (log_loss)
+    intersect=true   only reviews that all runs scored, instead of refusing runs that differ
+    when=TIME        only runs that predict then: previous_review, day_before, at_review
+    published=PATH published.models=A,B             published scores to list beside the runs
+    experiment=NAME sweep_id=ID tags.KEY=VALUE      runs of MLflow
+    out=FOLDER       for comparison.json, .csv, .md, .tex and report.html
+    latex=A,B        only these tables in comparison.tex, by their labels
+    tracking=mlflow  log the comparison as a run of its own (none for published scores alone)
+    tracking.uri=URI tracking.experiment=NAME       where
+    """
+
+    runs: list[str] = field(default_factory=list)
+    baseline: str | None = None
+    metric: str = "log_loss"
+    latex: list[str] = field(default_factory=list)
+    out: str = ""
+    intersect: bool = False
+    published: dict[str, Any] = field(default_factory=dict)
+    experiment: str = ""
+    sweep_id: str = ""
+    when: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    tracking: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, str] = field(default_factory=lambda: {"published": "", "tracking": ""})
+
+
+def compare(options: Compare) -> None:
+    """Compare, print the result, write the files, and log them."""
+    import pandas as pd
+
+    from srs_eval.comparison.compare import compare as compared
+    from srs_eval.comparison.inputs import read_runs
+    from srs_eval.comparison.published import read_published
+    from srs_eval.comparison.report.files import terminal_text, tidy, write_files
+    from srs_eval.comparison.report.html import write_html
+    from srs_eval.exporting.upstream import is_another_model
+
+    out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
+    stored, notes = _stored(options, out / "runs")
+    runs, empty = read_runs([*map(Path, options.runs), *stored])
+    file, models = options.choices["published"], str(options.published.get("models", ""))
+    others = read_published(Path(file), models.split(",") if models else ()) if file else []
+    if options.when:
+        time = when_named(options.when)
+        runs, others = ([run for run in each if run.when == time] for each in (runs, others))
+    if not (runs or others):
+        raise ConfigError(*notes, *empty, "there are no runs to compare")
+    alike = (is_another_model(run.facts.algo, each.name) for run in runs for each in others)
+    verdict = compared(
+        runs,
+        metric=options.metric,
+        baseline=options.baseline,
+        yardsticks=others,
+        intersect=options.intersect,
+        notes=[*empty, *notes, *filter(None, dict.fromkeys(alike))],
+    )
+    text = terminal_text(verdict)
+    page = write_html(verdict, out, command=shlex.join(["srs_eval.compare", *sys.argv[1:]]))
+    files = [*write_files(verdict, out, chosen=options.latex), page]
+    say(f"{text}\n\nresults  {out}\nreport   {page}")
+    usual = "mlflow" if any(run.run for run in runs) else "none"
+    if (options.choices["tracking"] or usual) != "none":
+        standings = SimpleNamespace(text=text, table=pd.DataFrame(tidy(verdict)), files=files)
+        for line in _tracking(options).log_comparison(out.name, [standings], out):
+            say(line)
+
+
+def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
+    """Fetch the runs of MLflow that are asked for, and say of which there are no results."""
+    tags = {**dict(dotted(options.tags)), "sweep_id": options.sweep_id}
+    tags = {name: str(text) for name, text in tags.items() if text}
+    if not (tags or options.experiment):
+        return [], []
+    from srs_eval.runs.mlflow_store import Store
+    from srs_eval.runs.mlflow_stored import fetch_runs
+
+    uri = options.tracking.get("uri") or os.environ.get("MLFLOW_TRACKING_URI")
+    return fetch_runs(Store(uri or "sqlite:///mlflow.db"), folder, options.experiment, tags)
+
+
+def _tracking(options: Compare) -> Any:
+    """Return what keeps the comparison."""
+    from srs_eval.runs.config import composed, option, resolved
+
+    values = {"experiment": _COMPARISONS, "view": False, **options.tracking}
+    name = options.choices["tracking"] or "mlflow"
+    cfg, choices = composed({"tracking": name}, dict(dotted(values, "tracking.")))
+    return option("tracking", resolved(cfg, choices)["tracking"])
+
+
+@dataclass
+class Export:
+    """Export a run: its fitted parameters to a scheduler, or its scores to srs-benchmark.
+
+      python -m srs_eval.export outputs/2026-01-31/12-00-00 to=anki
+      python -m srs_eval.export RUN to=py_fsrs user=7 out=scheduler.json
+      python -m srs_eval.export RUN to=json user=all out=parameters/     one file per user
+      python -m srs_eval.export RUN to=srs_benchmark out=result/         NAME.jsonl, a line per user
+
+    to=anki             the list for Anki's field "FSRS parameters"
+    to=py_fsrs          JSON for py-fsrs's Scheduler.from_json
+    to=json             JSON for other programs
+    to=srs_benchmark    scores and parameters, as srs-benchmark writes them; also of a folder with
+                        several runs, and of published scores
+    user=NAME           the user (the only one); all, with out=FOLDER/, for a file of each
+    fold=NUMBER         the fold (the last, which has most training reviews)
+    out=PATH            the file to write, or a folder (standard output)
+
+    Nothing is fitted again. Notes go to standard error. A fit that failed or was skipped is not
+    exported: exit status 1.
+    """
+
+    run: Path = MISSING
+    to: str = MISSING
+    user: str | None = None
+    fold: int | None = None
+    out: str = ""
+
+
+def export(options: Export) -> int:
+    """Export the run."""
+    from srs_eval.exporting.fitted import RunFits
+    from srs_eval.exporting.formats import FORMATS
+
+    if options.to == "srs_benchmark":
+        return _export_results(options)
+    if options.to not in FORMATS:
+        raise ConfigError(f"to={options.to}: expected one of {', '.join(FORMATS)}, srs_benchmark")
+    fits = RunFits.read(options.run)
+    several = options.user == "all" or (options.user is None and _is_folder(options.out))
+    hint = "user=all out=parameters/ writes a file of each"
+    users = fits.users if several else [fits.user(options.user, otherwise=hint)]
+    exported: dict[str, HandOver] = {}
+    problems: list[SrsEvalError] = []
+    for user in users:
+        try:
+            exported[_file_name(user, options.to)] = FORMATS[options.to](
+                fits.fitted(user, options.fold)
+            )
+        except SrsEvalError as error:
+            problems.append(error)
+    if not exported:
+        raise problems[0]
+    _hand_over(exported, options.out)
+    for problem in problems[:_NAMED]:
+        complain(str(problem))
+    if len(problems) > _NAMED:
+        complain(f"… and {len(problems) - _NAMED:,} more users without parameters: fits.parquet")
+    return int(bool(problems))
+
+
+def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
+    """Write parameters, by the names of their files, and notes about them."""
+    files = _write({name: each.text for name, each in exported.items()}, out)
+    users = Counter(n for each in exported.values() for n in (each.learned, *each.notes))
+    for note, count in users.items() if len(exported) == 1 else users.most_common(_NAMED):
+        whose = "" if count == len(exported) else f"{count:,} of {len(exported):,} users: "
+        complain(f"{whose}{note}")
+    first = next(iter(exported.values()))
+    if files:
+        say(f"use      {first.use(files[0])}")
+    else:
+        complain(first.use(None))
+
+
+def _export_results(options: Export) -> int:
+    """Write runs as results of srs-benchmark."""
+    from srs_eval.comparison.inputs import read_runs
+    from srs_eval.exporting.srs_benchmark import result_rows
+
+    if options.fold is not None:
+        raise ConfigError("fold= goes with parameters: to=srs_benchmark has the scores of all")
+    runs, notes = read_runs([options.run])
+    results = [result_rows(run, None if options.user == "all" else options.user) for run in runs]
+    texts = {f"{rows.name}.jsonl": rows.text for rows in results}
+    earlier = [name for name in texts if Path(options.out, name).exists()]
+    if earlier and _is_folder(options.out):
+        raise ConfigError(f"{options.out} has {', '.join(earlier)} already: name another place")
+    _write(texts, options.out)
+    for note in [*notes, *(f"{rows.name}: {note}" for rows in results for note in rows.notes)]:
+        complain(note)
+    return 0
+
+
+def _write(texts: Mapping[str, str], out: str) -> list[Path]:
+    """Print a text, or write texts into a file, or into a folder under their names."""
+    from srs_eval.runs.folder import whole
+
+    place, in_folder = Path(out).expanduser(), _is_folder(out)
+    if len(texts) > 1 and not in_folder:
+        raise ConfigError(f"there are {len(texts):,} results: name a folder, as in out=results/")
+    if not out:
+        say(next(iter(texts.values())))
+        return []
+    files = [place / name if in_folder else place for name in texts]
+    for file, text in zip(files, texts.values(), strict=True):
+        with whole(file) as partial:
+            partial.write_text(f"{text}\n", encoding="utf-8")
+    say(f"written  {files[0] if len(files) == 1 else f'{len(files):,} files in {place}'}")
+    return files
+
+
+def _is_folder(out: str) -> bool:
+    return out.endswith(("/", os.sep)) or (bool(out) and Path(out).expanduser().is_dir())
+
+
+def _file_name(user: User, to: str) -> str:
+    """Return the name of a user's file, with unsafe characters escaped."""
+    return f"user_{quote(str(user), safe=' ')}{'.txt' if to == 'anki' else '.json'}"
+
+
+@dataclass
+class Fit:
+    """Fit an algorithm to all reviews of a log, for a scheduler; nothing is evaluated.
+
+      python -m srs_eval.fit my.colpkg to=anki
+      python -m srs_eval.fit my.colpkg to=anki algo=per_group    a list for each preset
+      python -m srs_eval.fit log.csv to=json data.columns.card=item user=7
+
+    to=anki|py_fsrs|json    as in srs_eval.export
+    algo=NAME algo.KEY=VALUE    the algorithm (fsrs6)
+    data.KEY=VALUE          arguments of the data, as in data.decks='Spanish*'
+    user=NAME               the user (the only one)
+    out=FILE                the file to write (standard output)
+
+    A fit that fails or is skipped has no parameters: exit status 1.
+    """
+
+    log: Path = MISSING
+    to: str = MISSING
+    user: str | None = None
+    out: str = ""
+    algo: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, str] = field(default_factory=lambda: {"algo": "fsrs6"})
+
+
+def fit(options: Fit) -> None:
+    """Fit, and hand the parameters over."""
+    from srs_eval.api.fitting import fit as fitted
+
+    values = {**dict(dotted(options.algo)), **dict(dotted(options.data))}
+    models = fitted(options.choices["algo"], options.log, progress=False, **values)
+    name = _file_name(options.user or models.users[0], options.to)
+    _hand_over({name: models.export(options.to, user=options.user)}, options.out)
+
+
+@dataclass
+class Score:
+    """Score predictions of other programs: a file with a line of JSON for each user.
+
+      python -m srs_eval.score raw/FSRS-7.jsonl                            a table of metrics
+      python -m srs_eval.score raw/FSRS-7.jsonl out=result/FSRS-7.jsonl    … and scores of each user
+
+    A line is {"user": 1, "p": [0.91, …], "y": [1, …]}: predicted probabilities of recall and
+    outcomes, as srs-benchmark writes them with --raw. With lists elapsed_days, nth_review and
+    lapses as well, it has RMSE(bins). The scores of each user are written as by export
+    to=srs_benchmark: compare reads them.
+    """
+
+    file: Path = MISSING
+    out: str = ""
+
+
+def score(options: Score) -> None:
+    """Print the metrics, and write those of each user."""
+    from tabulate import tabulate
+
+    from srs_eval.exporting.predicted import scored_lines
+    from srs_eval.exporting.srs_benchmark import result_rows
+    from srs_eval.metrics.headline import shown_metrics
+    from srs_eval.metrics.panel import default_panel
+
+    panel = default_panel()
+    entry = scored_lines(options.file, panel)
+    rows = [
+        (metric.name, each.mean_users, each.lo, each.hi, each.n_users)
+        for metric in shown_metrics(panel)
+        if (each := entry.facts.metrics[metric.name]).n_users
+    ]
+    table = tabulate(rows, ["metric", "mean over users", "99 %", "", "users"], floatfmt=".4f")
+    say(f"{len(entry.rows):,} users, {sum(entry.reviews.values()):,} reviews\n\n{table}\n")
+    if options.out:
+        _write({f"{entry.name}.jsonl": result_rows(entry).text}, options.out)
+
+
+@dataclass
+class Prepare:
+    """Write a table with the reviews of many users into a folder for each user.
+
+      python -m srs_eval.prepare data=csv data.path=reviews.parquet data.columns.user=user out=logs
+
+    All other options are those of data=csv or data=py_fsrs. Files may be CSV or parquet, in a
+    folder or not. Then, with the same names of columns,
+
+      python -m srs_eval data=partitioned data.path=logs
+    """
+
+    out: str = MISSING
+    data: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, str] = field(default_factory=lambda: {"data": "csv"})
+
+
+def prepare(options: Prepare) -> None:
+    """Write the folder, and print the command that reads it."""
+    from srs_eval.data.prepare import prepare as prepared
+    from srs_eval.data.table import ReviewTable
+    from srs_eval.place import Place
+    from srs_eval.runs.config import composed, option, resolved
+
+    values = dict(dotted(options.data, "data."))
+    cfg, choices = composed(options.choices, values)
+    source = option("data", resolved(cfg, choices)["data"])
+    if not isinstance(source, ReviewTable):
+        raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
+    out = Place.of(options.out)
+    users, rows = prepared(source, out)
+    others = [word for word in sys.argv[1:] if word.startswith("data.")]
+    words = [word for word in others if not word.startswith(("data.path=", "data.columns.user="))]
+    command = ["python", "-m", "srs_eval", "data=partitioned", f"data.path={out}", *words]
+    say(f"{out}: {rows:,} reviews of {users:,} users\n{shlex.join(command)}")
+
+
+COMMANDS: Mapping[str, tuple[type[Any], Callable[[Any], int | None]]] = {
+    "compare": (Compare, compare),
+    "export": (Export, export),
+    "fit": (Fit, fit),
+    "score": (Score, score),
+    "prepare": (Prepare, prepare),
+}

@@ -1,0 +1,96 @@
+"""The words of the small commands: what they read, then KEY=VALUE."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.runs.console import complain, say
+from srs_eval.runs.secrets import has_secret
+
+T = TypeVar("T")
+
+
+def status(options: type[T], run: Callable[[T], int | None], words: Sequence[str]) -> int:
+    """Run a command, and return its exit status: 0, 1 if something failed, 130 after Ctrl-C.
+
+    `options` is a dataclass, whose docstring is what ``--help`` prints.
+    """
+    if {"-h", "--help"} & {*words}:
+        say(inspect.cleandoc(options.__doc__ or ""))
+        return 0
+    try:
+        return run(read(options, words)) or 0
+    except (SrsEvalError, OSError) as error:
+        complain(str(error))
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+def read(options: type[T], words: Sequence[str]) -> T:
+    """Return the options of a command line; raise `ConfigError` if there are no such.
+
+    The first field takes the words without a key. Texts, paths and lists are what was typed, all
+    other values are read as Hydra reads them. Of a group in a field ``choices``, ``data=NAME`` goes
+    there, and ``data.KEY=VALUE`` into the field of that name.
+    """
+    hints = get_type_hints(options)
+    first, groups = next(iter(hints)), getattr(options(), "choices", ())
+    alone: list[str] = []
+    typed: dict[str, Any] = {}
+    rest = []
+    for word in words:
+        key, sign, text = word.partition("=")
+        kinds = {hints.get(key), *get_args(hints.get(key))}
+        if has_secret(text):
+            raise ConfigError(f"{key}: leave the password to the environment (PGPASSWORD, …)")
+        if not sign or Path(word).exists():
+            alone.append(word)
+        elif "list" in str(hints.get(key)):
+            typed[key] = [part.strip() for part in text.strip("[]").split(",")]
+        elif {str, Path} & kinds:
+            typed[key] = text
+        else:
+            rest.append(f"choices.{word}" if key in groups else f"{key}={_readable(text)}")
+    if alone:
+        typed[first] = alone if "list" in str(hints[first]) else " ".join(alone)
+    try:
+        given = OmegaConf.merge(OmegaConf.structured(options), typed, OmegaConf.from_cli(rest))
+        chosen: Any = OmegaConf.to_object(given)
+    except OmegaConfBaseException as error:
+        raise ConfigError(str(error).partition("\n")[0]) from error
+    out, source = getattr(chosen, "out", None), getattr(chosen, first)
+    if out and Path(out).is_file() and Path(out).samefile(source):
+        raise ConfigError(f"out={out}: is the file that is read; name another")
+    return chosen  # type: ignore[no-any-return]
+
+
+def dotted(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Go through the values of nested options by their keys.
+
+    >>> dict(dotted({"path": "a", "columns": {"user": "name"}}, "data."))
+    {'data.path': 'a', 'data.columns.user': 'name'}
+    """
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            yield from dotted(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _readable(text: str) -> str:
+    """Quote a text that is no YAML, such as ``*Spanish*``."""
+    try:
+        yaml.safe_load(text)
+    except yaml.YAMLError:
+        return json.dumps(text, ensure_ascii=False)
+    return text
