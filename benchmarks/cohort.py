@@ -25,12 +25,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from benchmark import Numbers, Words, benchmark
+from benchmark import Numbers, Words, benchmark, table
 from measure import in_process
 
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Reviews
-from srs_eval.text.table import Table
 
 REVIEWS = 35_000
 COMMAND = (
@@ -150,7 +149,7 @@ def main(
     users: Numbers = (20, 100),
     distinct: int | None = None,
     command: Words = ("algo=fsrs6",),
-) -> Table:
+) -> str:
     """Return a row for each number of users, and one for a further user."""
     sizes = sorted(users)
     # In a process of its own: at its start a child counts the memory of its parent.
@@ -168,4 +167,4 @@ def main(
         hours = (f"{seconds * 1e6 / 3600:.1f} h" for seconds in (cpu, wall))
         rows.append(("a million users", *hours, ""))
     print(" ".join(["python -m srs_eval", *_command(command)]))
-    return Table(["", "CPU", "wall", "peak memory"], rows)
+    return table(["", "CPU", "wall", "peak memory"], rows)

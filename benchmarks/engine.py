@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-from benchmark import benchmark
+from benchmark import benchmark, table
 from floor import floor, nanoseconds_of_operations
 from measure import clocked
 from workloads import synthetic_workload
@@ -28,7 +28,6 @@ from srs_eval.engine.equations import Equations
 from srs_eval.engine.gradient_kernel import GradientFormulas
 from srs_eval.engine.packing import Packed, pack
 from srs_eval.engine.tracing import trace
-from srs_eval.text.table import Table
 
 _PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
 
@@ -76,7 +75,7 @@ def _row(
 
 
 @benchmark("engine")
-def main() -> Table:
+def main() -> str:
     """Return what a review costs with each model."""
     workload = synthetic_workload(30_000)
     weight = np.ones(len(workload.train))
@@ -89,4 +88,4 @@ def main() -> Table:
         *("model", "parameters", "compiling, s", "loss + gradient, ns", "floor, ns"),
         *("times the floor", "per parameter, ns", "with Fisher, ns", "per parameter, ns"),
     ]
-    return Table(headers, [_row(name, each, packed, costs) for name, each in _MODELS.items()])
+    return table(headers, [_row(name, each, packed, costs) for name, each in _MODELS.items()])

@@ -12,10 +12,8 @@ from __future__ import annotations
 import tempfile
 from contextlib import chdir
 
-from benchmark import benchmark
+from benchmark import benchmark, table
 from cohort import Cost, cost_of
-
-from srs_eval.text.table import Table
 
 _SMALL = ("algo=avg", "panel=quick", "tracking=none", "figures=false", "data.max_reviews=130")
 COMMANDS = {
@@ -34,7 +32,7 @@ def cost_in_new_folder(*words: str) -> Cost:
 
 
 @benchmark("first_minute")
-def main(repeats: int = 3) -> Table:
+def main(repeats: int = 3) -> str:
     """Run the commands."""
     cost_in_new_folder(*COMMANDS["algo=avg"])
     rows = []
@@ -42,4 +40,4 @@ def main(repeats: int = 3) -> Table:
         costs = [cost_in_new_folder(*words) for _ in range(repeats)]
         least = min(costs, key=lambda cost: cost.cpu)
         rows.append((name, f"{least.cpu:.2f}", f"{least.wall:.2f}", least.peak_bytes >> 20))
-    return Table(["command", "CPU s", "wall s", "peak MiB"], rows)
+    return table(["command", "CPU s", "wall s", "peak MiB"], rows)

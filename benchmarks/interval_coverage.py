@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from benchmark import benchmark
+from benchmark import benchmark, table
 
 from srs_eval.nouns import FloatArray
 from srs_eval.stats.paired import paired_mean
-from srs_eval.text.table import Table
 
 SIZES = (3, 5, 10, 20, 30, 100, 300, 1_000)
 # Model, metric: differences to FSRS-5.
@@ -111,7 +110,7 @@ def missed(quantity: Quantity, users: int, samples: int, seed: int = 0) -> tuple
     return above / held, below / held
 
 
-def table(found: Mapping[Quantity, FloatArray], sizes: Sequence[int]) -> Table:
+def coverage(found: Mapping[Quantity, FloatArray], sizes: Sequence[int]) -> str:
     """Return % of intervals that hold the mean and, in brackets, % above it and below it."""
     shown = []
     for quantity, cells in found.items():
@@ -126,7 +125,7 @@ def table(found: Mapping[Quantity, FloatArray], sizes: Sequence[int]) -> Table:
         if alike:
             means = [f"**{_held(mean)}**" for mean in np.mean(alike, axis=0)]
             shown.append([f"**mean of the {len(alike)} {title}, users alike**", *means])
-    return Table(["99 % interval of", *(f"{users:,} users" for users in sizes)], shown)
+    return table(["99 % interval of", *(f"{users:,} users" for users in sizes)], shown)
 
 
 def _held(missed: FloatArray) -> str:
@@ -141,7 +140,7 @@ def main(results: Path | None = None, samples: int = 5_000) -> str:
         found[quantity] = np.array([missed(quantity, users, samples) for users in SIZES])
         print(quantity.name, file=sys.stderr)
     error = 100 * np.sqrt(LEVEL * (1 - LEVEL) / samples)
-    return table(found, SIZES).write("github") + (
+    return coverage(found, SIZES) + (
         f"\n\n{samples:,} samples for each cell: one standard error at 99 % is {error:.2f} points. "
         "In brackets: % of intervals above the true mean, and below it."
     )

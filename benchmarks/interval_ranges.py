@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import product
 
 import numpy as np
-from benchmark import benchmark
+from benchmark import benchmark, table
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.history import no_reviews
@@ -26,7 +26,6 @@ from srs_eval.errors import FitSkipped
 from srs_eval.nouns import FloatArray, Reviews
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.text.table import Table
 
 EQUATIONS, MATHS = Fsrs6Equations(), NUMPY_MATHS
 PUBLISHED = np.array(EQUATIONS.parameters.defaults)
@@ -112,7 +111,7 @@ def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray,
 
 
 @benchmark()
-def main(logs: int = 100) -> Table:
+def main(logs: int = 100) -> str:
     """Return a row for each kind of parameters and size of the log."""
     rows = []
     for kind, size in product(("published", "drawn"), SIZES):
@@ -126,4 +125,4 @@ def main(logs: int = 100) -> Table:
         row = [kind, f"{np.mean(learned):.0f}", len(done), f"{100 * held.mean():.0f}", span]
         rows.append([*row, *(f"{factor[place]:.1f}" for place in (1, 3))])
     headers = ["parameters", "reviews", "logs", "held %", "by history %", "Good", "four times"]
-    return Table(headers, rows)
+    return table(headers, rows)

@@ -5,7 +5,7 @@
     python benchmarks/many_users.py compare 40 100000   # so many runs of so many made-up users
 
 The first prints the width of intervals from resampling 10,000 groups of users, divided by that
-from resampling the users themselves. The second writes parts of made-up users, as workers do, and
+from resampling the users themselves. The second writes made-up users, as workers do, and
 prints the time and memory of each step of the parent, and the size of the files. The third
 prints what comparing runs costs, with all files and figures.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import resource
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
@@ -24,13 +24,11 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from benchmark import benchmark
 
-from srs_eval.algorithms.baselines import Average
-from srs_eval.commands.compare import command as compare_command
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.evaluation.evaluate import ReviewLog
-from srs_eval.evaluation.scoring import ScoredUser, Scores
+from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.intervals import half_widths
@@ -39,20 +37,17 @@ from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit, Predictions
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import save
-from srs_eval.results.files import FITS, SCORES, SUMMARY, write_json, write_table
-from srs_eval.results.kept import KeptParts
-from srs_eval.results.parts import PARTS, USERS, Chunk, chunk_size, cut, part_of
-from srs_eval.results.summary import Summary
-from srs_eval.results.tables import scores_table
-from srs_eval.run.evaluate import Evaluation
-from srs_eval.run.experiment import Experiment
+from srs_eval.runs.checkpoint import Checkpoint, Done
+from srs_eval.runs.commands import COMMANDS
+from srs_eval.runs.config import build, composed
+from srs_eval.runs.evaluation import added_up
+from srs_eval.runs.folder import FITS, SCORES, SUMMARY, save, write_json
+from srs_eval.runs.summary import Summary
+from srs_eval.runs.words import status
 from srs_eval.stats.resample import GROUPS, group_of
 
 FOLDS = 5
-PART = 200  # users in a part
-_FILES = (SCORES, f"{PARTS}/users/*", f"{PARTS}/fits/*")
+PART = 200  # Users whose sums are added again and again
 _QUICK = ("log_loss", "brier", "auc", "rmse_bins", "mbe", "brier_skill", "normalized_entropy")
 
 
@@ -105,21 +100,18 @@ def widths(users: int = 50_000, resamples: int = 2_000, repeats: int = 10) -> No
 def fed(users: int) -> None:
     """Print what made-up results of many users cost where they come together."""
     panel = default_panel()
-    of_scores = Panel(list(panel), pooled=False)
-    experiment = Experiment(Average(), SyntheticUsers(users=1), SrsBenchmark(), of_scores)
-    chunks = cut(range(users), chunk_size(users))
+    setup = build(*composed({"algo": "avg", "data": "synthetic", "tracking": "none"}))
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        kept = KeptParts(folder / PARTS, "made up")
-        kept.open(resume=False, chunk=chunk_size(users))
+        checkpoint = Checkpoint(Path(name), setup.stamp)
         with _step("made up and written by workers", users):
-            _write_parts(kept, chunks, of_scores)
+            for user in range(users):
+                checkpoint.write(Done(made_up(user, panel)))
         with _step("summarise", users):
-            result = Evaluation(experiment, chunks, kept).result(stay=folder)
+            evaluation = added_up(setup, range(users), checkpoint)
         with _step("save", users):
-            save(result, folder)
-        sizes = {kind: sum(f.stat().st_size for f in folder.glob(kind)) for kind in _FILES}
-        print(", ".join(f"{kind} {size / users:.0f} bytes a user" for kind, size in sizes.items()))
+            save(evaluation, Path(name))
+        sizes = {file: (Path(name) / file).stat().st_size for file in (SCORES, FITS)}
+        print(", ".join(f"{file} {size / users:.0f} bytes a user" for file, size in sizes.items()))
     arrays = PooledSums(panel, (_user(number) for number in range(PART))).arrays()
     total = PooledSums(panel)
     with _step("add sums up", users):
@@ -128,34 +120,6 @@ def fed(users: int) -> None:
             total.extend({**arrays, "sum_group": group})
     with _step("pooled scores with intervals", users):
         pool(panel, list, total)
-
-
-def _write_parts(kept: KeptParts, chunks: Sequence[Chunk], panel: Panel) -> None:
-    """Write a part for each chunk; scores and digests differ, all else is the first chunk's."""
-    first = part_of([made_up(int(user), panel) for user in chunks[0].users], panel)
-    rng = np.random.default_rng(0)
-    for chunk in chunks:
-        size = len(chunk.users)
-        digests = pa.array([f"{number:016x}" for number in rng.integers(0, 2**63, size)])
-        values = pa.array(rng.gamma(4, 0.08, size * len(panel.names)))
-        users = {
-            "user": pa.array(chunk.users, pa.int64()),
-            "rows": digests,
-            "fingerprint": digests,
-            "values": pa.FixedSizeListArray.from_arrays(values, len(panel.names)),
-        }
-        fits = {"user": pa.array(np.repeat(np.array(chunk.users, np.int64), FOLDS))}
-        tables = {
-            USERS: [_with(first[USERS][0][:size], users)],
-            FITS: [_with(first[FITS][0][: size * FOLDS], fits)],
-        }
-        kept.keep(chunk, {**first, **tables})
-
-
-def _with(table: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
-    for name, column in columns.items():
-        table = table.set_column(table.schema.get_field_index(name), name, column)
-    return table
 
 
 def compared(runs: int, users: int) -> None:
@@ -168,13 +132,14 @@ def compared(runs: int, users: int) -> None:
             folder = Path(name) / f"{run}_run"
             folder.mkdir()
             values = easy[:, None] * (1 + 0.002 * run) + rng.normal(0, 0.05, (users, len(_QUICK)))
-            scores = Scores(tuple(range(users)), reviews, rows, _QUICK, values)
-            write_table(folder / SCORES, scores_table(scores))
             facts = Summary(label=f"run {run}", users=users, when="previous_review")
             write_json(folder / SUMMARY, facts.as_json())
+            columns = dict(zip(_QUICK, values.T, strict=True))
+            about = {"user": range(users), "reviews": reviews, "rows": rows}
+            pq.write_table(pa.table({**about, **columns}), folder / SCORES)
         words = [name, f"out={name}/compared", "tracking=none"]
         with _step(f"compare {runs} runs", users), redirect_stdout(StringIO()):
-            compare_command(words)
+            status(*COMMANDS["compare"], words)
 
 
 def _user(number: int, reviews: int = 17_000) -> Predictions:

@@ -16,14 +16,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from benchmark import benchmark
+from benchmark import benchmark, table
 
 import srs_eval as se
 from srs_eval.collection.advice import FITTED, SM2
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Fold, Reviews, Task
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.text.table import Table
 
 FEWEST, MOST = 100, 200  # reviews that are predicted
 
@@ -79,11 +78,11 @@ def sm2(path: Path) -> Iterator[tuple[int, np.ndarray]]:
 
 
 @benchmark()
-def main(which: Literal["fitted", "sm2"], *paths: Path) -> Table:
+def main(which: Literal["fitted", "sm2"], *paths: Path) -> str:
     """Return how many people are predicted better, and by how much."""
     rows = []
     for reviews, losses in fitted(paths) if which == "fitted" else sm2(paths[0]):
         before, after = losses.T
         mean = f"{after.mean() / before.mean() - 1:.3f}"
         rows.append((reviews, len(losses), int((after < before).sum()), mean))
-    return Table(["reviews", "people", "better", "mean change of error"], rows)
+    return table(["reviews", "people", "better", "mean change of error"], rows)

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from benchmark import Numbers, benchmark
+from benchmark import Numbers, benchmark, table
 from measure import Clocked, clocked, in_process
-
-from srs_eval.text.table import Table
 
 REPEATS = 3
 USERS = 10_000
@@ -133,7 +131,7 @@ def _refuse_other_numbers(one: dict[str, float], other: dict[str, float]) -> Non
 
 
 @benchmark("panel")
-def main(sizes: Numbers = SIZES, repeats: int = REPEATS) -> Table:
+def main(sizes: Numbers = SIZES, repeats: int = REPEATS) -> str:
     """Return what everything costs at every size."""
     headers = ["predictions", "computed by", "numbers", "CPU s", "times faster", "peak MiB"]
-    return Table(headers, list(rows(sizes, repeats)))
+    return table(headers, list(rows(sizes, repeats)))

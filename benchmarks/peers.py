@@ -18,14 +18,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from benchmark import Words, benchmark
+from benchmark import Words, benchmark, table
 from measure import Measured, clocked, in_process
 from workloads import JOSH, Workload, standard_workloads
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs_rs import first_seen_numbers, training_items
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.text.table import Table
 
 OURS = "srs_eval, fit=newton"
 _DECIMALS = 4
@@ -200,7 +199,7 @@ COLUMNS = (
 
 
 @benchmark("peers")
-def main(log: Path = JOSH, peers: Words = tuple(PEERS), only: Words = ()) -> Table:
+def main(log: Path = JOSH, peers: Words = tuple(PEERS), only: Words = ()) -> str:
     """Measure some peers on a user's log, a CSV, and on simulated ones, or `only` some of these."""
     if not log.exists():
         print(f"left out, as it is not here: {log.name}\n")
@@ -217,4 +216,4 @@ def main(log: Path = JOSH, peers: Words = tuple(PEERS), only: Words = ()) -> Tab
             own = done.result if name == OURS else own
             lines.append(line(workload, name, done, own))
             print(*lines[-1], flush=True)
-    return Table(COLUMNS, lines)
+    return table(COLUMNS, lines)

@@ -9,12 +9,11 @@ lognormal one. Samples without an interval, where one user outweighs all others,
 from __future__ import annotations
 
 import numpy as np
-from benchmark import benchmark
+from benchmark import benchmark, table
 
 from srs_eval import score
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.text.table import Table
 
 P, SAMPLES = 0.85, 2500
 SHARES = (8.0, 1.5)
@@ -40,7 +39,7 @@ def coverage(users: int, spread: float) -> float:
 
 
 @benchmark()
-def main() -> Table:
+def main() -> str:
     """Return the coverage of each setting."""
     rows = [(users, f"{spread}", f"{coverage(users, spread):.1f} %") for users, spread in SETTINGS]
-    return Table(["users", "spread of sizes", "coverage"], rows)
+    return table(["users", "spread of sizes", "coverage"], rows)

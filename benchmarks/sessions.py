@@ -13,7 +13,7 @@ from collections.abc import Iterator
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
-from benchmark import benchmark
+from benchmark import benchmark, table
 from measure import clocked
 from workloads import Workload, standard_workloads
 
@@ -22,7 +22,6 @@ from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.walk import learn_weights, walk
 from srs_eval.nouns import Algorithm
-from srs_eval.text.table import Table
 
 SMALL = {"features": "small", "width": 0.03, "level_width": 0.03}
 MODELS: dict[str, Algorithm] = {
@@ -64,7 +63,7 @@ def kernel(model: object, workload: Workload) -> float:
 
 
 @benchmark("sessions")
-def main() -> Table:
+def main() -> str:
     """Return the costs of every model on every log."""
     headers = ["data", "reviews", "model", "a fit, ms", "predictions, ms per 1,000", "filter alone"]
-    return Table(headers, [cells for each in standard_workloads() for cells in rows(each)])
+    return table(headers, [cells for each in standard_workloads() for cells in rows(each)])
