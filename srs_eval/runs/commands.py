@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
@@ -81,6 +80,7 @@ def compare(options: Compare) -> None:
     from srs_eval.comparison.published import read_published
     from srs_eval.comparison.report.files import terminal_text, tidy, write_files
     from srs_eval.comparison.report.html import write_html
+    from srs_eval.comparison.sweep import Standings
     from srs_eval.exporting.upstream import is_another_model
 
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
@@ -108,7 +108,7 @@ def compare(options: Compare) -> None:
     say(f"{text}\n\nresults  {out}\nreport   {page}")
     usual = "mlflow" if any(run.run for run in runs) else "none"
     if (options.choices["tracking"] or usual) != "none":
-        standings = SimpleNamespace(text=text, table=pd.DataFrame(tidy(verdict)), files=files)
+        standings = Standings(text, pd.DataFrame(tidy(verdict)), files)
         for line in _tracking(options).log_comparison(out.name, [standings], out):
             say(line)
 

@@ -31,7 +31,9 @@ def fetch_runs(
         output_format="list",
     )
     folders, notes = [], []
-    download = store.waiting(store.artifacts.download_artifacts)
+    from mlflow.artifacts import download_artifacts  # After `Store` has set MLflow up
+
+    download = store.waiting(download_artifacts)
     for run in runs:
         if "kind" in run.data.tags:  # A sweep, or a comparison
             continue
@@ -41,8 +43,9 @@ def fetch_runs(
             notes.append(f"{name} has no results and was left out: run {run_id}")
             continue
         for file in files & {SUMMARY, SCORES, PREDICTIONS}:
-            download(run_id=run_id, artifact_path=f"{_RESULTS}/{file}", dst_path=folder / run_id)
-        folders.append(folder / run_id / _RESULTS)
+            place = folder / run_id
+            path = download(run_id=run_id, artifact_path=f"{_RESULTS}/{file}", dst_path=place)
+        folders.append(Path(path).parent)  # Not every kind of store keeps the name of the folder
     if not folders:
         raise ConfigError("MLflow has no finished run with these tags at " + store.uri)
     return folders, notes

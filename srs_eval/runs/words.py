@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import yaml
 from omegaconf import OmegaConf
@@ -50,14 +50,13 @@ def read(options: type[T], words: Sequence[str]) -> T:
     rest = []
     for word in words:
         key, sign, text = word.partition("=")
-        kinds = {hints.get(key), *get_args(hints.get(key))}
         if has_secret(text):
             raise ConfigError(f"{key}: leave the password to the environment (PGPASSWORD, …)")
         if not sign or Path(word).exists():
             alone.append(word)
         elif "list" in str(hints.get(key)):
             typed[key] = [part.strip() for part in text.strip("[]").split(",")]
-        elif {str, Path} & kinds:
+        elif hints.get(key) in (str, Path, str | None, Path | None):
             typed[key] = text
         else:
             rest.append(f"choices.{word}" if key in groups else f"{key}={_readable(text)}")
