@@ -54,7 +54,9 @@ def test_it_is_said_in_the_words_of_the_file_and_in_every_format(
             written = entities.unescape(form(verdict)).replace("\\", "")
             assert [note for note in notes if note not in written] == [], form.__name__
         assert all(note in csv_text(verdict).replace('""', '"') for note in verdict.notes)
-        return "\n".join([terminal_text(verdict), "", *notes, ""])
+        text = terminal_text(verdict)
+        others = [f"({note})" for note in notes if note not in " ".join(text.split())]
+        return "\n".join([text, *others, ""])
 
     transcript("comparison_sentences", told_by)
 
