@@ -106,7 +106,8 @@ class Job:
         checkpoint.remove()
         if is_single:
             links = tracked.links if tracked else []
-            say("\n".join([text, *report.where(run, links, self.words, setup)]))
+            first = report.advice(run, setup)
+            say("\n".join([*first, text, *report.where(run, links, self.words, setup)]))
         else:
             say(report.line(run, self._seconds))
         return self._ended(run)

@@ -8,8 +8,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from tabulate import tabulate
 
+from srs_eval.errors import SrsEvalError
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import User
@@ -22,6 +24,8 @@ from srs_eval.runs.folder import Run
 
 _WIDTH = 100
 _MOST_REASONS = 3
+_HARDLY = 0.2
+_USERS_TRIED = 10
 _LONGEST_REASON = 400
 # Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
 # fractional days.
@@ -51,6 +55,28 @@ def announce(setup: Setup, checkpoint: Checkpoint, users: Sequence[User]) -> Non
         missing = sum(checkpoint.read(user) is None for user in users)
         if missing:
             say(f"evaluates {missing:,} of {len(users):,} users that no shard has done")
+
+
+def advice(run: Run, setup: Setup) -> list[str]:
+    """Return what to add where the protocol hardly scores a log and another scores most."""
+    covered = run.facts.coverage.reviews
+    if covered.scored >= _HARDLY * covered.read or _in_fractional_days(setup):
+        return []
+    read = scored = 0
+    for user in run.by_user.users[:_USERS_TRIED] or setup.source.users()[:_USERS_TRIED]:
+        try:
+            log = setup.source.read(user)
+        except SrsEvalError:
+            continue
+        read += len(log)
+        if log.elapsed_seconds is not None:
+            scored += int(np.count_nonzero(log.elapsed_seconds > 0))
+    if scored <= read / 2:
+        return []
+    return [
+        f"{setup.protocol.name} scores {covered.scored / covered.read:.1%} of the reviews: add "
+        f"protocol=srs_benchmark_secs, which scores up to {scored / read:.0%} of them"
+    ]
 
 
 def run_text(run: Run, panel: Panel, seconds: float) -> str:
@@ -87,7 +113,10 @@ def line(run: Run, seconds: float) -> str:
     score = score or f"log_loss {_number(loss.mean_users):>7}"  # type: ignore[union-attr]
     counts = {"failed": facts.failed, "fallback": facts.fallback}
     bad = ", ".join(f"{n:,} of {facts.fits:,} fits {how}" for how, n in counts.items() if n)
-    return f"{run.folder.name:<24} {score}  {seconds:6.1f} s  {bad}".rstrip()
+    lines = [f"{run.folder.name:<24} {score}  {seconds:6.1f} s  {bad}".rstrip()]
+    if facts.failed or not facts.users:
+        lines += list(_reasons(run))[:1]
+    return "\n".join(lines)
 
 
 def shard_text(shard: str, evaluation: Evaluation, folder: Path) -> str:
@@ -119,17 +148,23 @@ def _left_out(run: Run) -> Iterator[str]:
     covered = run.facts.coverage
     if covered.caution:
         yield covered.caution
+    yield from _reasons(run)
     could_score: dict[str, int] = {}
-    for each in covered.left_out[:_MOST_REASONS]:
-        reason = textwrap.shorten(each.reason, _LONGEST_REASON, placeholder=" …")
-        more = f" ({each.users:,} users)" if each.users > 1 else ""
-        yield textwrap.fill(f"{each.status}: {reason}{more}", _WIDTH, break_long_words=False)
+    for each in covered.left_out:
         for protocol, reviews in each.could_score.items():
             could_score[protocol] = could_score.get(protocol, 0) + reviews
     for protocol, reviews in could_score.items():
         yield f"protocol={protocol} could score {reviews:,} reviews of these users"
     for reason, count in run.facts.left_out.items():
         yield f"left out: {count:,} {reason}"
+
+
+def _reasons(run: Run) -> Iterator[str]:
+    """Go through why users have no score, the failures first."""
+    for each in run.facts.coverage.left_out[:_MOST_REASONS]:
+        reason = textwrap.shorten(each.reason, _LONGEST_REASON, placeholder=" …")
+        more = f" ({each.users:,} users)" if each.users > 1 else ""
+        yield textwrap.fill(f"{each.status}: {reason}{more}", _WIDTH, break_long_words=False)
 
 
 def _in_fractional_days(setup: Setup) -> bool:

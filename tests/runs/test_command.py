@@ -1,0 +1,258 @@
+"""The command: what it leaves and says, and what it refuses in a line or two."""
+
+import math
+import os
+import re
+import shlex
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from commands import (
+    QUIET,
+    SMALL,
+    apart,
+    columns_of,
+    outcome_of,
+    process,
+    run_here,
+    say_installed,
+    summary_of,
+    write,
+)
+
+from srs_eval.metrics.headline import HEADLINE
+
+WORDS = (*SMALL, *QUIET, "panel=quick")
+
+
+# What is done in turn in one process, and what is not imported by then.
+STEPS = {
+    "import srs_eval": "numpy pyarrow pandas scipy hydra omegaconf srs_eval.nouns",
+    "from srs_eval.runs import cli": "numpy pyarrow scipy pandas numba pydantic",
+}
+NEVER = "torch mlflow matplotlib optuna sqlalchemy"
+
+
+def test_nothing_is_imported_before_it_is_used(tmp_path):
+    driver = ["import sys"]
+    for step, later in STEPS.items():
+        heavy = {*NEVER.split(), *later.split()}
+        driver += [step, f"assert not {heavy} & {{*sys.modules}}, {heavy} & {{*sys.modules}}"]
+    driver += [f"sys.argv = {['srs_eval', 'algo=hlr', *WORDS]}", "cli.main()"]
+    driver += [f"assert not {{*sys.modules}} & {set(NEVER.split())}"]
+    done = process([sys.executable, "-W", "error", "-c", "\n".join(driver)], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not set("\x1b\r") & set(done.stdout)  # plain, for a pipe
+
+
+@pytest.mark.slow
+def test_flags_of_hydra_work(here):
+    assert "size_scale: 0.02" in here("--cfg", "job", *SMALL).out
+    assert here("--info", "searchpath").status == 0
+    assert "Exit status" in here("--help").out
+    assert "parameters: null" in here("algo=fsrs6", "--cfg", "job", "--package", "algo").out
+
+
+def test_a_run_leaves_everything_the_contract_names(here):
+    done = here("algo=fsrs6", *SMALL, "tracking=none", "hydra.run.dir=out")
+    out = here.folder / "out"
+    assert done.status == 0, done.err
+    tables = {f"{name}.parquet" for name in ("scores", "predictions", "fits", "curves")}
+    assert {"summary.json", *tables} <= {path.name for path in out.iterdir()}
+    assert len(list((out / ".hydra").glob("*.yaml"))) == 3
+    names = ("calibration", "roc", "bins", "users", "forgetting")
+    figures = {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
+    assert {path.name for path in (out / "figures").iterdir()} == figures
+    summary = summary_of(out)
+    counts = "users reviews fits failed skipped fallback not_converged"
+    assert {"label", "metrics", "coverage", *counts.split()} <= set(summary)
+    assert (summary["algo"], summary["data"], summary["users"]) == ("fsrs6", "synthetic", 2)
+    names = {"mean_users", "mean_reviews", "pooled", "lo", "hi", "n_users"}
+    assert all(names <= set(metric) for metric in summary["metrics"].values())
+    for what in ("users", "reviews"):
+        assert {"read", "scored", "skipped", "failed"} <= set(summary["coverage"][what])
+    assert not [*out.rglob("*.partial"), *out.glob("checkpoint")]
+    (following,) = (line for line in done.out.splitlines() if line.startswith("next "))
+    assert set(SMALL) <= set(shlex.split(following))
+    assert len(done.out.splitlines()) <= 15
+    outcome = outcome_of(out)
+    assert (outcome["label"], outcome["status"], outcome["seconds"] > 0) == ("fsrs6", "ok", True)
+    rows = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
+    for name in (*HEADLINE, "threshold_bias_at_0_9"):
+        row = summary["metrics"][name]
+        assert f"{row['mean_users']:.4f}" in rows[name]
+        assert row["lo"] is None or f"[{row['lo']:.4f}, {row['hi']:.4f}]" in rows[name]
+
+
+@pytest.mark.slow
+def test_on_a_terminal_one_line_shows_the_progress(here, monkeypatch):
+    fcntl, termios = map(pytest.importorskip, ("fcntl", "termios"))
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert run_here(["algo=avg", *WORDS, "hydra.run.dir=out"]) == 0
+        shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert "avg:   0%" in shown
+    assert "/10 [" in shown
+    assert "\n" not in shown
+
+
+@pytest.mark.slow
+def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path):
+    words = " ".join(["algo=avg", *WORDS, "hydra.run.dir=out"])
+    shell = f"set -o pipefail; {sys.executable} -m srs_eval {words} | head -n 1"
+    done = process(["bash", "-c", shell], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert outcome_of(tmp_path / "out")["status"] == "ok"
+
+
+def test_the_same_seed_gives_the_same_files_and_another_run_keeps_nothing(here):
+    for folder in ("one", "two"):
+        assert here("algo=hlr", *WORDS, f"hydra.run.dir={folder}").status == 0
+    for name in ("scores.parquet", "predictions.parquet", "curves.parquet"):
+        assert Path("one", name).read_bytes() == Path("two", name).read_bytes(), name
+    before = Path("one/summary.json").read_bytes()
+    assert "nothing is fitted" in here("algo=hlr", *WORDS, "hydra.run.dir=one").out
+    assert Path("one/summary.json").read_bytes() == before
+    assert here("algo=moving_avg", *WORDS, "hydra.run.dir=one").status == 0
+    assert not Path("one/curves.parquet").exists()
+    assert summary_of(Path("one"))["algo"] == "moving_avg"
+
+
+@pytest.mark.slow
+def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(here):
+    write(here.folder, {"own/algo/breaks.yaml": "_target_: invented.Breaks\nuser: 2\n"})
+    words = (*WORDS, "hydra.sweep.dir=out", "check_lookahead=false")
+    done = here("-m", "--config-dir=own", "algo=breaks,avg", *words)
+    assert done.status == 1
+    assert [outcome_of(Path("out", job))["status"] for job in ("0_breaks", "1_avg")] == [
+        *("failed", "ok")
+    ]
+    assert "a fit that breaks" in done.out
+    assert "Traceback" not in done.text
+    broken = here.folder / "out" / "0_breaks"
+    fits, scores = (columns_of(broken / f"{name}.parquet") for name in ("fits", "scores"))
+    assert fits["status"] == ["ok"] * 5 + ["failed"] * 5
+    assert any("a fit that breaks" in trace for trace in fits["traceback"])
+    summary = summary_of(broken)
+    assert (summary["users"], summary["failed"], scores["user"]) == (1, 5, [1, 2])
+    assert math.isnan(scores["log_loss"][1])  # never replaced
+
+
+REFUSED = {
+    "algo=nix": "Could not find 'algo/nix'",
+    "algo.nix=3": "Key 'nix' is not in struct",
+    "+algo.nix=3": "algo.nix: Fsrs6 has no such argument; it has fit",
+    "algo.fit=nix": "fit=nix is not one of: newton",
+    "algo.binary=maybe": "algo.binary='maybe': Input should be a valid boolean",
+    "data.users=many": "data.users='many': Input should be a valid integer",
+    "data.users=-1": "users=-1",
+    "seed=x": "could not be converted to Integer",
+    "nix=1": "Key 'nix' is not in 'Settings'",
+    "algo=avg,hlr": "Ambiguous value",
+    "data=csv": "data=csv needs data.path=…",
+    "data=csv data.path=nix.csv": "nix.csv: no such file",
+    "data=anki data.path=nix.colpkg": "nix.colpkg: no such file",
+    "shard=3/2": "shard=3/2: expected K/N",
+    "fit_timeout=-1": "fit_timeout=-1",
+    "compute=processes compute.workers=0": "compute.workers=0: at least 1",
+    "algo._target_=nix.Nix": "cannot import nix.Nix",
+    "algo._target_=os.system": "os.system",
+    "baseline=nix": "nix: expected the folder of a finished run",
+    "--config-dir=nix": "nix",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_cannot_be_used_is_said_without_a_traceback(here, words):
+    for flag in [[], ["-m"]] if "," not in words else [[]]:
+        done = here(*flag, *words.split(), *WORDS, "hydra.run.dir=out", "hydra.sweep.dir=out")
+        assert done.status == 1, done
+        assert REFUSED[words] in done.text
+        assert "Traceback" not in done.text
+        assert not list(here.folder.rglob("summary.json"))
+
+
+SECRETS = {
+    "tracking.uri": "postgresql://me:hush@host/db",
+    "data.url": "mysql+pymysql://me:hush@host:3306/db?charset=utf8",
+    "notes": "see https://me:hush@host/",
+    "+tags.a": "https://host/db?user=a&password=hush",
+}
+
+
+@pytest.mark.parametrize("key", SECRETS)
+def test_a_password_is_refused_before_it_is_saved(here, key):
+    group = ["data=sql", "data.query=SELECT 1"] if key == "data.url" else []
+    for flag in ([], ["-m"]):
+        word = f"{key}='{SECRETS[key]}'"
+        done = here(*flag, *QUIET, *group, word, "hydra.run.dir=out", "hydra.sweep.dir=out")
+        assert done.status == 1
+        assert f"{key.lstrip('+')}: the address has a password" in done.err
+        assert "hush" not in done.text
+        assert not any("hush" in path.read_text() for path in here.folder.rglob("*.yaml"))
+
+
+def test_options_of_ones_own_and_of_packages_are_found(here, monkeypatch):
+    constant = "_target_: srs_eval.algorithms.baselines.Constant\np: 0.7\n"
+    write(here.folder, {"own/algo/mine.yaml": constant, "site/plug/algo/theirs.yaml": constant})
+    write(here.folder, {"site/plug/__init__.py": ""})
+    say_installed(here.folder / "site", "plug-in", "1.0", "plug")
+    monkeypatch.syspath_prepend(str(here.folder / "site"))
+    for number, words in enumerate((["--config-dir=own", "algo=mine"], ["algo=theirs"])):
+        done = here(*words, *WORDS, f"hydra.run.dir=out{number}")
+        assert done.status == 0, done
+    assert set(columns_of(Path("out0/predictions.parquet"))["p"]) == {0.7}
+
+
+def test_an_algorithm_that_looks_ahead_is_refused_at_the_start(here):
+    write(here.folder, {"own/algo/cheat.yaml": "_target_: invented.LooksAhead\n"})
+    done = here("--config-dir=own", "algo=cheat", *WORDS, "hydra.run.dir=out")
+    assert (done.status, "looks ahead" in done.err) == (1, True)
+    words = ("algo=cheat", *WORDS, "hydra.run.dir=out", "check_lookahead=false")
+    assert here("--config-dir=own", *words).status == 0
+
+
+def test_a_log_that_the_protocol_hardly_scores_is_told_which_protocol_does(here):
+    times = [(card, 1 + card // 9, hour) for card in range(200) for hour in range(8, 18, 2)]
+    rows = [f"c{card},3,2024-01-{day:02}T{hour:02}:00" for card, day, hour in times]
+    write(here.folder, {"log.csv": "\n".join(["card,rating,time", *rows])})
+    done = here("algo=avg", *QUIET, "data=csv", "data.path=log.csv", "panel=quick")
+    assert "protocol=srs_benchmark_secs" in done.out.splitlines()[0]
+
+
+def test_where_a_run_was_interrupted_the_same_command_goes_on(here, monkeypatch):
+    from srs_eval.evaluation import evaluate as evaluating
+
+    read = evaluating.EvaluateUser.__call__
+
+    def stopped(one, user, tick):
+        if user == 2:
+            raise KeyboardInterrupt
+        return read(one, user, tick)
+
+    words = ("algo=avg", *WORDS, "hydra.run.dir=out")
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluating.EvaluateUser, "__call__", stopped)
+        done = here(*words)
+    assert done.status == 130
+    assert re.search(r"interrupted; .*hydra\.run\.dir=\S*out", done.err)
+    assert outcome_of(Path("out"))["status"] == "interrupted"
+    done = here(*words)
+    assert (done.status, "1 of 2 users were done before" in done.out) == (0, True)
+
+
+@pytest.mark.slow
+def test_a_command_in_a_process_ends_with_the_status_of_its_jobs(tmp_path):
+    words = (*WORDS, "hydra.sweep.dir=out")
+    done = apart(tmp_path, "-m", "algo=avg,constant", *words)
+    assert done.status == 0, done.err
+    assert "report" not in done.err
+    assert len([line for line in done.out.splitlines() if line.startswith(("0_", "1_"))]) == 2
+    assert len(done.out.splitlines()) <= 30
+    done = apart(tmp_path, "-m", "algo=avg,constant", "data.users=1,-1", *words)
+    assert done.status == 1
