@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -105,4 +106,7 @@ def _ending() -> Iterator[None]:
         yield
     except (SrsEvalError, OSError) as error:
         complain(str(error))
+        sys.exit(1)
+    except Exception:  # noqa: BLE001 - Hydra would go on with a warning
+        complain(traceback.format_exc())
         sys.exit(1)
