@@ -64,10 +64,11 @@ class Jobs(Callback):
 def _compared(config: DictConfig) -> bool:
     """Compare the jobs of a sweep; return whether anything has failed."""
     from srs_eval.comparison.sweep import compare_jobs
-    from srs_eval.runs.folder import is_run
+    from srs_eval.runs.folder import JOB, is_run, job_number
 
     folder = Path(config.hydra.sweep.dir)
-    jobs = [(job.parent, _read(job)) for job in folder.glob("*/job.json")]
+    files = sorted(folder.glob(f"*/{JOB}"), key=lambda file: job_number(file.parent))
+    jobs = [(file.parent, told) for file in files if (told := _read(file))]
     jobs = [(job, told) for job, told in jobs if told.get("sweep_id") == os.environ[SWEEP]]
     has_failed = not jobs or any(told["status"] not in _WELL for _, told in jobs)
     finished = [job for job, _ in jobs if is_run(job)]
