@@ -80,6 +80,8 @@ class Job:
             # a fit that ends its process must not end the jobs beside it
             setup = replace(setup, compute=Processes(1))
         self.label, self.stamp = setup.label, setup.stamp
+        baseline = setup.content["baseline"]
+        other = None if baseline is None else Run.read(Path(baseline))
         run = self._finished(setup)
         if run is None and setup.content["check_lookahead"]:
             refuse_lookahead(setup)
@@ -102,7 +104,7 @@ class Job:
             with drawn(run, setup.panel, setup.source.name, on=draws, aside=aside) as figures:
                 text = report.run_text(run, setup.panel, self._seconds)
                 if tracked:
-                    tracked.log(run, text, figures, _against(setup, run))
+                    tracked.log(run, text, figures, _against(run, other))
         checkpoint.remove()
         if is_single:
             links = tracked.links if tracked else []
@@ -182,11 +184,10 @@ def _bar(setup: Setup) -> Any:
     return partial(tqdm, desc=setup.label, unit="fit", leave=False, disable=None)
 
 
-def _against(setup: Setup, run: Run) -> dict[str, float]:
+def _against(run: Run, baseline: Run | None) -> dict[str, float]:
     """Compare with the baseline, in percent."""
-    if setup.content["baseline"] is None:
+    if baseline is None:
         return {}
     from srs_eval.comparison.baseline import in_percent
 
-    other = in_percent(run, Run.read(Path(setup.content["baseline"])))
-    return {percent.metric: percent.difference for percent in other.percents}
+    return {each.metric: each.difference for each in in_percent(run, baseline).percents}
