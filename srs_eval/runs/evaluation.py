@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.checks.quick import check_quickly
-from srs_eval.checks.trial import CheckFailed
 from srs_eval.errors import ConfigError, FailedAlikeError, FitSkipped, ReviewLogError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
@@ -242,6 +240,9 @@ def refuse_lookahead(setup: Setup) -> None:
     names = list(targets(setup.content["algo"]))
     if all(name.startswith("srs_eval.") for name in names):
         return
+    from srs_eval.checks.quick import check_quickly  # for what is not of srs_eval alone
+    from srs_eval.checks.trial import CheckFailed
+
     try:
         with FitLimits(setup.content["fit_timeout"]).applied("trial", 0):
             check_quickly(setup.algorithm)

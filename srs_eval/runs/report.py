@@ -149,6 +149,9 @@ def _left_out(run: Run) -> Iterator[str]:
     if covered.caution:
         yield covered.caution
     yield from _reasons(run)
+    notes = run.facts.fit_notes if run.facts.fallback else ()
+    for note in notes[:1]:
+        yield textwrap.fill(f"fallback: {note}", _WIDTH, break_long_words=False)
     could_score: dict[str, int] = {}
     for each in covered.left_out:
         for protocol, reviews in each.could_score.items():

@@ -192,7 +192,9 @@ def test_a_password_is_refused_before_it_is_saved(here, key):
     groups = {"data.url": ["data=sql", "data.query=SELECT 1"], "tracking.uri": ["tracking=mlflow"]}
     for flag in ([], ["-m"]):
         word = f"{key}='{SECRETS[key]}'"
-        done = here(*flag, *QUIET, *groups.get(key, []), word, "hydra.run.dir=out", "hydra.sweep.dir=out")
+        done = here(
+            *flag, *QUIET, *groups.get(key, []), word, "hydra.run.dir=out", "hydra.sweep.dir=out"
+        )
         assert done.status == 1
         assert f"{key.lstrip('+')}: the address has a password" in done.err
         assert "hush" not in done.text
