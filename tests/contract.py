@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 from srs_eval.checks import check_algorithm, check_empty_folds
 from srs_eval.checks.toy_log import trial_task
@@ -27,9 +28,9 @@ PRESETS = {
 
 def config_of(name):
     """Return the configuration of an algorithm, or skip the test where PyTorch is absent."""
-    from srs_eval.config.option_files import composed_option
+    from srs_eval.runs.config import composed
 
-    config = composed_option("algo", name)
+    config = OmegaConf.to_container(composed({"algo": name})[0].algo)
     if ".neural." in config["_target_"] and find_spec("torch") is None:
         pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
     return config

@@ -12,9 +12,7 @@ from importlib.util import find_spec
 import pytest
 import yaml
 from cases import ROOT, loaded, rest_nightly
-from commands import apart, process
-
-from srs_eval.config.settings import mistakes
+from commands import apart, mistakes, process
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
 NAMING = [
@@ -109,11 +107,11 @@ def test_the_python_of_the_readme_runs(block, tmp_path):
 
 @pytest.mark.slow
 def test_the_leaderboard_of_the_readme_is_what_the_study_prints(tmp_path, capsys, monkeypatch):
-    from srs_eval.commands.run import command
+    from commands import run_here
 
     monkeypatch.chdir(tmp_path)
     words = "-m experiment=quick_start tracking=none figures=false hydra.sweep.dir=study"
-    assert command(words.split()) == 0
+    assert run_here(words.split()) == 0
     printed = capsys.readouterr().out.splitlines()
     (board,) = {publish.published(page) for page in publish.PAGES}
     assert "log_loss" in board

@@ -7,7 +7,8 @@ import pytest
 from commands import run_here as run
 from seed_table.reproduce import main, verdict
 
-from srs_eval.commands.export import command as export
+from srs_eval.runs.commands import COMMANDS
+from srs_eval.runs.words import status
 
 MODELS = {
     "DASH": ["algo=dash", "algo.fit=reference"],
@@ -25,7 +26,8 @@ def test_altered_rows_are_told_from_equal_ones(tmp_path, real_logs):
         quiet = ("tracking=none", "figures=false", f"hydra.run.dir={tmp_path / 'runs' / name}")
         assert run([*words, *logs, *quiet]) == 0
     result = tmp_path / "result"
-    assert export([str(tmp_path / "runs"), "to=srs_benchmark", f"out={result}/"]) == 0
+    words = [str(tmp_path / "runs"), "to=srs_benchmark", f"out={result}/"]
+    assert status(*COMMANDS["export"], words) == 0
     for (name, user), (key, more) in ALTERED.items():
         file = result / f"{name}.jsonl"
         lines = [json.loads(line) for line in file.read_text().splitlines()]

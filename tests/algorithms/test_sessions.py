@@ -17,7 +17,6 @@ from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, w
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.tables import fits_table, read_fits
 
 
 @pytest.fixture(scope="module")
@@ -165,9 +164,6 @@ def test_weights_errors_and_contributions_are_kept(logs_of):
     assert fit.parts[0].name == "base"
     groups = {feature.group for feature in SETS["full"].values()}
     assert {found.name for found in fit.contributions} == groups
-    assert read_fits(fits_table([fit])) == (fit,)
-    # Other models do not have the column.
-    assert "contributions" not in fits_table([replace(fit, contributions=())]).column_names
 
 
 def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():

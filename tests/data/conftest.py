@@ -3,7 +3,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from saved import assert_same
 
-from srs_eval.config.option_files import composed_option
+from srs_eval.runs.config import composed
 
 
 @pytest.fixture
@@ -11,7 +11,7 @@ def build_option():
     """Build what an option of the group data describes, the way the command does."""
 
     def build(option, **changes):
-        described = composed_option("data", option)
+        described = composed({"data": option})[0].data
         return instantiate(OmegaConf.merge(described, changes), _convert_="all")
 
     return build

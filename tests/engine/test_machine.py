@@ -9,9 +9,12 @@ import sys
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from invented import Logs
 from published import PUBLISHED
+from saved import setup_of
 
 from srs_eval import cpu
+from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.cpu import common_level
 from srs_eval.data.synthetic import SyntheticUsers
@@ -21,8 +24,8 @@ from srs_eval.engine.gradient_kernel import gradient_kernel
 from srs_eval.engine.kernel_writer import walk_kernel
 from srs_eval.engine.tracing import trace
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import default_panel
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.run.description import config_hash
 
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="levels are of x86-64")
 
@@ -86,11 +89,10 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
         monkeypatch.setenv("SRS_EVAL_CPU", now)
         with pytest.raises(ConfigError, match=cpu.VARIABLE):
             machine.target_cpu()
-    level = "srs_eval.run.description.common_level"
-    hashes = set()
+    setup, hashes = setup_of(Average(), Logs({}), default_panel()), set()
     for name in ("", "x86-64-v3"):  # runs of different levels are not resumed by each other
-        monkeypatch.setattr(level, lambda name=name: name)
-        hashes.add(config_hash({"seed": 0}))
+        monkeypatch.setattr("srs_eval.runs.config.common_level", lambda name=name: name)
+        hashes.add(setup.config_hash)
     assert len(hashes) == 2
     monkeypatch.setattr(machine, "common_level", lambda: "x86-64-v4")
     monkeypatch.setattr(machine, "_features", lambda: "+avx2,-avx512bw")

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import mkdtemp
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from invented import Told
+from saved import run_of, setup_of
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
-from srs_eval.config.building import build, resolved
-from srs_eval.config.settings import BUILT_GROUPS, composed
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
@@ -20,8 +20,7 @@ from srs_eval.nouns import Algorithm
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
-from srs_eval.run.evaluate import evaluate
-from srs_eval.run.experiment import Experiment
+from srs_eval.runs.config import build, composed
 
 PROTOCOLS = sorted(
     path.stem for path in (Path(__file__).parents[2] / "conf" / "protocol").glob("*.yaml")
@@ -43,9 +42,15 @@ class Level(Algorithm):
         return Told(0.5 if self.weights is None else self.weights.parameters[0])
 
 
-def scored(logs_of, algorithm, protocol, users=range(1, 6)):
-    panel = Panel([LogLoss()])
-    return evaluate(Experiment(algorithm, logs_of(*users), protocol, panel))
+@pytest.fixture
+def scored(logs_of, tmp_path):
+    """Evaluate an algorithm on five users, each time in a folder of its own."""
+
+    def run(algorithm, protocol):
+        setup = setup_of(algorithm, logs_of(*range(1, 6)), Panel([LogLoss()]), protocol)
+        return run_of(setup, Path(mkdtemp(dir=tmp_path)))
+
+    return run
 
 
 def test_users_are_divided_by_their_names_into_folds_of_equal_size():
@@ -59,9 +64,9 @@ def test_users_are_divided_by_their_names_into_folds_of_equal_size():
         UserFolds(user_folds=3).fold_of(users[:2])
 
 
-def test_each_user_is_scored_by_what_the_users_of_other_folds_have_taught(logs_of):
+def test_each_user_is_scored_by_what_the_users_of_other_folds_have_taught(logs_of, scored):
     protocol, source = UserFolds(user_folds=2), logs_of(*range(1, 6))
-    fold_of, result = protocol.fold_of(source.users()), scored(logs_of, Level(), protocol)
+    fold_of, result = protocol.fold_of(source.users()), scored(Level(), protocol)
     shares = {}
     for user in source.users():
         task = SrsBenchmark()(source.read(user), same_day=False)
@@ -69,39 +74,38 @@ def test_each_user_is_scored_by_what_the_users_of_other_folds_have_taught(logs_o
         shares[user] = task.reviews.recalled[rows].mean()
     for user in source.users():
         taught = np.mean([shares[other] for other in shares if fold_of[other] != fold_of[user]])
-        assert result.predicted.read(user).p == pytest.approx(taught)
+        assert result.predictions(user).p == pytest.approx(taught)
     assert result.facts.pretrained
     assert result.facts.protocol == "srs_benchmark_in_2_user_folds"
 
 
-def test_an_algorithm_that_learns_from_no_one_else_is_as_under_the_base(logs_of):
+def test_an_algorithm_that_learns_from_no_one_else_is_as_under_the_base(scored):
     base = SrsBenchmarkRefit(refits=6)
     blind = Fsrs45(fit="default")  # to reviews of the same day
-    one, other = (scored(logs_of, blind, each) for each in (base, UserFolds(base)))
+    one, other = (scored(blind, each) for each in (base, UserFolds(base)))
     assert one.by_user.values.tolist() == other.by_user.values.tolist()
     assert other.facts.rows_fingerprint == one.facts.rows_fingerprint
     assert not other.facts.pretrained
 
 
-def test_weights_that_were_given_are_not_passed_over(logs_of):
+def test_weights_that_were_given_are_not_passed_over(scored):
     with pytest.raises(ConfigError):
-        scored(logs_of, Level(weights="level.safetensors"), UserFolds())
+        scored(Level(weights="level.safetensors"), UserFolds())
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_it_is_an_option_of_every_protocol(name):
-    choices = dict.fromkeys(BUILT_GROUPS, name)
     plain, folded = (
-        resolved(composed([f"protocol={name}", "tracking=none", *words]), choices)
-        for words in ((), ("protocol.user_folds=3",))
+        build(*composed({"protocol": name, "tracking": "none"}, values))
+        for values in ({}, {"protocol.user_folds": 3})
     )
-    base, protocol = (build(content, choices)["protocol"] for content in (plain, folded))
+    base, protocol = plain.protocol, folded.protocol
     assert protocol == UserFolds(base, user_folds=3)
     assert (protocol.folds, protocol.name.startswith(base.name)) == (base.folds, True)
     for trait in ("is_validation", "in_fractional_days"):
         assert getattr(protocol, trait) == getattr(base, trait, False)
     # Runs of before are resumed: nothing is left of the option where it is not used.
-    assert "user_folds" not in plain["protocol"]
+    assert "user_folds" not in plain.content["protocol"]
 
 
 def test_rows_for_choosing_options_are_scored_once_and_all_rows_are_fitted_at_the_end(

@@ -8,6 +8,7 @@ import pytest
 import torch
 from invented import Logs
 from lstm_start.pretrain import main as learn
+from saved import run_of, setup_of
 
 import srs_eval as se
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
@@ -24,8 +25,6 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
-from srs_eval.run.evaluate import evaluate
-from srs_eval.run.experiment import Experiment
 
 
 def brief(kind):
@@ -144,14 +143,15 @@ def test_the_program_repeats_itself_and_nobody_it_has_learned_from_is_scored(
 
 
 @pytest.mark.slow
-def test_a_person_with_logs_in_both_halves_is_scored_by_neither():
+def test_a_person_with_logs_in_both_halves_is_scored_by_neither(tmp_path):
     source = SyntheticUsers(users=3, size_scale=0.03)
     logs = {name: source.read(user) for name, user in zip("abc", source.users(), strict=True)}
     logs = {name: replace(log, user=name) for name, log in {**logs, "a again": logs["a"]}.items()}
     fold_of = UserFolds().fold_of([*logs])
     assert fold_of["a"] != fold_of["a again"]
-    result = evaluate(Experiment(QUICK[0], Logs(logs), UserFolds(), Panel([LogLoss()])))
-    assert {fit.user for fit in result.fitted if fit.status == "skipped"} == {"a", "a again"}
+    setup = setup_of(QUICK[0], Logs(logs), Panel([LogLoss()]), UserFolds())
+    result = run_of(setup, tmp_path)
+    assert {fit.user for fit in result.fits() if fit.status == "skipped"} == {"a", "a again"}
 
 
 def test_the_outer_learning_rate_rises_and_falls():
