@@ -1,6 +1,9 @@
 """``python -m srs_eval.collection``: what FSRS is worth on a collection, in words."""
 
-from srs_eval.commands.cli import main
+import sys
+
+from srs_eval.collection.command import Collection, report
+from srs_eval.runs.words import status
 
 if __name__ == "__main__":
-    main("collection.command")
+    sys.exit(status(Collection, report, sys.argv[1:]))

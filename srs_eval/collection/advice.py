@@ -9,9 +9,8 @@ from typing import Literal
 
 from scipy.special import ndtr, ndtri
 
-from srs_eval.collection.study import Study, difference
-from srs_eval.collection.words import Change, log_loss
-from srs_eval.results.saved_predictions import losses
+from srs_eval.collection.study import Study, difference, losses
+from srs_eval.collection.words import Change
 from srs_eval.stats.significance import ALPHA, LEVEL
 
 # From which chance of being better on parameters are recommended, and up to which they are not.
@@ -176,7 +175,7 @@ def advise(study: Study) -> Advice:
     fsrs = _against_sm2(study)
     if not study.fitted.complete or not study.now.complete:
         return Advice("early", Belief.of(None, None), fsrs, learnable)
-    own = Change.of(difference(study.fitted, study.now), log_loss(study.now))
+    own = Change.of(difference(study.fitted, study.now), study.now.log_loss)
     new = _belief(own, learnable, study.seen(), refit=study.is_in_sample)
     action = decide(new)
     return Advice(action, new, fsrs, learnable, dict(_of_presets(study, action)))
@@ -196,7 +195,7 @@ def _of_presets(study: Study, action: Action) -> Iterator[tuple[int, tuple[Actio
     scored = study.scored
     if len(study.presets) < 2 or scored is None:
         return
-    loss, level = losses(scored, "log_loss"), 1 - ALPHA / len(study.presets)
+    loss, level = losses(scored), 1 - ALPHA / len(study.presets)
     for preset, reviews in study.presets.items():
         rows = study.group("preset") == preset
         before = float(loss[rows].sum()) / max(1, int(rows.sum()))
@@ -227,5 +226,5 @@ def _against_sm2(study: Study) -> Belief | None:
         return None
     own, old = None, study.sm2
     if study.fitted.complete and old.complete:
-        own = Change.of(difference(study.fitted, old), log_loss(old))
-    return Belief.of(own, nearest(SM2, study.now.facts.reviews))
+        own = Change.of(difference(study.fitted, old), old.log_loss)
+    return Belief.of(own, nearest(SM2, study.now.reviews))

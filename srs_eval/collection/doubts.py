@@ -8,8 +8,8 @@ import numpy as np
 
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study
-from srs_eval.text.console import counted
-from srs_eval.text.table import Table
+from srs_eval.comparison.table import Table
+from srs_eval.comparison.words import counted
 
 QUESTION = "What should I doubt?"
 _FEW = 1000
@@ -20,7 +20,7 @@ _PARAMETERS = (0, 17, 19, 21)
 def doubts(study: Study) -> Section:
     """Return the section."""
     found = list(_doubts(study))
-    scored = study.now.facts.reviews
+    scored = study.now.reviews
     first = f"{counted(scored, 'review')} were scored" if scored != 1 else "1 review was scored"
     rows = list(funnel(study))
     answer = f"{first}, of {counted(int(rows[0][1]), 'row')} in the log."
@@ -51,7 +51,7 @@ def funnel(study: Study) -> Iterator[tuple[str, int, int]]:
     usable = study.can_learn
     why = "cards whose first interval few other cards had, or after the 128th review of a card"
     yield why, left - usable, usable
-    scored = study.now.facts.reviews
+    scored = study.now.reviews
     why = "learned from and never scored, the first sixth"
     yield (
         why if study.task is not None else "too few are left to score any",
@@ -92,7 +92,7 @@ def _doubts(study: Study) -> Iterator[str]:
         if odd:
             names = ", ".join(map(study.title, odd))
             yield f"Parameters of no known version were taken for the default ones: {names}."
-    results = {result.facts.label: result for result in (study.default, study.now, study.fitted)}
+    results = {result.name: result for result in (study.default, study.now, study.fitted)}
     for name, result in results.items() if study.task is not None else ():
-        if words := result.facts.fit_counts.in_words:
-            yield f"Fits of {name}: {words}."
+        if result.exceptions:
+            yield f"Fits of {name}: {result.exceptions}."

@@ -17,11 +17,11 @@ from srs_eval.collection.parameters import (
     worth,
 )
 from srs_eval.collection.section import Section
-from srs_eval.collection.study import FEWEST, Study, predictions_of, reason_of
+from srs_eval.collection.study import FEWEST, Study, reason_of
 from srs_eval.collection.truth import average
 from srs_eval.collection.words import changed
+from srs_eval.comparison.words import counted, listed, percent
 from srs_eval.errors import FitSkipped
-from srs_eval.text.console import counted, listed, percent
 
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'
@@ -116,7 +116,7 @@ def _evidence(study: Study, advice: Advice) -> Iterator[str]:
         yield f"why: {_left_out(study.skipped, len(study.log))}"
     if new.own is None or advice.leave_off:
         return
-    reviews = f"{counted(study.now.facts.reviews, 'scored review')} (of {len(study.log):,})"
+    reviews = f"{counted(study.now.reviews, 'scored review')} (of {len(study.log):,})"
     which = "for all presets together, new" if advice.differs else "new"
     said = f"why: {which} parameters {worth(new.own, those_of_now(study), reviews)}"
     if new.own.kind == "open":
@@ -186,7 +186,7 @@ def _presets(study: Study, advice: Advice) -> Iterator[str]:
 
 def _recall(study: Study, advice: Advice) -> Iterator[str]:
     """Say what was recalled, and what FSRS says of it now and with new parameters."""
-    now, new = study.scored, predictions_of(study.fitted)
+    now, new = study.scored, study.fitted.predictions
     if now is None or new is None or advice.leave_off or not advice.pastes:
         return
     old, fitted = average(now), average(new)

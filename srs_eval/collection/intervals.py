@@ -20,9 +20,9 @@ from srs_eval.api.intervals import (
 )
 from srs_eval.cards import with_next_reviews
 from srs_eval.collection.study import Study
+from srs_eval.comparison.table import Table
 from srs_eval.data.anki.presets import IntervalOptions
 from srs_eval.nouns import IntArray, MemoryModel, Vector, has_curve
-from srs_eval.text.table import Table
 
 # First answers of a card, and what they are called.
 HISTORIES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -12,10 +13,10 @@ from srs_eval.collection.advice import Advice
 from srs_eval.collection.intervals import Models, intervals
 from srs_eval.collection.section import Paste, Section
 from srs_eval.collection.study import MAY, Study, difference, reason_of
-from srs_eval.collection.words import Change, against_average, log_loss
+from srs_eval.collection.words import Change
+from srs_eval.comparison.table import Table
+from srs_eval.comparison.words import counted, listed
 from srs_eval.errors import SrsEvalError
-from srs_eval.text.console import counted, listed, shell
-from srs_eval.text.table import Table
 
 _DECIMALS = 4
 _RATINGS = ("Again", "Hard", "Good", "Easy")
@@ -67,7 +68,7 @@ def _in_seconds(study: Study) -> list[str]:
 
 
 def _run(study: Study, *words: str) -> str:
-    return shell(["python", "-m", "srs_eval", *words, *study.reading])
+    return shlex.join(["python", "-m", "srs_eval", *words, *study.reading])
 
 
 def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
@@ -99,21 +100,21 @@ def where_do_i_stand(study: Study) -> Section | None:
         f"your parameters now ({MAY})": study.now,
         "new parameters, as evaluated": study.fitted,
     }
-    base = log_loss(study.now)
+    base = study.now.log_loss
     rows = []
     for name, result in results.items():
         change = Change.of(difference(result, study.now), base)
         told = ["", ""] if result is study.now else [change.size, change.verdict]
-        rows.append([name, log_loss(result), against_average(result).size, *told])
+        rows.append([name, result.log_loss, result.against_average.size, *told])
     headers = ["", "log loss", "error against your average", "error against yours", ""]
     caption = (
         "On the same reviews. New parameters were fitted to earlier reviews only; "
         "log loss is the error of predictions, smaller is better"
     )
-    default = log_loss(study.default)
+    default = study.default.log_loss
     yours = Change.of(difference(study.now, study.default), default)
     fair = Change.of(difference(study.fitted, study.default), default)
-    scored = counted(study.now.facts.reviews, "scored review")
+    scored = counted(study.now.reviews, "scored review")
     answer = f"Your parameters{study.caution} {worth(yours, 'the default ones', scored)}."
     new = worth(fair, "the default ones", scored)
     answer += f" New parameters, fitted to earlier reviews only, {new}."
@@ -201,7 +202,7 @@ def _one_or_several(study: Study) -> str:
         return ""
     if not study.several.complete:
         return "Whether presets differ is not known: fits for each preset failed."
-    change = Change.of(study.separate.mirrored(), log_loss(study.one))
+    change = Change.of(study.separate.mirrored(), study.one.log_loss)
     said = {
         "better": "Your presets differ: own parameters for each predict better than one list",
         "worse": "One preset would do: own parameters for each predict worse than one list",

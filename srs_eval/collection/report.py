@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,12 @@ from srs_eval.collection.parameters import where_do_i_stand, which_parameters
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import lateness, truth, truth_of_new
-from srs_eval.commands.overrides import override
+from srs_eval.collection.words import override
+from srs_eval.comparison.words import counted
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.data.anki.rules import scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError
-from srs_eval.text.console import counted, shell
 
 
 def study_of(path: Path, options: Mapping[str, Any]) -> Study:
@@ -31,7 +32,7 @@ def study_of(path: Path, options: Mapping[str, Any]) -> Study:
     logs = source(path, **options)
     users = logs.users()
     if len(users) != 1:
-        named = shell([override("data.users", [users[0]])])
+        named = shlex.join([override("data.users", [users[0]])])
         raise ConfigError(f"{path}: has {len(users)} users; name one, as in {named}")
     is_anki = isinstance(logs, AnkiCollection)
     given = {"path": str(path), **options}
@@ -66,7 +67,7 @@ def facts(study: Study) -> str:
     """Return what was read, in a sentence."""
     log = study.log
     rows = len(log) + sum(log.left_out.values())
-    scored = study.now.facts.reviews
+    scored = study.now.reviews
     return (
         f"{counted(rows, 'row')} of answers, {counted(len(log), 'review')} of "
         f"{counted(len(np.unique(log.card)), 'card')}; {counted(scored, 'review')} scored "

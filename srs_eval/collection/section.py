@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from srs_eval.collection.words import between
-from srs_eval.text.console import percent
-from srs_eval.text.table import Table
+from srs_eval.comparison.table import Table
+from srs_eval.comparison.words import percent
 
 _LETTERS = 25
 _TICKS = 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,31 +16,74 @@ from srs_eval.algorithms.fsrs.current import CurrentParameters, current_paramete
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
 from srs_eval.api.fitting import FittedModels, fit
+from srs_eval.collection.words import Change
 from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.errors import FitSkipped
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, Scores, summarise_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
+from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import (
     BoolArray,
+    FloatArray,
     IntArray,
     Predictions,
     Reviews,
     Task,
     User,
 )
+from srs_eval.nouns.predictions import select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import Result
-from srs_eval.results.saved_predictions import losses
-from srs_eval.run.description import RunDescription
-from srs_eval.run.evaluate import evaluate
-from srs_eval.run.experiment import Experiment
 from srs_eval.stats.estimate import Estimate, clustered_mean
 
-_PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)
+_LOSS = LogLoss()
+_SEED = 2026
+_ENDED = {"fallback": "fell back", "failed": "failed", "skipped": "skipped"}
+_PANEL = Panel([_LOSS, NormalizedEntropy()], pooled=False)
 # Reviews that can be learned from that are needed to score any.
 FEWEST = SrsBenchmark.folds + 1
 # Of parameters that a collection has.
 MAY = "perhaps fitted to these same reviews"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An algorithm, evaluated on the log."""
+
+    name: str
+    user: ScoredUser
+    metrics: Mapping[str, MetricSummary]
+    predictions: Predictions | None  # In time order; None where a fold is missing
+
+    @property
+    def complete(self) -> bool:
+        """Whether no fold is missing."""
+        return self.user.is_complete
+
+    @property
+    def reviews(self) -> int:
+        """Number of scored reviews."""
+        return self.user.reviews
+
+    @property
+    def log_loss(self) -> float:
+        """The log loss; NaN where a fold is missing."""
+        return self.metrics["log_loss"].mean_users
+
+    @property
+    def against_average(self) -> Change:
+        """The error, against that of always saying the average of the reviews."""
+        entropy = self.metrics["normalized_entropy"]
+        return Change.within(entropy.mean_users - 1, entropy.lo - 1, entropy.hi - 1)
+
+    @property
+    def exceptions(self) -> str:
+        """Numbers of irregular fits, such as ``2 of 5 fits fell back``; "" if there are none."""
+        fits = self.user.fits
+        ends = Counter(_ENDED[fit.status] for fit in fits if fit.status != "ok")
+        ends["did not converge"] = sum(fit.predicts and not fit.converged for fit in fits)
+        return ", ".join(f"{n} of {len(fits)} fits {how}" for how, n in ends.items() if n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +278,7 @@ class Study:
     @cached_property
     def scored(self) -> Predictions | None:
         """Predictions with the parameters of now, in time order; None if nothing is scored."""
-        return predictions_of(self.now)
+        return self.now.predictions
 
     def group(self, name: str) -> IntArray:
         """Return the preset, deck or due day of each scored review; -1 if it is not known."""
@@ -248,31 +292,36 @@ class Study:
 
     def evaluated(self, name: str, algorithm: Any) -> Result:
         """Evaluate an algorithm on the collection."""
-        # Not by the names of options, whose files take longer to read than a small log to evaluate.
-        experiment = Experiment(algorithm, self.source, SrsBenchmark(), _PANEL, curves_per_user=0)
-        return evaluate(experiment, about=RunDescription(name, self.source.name, name))
+        one = EvaluateUser(self.source, algorithm, SrsBenchmark(), _SEED, curves=0)
+        user = EvaluateAndScore(one, _PANEL)(self.log.user)
+        predictions = None
+        if user.is_complete and user.predictions is not None:
+            order = np.argsort(user.predictions.row, kind="stable")
+            predictions = select(user.predictions, order)
+        reviews, values = np.array([user.reviews]), np.array([user.values])
+        scores = Scores((user.user,), reviews, (user.rows,), tuple(_PANEL.names), values)
+        over = summarise_users(scores, _PANEL, lambda: filter(None, [user.predictions]))
+        return Result(name, user, over.metrics, predictions)
 
 
 def reason_of(result: Result) -> str:
     """Return why a result lacks a fold."""
-    reasons = (fit.reason for fit in result.fitted if not fit.predicts)
+    reasons = (fit.reason for fit in result.user.fits if not fit.predicts)
     return next(reasons, "no review can be scored")
 
 
-def predictions_of(result: Result) -> Predictions | None:
-    """Return the predictions of the one user of a result, in time order."""
-    if not result.complete:
-        return None
-    return result.predicted.read(result.complete[0])
+def losses(predictions: Predictions) -> FloatArray:
+    """Return the log loss of each review."""
+    return _LOSS.per_review(predictions)
 
 
 def difference(ours: Result, theirs: Result, rows: BoolArray | None = None) -> Estimate:
     """Estimate the difference of log loss of two results on the same reviews, or some of them."""
-    a, b = predictions_of(ours), predictions_of(theirs)
+    a, b = ours.predictions, theirs.predictions
     if a is None or b is None:
         return Estimate(math.nan)
     assert a.day is not None
-    loss, other = losses(a, "log_loss"), losses(b, "log_loss")
+    loss, other = losses(a), losses(b)
     chosen = np.ones(len(loss), np.bool_) if rows is None else rows
     largest = float(max(loss.max(), other.max()))
     return clustered_mean((loss - other)[chosen], a.card[chosen], a.day[chosen], size=largest)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.collection.section import Mark, Picture, Section
-from srs_eval.collection.study import Study, predictions_of
+from srs_eval.collection.study import Study
 from srs_eval.collection.words import between
+from srs_eval.comparison.words import counted, percent
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.stats.estimate import clustered_mean
 from srs_eval.stats.significance import ALPHA, exact_interval
-from srs_eval.text.console import counted, percent
 
 QUESTION = "Is what Anki tells me true?"
 _QUESTION_OF_NEW = "What would FSRS tell me with new parameters?"
@@ -86,7 +86,7 @@ def truth(study: Study) -> Section:
 
 def truth_of_new(study: Study) -> Section | None:
     """Return the section on the parameters that are recommended; None where they say the same."""
-    scored = predictions_of(study.fitted)
+    scored = study.fitted.predictions
     if scored is None or study.scored is None or np.array_equal(scored.p, study.scored.p):
         return None
     picture = picture_of("By what FSRS said", shares(scored, list(_by_level(scored))))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from scipy.special import ndtri
 
-from srs_eval.results import Result
+from srs_eval.comparison.words import percent
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.console import percent
 
 Kind = Literal["better", "worse", "noise", "same", "no_gain", "open", "unknown"]
 # A gain that would be worth the trouble of new parameters.
@@ -113,12 +113,22 @@ class Change:
         }[self.kind]
 
 
-def log_loss(result: Result) -> float:
-    """Return the log loss of the one user of a result; NaN without one."""
-    return result.facts.metrics["log_loss"].mean_users
+def override(key: str, value: Any) -> str:
+    r"""Return a word of a command line that Hydra reads as a key with a value.
+
+    >>> print(override("data.path", "my file"), override("data.decks", ["語", 'a"b']))
+    data.path="my file" data.decks=["語","a\"b"]
+    """
+    return f"{key}={_quoted(value)}"
 
 
-def against_average(result: Result) -> Change:
-    """Return the error of a result, against that of always saying the average of its reviews."""
-    entropy = result.facts.metrics["normalized_entropy"]
-    return Change.within(entropy.mean_users - 1, entropy.lo - 1, entropy.hi - 1)
+def _quoted(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_quoted, value))}]"
+    if not isinstance(value, str):
+        return {None: "null", True: "true", False: "false"}.get(value, str(value))
+    if re.fullmatch(r"[A-Za-z_./][\w./*-]*", value, re.ASCII):
+        return value
+    # A backslash counts only before a quotation mark, and at the end
+    text = re.sub(r'(\\*)("|$)', lambda m: 2 * m[1] + "\\" * bool(m[2]) + m[2], value)
+    return f'"{text}"'
