@@ -80,8 +80,8 @@ def test_what_new_parameters_say_is_told_also_where_it_is_farther(monkeypatch, n
     monkeypatch.setattr(
         in_short, "average", lambda p: SimpleNamespace(predicted=p, observed=0.8, reviews=9)
     )
-    monkeypatch.setattr(in_short, "predictions_of", lambda _: new)
-    study = SimpleNamespace(scored=now, fitted=None, whose="FSRS")
+    fitted = SimpleNamespace(predictions=new)
+    study = SimpleNamespace(scored=now, fitted=fitted, whose="FSRS")
     assert bool([*in_short._recall(study, PASTE)]) is told
 
 
@@ -90,7 +90,10 @@ LIST = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
 
 def study_of(*, off=False, in_sample=False, presets=(), can_learn=3666):
     """Return what sentences ask of a study with 3,055 scored reviews."""
-    now = SimpleNamespace(complete=(1,), facts=SimpleNamespace(reviews=3055), fitted=())
+    nobody = SimpleNamespace(fits=())
+    now = SimpleNamespace(complete=True, predictions=None, reviews=3055, user=nobody)
+        complete=True, predictions=None, reviews=3055, user=SimpleNamespace(fits=())
+    )
     return SimpleNamespace(
         first_ratings=[1, 1, 1, 1],
         log=range(5000), current={}, stored={1: LIST} if in_sample else {},
@@ -105,7 +108,6 @@ NAMES = {1: "Verbs", 2: "Nouns", 3: "Kanji"}
 
 def advised(monkeypatch):
     """Yield a name, the study and the advice of every kind of evidence."""
-    monkeypatch.setattr(in_short, "predictions_of", lambda _: None)
     monkeypatch.setattr(in_short, "fitted_lists", lambda _: {None: ("all", "1.0, " * 20 + "1.0")})
     monkeypatch.setattr(in_short, "doubtful", lambda lists, *_: ["the list is odd"] * bool(lists))
     beliefs = {

@@ -13,6 +13,8 @@ import pytest
 from advised import KINDS, change_of
 from anki_files import DAY, START, Written, change, collection, preset_message, write
 from cases import values_in
+from commands import QUIET
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import srs_eval as se
 from srs_eval.algorithms.fsrs.current import (
@@ -25,23 +27,17 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import Share, _judged, shares
-from srs_eval.collection.words import Change
-from srs_eval.commands.fit import command
-from srs_eval.commands.overrides import override, values_of
+from srs_eval.collection.words import Change, override
+from srs_eval.comparison.entry import TRAITS, read_entry
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_in_message, read_fsrs_settings
 from srs_eval.data.anki.rules import ELSEWHERE, scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.run import TRAITS, run_of
-from srs_eval.run.evaluate import evaluate
-from srs_eval.run.experiment import Experiment
-from srs_eval.run.report import result_text
+from srs_eval.runs.commands import COMMANDS, Fit
+from srs_eval.runs.words import read, status
 from srs_eval.stats.estimate import Estimate
-from srs_eval.text.console import shell
 
 OWN = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
 PRESETS = (
@@ -121,17 +117,15 @@ def test_each_card_is_predicted_with_the_parameters_of_its_preset(path):
     assert not own.all()
 
 
-def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path):
+def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path, here):
     stored = current_parameters({10: OWN, 20: ()})
     assert CurrentParameters(stored).in_sample
     assert Mixture(CurrentParameters(stored)).in_sample
     assert not CurrentParameters({20: stored[20]}).in_sample
-    experiment = Experiment(
-        CurrentParameters(stored), AnkiCollection(path), SrsBenchmark(), Panel([LogLoss()])
-    )
-    result = evaluate(experiment)
-    run = run_of(result)
-    assert TRAITS["in_sample"][1] in result_text(result, experiment.panel)
+    words = ["algo=fsrs6", "algo.parameters=current", "data=anki", f"data.path={path}"]
+    done = here(*words, *QUIET, "hydra.run.dir=out")
+    assert TRAITS["in_sample"][1] in done.out
+    run = read_entry(here.folder / "out")
     assert run.traits == ("in_sample",)
     assert not run.is_eligible
 
@@ -184,16 +178,17 @@ def test_reviews_are_due_when_the_answer_before_says(tmp_path, make_log):
 
 def test_parameters_are_those_of_the_fit_to_all_reviews(path, tmp_path, capsys):
     fitted = se.fit("fsrs6", path, progress=False)
-    assert command([str(path), "to=anki"]) == 0
+    command = COMMANDS["fit"]
+    assert status(*command, [str(path), "to=anki"]) == 0
     assert capsys.readouterr().out.strip() == str(fitted.export("anki"))
     for to in ("py_fsrs", "json"):
-        assert command([str(path), f"to={to}", f"out={tmp_path / to}"]) == 0
+        assert status(*command, [str(path), f"to={to}", f"out={tmp_path / to}"]) == 0
         content = json.loads((tmp_path / to).read_text())
         assert content["parameters"] == fitted.parameters.iloc[0].tolist()
     scheduler = fsrs.Scheduler.from_json((tmp_path / "py_fsrs").read_text())
     assert len(scheduler.parameters) == 21
-    for words, status in ((["to=anki", "data.decks=nope"], 1), (["to=anki", "algo=hlr"], 2)):
-        assert command([str(path), *words]) == status
+    for wrong in ("data.decks=nope", "algo=hlr"):
+        assert status(*command, [str(path), "to=anki", wrong]) == 1
 
 
 NAMES = [
@@ -211,21 +206,22 @@ NAMES = [
 
 @pytest.mark.parametrize("given", [*NAMES, NAMES, True, None, 3])
 def test_a_printed_option_is_the_same_when_pasted(given):
-    typed = ["bash", "-c", f"printf %s {shell([override('data.path', given)])}"]
+    typed = ["bash", "-c", f"printf %s {shlex.join([override('data.path', given)])}"]
     word = subprocess.run(typed, capture_output=True, check=True).stdout.decode()
-    assert values_of("data", {"path": word.partition("=")[2]}) == {"path": given}
+    assert plain(OverridesParser.create().parse_override(word).value()) == given
+
+
+def plain(value):
+    return [*map(plain, value)] if isinstance(value, list) else getattr(value, "text", value)
 
 
 def test_names_in_other_alphabets_need_no_quotation_marks(path, capsys):
-    typed = {"decks": "日本語*", "presets": "[Русский язык, 日本語]"}
-    read = {"decks": "日本語*", "presets": ["Русский язык", "日本語"]}
-    assert values_of("data", typed) == read
-    assert command([str(path), "to=anki", "data.decks=日本語*"]) == 1  # no such deck
+    typed = ["data.decks=*日本語's*", "data.presets=[Русский язык, 日本語]"]
+    chosen = {"decks": "*日本語's*", "presets": ["Русский язык", "日本語"]}
+    assert read(Fit, [str(path), "to=anki", *typed]).data == chosen
+    # no such deck
+    assert status(*COMMANDS["fit"], [str(path), "to=anki", "data.decks=日本語*"]) == 1
     assert "data.decks=日本語*: no such name" in capsys.readouterr().err
-    with pytest.raises(ConfigError) as caught:
-        values_of("data", {"decks": "日本語's"})
-    hint = shlex.split(str(caught.value).partition("as in ")[2])[0].partition("=")[2]
-    assert values_of("data", {"decks": hint}) == {"decks": "日本語's"}
 
 
 def predictions(recalled, card, p=0.9):

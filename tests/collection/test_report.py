@@ -18,7 +18,7 @@ import srs_eval as se
 from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.collection.advice import Belief, advise
-from srs_eval.collection.command import command
+from srs_eval.collection.command import Collection, report
 from srs_eval.collection.doubts import funnel
 from srs_eval.collection.in_short import in_short
 from srs_eval.collection.intervals import Models, load
@@ -26,9 +26,10 @@ from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import facts, sections, study_of
 from srs_eval.collection.section import Mark, Paste
 from srs_eval.collection.study import MAY, Study, difference
-from srs_eval.collection.words import Change, log_loss
+from srs_eval.collection.words import Change
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.runs.words import status
 
 NAME = "hard <script>alert('1')</script> & words"
 HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
@@ -219,7 +220,7 @@ def test_the_report_on_two_presets_that_differ(study, found, golden_text):
     total = rows[0][1]
     assert total == len(study.log) + sum(study.log.left_out.values())
     assert total - sum(count for _, count, _ in rows[1:]) == rows[-1][2]
-    assert rows[-1][2] == study.now.facts.reviews
+    assert rows[-1][2] == study.now.reviews
 
 
 @pytest.mark.slow
@@ -237,14 +238,14 @@ def test_numbers_are_those_of_runs_and_of_their_comparison(two, study, found, tm
         data = ["data=anki", f"data.path={two}"]
         assert run_here([*words, *data, *QUIET, f"hydra.run.dir={folder}"]) == 0
         summary = summaries[name] = json.loads((folder / "summary.json").read_text())
-        assert summary["reviews"] == study.now.facts.reviews
+        assert summary["reviews"] == study.now.reviews
     losses = {name: each["metrics"]["log_loss"]["mean_users"] for name, each in summaries.items()}
     for name in ("default parameters", "new"):
         (row,) = [row for key, row in shown.items() if key.startswith(name)]
         entropy = summaries[name]["metrics"]["normalized_entropy"]
         average = Change.within(*(entropy[key] - 1 for key in ("mean_users", "lo", "hi")))
         assert row[1:3] == [f"{losses[name]:.4f}", average.size]
-    assert losses["now"] == pytest.approx(log_loss(study.now), rel=1e-12)
+    assert losses["now"] == pytest.approx(study.now.log_loss, rel=1e-12)
     verdict = se.compare([tmp_path / "default", tmp_path / "new"]).verdict
     names = [run.place.name for run in verdict.runs]
     pair = verdict.leaderboard.pairs[names.index("new")][names.index("default")]
@@ -255,7 +256,7 @@ def test_numbers_are_those_of_runs_and_of_their_comparison(two, study, found, tm
 @pytest.mark.slow
 def test_the_page_escapes_names_and_loads_nothing(two, tmp_path):
     page = tmp_path / "page.html"
-    assert command([str(two), f"out={page}", "decks=*deck*"]) == 0
+    assert status(Collection, report, [str(two), f"out={page}", "decks=*deck*"]) == 0
     html = page.read_text(encoding="utf-8")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
