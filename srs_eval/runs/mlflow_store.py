@@ -114,26 +114,30 @@ class Store:
         """Let MLflow make its tables beside a new file, so that a kill leaves no half of them."""
         if self.file is None or self.file.exists():
             return
-        folder = self.file.with_name(f".{self.file.name}.partial")
+        with self.alone():
+            if not self.file.exists():
+                self._create(self.file)
+
+    def _create(self, file: Path) -> None:
+        folder = file.with_name(f".{file.name}.partial")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        fresh = folder / self.file.name
+        fresh = folder / file.name
         self.set_tracking_uri(f"sqlite:///{fresh.as_posix()}")
         self.search_experiments(max_results=1)
-        fresh.replace(self.file)
+        fresh.replace(file)
         self.set_tracking_uri(self.uri)
         shutil.rmtree(folder, ignore_errors=True)
 
     def experiment(self, name: str, place: str | None) -> Any:
         """Return an experiment, which is made with its files at a place if it is new."""
-        if (known := self.get_experiment_by_name(name)) is None:
+        if self.get_experiment_by_name(name) is None:
             try:
                 self.create_experiment(name, artifact_location=place)
-            except TrackingError:  # Of a server, where another program may have been first
+            except TrackingError:  # Another program may have been first
                 if self.get_experiment_by_name(name) is None:
                     raise
-            known = self.get_experiment_by_name(name)
-        return known
+        return self.get_experiment_by_name(name)
 
     def open(self, experiment: Any, *, with_view: bool) -> None:
         """Put runs into an experiment, which gets its prepared view if it has none."""

@@ -165,13 +165,12 @@ class Mlflow:
         place = self.artifacts
         if place and "://" not in place:
             place = Path(to_absolute_path(place)).as_uri()
-        with store.alone():
-            store.create()
-            if run_id:
-                opened = store.get_experiment(store.get_run(run_id).info.experiment_id)
-            else:
-                opened = store.experiment(self.experiment, place)
-            store.open(opened, with_view=self.view)
+        store.create()
+        if run_id:
+            opened = store.get_experiment(store.get_run(run_id).info.experiment_id)
+        else:
+            opened = store.experiment(self.experiment, place)
+        store.open(opened, with_view=self.view)
         return store
 
 
@@ -260,7 +259,8 @@ def _tags(setup: Setup) -> dict[str, str]:
 def _params(setup: Setup) -> dict[str, str]:
     """Return what describes model, data, protocol and seed: options, and what was typed."""
     words = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
-    typed = {word.lstrip("+~").partition("=")[0].rpartition("@")[2] for word in words} | {"algo"}
+    typed = {word.lstrip("+~").partition("=")[0].rpartition("@")[2] for word in words}
+    typed = typed - {*_IN_PARAMS} | {"algo"}
     flat = {
         name: value
         for name, value in _flat({group: setup.content[group] for group in _IN_PARAMS})
