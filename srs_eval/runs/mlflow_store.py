@@ -200,6 +200,12 @@ class Store:
             with PIL.Image.open(file) as image:
                 self.log_image(image, key=file.stem, step=0)
 
+    def log_pyfunc(self, **options: Any) -> Any:
+        """Log a model."""
+        import mlflow.pyfunc
+
+        return self.waiting(mlflow.pyfunc.log_model)(**options)
+
     def files(self, run_id: str, folder: str) -> list[str]:
         """List the files in a folder of a run."""
         listed = self.waiting(self._mlflow.artifacts.list_artifacts)

@@ -28,8 +28,8 @@ _DESCRIPTION = "mlflow.note.content"
 _RUN_ID = "MLFLOW_RUN_ID"  # Set by `mlflow run`
 _MARKS = {"pretrained": "°", "sees_truth": "†", "in_sample": "‡"}
 _IN_PARAMS = ("algo", "data", "protocol", "panel")
-_FURTHER = ("brier", "ici")  # Shown beside the headline
-_WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")
+SHOWN = (*HEADLINE, "brier", "ici")
+WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")
 _COUNTS = ("failed", "fallback", "skipped")
 _ROWS_SHOWN = 200
 
@@ -286,10 +286,10 @@ def _values(setup: Setup, run: Run, against: Mapping[str, float]) -> dict[str, f
     """Return the metrics that are shown: the rest is in a table, and in the files."""
     facts, values = run.facts, {}
     shown = [metric.name for metric in shown_metrics(setup.panel)]
-    for name in dict.fromkeys([*shown, *(n for n in _FURTHER if n in facts.metrics)]):
+    for name in dict.fromkeys([*shown, *(n for n in SHOWN if n in facts.metrics)]):
         row = facts.metrics[name]
         values[key(f"test/{name}")] = row.mean_users
-        if name in _WITH_BOUNDS:
+        if name in WITH_BOUNDS:
             values |= {f"test/{name}_low": row.lo, f"test/{name}_high": row.hi}
     for name, counts in (("users", facts.coverage.users), ("reviews", facts.coverage.reviews)):
         values |= {f"rests_on/{name}": counts.scored, f"rests_on/{name}_read": counts.read}
