@@ -5,6 +5,7 @@ MLflow loads it while it is itself being imported, so that all else is imported 
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import Any
 
 from mlflow.data.dataset_source import DatasetSource
@@ -33,9 +34,15 @@ class ReviewLogSource(DatasetSource):
         return cls(str(raw_source), {})
 
     def load(self) -> Any:
-        """Build the reader: a `srs_eval.nouns.Source`."""
-        from srs_eval.runs.config import option
+        """Build the reader, a `srs_eval.nouns.Source`, of srs_eval or a package with options."""
+        from srs_eval.errors import ConfigError
+        from srs_eval.runs.config import PLUG_INS, option, targets
 
+        modules = ["srs_eval", *(entry.module for entry in entry_points(group=PLUG_INS))]
+        packages = {module.partition(".")[0] for module in modules}
+        for target in targets(self.options):
+            if target.partition(".")[0] not in packages:
+                raise ConfigError(f"{target} is of none of {', '.join(sorted(packages))}")
         return option("data", self.options)
 
     def to_dict(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from srs_eval.nouns import Source
 from srs_eval.runs.secrets import has_secret, masked
 
 _VIEW = "srs_eval_6"  # Changes with the content of the view
+_VIEW_FILE = Path(__file__).with_name("view.json")
 _VIEW_TAG = f"mlflow.sharedViewState.{_VIEW}"
 _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -176,7 +177,7 @@ class Store:
 
         self.log_input(
             MetaDataset(
-                ReviewLogSource(masked(_from_anywhere(source.location)), _anywhere(options)),
+                ReviewLogSource(masked(_from_anywhere(source.location)), whole_paths(options)),
                 text_of(source.name, 450),
                 digest[:36],
             ),
@@ -228,9 +229,8 @@ class Store:
 
 def _view_tags() -> dict[str, str]:
     """Return the tags that give an experiment its prepared charts, packed as the UI keeps them."""
-    state = Path(__file__).with_name("view.json").read_bytes()
     now = time.time_ns() // 1_000_000
-    packed = base64.b64encode(zlib.compress(state)).decode()
+    packed = base64.b64encode(zlib.compress(_VIEW_FILE.read_bytes())).decode()
     view = {"name": "Leaderboard", "createdAt": now, "updatedAt": now}
     return {
         _VIEW_TAG: json.dumps({**view, "state": f"deflate;{packed}"}),
@@ -239,7 +239,7 @@ def _view_tags() -> dict[str, str]:
     }
 
 
-def _anywhere(options: Mapping[str, Any]) -> dict[str, Any]:
+def whole_paths(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a source so that it can be built again from another folder."""
     path = options.get("path")
     return {**options, "path": _from_anywhere(path)} if isinstance(path, str) else dict(options)

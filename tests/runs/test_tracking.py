@@ -1,0 +1,373 @@
+"""Runs in MLflow, as its own client reads them."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import chdir, closing
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
+import pandas as pd
+import PIL.Image
+import pytest
+from commands import revision_known
+from mlflow import MlflowClient
+from postgresql_server import free_port, postgresql_server
+from tqdm import tqdm
+
+from srs_eval.errors import ConfigError, Pruned, TrackingError
+from srs_eval.runs import config, evaluation, mlflow_store, tracking
+from srs_eval.runs.compute import Serial
+from srs_eval.runs.folder import save
+from srs_eval.runs.tracking import Mlflow
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    with chdir(folder), revision_known():  # MLflow keeps files beside the store
+        Mlflow(uri="sqlite:///mlflow.db").has("0" * 32)
+        yield f"sqlite:///{folder / 'mlflow.db'}"
+
+
+@pytest.fixture(scope="module")
+def setup():
+    values = {"data.users": 3, "data.max_reviews": 600, "tags.paper": "one", "notes": "a note"}
+    cfg, choices = config.composed({"algo": "hlr", "data": "synthetic", "panel": "quick"}, values)
+    return config.build(cfg, choices, objects={"compute": Serial(), "tracking": None})
+
+
+@pytest.fixture(scope="module")
+def run(setup, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return save(evaluation.evaluate(setup, folder, bar=partial(tqdm, disable=True)), folder)
+
+
+@pytest.fixture
+def client(uri):
+    return MlflowClient(uri)
+
+
+def logged(tracker, setup, run, figures=(), against=(), run_id=None):
+    with tracker.run(setup, run.folder, run_id) as tracked:
+        tracked.log(run, "hlr on synthetic\nthe rest", dict(figures), dict(against))
+    return tracked
+
+
+def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
+    uri, client, setup, run, tmp_path
+):
+    figure = tmp_path / "calibration.png"
+    PIL.Image.new("RGB", (60, 40), "white").save(figure)
+    tracker = Mlflow(uri=uri)
+    figures = {"calibration": [figure]}
+    tracked = logged(tracker, setup, run, figures, {"log_loss": -3.0})
+    kept = client.get_run(tracked.run_id)
+    assert (kept.info.run_name, kept.info.status) == ("hlr on synthetic", "FINISHED")
+    params = kept.data.params
+    chosen = {"algo": "hlr", "data": "synthetic", "protocol": "srs_benchmark", "panel": "quick"}
+    assert {**chosen, "seed": "2026"}.items() <= params.items()
+    assert len(params) <= 15
+    assert not {"None"} & {*params.values()}
+    facts, metrics = run.facts, kept.data.metrics
+    loss = facts.metrics["log_loss"]
+    expected = {
+        "test/log_loss": loss.mean_users,
+        "test/log_loss_low": loss.lo,
+        "test/log_loss_high": loss.hi,
+        "rests_on/reviews": facts.reviews,
+        "rests_on/users_read": 3,
+        "fits/failed": 0,
+        "vs_baseline/log_loss_percent": -3.0,
+    }
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+    assert len(metrics) <= 30
+    tags = {name: text for name, text in kept.data.tags.items() if not name.startswith("mlflow.")}
+    assert tags["paper"] == "one"
+    assert tags["rows_fingerprint"] == facts.rows_fingerprint
+    assert tags["output"] == str(run.folder)
+    assert len(tags) <= 11
+    note = kept.data.tags["mlflow.note.content"].splitlines()
+    assert note[0] == f"**log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]**"
+    assert f"run_uuid={tracked.run_id}" in note[2]
+    assert note[-1] == "a note"
+    (dataset,) = kept.inputs.dataset_inputs
+    assert (dataset.dataset.name, dataset.dataset.digest) == ("synthetic", facts.rows_fingerprint)
+    assert json.loads(dataset.dataset.source)["options"]["users"] == 3
+    files = {
+        file.path
+        for folder in ("results", "figures", "tables")
+        for file in client.list_artifacts(tracked.run_id, folder)
+    }
+    assert {"results/summary.json", "figures/calibration.png", "tables/users.json"} <= files
+    table = json.loads(
+        open(client.download_artifacts(tracked.run_id, "tables/metrics.json")).read()
+    )
+    assert [row[0] for row in table["data"]] == [*facts.metrics]
+    assert "calibration+step+0" in str(client.list_artifacts(tracked.run_id, "images"))
+    assert tracker.has(tracked.run_id)
+    # told again, as after a kill, it is the same run with the same tables
+    again = logged(tracker, setup, run, figures, run_id=tracked.run_id)
+    assert again.run_id == tracked.run_id
+    rows = json.loads(open(client.download_artifacts(again.run_id, "tables/metrics.json")).read())
+    assert rows == table
+    assert len(client.list_artifacts(again.run_id, "images")) == 2  # the picture and a small one
+
+
+def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, setup, run, tmp_path):
+    tracker = Mlflow(uri=uri, experiment="viewed", artifacts=str(tmp_path / "files"))
+    tracked = logged(tracker, setup, run)
+    kept = client.get_experiment_by_name("viewed")
+    assert kept.artifact_location == (tmp_path / "files").as_uri()
+    command, link = tracked.links
+    key = link.partition("viewStateShareKey=")[2]
+    assert f"mlflow.sharedViewState.{key}" in kept.tags
+    assert f"#/experiments/{kept.experiment_id}/runs?workflowType=machine_learning" in link
+    assert command == "MLflow   mlflow ui --backend-store-uri sqlite:///mlflow.db"
+    state = json.loads(mlflow_store._VIEW_FILE.read_bytes())
+    shown = {chart["metricKey"] for chart in state["compareRunCharts"] if "metricKey" in chart}
+    metrics = client.get_run(tracked.run_id).data.metrics
+    assert shown <= {f"test/{name}" for name in tracking.SHOWN}
+    assert {"test/log_loss", "test/auc"} <= shown & metrics.keys()
+    plain = logged(Mlflow(uri=uri, experiment="plain", view=False), setup, run)
+    assert "viewState" not in plain.links[1]
+
+
+class Failed(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(Failed, "FAILED"), (KeyboardInterrupt, "KILLED"), (SystemExit, "KILLED"), (Pruned, "KILLED")],
+)
+def test_a_run_that_is_left_ends_as_what_left_it_and_goes_on_later(
+    uri, client, setup, run, error, status
+):
+    tracker = Mlflow(uri=uri)
+    with pytest.raises(error), tracker.run(setup, run.folder, None) as tracked:
+        raise error
+    assert client.get_run(tracked.run_id).info.status == status
+    assert not tracker.has(tracked.run_id)
+    assert logged(tracker, setup, run, run_id=tracked.run_id).run_id == tracked.run_id
+    assert tracker.has(tracked.run_id)
+    failed = replace(run, facts=replace(run.facts, failed=1))
+    assert client.get_run(logged(tracker, setup, failed).run_id).info.status == "FAILED"
+
+
+def test_a_run_that_the_store_has_lost_begins_anew(uri, client, setup, run):
+    tracker = Mlflow(uri=uri)
+    first = logged(tracker, setup, run).run_id
+    client.delete_run(first)
+    assert [tracker.has(each) for each in (first, "0" * 32, "no id")] == [False] * 3
+    assert logged(tracker, setup, run, run_id=first).run_id != first
+
+
+def test_jobs_of_a_sweep_are_nested_and_their_comparison_is_logged_to_the_parent(
+    uri, client, setup, run, tmp_path, monkeypatch
+):
+    tracker = Mlflow(uri=uri)
+    parent = tracker.parent("my sweep", "s1")
+    assert client.get_run(parent).info.status == "RUNNING"
+    assert tracker.parent("my sweep", "s1", parent) == parent
+    monkeypatch.setenv(tracking.PARENT, parent)
+    tags = client.get_run(logged(tracker, setup, run).run_id).data.tags
+    assert (tags["mlflow.parentRunId"], tags["sweep_id"]) == (parent, "s1")
+    (tmp_path / "deep").mkdir()
+    for name in ("report.html", "deep/comparison.csv"):
+        (tmp_path / name).write_text("x")
+    files = [tmp_path / "report.html", tmp_path / "deep" / "comparison.csv"]
+    table = pd.DataFrame({"run": ["hlr"], "mean": [0.3]})
+    standings = [SimpleNamespace(text="hlr leads\nmore", table=table, files=files)]
+    for links in (
+        tracker.standings(parent, standings, tmp_path),
+        tracker.log_comparison("two runs", standings, tmp_path),
+    ):
+        assert "mlflow ui" in links[0]
+    compared = [
+        kept
+        for kept in client.search_runs([client.get_experiment_by_name("srs_eval").experiment_id])
+        if kept.data.tags.get("kind") in ("sweep", "comparison")
+    ]
+    assert {kept.info.run_name for kept in compared} == {"my sweep", "two runs"}
+    for kept in compared:
+        assert kept.info.status == "FINISHED"
+        assert kept.data.tags["mlflow.note.content"].startswith("**hlr leads**")
+        listed = [
+            file.path
+            for folder in ("tables", "comparison", "comparison/deep")
+            for file in client.list_artifacts(kept.info.run_id, folder)
+            if not file.is_dir
+        ]
+        assert listed == [
+            *("tables/comparison.json", "comparison/report.html"),
+            "comparison/deep/comparison.csv",
+        ]
+
+
+def test_the_run_of_mlflow_run_is_used_once_and_its_parameters_stay(
+    uri, client, setup, run, monkeypatch
+):
+    project = client.create_experiment("project")
+    own = client.create_run(project).info.run_id
+    client.log_param(own, "algo", "what was typed")
+    monkeypatch.setenv("MLFLOW_RUN_ID", own)
+    tracker = Mlflow(uri=uri)
+    tracked = logged(tracker, setup, run)
+    assert tracked.run_id == own
+    assert f"/experiments/{project}/" in tracked.links[1]
+    kept = client.get_run(own)
+    assert (kept.info.status, kept.data.params["algo"]) == ("FINISHED", "what was typed")
+    assert kept.data.params["data"] == "synthetic"
+    assert logged(tracker, setup, run).run_id != own
+
+
+def test_texts_that_databases_refuse_are_written_as_escapes(uri, client, setup, run):
+    tags = {"NUL": "x\0y", "half": "x\ud800y", "long": "x" * 9000}
+    content = {**setup.content, "name": "a\0b", "tags": tags}
+    kept = client.get_run(logged(Mlflow(uri=uri), replace(setup, content=content), run).run_id)
+    assert kept.info.run_name == "a\\0b"
+    assert (kept.data.tags["NUL"], kept.data.tags["half"]) == ("x\\0y", "x\\ud800y")
+    assert len(kept.data.tags["long"]) == 5000
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("mlruns", "filesystem tracking backend"),
+        ("s3://bucket/x", "unsupported URI"),
+        ("postgresql+psycopg://me@127.0.0.1:1/runs", "127.0.0.1"),
+    ],
+)
+def test_an_address_where_no_runs_are_kept_is_refused_in_mlflows_words(
+    address, said, setup, run, monkeypatch
+):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # MLflow tries ten times
+    with pytest.raises(TrackingError, match=said) as refused:
+        logged(Mlflow(uri=address), setup, run)
+    assert len(str(refused.value).splitlines()) == 2
+
+
+def test_a_password_is_neither_taken_from_options_nor_shown(setup, run, monkeypatch):
+    secret = "postgresql+psycopg://me:hidden-word@127.0.0.1:1/runs"
+    with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI") as refused:
+        Mlflow(uri=secret)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", secret)
+    with pytest.raises(TrackingError, match=r"127\.0\.0\.1") as unreachable:
+        logged(Mlflow(), setup, run)
+    assert "hidden-word" not in str(refused.value) + str(unreachable.value)
+
+
+def test_a_server_that_is_down_is_told_within_seconds(setup, run):
+    server, began = f"http://127.0.0.1:{free_port()}", time.monotonic()
+    with pytest.raises(TrackingError, match="does not answer") as refused:
+        logged(Mlflow(uri=server), setup, run)
+    assert server in str(refused.value)
+    assert time.monotonic() - began < 20
+
+
+def test_a_deleted_experiment_is_refused(uri, client, setup, run):
+    client.delete_experiment(client.create_experiment("deleted"))
+    with pytest.raises(TrackingError, match="deleted"):
+        logged(Mlflow(uri=uri, experiment="deleted"), setup, run)
+
+
+@pytest.mark.slow
+def test_a_locked_store_is_waited_for(uri, client, setup, run, monkeypatch):
+    file = uri.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        with Mlflow(uri=uri).run(setup, run.folder, None) as tracked:
+            other.execute("BEGIN EXCLUSIVE")
+            free = threading.Timer(1.0, other.execute, ("ROLLBACK",))
+            free.start()
+            tracked.log(run, "text", {}, {})
+            assert free.finished.is_set()
+        assert client.get_run(tracked.run_id).info.status == "FINISHED"
+
+
+def test_a_call_that_meets_a_lock_is_made_again_for_a_while(uri, monkeypatch):
+    monkeypatch.setitem(mlflow_store._PASSING, "database is locked", 0.5)
+    store, calls = mlflow_store.Store(uri), []
+
+    def locked(until):
+        calls.append(until)
+        if len(calls) < until:
+            raise OSError("(sqlite3.OperationalError) database is locked")
+        return "done"
+
+    assert store.waiting(locked)(3) == "done"
+    assert calls == [3] * 3
+    with pytest.raises(TrackingError, match="another process has locked the database"):
+        store.waiting(locked)(10**9)
+
+
+PROGRAM = """
+import sys
+from srs_eval.runs.tracking import Mlflow
+print(Mlflow().parent("sweep", sys.argv[1]))
+"""
+
+
+def begun(folder, number):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(number)],
+        cwd=folder,
+        env={**os.environ, "MLFLOW_TRACKING_URI": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_several_first_uses_at_once_make_one_whole_store(tmp_path):
+    programs = [begun(tmp_path, number) for number in range(3)]
+    told = [program.communicate(timeout=300)[0].strip() for program in programs]
+    assert [program.returncode for program in programs] == [0] * 3, told
+    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    experiment = client.get_experiment_by_name("srs_eval").experiment_id
+    assert {kept.info.run_id for kept in client.search_runs([experiment])} == {*told}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"mlflow.db", "mlflow.db.lock"}
+
+
+@pytest.mark.slow
+def test_a_kill_while_the_store_is_made_leaves_none_and_the_next_use_makes_it(tmp_path):
+    program = begun(tmp_path, 1)
+    partial_file = tmp_path / ".mlflow.db.partial" / "mlflow.db"
+    while not partial_file.exists():
+        assert program.poll() is None
+        time.sleep(0.01)
+    program.kill()
+    program.communicate()
+    assert not (tmp_path / "mlflow.db").exists()
+    with begun(tmp_path, 2) as again:
+        told = again.communicate(timeout=300)[0]
+    assert again.returncode == 0, told
+    assert {path.name for path in tmp_path.iterdir()} == {"mlflow.db", "mlflow.db.lock"}
+
+
+@pytest.mark.nightly
+def test_runs_on_postgresql_are_whole(tmp_path, setup, run):
+    with postgresql_server() as uri:
+        tracked = logged(Mlflow(uri=uri, artifacts=str(tmp_path)), setup, run)
+        kept = MlflowClient(uri).get_run(tracked.run_id)
+        assert (kept.info.status, kept.data.params["algo"]) == ("FINISHED", "hlr")
+
+
+@pytest.mark.nightly
+def test_the_use_of_the_machine_is_logged(uri, client, setup, run, monkeypatch):
+    pytest.importorskip("psutil")
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
+    with Mlflow(uri=uri, system_metrics=True).run(setup, run.folder, None) as tracked:
+        time.sleep(1.5)
+    metrics = client.get_run(tracked.run_id).data.metrics
+    assert metrics["system/cpu_utilization_percentage"] >= 0
