@@ -28,7 +28,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from srs_eval.tracking.view import view_link
+from srs_eval.runs.mlflow_store import view_link
 
 # Files without their ending. There is no model where no run has logged one.
 PICTURES = (

@@ -1,4 +1,4 @@
-"""Fixtures of tests that keep runs in one MLflow store."""
+"""An MLflow store for tests, and what is in one."""
 
 import os
 import sys
@@ -8,18 +8,7 @@ from pathlib import Path
 import pytest
 from commands import process, revision_known
 
-from srs_eval.tracking.mlflow_tracker import MlflowTracker
-from srs_eval.tracking.tracker import RunInfo
-
-RUN = RunInfo("run")
-
-
-def keep(uri, *items, run=RUN, **options):
-    """Log a finished run."""
-    tracker = MlflowTracker(uri=uri, **options)
-    tracker.start(run)
-    tracker.log(items)
-    return tracker.finish("finished")
+from srs_eval.runs.tracking import Mlflow
 
 
 def runs_in(store, experiment="srs_eval"):
@@ -49,7 +38,7 @@ def store(tmp_path_factory):
     """
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
     with chdir(database.parent):  # MLflow keeps files beside it
-        keep(f"sqlite:///{database}", run=RunInfo("first"))
+        Mlflow(uri=f"sqlite:///{database}").has("0" * 32)
     with revision_known():
         yield database
 

@@ -74,10 +74,11 @@ class SrsEvaluator(ModelEvaluator):
         }
         settings: dict[str, Any] = {n: v for n, v in columns.items() if v is not None}
         scores = score(p, recalled, **settings, **{n: config[n] for n in _SETTINGS if n in config})
-        metrics = {f"test/{name}": value for name, value in scores.items() if math.isfinite(value)}
+        values = dict(scores)
         for name in WITH_BOUNDS:
             for end, value in zip(("low", "high"), scores.intervals.get(name, ()), strict=False):
-                metrics[f"test/{name}_{end}"] = value
+                values[f"{name}_{end}"] = value
+        metrics = {f"test/{name}": v for name, v in values.items() if math.isfinite(v)}
         shown = {f"test/{name}" for name in (*SHOWN, "n")}
         mlflow.log_metrics(
             {k: v for k, v in metrics.items() if k in shown or k.endswith(("_low", "_high"))}

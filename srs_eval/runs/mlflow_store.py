@@ -113,13 +113,15 @@ class Store:
 
     def create(self) -> None:
         """Let MLflow make its tables beside a new file, so that a kill leaves no half of them."""
-        if self.file is None or self.file.exists():
-            return
-        with self.alone():
-            if not self.file.exists():
-                self._create(self.file)
+        if self.file is not None and not self.file.exists():
+            self.waiting(self._create)(self.file)
 
     def _create(self, file: Path) -> None:
+        with self.alone():
+            if not file.exists():
+                self._make(file)
+
+    def _make(self, file: Path) -> None:
         folder = file.with_name(f".{file.name}.partial")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -214,8 +216,7 @@ class Store:
 
     def links(self) -> list[str]:
         """Return lines to print: how to see the runs."""
-        page = f"#/experiments/{self.experiment_id}/runs?workflowType=machine_learning"
-        page += f"&compareRunsMode=CHART&viewStateShareKey={_VIEW}" if self._has_view else ""
+        page = view_link(self.experiment_id, has_view=self._has_view)
         if self.uri.startswith("http"):
             return [f"MLflow   {masked(self.uri).replace('…@', '').rstrip('/')}/{page}"]
         shown = shlex.quote(self.uri)
@@ -225,6 +226,15 @@ class Store:
             shown = '"$MLFLOW_TRACKING_URI"'
         ui = f"mlflow ui --backend-store-uri {shown}"
         return [f"MLflow   {ui}", f"         http://127.0.0.1:5000/{page}"]
+
+
+def view_link(experiment_id: str, *, mode: str = "CHART", has_view: bool = True) -> str:
+    """Return the page of an experiment's runs, without the menus for chat bots.
+
+    `mode` is ``CHART``, ``TABLE`` or ``ARTIFACT``, figures and tables.
+    """
+    page = f"#/experiments/{experiment_id}/runs?workflowType=machine_learning"
+    return page + (f"&compareRunsMode={mode}&viewStateShareKey={_VIEW}" if has_view else "")
 
 
 def _view_tags() -> dict[str, str]:

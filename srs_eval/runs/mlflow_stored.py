@@ -8,6 +8,7 @@ from pathlib import Path
 from srs_eval.errors import ConfigError
 from srs_eval.runs.folder import PREDICTIONS, SCORES, SUMMARY
 from srs_eval.runs.mlflow_store import Store
+from srs_eval.runs.secrets import masked
 
 _RESULTS = "results"
 
@@ -21,7 +22,9 @@ def fetch_runs(
     Raise `ConfigError` if there are none.
     """
     if experiment and store.get_experiment_by_name(experiment) is None:
-        raise ConfigError(f"experiment={experiment}: MLflow has none of this name at {store.uri}")
+        raise ConfigError(
+            f"experiment={experiment}: MLflow has none of this name at {masked(store.uri)}"
+        )
     quoted = [f"tags.`{name}` = '{text}'" for name, text in tags.items()]
     runs = store.search_runs(
         experiment_names=[experiment] if experiment else None,
@@ -47,5 +50,5 @@ def fetch_runs(
             path = download(run_id=run_id, artifact_path=f"{_RESULTS}/{file}", dst_path=place)
         folders.append(Path(path).parent)  # Not every kind of store keeps the name of the folder
     if not folders:
-        raise ConfigError("MLflow has no finished run with these tags at " + store.uri)
+        raise ConfigError("MLflow has no finished run with these tags at " + masked(store.uri))
     return folders, notes

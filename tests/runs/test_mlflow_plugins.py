@@ -222,4 +222,4 @@ def test_a_model_that_predicts_as_its_run_did_is_logged_and_served(mlflow, tmp_p
             (history.assign(elapsed_days=0.5), "a fraction"),
             (history[:0], "no reviews"),
         ):
-            assert words in refusal(lambda wrong=wrong: built(wrong, [1.0]), ReviewLogError)
+            assert words in refusal(partial(built, wrong, [1.0]), ReviewLogError)

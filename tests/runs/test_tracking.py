@@ -10,11 +10,13 @@ import time
 from contextlib import chdir, closing
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import PIL.Image
 import pytest
+from cases import loaded
 from commands import revision_known
 from mlflow import MlflowClient
 from postgresql_server import free_port, postgresql_server
@@ -59,6 +61,10 @@ def logged(tracker, setup, run, figures=(), against=(), run_id=None):
     with tracker.run(setup, run.folder, run_id) as tracked:
         tracked.log(run, "hlr on synthetic\nthe rest", dict(figures), dict(against))
     return tracked
+
+
+def table_of(client, run_id):
+    return json.loads(Path(client.download_artifacts(run_id, "tables/metrics.json")).read_text())
 
 
 def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
@@ -107,17 +113,14 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
         for file in client.list_artifacts(tracked.run_id, folder)
     }
     assert {"results/summary.json", "figures/calibration.png", "tables/users.json"} <= files
-    table = json.loads(
-        open(client.download_artifacts(tracked.run_id, "tables/metrics.json")).read()
-    )
+    table = table_of(client, tracked.run_id)
     assert [row[0] for row in table["data"]] == [*facts.metrics]
     assert "calibration+step+0" in str(client.list_artifacts(tracked.run_id, "images"))
     assert tracker.has(tracked.run_id)
     # told again, as after a kill, it is the same run with the same tables
     again = logged(tracker, setup, run, figures, run_id=tracked.run_id)
     assert again.run_id == tracked.run_id
-    rows = json.loads(open(client.download_artifacts(again.run_id, "tables/metrics.json")).read())
-    assert rows == table
+    assert table_of(client, again.run_id) == table
     assert len(client.list_artifacts(again.run_id, "images")) == 2  # the picture and a small one
 
 
@@ -353,6 +356,24 @@ def test_a_kill_while_the_store_is_made_leaves_none_and_the_next_use_makes_it(tm
         told = again.communicate(timeout=300)[0]
     assert again.returncode == 0, told
     assert {path.name for path in tmp_path.iterdir()} == {"mlflow.db", "mlflow.db.lock"}
+
+
+@pytest.mark.nightly
+def test_a_server_keeps_runs_and_one_that_goes_is_told_within_seconds(uri, setup, run):
+    with loaded("docs/make_screenshots.py").mlflow_ui(uri) as server:
+        tracker = Mlflow(uri=server)
+        tracked = logged(tracker, setup, run)
+        assert tracker.has(tracked.run_id)
+        assert tracked.links[0].startswith(f"MLflow   {server}/#/experiments/")
+        files = MlflowClient(server).list_artifacts(tracked.run_id, "results")
+        assert "results/summary.json" in {file.path for file in files}
+        left = tracker.run(setup, run.folder, None)
+        begun = left.__enter__()
+    began = time.monotonic()
+    with pytest.raises(TrackingError, match="does not answer") as lost:
+        begun.log(run, "text", {}, {})
+    assert left.__exit__(TrackingError, lost.value, None) is False
+    assert time.monotonic() - began < 40
 
 
 @pytest.mark.nightly
