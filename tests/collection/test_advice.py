@@ -92,8 +92,6 @@ def study_of(*, off=False, in_sample=False, presets=(), can_learn=3666):
     """Return what sentences ask of a study with 3,055 scored reviews."""
     nobody = SimpleNamespace(fits=())
     now = SimpleNamespace(complete=True, predictions=None, reviews=3055, user=nobody)
-        complete=True, predictions=None, reviews=3055, user=SimpleNamespace(fits=())
-    )
     return SimpleNamespace(
         first_ratings=[1, 1, 1, 1],
         log=range(5000), current={}, stored={1: LIST} if in_sample else {},
