@@ -20,8 +20,8 @@ from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 from tabulate import tabulate
 
-from srs_eval.config.option_files import composed_option
 from srs_eval.nouns import Algorithm
+from srs_eval.runs.config import composed
 
 PAGE = Path(__file__).with_name("algorithms.md")
 OPTIONS = Path(__file__).parents[1] / "conf" / "algo"
@@ -132,7 +132,7 @@ class Option:
     @property
     def content(self) -> dict[str, Any]:
         """The file, with what it is built on."""
-        loaded: Any = OmegaConf.to_container(composed_option("algo", self.name))
+        loaded: Any = OmegaConf.to_container(composed({"algo": self.name})[0].algo)
         return dict(loaded)
 
     @property
