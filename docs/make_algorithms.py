@@ -129,7 +129,7 @@ class Option:
         """What is typed after ``algo=``."""
         return self.path.stem
 
-    @property
+    @cached_property
     def content(self) -> dict[str, Any]:
         """The file, with what it is built on."""
         loaded: Any = OmegaConf.to_container(composed({"algo": self.name})[0].algo)

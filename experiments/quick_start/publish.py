@@ -11,8 +11,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from srs_eval.comparison.report.sweep import sweep_texts
-from srs_eval.run.jobs import read_outcomes
+from srs_eval.comparison.entry import read_entry
+from srs_eval.comparison.report.files import terminal_text
+from srs_eval.comparison.sweep import compare_group, grouped
+from srs_eval.runs.folder import runs_below
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", Path(__file__).with_name("README.md"))
@@ -29,12 +31,12 @@ def published(page: Path) -> str:
 
 def main(folder: Path) -> None:
     """Rewrite the leaderboard of each page, and the figures beside them."""
-    jobs = read_outcomes(folder)
-    (board,) = sweep_texts([place for place, _ in jobs])
+    (jobs,) = grouped([read_entry(job) for job in runs_below(folder)])
+    board = terminal_text(compare_group(jobs))
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(BETWEEN.sub(rf"\1```text\n{board}\n```\n\2", text), encoding="utf-8")
-    (pictured,) = [place for place, outcome in jobs if outcome.label == PICTURED]
+    (pictured,) = [job.place for job in jobs if job.facts.label == PICTURED]
     for name in FIGURES:
         shutil.copy(pictured / "figures" / f"{name}.png", ROOT / "docs" / "images" / f"{name}.png")
 
