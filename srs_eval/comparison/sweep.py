@@ -15,6 +15,7 @@ from srs_eval.comparison.report.files import terminal_text, tidy, write_files
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.words import counted
 from srs_eval.errors import SrsEvalError
+from srs_eval.runs.folder import job_number
 
 _RANKED_BY = "log_loss"
 
@@ -43,11 +44,12 @@ def compare_jobs(
     folders in it; `report` adds the page. `command` is the command line, for the end of the page.
     """
     try:
-        groups = grouped([entry for entry in map(read_entry, folders) if entry.rows])
+        jobs = map(read_entry, sorted(folders, key=job_number))
+        groups = grouped([job for job in jobs if job.rows])
     except SrsEvalError as error:
         return [Standings(problem=str(error))]
     standings = []
-    for number, group in enumerate(groups):
+    for number, group in enumerate(groups, 1):
         place = folder if len(groups) == 1 else folder / f"comparison_{number}"
         try:
             standings.append(

@@ -1,0 +1,107 @@
+"""Published scores of each user, which are compared with runs by the number of reviews."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry
+from srs_eval.comparison.inputs import read_runs
+from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.published import is_published, read_published
+from srs_eval.errors import ConfigError
+from srs_eval.runs.folder import SCORES
+
+
+def write_lines(path, users, losses, **further):
+    lines = [
+        json.dumps(
+            {"metrics": {"LogLoss": loss, "AUC": None}, "user": user, "size": size, **further}
+        )
+        for (user, size), loss in zip(users.items(), losses, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_file_is_recognised_by_what_is_in_it(tmp_path, make_run):
+    lines = write_lines(tmp_path / "Model.jsonl", {1: 10, 2: 20}, [0.3, 0.4])
+    (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
+    columns = {"model": ["x", "y", "x"], "user": [1, 1, 2], "size": [5, 6, 7]}
+    table = tmp_path / "table.parquet"
+    pd.DataFrame(columns | {"log_loss": [0.3, 0.4, 0.5]}).to_parquet(table)
+    write_lines(tmp_path / "Model.txt", {1: 10}, [0.3])
+    (tmp_path / "folder.jsonl").mkdir()
+    found = {path.name for path in tmp_path.iterdir() if is_published(path)}
+    assert found == {"Model.jsonl", "table.parquet"}
+    assert not is_published(make_run("a") / SCORES)
+    (run,), _ = read_runs([lines])
+    assert (run.name, run.reviews) == ("Model", {1: 10, 2: 20})
+    assert run.values("log_loss", [2, 1, 3]).tolist()[:2] == [0.4, 0.3]
+    assert np.isnan(run.values("auc", [1, 2])).all()
+    first, second = read_published(table)
+    assert (first.name, first.reviews, second.name) == ("x", {1: 5, 2: 7}, "y")
+    assert first.values("log_loss", [1, 2]).tolist() == [0.3, 0.5]
+
+
+def test_of_a_folder_tables_are_read_first_and_can_say_when_models_predict(tmp_path):
+    write_lines(tmp_path / "a.jsonl", {1: 10}, [0.3])
+    columns = {"model": ["a", "a", "b"], "user": [1, 2, 1], "size": 5, "log_loss": 0.2}
+    table = pd.DataFrame(columns | {"when": ["ahead", "ahead", "day_before"]})
+    table.to_parquet(tmp_path / "z.parquet")
+    found = {run.name: run for run in read_published(tmp_path)}
+    assert found["a"].values("log_loss", [1]).tolist() == [0.2]
+    assert (found["a"].when, found["b"].when) == ("previous_review", "day_before")
+    (tmp_path / "about.txt").touch()
+    runs, _ = read_runs([tmp_path])
+    assert {run.name for run in runs} == {"a", "b"}
+
+
+def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
+    run = read_entry(make_run("mine"))
+    sizes = dict(run.reviews)
+    theirs = write_lines(tmp_path / "Theirs.jsonl", {**sizes, 99: 5}, [0.5] * 13)
+    yardstick = read_published(theirs)
+    paired = pair([run], yardstick)
+    assert (paired.users, pair([], yardstick).users) == (tuple(sizes), (*sizes, 99))
+    assert "(Theirs) do not say which reviews" in paired.notes[0]
+
+
+def test_published_models_predict_when_that_is_known_or_stated(tmp_path, transcript):
+    def told_by(model, *stated):
+        stated = dict(word.split("=") for word in stated)
+        when = {key: value or None for key, value in stated.items()}
+        lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], **when)
+        return "".join(f"{run.when}\n" for run in read_published(lines))
+
+    transcript("published_when", told_by)
+
+
+def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
+    for model in ("FSRS-6", "FSRS-4.5", "FSRSv3", "LSTM", "Ebisu-v2", "SM2", "SM2-trainable"):
+        write_lines(tmp_path / f"{model}.jsonl", {1: 10}, [0.3])
+    fsrs = ["FSRS-4.5", "FSRS-6", "FSRSv3"]
+    for models, expected in (
+        (["lstm", "fsrs6", "fsrs45", "fsrs3"], ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]),
+        (["sm2", "FSRS-6"], ["SM2", "FSRS-6"]),
+        (["sm2_trainable", "lstm_curves"], ["SM2-trainable", "LSTM"]),
+        (["fsrs*", "*trainable", "Ebisu*"], [*fsrs, "SM2-trainable", "Ebisu-v2"]),
+    ):
+        assert [run.name for run in read_published(tmp_path, models)] == expected
+
+
+def test_scores_of_a_comparison_have_the_bounds_of_their_metric(make_run):
+    runs = [read_entry(make_run(name, blur=blur)) for name, blur in (("a", 0.1), ("b", 0.4))]
+    found = [compare(runs, metric=name).bounds for name in ("auc", "log_loss")]
+    assert found == [(0, 1), (0, np.inf)]
+
+
+def test_results_of_a_model_as_it_is_are_found_under_names_with_flags(tmp_path):
+    for flags in ("-short", "-short-secs", "-short-recency", "-default-short", "-short-deck"):
+        write_lines(tmp_path / f"FSRS-6{flags}.jsonl", {1: 10}, [0.3])
+    names = [run.name for run in read_published(tmp_path, ["fsrs6"])]
+    assert names == ["FSRS-6-short-secs", "FSRS-6-short"]
+    with pytest.raises(ConfigError, match="has no model fsrs7"):
+        read_published(tmp_path, ["fsrs7"])
