@@ -177,7 +177,7 @@ def save(evaluation: Evaluation, folder: Path) -> Run:
     with whole(folder / SCORES) as path:
         _write_table(path, _scores_table(evaluation.scores, kind))
     write_json(folder / SUMMARY, evaluation.summary.as_json())
-    return Run(folder, evaluation.summary, evaluation.scores)
+    return Run.read(folder)  # Where some users are numbers and some are text, all become text
 
 
 @contextmanager
