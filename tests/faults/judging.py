@@ -1,0 +1,92 @@
+"""How a case ended, judged here or in a process of its own with limits of time and memory."""
+
+import io
+import multiprocessing
+import os
+import resource
+import signal
+import tempfile
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+# What each means: docs/reliability.md.
+BAD = ("traceback", "hang", "lost", "wrong")
+OUTCOMES = ("clear error", "recorded", "accepted", *BAD)
+TIME_LIMIT = 60  # CPU seconds: a case that waits for a busy machine does not hang
+WAIT_LIMIT = 600  # seconds, for a case that waits for something that never comes
+MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
+_PRELOADED = ["__main__", "srs_eval.runs.job", "srs_eval.compare", "srs_eval.exporting.fitted"]
+_LONGEST_MESSAGE = 4_000  # characters of one that is still clear
+
+
+class Found(Exception):
+    """A bad outcome, and what shows it."""
+
+    def __init__(self, outcome, *shown):
+        super().__init__(" ".join("; ".join(shown).split())[:600])
+        self.outcome = outcome
+
+
+def right(problems, outcome="accepted"):
+    """Return that outcome unless there are problems."""
+    if problems:
+        raise Found("wrong", *problems)
+    return outcome
+
+
+def too_long(message):
+    """Return the problem of a message that is too long to be clear."""
+    n = len(message)
+    return [f"a message of {n:,} characters"] if n > _LONGEST_MESSAGE else []
+
+
+def judged(function, *arguments):
+    """Return the outcome that a function returns or finds, and what shows it if it is bad.
+
+    An error that it lets through is one a person would see.
+    """
+    try:
+        return function(*arguments), ""
+    except Found as found:
+        return found.outcome, str(found)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is counted
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{frame.filename}:{frame.lineno}"
+        return "traceback", f"{type(error).__name__}: {str(error)[:200]} ({where})"
+
+
+def judged_within_limits(function, random, place, seconds=0):
+    """Judge a function of a generator and a folder.
+
+    Its process is forked from a server that has all imports, and no thread.
+    """
+    seconds = seconds or TIME_LIMIT
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(theirs, seconds, function, random, place))
+    process.start()
+    theirs.close()
+    process.join()
+    if process.exitcode == 0:
+        return ours.recv()
+    if -process.exitcode in (signal.SIGXCPU, signal.SIGALRM):
+        return "hang", f"no end after {seconds} CPU seconds or {WAIT_LIMIT} s"
+    return "traceback", f"the interpreter died with {process.exitcode}"
+
+
+def _answer(connection, seconds, function, random, place):
+    """Judge within limits beyond what this process begins with."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # what other processes start leaves its temporary files elsewhere
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="case_")
+    place.mkdir(parents=True, exist_ok=True)
+    os.chdir(place)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    signal.alarm(WAIT_LIMIT)
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        answer = judged(function, random, place)
+    connection.send(answer)

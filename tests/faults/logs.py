@@ -1,0 +1,297 @@
+"""Review logs, changed: tables harmlessly, harmfully or by bytes; Anki's by SQL or by bytes."""
+
+import csv
+import hashlib
+import sqlite3
+import tempfile
+import zipfile
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from anki_files import DAY, START, collection
+from judging import right, too_long
+
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.options import Columns
+from srs_eval.data.revlogs_10k import RevlogsFolder
+from srs_eval.data.table import ReviewTable
+from srs_eval.errors import SrsEvalError
+from srs_eval.nouns import REVIEW_COLUMNS
+
+_FIRST = 1_700_000_000
+_LAYOUTS = (Columns(), Columns(day="day"), Columns(day="day", user="who"))
+_WORDS = {1: "again", 2: "Hard", 3: "Good", 4: "easy"}
+# No layout of reviews has any of these as a value of the column.
+_NEVER = {
+    "card": ("NaN", "null", "None", "", "nan", "<NA>", "NULL"),
+    "rating": ("0", "5", "-1", "NaN", "Fine", "3.5", "1e308", "", "99999999999999999999", "maybe"),
+    "time": ("now", "today", "-1", "-2024-01-01", "0001-01-01", "2262-01-01", "9999-12-31", "",
+             "soon", "1e308", "1677-01-01", "NaT"),
+    "day": ("1700000000", "1e18", "36500000", "-9223372036854775808", "now", "", "20240101", "inf",
+            "0.5"),
+    "who": ("", "NaN", "null", "a\x1b[31m", "x" * 300),
+}  # fmt: skip
+_BYTES = (b"\0", b"\xff", b"\xfe\xff", b'"', b",", b"\r", b"\n", b"\x1b", b"9" * 400, b";;;", b"\t")
+
+
+def csv_log(random, folder):
+    """Change a CSV file and read it."""
+    path = folder / "log.csv"
+    source, log = _invented(random, path)
+
+    def harmful():
+        column = random.choice([name for name in log if name in _NEVER])
+        value = random.choice(_NEVER[column])
+        changed = log.astype(object)
+        changed.loc[random.randrange(len(log)), column] = value
+        changed.to_csv(path, index=False)
+        return f"{column}={value[:40]!r}"
+
+    log.to_csv(path, index=False)
+    return _changed(random, source, path, harmful, lambda: _write_otherwise(random, path, log))
+
+
+def parquet_log(random, folder):
+    """Change a parquet file and read it."""
+    path = folder / "log.parquet"
+    source, log = _invented(random, path)
+    table = pa.Table.from_pandas(log)
+
+    def harmless():
+        changed = random.choice(_SAME_TABLE)(table)
+        size, codec = random.choice((1, 7, 1000)), random.choice(("snappy", "zstd", "none"))
+        pq.write_table(changed, path, row_group_size=size, compression=codec)
+
+    pq.write_table(table, path, write_page_checksum=True)
+    return _changed(random, source, path, lambda: _of_other_kind(random, table, path), harmless)
+
+
+def public_log(random, folder):
+    """Change a folder in the layout of the public data set and read it."""
+    path = folder / "revlogs" / "user_id=1" / "data.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _, log = _invented(random, path)
+    columns = {"card_id": log["card"], "day_offset": log.index, "rating": log["rating"], "state": 1}
+    table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
+    pq.write_table(table, path, write_page_checksum=True)
+    source = RevlogsFolder(folder)
+    return _changed(random, source, path, lambda: _of_other_kind(random, table, path), None)
+
+
+def equal_rows(random, folder):
+    """Read a small parquet file that holds more equal rows than there is memory for."""
+    path = folder / "log.parquet"
+    count = random.choice((20_000_000, 60_000_000))
+    group = pa.table({name: np.zeros(1_000_000, np.int8) for name in ("card", "rating", "day")})
+    with pq.ParquetWriter(path, group.schema) as writer:
+        for _ in range(count // len(group)):
+            writer.write_table(group)
+    source = ReviewTable(path, Columns(day="day"))
+    return judge(source, path, lambda _: [f"{count:,} equal rows were accepted"])
+
+
+def _changed(random, source, path, harmful, harmless):
+    """Change a log in one of three ways, and judge what is read of it then."""
+    expected = _read(source)
+    family = random.choice(("harmful", "bytes", "bytes", "harmless" if harmless else "harmful"))
+    if family == "harmless" and harmless is not None:
+        harmless()
+        return judge(source, path, lambda log: _differing(log, expected))
+    if family == "harmful":
+        what = harmful()
+        return judge(source, path, lambda _: [f"{what} was accepted"])
+    path.write_bytes(damaged(random, path.read_bytes()))
+    rows = _rows_of_parquet(path) if path.suffix == ".parquet" else None
+    return judge(source, path, lambda log: broken(log, rows))
+
+
+def _invented(random, path):
+    """Make up a log of some layout, and what reads it."""
+    layout, n = random.choice(_LAYOUTS), random.randint(5, 60)
+    names = [f"card {n}" if random.random() < 0.3 else str(n) for n in range(5)]
+    day = np.cumsum(random.choices((1, 2, 3), k=n))
+    log = pd.DataFrame(
+        {"card": random.choices(names, k=n), "rating": random.choices(range(1, 5), k=n)}
+    )
+    log = log.assign(day=day) if layout.day else log.assign(time=_FIRST + day * 86_400)
+    return ReviewTable(path, layout), log.assign(who="ann") if layout.user else log
+
+
+def _write_otherwise(random, path, log):
+    """Write the same log as another program might."""
+    if random.random() < 0.3:
+        log = log.assign(rating=log["rating"].map(_WORDS))
+    if random.random() < 0.5:
+        log = log.map(lambda value: f"{value}{' ' * random.choice((0, 0, 2))}")
+    log.to_csv(
+        path,
+        index=False,
+        columns=random.sample([*log], len(log.columns)),
+        encoding=random.choice(("utf-8", "utf-8-sig")),
+        sep=random.choice(",;\t"),
+        lineterminator=random.choice(("\n", "\r\n")),
+        quoting=random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)),
+    )
+    if random.random() < 0.3:
+        path.write_bytes(path.read_bytes() + b"\n\n")
+
+
+def _of_other_kind(random, table, path):
+    """Write a table with a column of another kind."""
+    column, kind = random.choice(table.column_names), random.choice(list(OTHER_KINDS))
+    pq.write_table(_with(column, lambda _: OTHER_KINDS[kind](len(table)), table), path)
+    return f"{column} as {kind}"
+
+
+def damaged(random, content):
+    """Change, insert, remove or repeat a few bytes."""
+    for _ in range(random.choice((1, 1, 2, 5))):
+        place = random.randrange(len(content) or 1)
+        end = place + random.choice((0, 1, 8, 100, len(content)))
+        inserted = random.choice((b"", bytes([random.randrange(256)]), random.choice(_BYTES)))
+        if random.random() < 0.4:  # a single bit
+            end, inserted = place + 1, bytes([content[place] ^ 1 << random.randrange(8)])
+        content = content[:place] + inserted + content[end:]
+        if not content:
+            break
+    return content
+
+
+def _rows_of_parquet(path):
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # of a damaged name of a column
+        return None
+
+
+def _differing(log, expected):
+    """Return the columns that a harmless change has changed."""
+    return [
+        f"{name} differs after a harmless change"
+        for name in REVIEW_COLUMNS
+        if not np.array_equal(getattr(log, name), getattr(expected, name))
+    ]
+
+
+def broken(log, rows):
+    """Return the invariants that a log violates."""
+    problems = []
+    if rows is not None and len(log) + sum(log.left_out.values()) != rows:
+        problems.append(f"{len(log)} of {rows} rows kept, {dict(log.left_out)} left out")
+    if not np.isin(log.rating, (1, 2, 3, 4)).all():
+        problems.append("ratings outside 1 to 4")
+    if (log.day[1:] < log.day[:-1]).any() or log.elapsed_days.min() < -1:
+        problems.append("days run backwards")
+    return problems
+
+
+def _read(source):
+    """Read the first of its users; a damaged name of the column may have made more."""
+    return source.read(source.users()[0])
+
+
+def judge(source, path, check):
+    """Read a log, and see whether it is right or rightly refused, and nothing else is changed."""
+    before = hashlib.sha256(path.read_bytes()).digest()
+    copies, outcome = set(Path(tempfile.gettempdir()).iterdir()), "accepted"
+    try:
+        log = _read(source)
+        problems = [] if len(source.users()) > 1 else check(log)
+    except SrsEvalError as error:
+        problems, outcome = too_long(str(error)), "clear error"
+        if path.name not in str(error):
+            problems.append(f"the message does not name the file: {str(error)[:200]}")
+    if hashlib.sha256(path.read_bytes()).digest() != before:
+        problems.append("the source was changed")
+    if left := set(Path(tempfile.gettempdir()).iterdir()) - copies:
+        problems.append(f"left in the temporary folder: {sorted(map(str, left))[:3]}")
+    return right(problems, outcome)
+
+
+def _with(name, change, table):
+    return table.set_column(table.column_names.index(name), name, change(table[name]))
+
+
+OTHER_KINDS = {
+    "list": lambda count: pa.array([[1]] * count),
+    "struct": lambda count: pa.array([{"a": 1}] * count),
+    "map": lambda count: pa.array([[(1, 2)]] * count, pa.map_(pa.int8(), pa.int8())),
+    "binary": lambda count: pa.array([b"\xff"] * count),
+    "nothing": pa.nulls,
+    "far moments": lambda count: pa.array([2**62] * count, pa.timestamp("us", "Europe/Vienna")),
+    "durations": lambda count: pa.array([1] * count, pa.duration("s")),
+    "infinity": lambda count: pa.array([float("inf")] * count),
+}
+_SAME_TABLE = (
+    lambda table: table.select(table.column_names[::-1]),
+    lambda table: table.append_column("other", OTHER_KINDS["list"](len(table))),
+    lambda table: table.replace_schema_metadata({"pandas": "{garbage"}),
+    lambda table: _with("card", lambda cards: cards.dictionary_encode(), table),
+    lambda table: _with("rating", lambda ratings: ratings.cast(pa.float32()), table),
+    lambda table: table.append_column("why", table["card"]).append_column("why", table["card"]),
+)
+
+
+# Anki collections and packages, changed by SQL and by bytes.
+_TEXTS = Path(__file__).parents[1] / "golden" / "texts"
+# Statements that no honest program makes; each is refused by itself.
+_FORGED = [
+    line[2:]
+    for line in (_TEXTS / "anki_databases.txt").read_text("utf-8").splitlines()
+    if line.startswith("$ ")
+]
+_CELLS = ("null", "'text'", "x'00ff'", "1e30", "-1", "9e999", "2", "9223372036854775807", "1.5")
+
+
+def anki_log(random, folder):
+    """Change a collection, perhaps in a package, and read it."""
+    path = _made(random, folder / "ann.anki2")
+    family = random.choice(("forged", "cells", "bytes", "package"))
+    statements = [random.choice(_FORGED)] if family == "forged" else []
+    if family == "cells":
+        for _ in range(random.randint(1, 3)):
+            column = random.choice(("id", "cid", "ease", "factor", "time", "type"))
+            change = f"update or ignore revlog set {column} = {random.choice(_CELLS)}"
+            statements.append(f"{change} where rowid = {random.randint(1, 5)}")
+    rows = None
+    if statements:
+        # one that cannot be executed leaves what those before it made
+        with closing(sqlite3.connect(path)) as database, database, suppress(sqlite3.Error):
+            database.executescript(";".join(statements))
+            kind = "select type from sqlite_master where name = 'revlog'"
+            if database.execute(kind).fetchone() == ("table",):
+                rows = int(database.execute("select count(*) from revlog").fetchone()[0])
+    elif family == "bytes":
+        path.write_bytes(damaged(random, path.read_bytes()))
+    else:
+        path = _package(random, folder, path)
+    return judge(AnkiCollection(path), path, lambda log: broken(log, rows))
+
+
+def _made(random, path):
+    """Write a small collection."""
+    rows = [
+        ((START + day * DAY + card) * 1000, card, random.randint(1, 4), 2500, 4000, int(day > 0))
+        for day in range(random.randint(1, 20))
+        for card in range(1, 6)
+    ]
+    settings = {"schedVer": 2, "rollover": 4}
+    key = random.choice(("id integer primary key", "id integer", "id"))
+    return collection(path, rows, settings=settings, table=random.random() < 0.3, key=key)
+
+
+def _package(random, folder, inside):
+    """Pack a collection into an invalid package."""
+    path = folder / f"ann.{random.choice(('apkg', 'colpkg'))}"
+    names = ("collection.anki2", "collection.anki21", "../collection.anki2", "/etc/x", "media")
+    with zipfile.ZipFile(path, "w", random.choice((0, 8, 12, 14))) as zipped:
+        for name in random.sample(names, random.randint(1, 3)):
+            content = inside.read_bytes()
+            zipped.writestr(name, damaged(random, content) if random.random() < 0.3 else content)
+    if random.random() < 0.6:
+        path.write_bytes(damaged(random, path.read_bytes()))
+    return path
