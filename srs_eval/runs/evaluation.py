@@ -19,7 +19,7 @@ from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
 from srs_eval.evaluation.scoring import EvaluateAndScore, Scores, score_user, summarise_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums
-from srs_eval.nouns import Fit, Predictions, Pretrainable, Source, User, when_of
+from srs_eval.nouns import Algorithm, Fit, Predictions, Pretrainable, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.runs.checkpoint import Checkpoint, Done
@@ -140,13 +140,21 @@ def evaluate(
                 raise
             if watch is not None:
                 watch(each.user, _read(work.checkpoint, each.user))
-    return added_up(setup, mine, work.checkpoint, was_done)
+    algorithm = work.evaluate.evaluate.algorithm
+    return added_up(setup, mine, work.checkpoint, was_done, algorithm)
 
 
 def added_up(
-    setup: Setup, users: Sequence[User], checkpoint: Checkpoint, was_done: int = 0
+    setup: Setup,
+    users: Sequence[User],
+    checkpoint: Checkpoint,
+    was_done: int = 0,
+    algorithm: Algorithm | None = None,
 ) -> Evaluation:
-    """Add up users who are done, in the order of the source."""
+    """Add up users who are done, in the order of the source.
+
+    `algorithm` is that of the setup as it was fitted: pretrained by other users, for example.
+    """
     panel = setup.panel
     total = _Total(panel)
     for user in users:
@@ -160,7 +168,7 @@ def added_up(
             yield predictions
 
     over = summarise_users(scores, panel, complete, lambda: total.sums)
-    algorithm = setup.algorithm
+    algorithm = algorithm or setup.algorithm
     summary = Summary(
         label=setup.label,
         algo=setup.choices["algo"],
