@@ -19,7 +19,7 @@ from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
 from srs_eval.evaluation.scoring import EvaluateAndScore, Scores, score_user, summarise_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums
-from srs_eval.nouns import Algorithm, Fit, Predictions, Pretrainable, Source, User, when_of
+from srs_eval.nouns import Fit, Predictions, Pretrainable, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.runs.checkpoint import Checkpoint, Done
@@ -140,21 +140,13 @@ def evaluate(
                 raise
             if watch is not None:
                 watch(each.user, _read(work.checkpoint, each.user))
-    algorithm = work.evaluate.evaluate.algorithm
-    return added_up(setup, mine, work.checkpoint, was_done, algorithm)
+    return added_up(setup, mine, work.checkpoint, was_done)
 
 
 def added_up(
-    setup: Setup,
-    users: Sequence[User],
-    checkpoint: Checkpoint,
-    was_done: int = 0,
-    algorithm: Algorithm | None = None,
+    setup: Setup, users: Sequence[User], checkpoint: Checkpoint, was_done: int = 0
 ) -> Evaluation:
-    """Add up users who are done, in the order of the source.
-
-    `algorithm` is that of the setup as it was fitted: pretrained by other users, for example.
-    """
+    """Add up users who are done, in the order of the source."""
     panel = setup.panel
     total = _Total(panel)
     for user in users:
@@ -168,7 +160,8 @@ def added_up(
             yield predictions
 
     over = summarise_users(scores, panel, complete, lambda: total.sums)
-    algorithm = algorithm or setup.algorithm
+    algorithm = setup.algorithm
+    is_pretrained = _learns_from_others(setup) or bool(getattr(algorithm, "pretrained", False))
     summary = Summary(
         label=setup.label,
         algo=setup.choices["algo"],
@@ -188,7 +181,7 @@ def added_up(
         interval_over=over.interval_over,
         when=when_of(algorithm),
         sees_truth=bool(getattr(algorithm, "sees_truth", False)),
-        pretrained=bool(getattr(algorithm, "pretrained", False)),
+        pretrained=is_pretrained,
         in_sample=bool(getattr(algorithm, "in_sample", False)),
         seed=setup.content["seed"],
         left_out=dict(total.left_out),
@@ -276,10 +269,16 @@ def _work(setup: Setup, users: Sequence[User], folder: Path, limits: FitLimits) 
     return Work(EvaluateAndScore(one, setup.panel), Checkpoint(folder, setup.stamp))
 
 
+def _learns_from_others(setup: Setup) -> bool:
+    """Whether the algorithm is pretrained for each fold of users."""
+    return isinstance(setup.protocol, UserFolds) and isinstance(setup.algorithm, Pretrainable)
+
+
 def _learned_from_others(setup: Setup, users: Sequence[User]) -> Any:
     """Return the algorithm, pretrained for each fold of users where the protocol has some."""
-    algorithm, protocol, source = setup.algorithm, setup.protocol, setup.source
-    if not isinstance(protocol, UserFolds) or not isinstance(algorithm, Pretrainable):
+    algorithm, source = setup.algorithm, setup.source
+    protocol: Any = setup.protocol
+    if not _learns_from_others(setup):
         return algorithm
     from srs_eval.algorithms.combined.cross_fitted import cross_fitted  # not for every run
 
