@@ -66,7 +66,8 @@ def read(options: type[T], words: Sequence[str]) -> T:
         given = OmegaConf.merge(OmegaConf.structured(options), typed, OmegaConf.from_cli(rest))
         chosen: Any = OmegaConf.to_object(given)
     except OmegaConfBaseException as error:
-        raise ConfigError(str(error).partition("\n")[0]) from error
+        line = str(error).partition("\n")[0]
+        raise ConfigError(f"{error.full_key}: {line}" if error.full_key else line) from error
     out, source = getattr(chosen, "out", None), getattr(chosen, first)
     if out and Path(out).is_file() and Path(out).samefile(source):
         raise ConfigError(f"out={out}: is the file that is read; name another")
