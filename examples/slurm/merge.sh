@@ -1,3 +1,5 @@
 #!/bin/sh
-# After the array: the run ends as one that was not shared, or names the shards that are missing.
-exec python -m srs_eval.merge "$1"
+# Add up the shards of a run: the same command without shard=.
+run=$1
+shift
+exec python -m srs_eval "$@" hydra.run.dir="$run"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Evaluate an algorithm with a SLURM job array, then merge what the jobs have written.
+# Evaluate an algorithm with a SLURM job array, then add up what the jobs have done.
 #
 #   sh run.sh 64 runs/fsrs6 algo=fsrs6 data=revlogs_10k data.path=/data/revlogs
 #
@@ -13,4 +13,4 @@ here=$(dirname "$0")
 mkdir -p "$run"
 array=$(sbatch --parsable --array="1-$jobs" --cpus-per-task="${CPUS:-1}" --time="${TIME:-24:00:00}" \
     --output="$run/slurm-%a.txt" "$here/shard.sh" "$jobs" "$run" "$@")
-sbatch --dependency="afterany:$array" --output="$run/slurm-merge.txt" "$here/merge.sh" "$run"
+sbatch --dependency="afterany:$array" --output="$run/slurm-merge.txt" "$here/merge.sh" "$run" "$@"

@@ -195,7 +195,8 @@ def available_cores() -> int:
 
 def end_with_launcher() -> None:
     """End this process when the one that started it is gone, if it is a worker of joblib."""
-    if parent := multiprocessing.parent_process():
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() == parent.pid:  # else it is one of a fork server
         if sys.platform != "win32":  # joblib's own is not known to the workers of this one
             multiprocessing.set_start_method("forkserver", force=True)
         Thread(target=_end_after, args=(_adopted, parent.pid), daemon=True).start()
