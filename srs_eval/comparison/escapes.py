@@ -7,7 +7,7 @@ from typing import Any
 
 from srs_eval.comparison.words import one_line
 
-_LATEX = {
+_LATEX: dict[str, str | int | None] = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

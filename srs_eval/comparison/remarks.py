@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.comparison.entry import Entry
-from srs_eval.comparison.words import number
+from srs_eval.comparison.words import number, percent
 from srs_eval.metrics.headline import bias_at_retention
 from srs_eval.metrics.proper import CLIP
 from srs_eval.metrics.summary import MetricSummary, summarise
@@ -34,12 +34,12 @@ def warnings(entry: Entry, users: Sequence[User]) -> list[str]:
 
 def worse_than_a_constant(entries: Sequence[Entry], users: Sequence[User]) -> Iterator[str]:
     """Name the models that a constant beats, which is known only afterwards."""
-    ratios = [(entry.name, mean_of(entry, "normalized_entropy", users)) for entry in entries]
-    worse = [
-        f"{name} ({ratio.mean_users:.2%} of its log loss{'' if ratio.lo > 1 else ', not clearly'})"
-        for name, ratio in ratios
-        if ratio.mean_users > 1
-    ]
+    worse = []
+    for entry in entries:
+        ratio = mean_of(entry, "normalized_entropy", users)
+        if ratio.mean_users > 1:
+            unsure = "" if ratio.lo > 1 else ", not clearly"
+            worse.append(f"{entry.name} ({percent(ratio.mean_users)} of its log loss{unsure})")
     if worse:
         yield (
             "Worse than a constant, the share of recalls of each user among these very reviews: "

@@ -1,0 +1,92 @@
+"""What is said of scores that could mislead, and from which on."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.remarks import at_retention, mean_of, warnings, worse_than_a_constant
+from srs_eval.metrics.summary import MetricSummary
+from srs_eval.runs.summary import Summary
+
+NAN = math.nan
+BIAS = "threshold_bias_at_0_9"
+
+
+def entry_with(name="ours", reviews=200, **scores):
+    users = range(len(next(iter(scores.values()))))
+    return Entry(
+        name=name,
+        place=Path("nowhere"),
+        rows=dict.fromkeys(users, "digest"),
+        reviews=dict.fromkeys(users, reviews),
+        scores={key: np.array(values, np.float64) for key, values in scores.items()},
+        facts=Summary(name, forgotten=40),
+    )
+
+
+CHEAT = entry_with("cheat", auc=[1.0])
+METRIC = MetricSummary(1.2, NAN, NAN, 1.1, 1.3, 1, NAN)
+OF_ONE = replace(
+    entry_with(reviews=300, normalized_entropy=[1.2]),
+    facts=Summary("ours", metrics={"normalized_entropy": METRIC}),
+)
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({"auc": [0.98], "normalized_entropy": [0.11]}, []),
+        ({"auc": [0.99], "normalized_entropy": [0.11]}, ["auc 0.9900, too good"]),
+        ({"auc": [0.9], "normalized_entropy": [0.1]}, ["normalized_entropy 0.1000, too good"]),
+        ({"log_loss": [0.3, NAN], "log_loss_certain_wrong": [0, NAN]}, []),
+        ({"log_loss": [3.0, 3.0], "log_loss_certain_wrong": [1, 1]}, []),
+        ({"log_loss": [1.0, 1.0], "log_loss_certain_wrong": [1, 1]}, ["2 certain", "18 % of its"]),
+    ],
+)
+def test_scores_are_not_what_they_seem_from_a_limit_on(scores, said):
+    entry = entry_with(**scores)
+    text = "\n".join(warnings(entry, [*entry.rows]))
+    assert all(part in text for part in said)
+    assert bool(text) == bool(said)
+
+
+def test_a_model_that_reads_the_outcome_is_asked_whether_it_does():
+    assert warnings(replace(CHEAT, facts=replace(CHEAT.facts, sees_truth=True)), [0]) == []
+    for forgotten, is_said in ((9, False), (10, True), (0, True)):
+        facts = Summary("cheat", forgotten=forgotten)
+        assert bool(warnings(replace(CHEAT, facts=facts), [0])) == is_said
+    for reviews, is_said in ((99, False), (100, True)):
+        assert bool(warnings(replace(CHEAT, reviews={0: reviews}), [0])) == is_said
+
+
+def test_models_that_a_constant_beats_are_named_together():
+    ratios = {"good": [0.9, 0.9], "bad": [1.5, 0.7], "worse": [2.0, 3.34]}
+    entries = [entry_with(name, normalized_entropy=ratio) for name, ratio in ratios.items()]
+    (said,) = worse_than_a_constant(entries, [0, 1])
+    assert "bad (110.0 % of its log loss, not clearly)" in said
+    assert "good" not in said
+    (of_one,) = worse_than_a_constant([OF_ONE], [0])
+    assert of_one.endswith("ours (120.0 % of its log loss)")
+    assert list(worse_than_a_constant(entries[:1], [0, 1])) == []
+
+
+def test_the_bias_near_the_default_retention_is_said_in_percentage_points():
+    users = [*range(4)]
+    (said,) = at_retention(entry_with(**{BIAS: [-0.02, -0.03, -0.025, NAN]}), users)
+    assert "88 to 92 %, it predicts 2.5 percentage points less" in said
+    assert said.endswith("over 3 of 4 users")
+    (unsure,) = at_retention(entry_with(**{BIAS: [0.02, -0.01]}), [0, 1])
+    assert "0.5 percentage points more than are recalled, not clearly" in unsure
+    (never,) = at_retention(entry_with(**{BIAS: [NAN]}), [0])
+    assert never == "ours predicts 88 to 92 % for no review"
+    assert list(at_retention(CHEAT, [0])) == []
+
+
+def test_of_a_single_user_the_interval_of_the_run_counts_if_it_is_of_these_reviews():
+    assert mean_of(OF_ONE, "normalized_entropy", [0]).lo == 1.1
+    restricted = replace(OF_ONE, scores={"normalized_entropy": np.array([1.25])})
+    assert math.isnan(mean_of(restricted, "normalized_entropy", [0]).lo)
