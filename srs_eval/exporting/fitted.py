@@ -8,15 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from srs_eval.comparison.words import counted, listed
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.exporting.versions import FsrsVersion, version_of
 from srs_eval.nouns import Fit, Part, User
-from srs_eval.results import Summary, load
-from srs_eval.results.files import CONFIG, FITS, reading
-from srs_eval.results.folder import read_config
-from srs_eval.text.console import counted, listed
-from srs_eval.text.suggestion import suggestion
+from srs_eval.runs.folder import FITS, Run
+from srs_eval.runs.summary import Summary
 
 _some = partial(listed, most=10)
 _few = partial(listed, most=3)
@@ -92,10 +90,8 @@ class RunFits:
     def read(cls, folder: Path) -> RunFits:
         """Read the fits of a finished run from its folder, configuration included."""
         _require_fits(folder)
-        result = load(folder)
-        with reading(folder / CONFIG):
-            options = dict(read_config(folder)["algo"])
-        return cls(str(folder), result.fitted, result.facts, options, result.by_user)
+        run = Run.read(folder)
+        return cls(str(folder), [*run.fits()], run.facts, run.config()["algo"], run.by_user)
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -114,9 +110,8 @@ class RunFits:
             )
         found = [user for user in users if str(user) == wanted]
         if not found:
-            meant = suggestion(wanted, map(str, users))
             raise ConfigError(
-                f"user={wanted}: no such user in {self.place}{meant}; it has "
+                f"user={wanted}: no such user in {self.place}, which has "
                 f"{counted(len(users), 'user')} ({_few(users)}){otherwise and f'; {otherwise}'}"
             )
         return found[0]

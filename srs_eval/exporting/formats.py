@@ -14,7 +14,7 @@ from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.intervals import first_intervals
 from srs_eval.exporting.versions import FsrsVersion, outside_bounds
 from srs_eval.nouns import Part
-from srs_eval.text.plain import json_values
+from srs_eval.runs.folder import json_values
 
 # What Anki shows in its field, and keeps when it optimises.
 _ANKI_DECIMALS = 4

@@ -12,21 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from srs_eval.algorithms.options import current
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.published import METRICS, PUBLISHED, TRAITS_OF_MODEL
+from srs_eval.comparison.words import counted
 from srs_eval.errors import ConfigError
+from srs_eval.exporting.upstream import result_name
 from srs_eval.nouns import Fit, User
 from srs_eval.nouns.when import UNKNOWN
-from srs_eval.results.files import CONFIG
-from srs_eval.results.folder import is_run, load, read_config
-from srs_eval.results.published import METRICS, PUBLISHED, TRAITS_OF_MODEL
-from srs_eval.results.run import Run
-from srs_eval.text.console import counted
-from srs_eval.text.upstream import result_name
 
 _DIGITS = 6
 _ALGORITHMS = "srs_eval.algorithms."
@@ -57,43 +54,43 @@ class ResultRows:
         return "\n".join(self.lines)
 
 
-def result_rows(run: Run, user: str | None = None) -> ResultRows:
+def result_rows(entry: Entry, user: str | None = None) -> ResultRows:
     """Return the lines of a run, or of a published result that was read, sorted by users.
 
     Scores have 6 decimals, as there, but published ones stay as they are. `user` is the only one
     that is wanted. Raise `ConfigError` if there is no such user, or no user has a score.
     """
-    fits = _fits(run)
-    columns = _columns(run)
+    fits = _fits(entry)
+    columns = _columns(entry)
     rows = [
         {"metrics": {name: values[place] for name, values in columns.items()}}
-        | _about(run, whose, fits.get(whose, ()))
-        for place, whose in enumerate(run.rows)
+        | _about(entry, whose, fits.get(whose, ()))
+        for place, whose in enumerate(entry.rows)
         if user is None or str(whose) == user
     ]
     if not rows:
         wanted = "no user" if user is None else f"user={user}: no such user"
-        raise ConfigError(f"{wanted} has a score in {run.place}")
+        raise ConfigError(f"{wanted} has a score in {entry.place}")
     if all(isinstance(row["user"], int) for row in rows):
         rows.sort(key=lambda row: row["user"])
     lines = [json.dumps(row, allow_nan=False) for row in rows]
-    return ResultRows(_name(run), lines, tuple(_notes(run, fits)))
+    return ResultRows(_name(entry), lines, tuple(_notes(entry, fits)))
 
 
-def _fits(run: Run) -> dict[User, list[Fit]]:
+def _fits(entry: Entry) -> dict[User, list[Fit]]:
     """Return the fits of each user; none of published results."""
     found: dict[User, list[Fit]] = {}
-    for fit in load(run.place).fitted if is_run(run.place) else ():
+    for fit in entry.run.fits() if entry.run else ():
         found.setdefault(fit.user, []).append(fit)
     return found
 
 
-def _columns(run: Run) -> dict[str, list[float | None]]:
+def _columns(entry: Entry) -> dict[str, list[float | None]]:
     """Return the metrics that are defined for a user or more, under the names there."""
-    scores = dict(run.scores)
+    scores = dict(entry.scores)
     if "rmse" not in scores and "brier" in scores:
         scores["rmse"] = np.sqrt(scores["brier"])
-    digits = None if run.facts.data == PUBLISHED else _DIGITS
+    digits = None if entry.facts.data == PUBLISHED else _DIGITS
     return {
         name: [_value(name, value, digits) for value in scores[ours].tolist()]
         for name, ours in METRICS.items()
@@ -107,15 +104,15 @@ def _value(name: str, value: float, digits: int | None) -> float | None:
     return value if digits is None else round(value, digits)
 
 
-def _about(run: Run, user: User, fits: Sequence[Fit]) -> dict[str, Any]:
+def _about(entry: Entry, user: User, fits: Sequence[Fit]) -> dict[str, Any]:
     """Return what a line has beside the metrics."""
-    about: dict[str, Any] = {"user": user, "size": int(run.reviews[user])}
+    about: dict[str, Any] = {"user": user, "size": int(entry.reviews[user])}
     if fits:
         parameters = _parameters(max(fits, key=lambda fit: fit.fold))
         about |= {"parameters": parameters} if parameters else {}
         about["time_ms"] = round(1000 * math.fsum(fit.seconds for fit in fits), 3)
-    about |= {"when": run.when} if run.when != UNKNOWN else {}
-    return about | ({TRAITS_OF_MODEL: list(run.traits)} if run.traits else {})
+    about |= {"when": entry.when} if entry.when != UNKNOWN else {}
+    return about | ({TRAITS_OF_MODEL: list(entry.traits)} if entry.traits else {})
 
 
 def _parameters(fit: Fit) -> dict[str, list[float]]:
@@ -128,13 +125,12 @@ def _parameters(fit: Fit) -> dict[str, list[float]]:
     return {name: [round(number, _DIGITS) for number in found[name]] for name in found}
 
 
-def _name(run: Run) -> str:
-    if not is_run(run.place):
-        return run.name
-    options = read_config(run.place).get("algo") if (run.place / CONFIG).is_file() else {}
-    options = options if isinstance(options, Mapping) else {}
-    algo, label = run.facts.algo, run.facts.label
-    return result_name(algo, label, options, run.protocol, weighted=_weighted(options))
+def _name(entry: Entry) -> str:
+    if entry.run is None:
+        return entry.name
+    options, facts = entry.run.config()["algo"], entry.facts
+    weighted = _weighted(options)
+    return result_name(facts.algo, facts.label, options, facts.protocol, weighted=weighted)
 
 
 def _weighted(options: Mapping[str, Any]) -> bool:
@@ -150,28 +146,17 @@ def _weighted(options: Mapping[str, Any]) -> bool:
     return fit != "default" and recency not in (None, "none")
 
 
-def _notes(run: Run, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
+def _notes(entry: Entry, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
     """Say which users have no line and why, and what other programs would not expect."""
     without = [
         next((fit.status for fit in fits.get(user, ()) if not fit.predicts), "incomplete")
-        for user in run.incomplete
+        for user in entry.incomplete
     ]
     for status, count in Counter(without).items():
         yield f"{counted(count, 'user')} without a line: {status} (fits.parquet)"
-    if not all(isinstance(user, int) for user in run.rows):
+    if not all(isinstance(user, int) for user in entry.rows):
         yield "users have names, where srs-benchmark has whole numbers"
     if fits:
         yield _FITS_ALONE
-    if run.protocol in ("srs_benchmark_secs", "srs_benchmark_equalised"):
+    if entry.protocol in ("srs_benchmark_secs", "srs_benchmark_equalised"):
         yield _NOT_THEIRS
-
-
-def new_place(folder: Path, rows: ResultRows) -> Path:
-    """Return where a result is written in a folder, and refuse to replace another."""
-    place = folder / f"{rows.name}.jsonl"
-    if place.exists():
-        raise ConfigError(
-            f"{place}: there is a result of that name; give the file itself, as in "
-            f"out={folder / 'NAME.jsonl'}"
-        )
-    return place

@@ -200,11 +200,12 @@ def export(options: Export) -> int:
 def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
     """Write parameters, by the names of their files, and notes about them."""
     files = _write({name: each.text for name, each in exported.items()}, out)
-    users = Counter(n for each in exported.values() for n in (each.learned, *each.notes))
-    for note, count in users.items() if len(exported) == 1 else users.most_common(_NAMED):
+    first, *others = exported.values()
+    users = Counter(note for each in (first, *others) for note in each.notes)
+    complain(first.learned if not others else "each fit is of reviews before those it is tested on")
+    for note, count in users.items():
         whose = "" if count == len(exported) else f"{count:,} of {len(exported):,} users: "
         complain(f"{whose}{note}")
-    first = next(iter(exported.values()))
     if files:
         say(f"use      {first.use(files[0])}")
     else:
