@@ -1,4 +1,4 @@
-"""A Hydra application that knows nothing of srs_eval; its configuration names the callback.
+"""A Hydra application; its configuration names the callback in mlflow_runs.py.
 
     python examples/hydra_callback/app.py -m rate=0.1,1,3
 
