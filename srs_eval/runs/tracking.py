@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ SHOWN = (*HEADLINE, "brier", "ici")
 WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")
 _COUNTS = ("failed", "fallback", "skipped")
 _ROWS_SHOWN = 200
+_LONGEST_NOTE = 8000
 
 
 class Standings(Protocol):
@@ -93,6 +95,8 @@ class Mlflow:
                     f"tracking.{name}={masked(address)}: the address has a password, which would "
                     "be saved; set MLFLOW_TRACKING_URI in the environment"
                 )
+        if self.system_metrics and find_spec("psutil") is None:
+            raise ConfigError("tracking.system_metrics=true needs psutil: pip install psutil")
 
     @contextmanager
     def run(self, setup: Setup, folder: Path, run_id: str | None) -> Iterator[Tracked]:
@@ -193,7 +197,7 @@ class Tracked:
         """Log the results, whose files are on the disk; `figures` is read last."""
         store, setup, facts = self._store, self._setup, run.facts
         values = _values(setup, run, against)
-        defined = {name: float(f"{v:.6g}") for name, v in values.items() if math.isfinite(v)}
+        defined = {name: six_digits(v) for name, v in values.items() if math.isfinite(v)}
         store.log_metrics(defined)
         store.log_dataset(setup.source, setup.content["data"], facts.rows_fingerprint)
         store.log_tables(self.run_id, dict(_tables(run)))
@@ -235,12 +239,22 @@ def _log_standings(
         texts = "\n\n".join(each.text for each in standings if each.text)
         first = texts.partition("\n")[0]
         if texts:
-            store.set_tag(_DESCRIPTION, f"**{first}**\n\n```text\n{texts}\n```")
+            note = text_of(f"**{first}**\n\n```text\n{texts}\n```", _LONGEST_NOTE)
+            store.set_tag(_DESCRIPTION, note)
     except BaseException:
         store.leave("FAILED")
         raise
     store.end(run_id, "FINISHED")
     return store.links()
+
+
+def six_digits(value: float) -> float:
+    """Round a number to six digits, and none of a whole number away.
+
+    >>> six_digits(0.123456789), six_digits(12345678.0)
+    (0.123457, 12345678.0)
+    """
+    return float(f"{value:.6g}") if abs(value) < 1e5 else float(round(value))
 
 
 def _name(setup: Setup) -> str:
@@ -286,8 +300,10 @@ def _values(setup: Setup, run: Run, against: Mapping[str, float]) -> dict[str, f
     """Return the metrics that are shown: the rest is in a table, and in the files."""
     facts, values = run.facts, {}
     shown = [metric.name for metric in shown_metrics(setup.panel)]
-    for name in dict.fromkeys([*shown, *(n for n in SHOWN if n in facts.metrics)]):
-        row = facts.metrics[name]
+    for name in dict.fromkeys([*shown, *SHOWN]):
+        row = facts.metrics.get(name)
+        if row is None:
+            continue
         values[key(f"test/{name}")] = row.mean_users
         if name in WITH_BOUNDS:
             values |= {f"test/{name}_low": row.lo, f"test/{name}_high": row.hi}
@@ -324,4 +340,6 @@ def _description(run_id: str, run: Run, text: str, notes: str, *, has_picture: b
     score = "" if loss is None else f"log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]"
     where = f"get-artifact?path=figures/calibration.png&run_uuid={run_id}"
     picture = f"![calibration]({where})\n\n" if has_picture else ""
-    return f"**{score or 'no log loss'}**\n\n{picture}```text\n{text}\n```\n\n{notes}"
+    return text_of(
+        f"**{score or 'no log loss'}**\n\n{picture}```text\n{text}\n```\n\n{notes}", _LONGEST_NOTE
+    )

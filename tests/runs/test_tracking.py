@@ -384,6 +384,19 @@ def test_runs_on_postgresql_are_whole(tmp_path, setup, run):
         assert (kept.info.status, kept.data.params["algo"]) == ("FINISHED", "hlr")
 
 
+def test_a_run_without_scores_is_logged(uri, client, setup, run):
+    empty = replace(run, facts=replace(run.facts, metrics={}, users=0))
+    metrics = client.get_run(logged(Mlflow(uri=uri), setup, empty).run_id).data.metrics
+    assert "test/log_loss" not in metrics
+    assert metrics["rests_on/users_read"] == 3
+
+
+def test_system_metrics_need_psutil(monkeypatch):
+    monkeypatch.setattr(tracking, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="pip install psutil"):
+        Mlflow(system_metrics=True)
+
+
 @pytest.mark.nightly
 def test_the_use_of_the_machine_is_logged(uri, client, setup, run, monkeypatch):
     pytest.importorskip("psutil")
