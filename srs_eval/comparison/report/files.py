@@ -52,8 +52,12 @@ def terminal_text(verdict: Verdict) -> str:
     caution = verdict.coverage.caution if verdict.coverage else ""
     doubts = [*verdict.warnings, *few_users(verdict), caution]
     notes = [terms(verdict), *verdict.notes, *marks, *doubts]
-    below = [textwrap.fill(note, _WIDTH, subsequent_indent="  ") for note in notes if note]
+    below = [_wrapped(note) for note in notes if note]
     return "\n".join([textwrap.fill(leaders(verdict), _WIDTH), "", table, "", *below])
+
+
+def _wrapped(note: str) -> str:
+    return textwrap.fill(one_line(note), _WIDTH, subsequent_indent="  ")
 
 
 def write_text(path: Path, text: str) -> None:

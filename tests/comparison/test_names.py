@@ -1,0 +1,221 @@
+"""Names from files, which run nothing and change no structure, and numbers in text."""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+import unicodedata
+from functools import cache
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import elements
+from markupsafe import Markup
+
+from srs_eval.comparison import words
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.escapes import for_csv
+from srs_eval.comparison.page import TEMPLATES, render
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.comparison.report.html import page
+from srs_eval.comparison.table import Cell, Table
+from srs_eval.comparison.words import one_line
+from srs_eval.runs.summary import Summary
+
+PAYLOADS = {
+    "line ends": "x\r\\input{/etc/passwd}\r% y\n\\end{document}\n# z\x85\\input{a}\v\\input{a}\fy",
+    "separators": "x\u2028\\input{a}\u2029y",
+    "controls of a terminal": "\x1b]0;title\x07x\x1b[31mx\x9b32mbad\b\b\bgood\x00",
+    "direction of text": "x\u202eexe.fdp\u2066y\u2067z\u2068\u2069",
+    "what XML and UTF-8 cannot hold": "x\ud800y\ufffe\uffffz",
+    "formula": '=HYPERLINK("http://evil.example";"x")',
+    "formula with a plus": "+1+cmd|' /C calc'!A0",
+    "formula with a minus": "-2+3",
+    "formula with an at sign": "@SUM(1;2)",
+    "formula after blanks": "\t\r=1+1",
+    "wide formula": "＝1+1",
+    "HTML": "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "HTML attribute": "\" onmouseover='alert(1)' x=\"",
+    "HTML entity": "&#x202e;&lt;b&gt;",
+    "XML": "--></text><a href='http://evil.example'><script>1</script></a><!-- ]]><x>",
+    "link": "[x](javascript:alert(1)) ![y](http://evil.example/i.png)",
+    "reference": "[x]: http://evil.example",
+    "automatic link": "https://evil.example www.evil.example <http://evil.example>",
+    "pipes and code": "a | b || c `x` ``` ~~~ **x** __y__ ~~z~~",
+    "heading": "# x",
+    "quotation": "> x",
+    "list": "1. x",
+    "rule": "---",
+    "mathematics": r"$\frac{1}{0}$ $$\unicode{1}$$",
+    "TeX": r"\write18{rm} #1 %x & ^^M _y ~ {",
+    "optional argument": "[1cm] x",
+    "starred row": "* x",
+}
+NAMES = pytest.mark.parametrize("name", PAYLOADS.values(), ids=PAYLOADS)
+PLAIN = "plain"
+MACROS = {
+    *("begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule"),
+    *("textbf", "textbackslash", "textasciitilde", "textasciicircum", "textless"),
+    *("textgreater", "textdegree", "dag", "S", "geq"),
+    *("resizebox", "ifdim", "width", "linewidth", "else", "fi"),
+}
+
+
+def unsafe(text):
+    """Characters that no output may hold, line feeds apart."""
+    kinds = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI", "B"}
+    return [
+        sign
+        for sign in text
+        if sign != "\n"
+        and (
+            unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
+            or unicodedata.bidirectional(sign) in kinds
+        )
+    ]
+
+
+@cache
+def verdict_on(name):
+    """Compare a run of the given name, and with a user of that name, with a plain one."""
+    rng = np.random.default_rng(0)
+    users = [name, *(f"user {number}" for number in range(7))]
+    auc, loss = rng.uniform(0.6, 0.7, 8), rng.uniform(0.2, 0.4, 8)
+    about = {"data": name, "protocol": name, "when": "at_review", "tags": {"config_hash": name}}
+    runs = [
+        Entry(
+            name=one_line(label),
+            place=Path(f"run{number}"),
+            rows=dict(zip(users, "abcdefgh", strict=True)),
+            reviews=dict.fromkeys(users, 100),
+            scores={"auc": auc, "log_loss": loss + 0.1 * number},
+            facts=Summary(label, **about),
+        )
+        for number, label in enumerate((name, "other"))
+    ]
+    return compare(runs)
+
+
+def shape_of_markdown(text):
+    """What Markdown makes of each line: its kind and, of a table, the number of cells."""
+    for line in text.splitlines():
+        kind = re.match(r"\s*(#+ |[>+*=-] ?|\d+[.)] |`{3}|~{3}|\||\[[^]]*\]:)?", line)[1] or ""
+        yield kind.strip(), line.startswith("|") and len(re.findall(r"(?<!\\)(?:\\\\)*\|", line))
+
+
+def shape_of_latex(text):
+    """Comments and numbers of cells, the macros, and how deep braces are at each line."""
+    depth = 0
+    for line in text.split("\n"):
+        if line.startswith("%"):
+            yield "comment"
+            continue
+        for sign in re.sub(r"\\[{}\\]", "", line):
+            depth += (sign == "{") - (sign == "}")
+            assert depth >= 0
+        assert set(re.findall(r"\\([a-zA-Z]+)", line.replace("\\\\", ""))) <= MACROS
+        yield len(re.findall(r"(?<!\\)&", line)), depth
+
+
+def shape_of_csv(text):
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    for cell in (cell for row in rows for cell in row):
+        is_number = re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", cell)
+        assert is_number or not cell.strip().startswith(tuple("=+-@＝＋－＠"))
+        assert "\n" not in cell
+    return map(len, rows)
+
+
+# What writes a verdict, what of it does not depend on names, and what it may not have.
+FORMATS = (
+    (terminal_text, lambda text: [], None),
+    (csv_text, shape_of_csv, None),
+    (
+        markdown,
+        shape_of_markdown,
+        r"<|\]\(|\]:|\]\[|://|www\.|&(?!amp;|lt;)|(?<!\\)(?:\\\\)*[`$~]",
+    ),
+    (
+        lambda verdict: latex(verdict).replace(r"$\geq$", ""),
+        shape_of_latex,
+        r"(?m)^[^%\n].*(?<!\\)[%#^$]|(?:\\\\|\\midrule)\s*(?:\[|\*)",
+    ),
+)
+
+
+@NAMES
+def test_a_name_changes_no_structure_and_runs_nothing(name):
+    verdict, plain = verdict_on(name), verdict_on(PLAIN)
+    for form, shape, forbidden in FORMATS:
+        text = form(verdict)
+        assert unsafe(text) == []
+        assert list(shape(text)) == list(shape(form(plain)))
+        assert not forbidden or not re.search(forbidden, text)
+    assert unsafe(one_line(name)) == []
+    assert "\n" not in one_line(name)
+    assert one_line(one_line(name)) == one_line(name)
+    assert json.dumps(as_json(verdict)).isascii()
+
+
+def test_names_in_any_language_and_numbers_stay_as_they_are():
+    for name in ("学習", "عربي \u200f", "a\u200db", "naïve–µ", "a  b", "👩\u200d🎓"):
+        assert one_line(name) == name
+    assert [for_csv(value) for value in (-0.25, 7, "-0.25")] == [-0.25, 7, "'-0.25"]
+
+
+def test_the_page_has_no_elements_from_names(page_without_images):
+    name = " ".join(PAYLOADS.values())
+    text = page(verdict_on(name), command=name)
+    plain = page(verdict_on(PLAIN), command=PLAIN)
+    shapes = [[(tag, [*names]) for tag, names in elements(each)] for each in (text, plain)]
+    assert shapes[0] == shapes[1]
+    assert unsafe(text) == []
+    text.encode("utf-8")
+
+
+@pytest.mark.parametrize("script", ["", TEMPLATES.globals["content"]("comparison/sort.js")])
+def test_a_page_may_run_its_own_script_alone_and_fetch_nothing(script):
+    text = render("comparison/page.html", title="<script>alert(1)</script>", script=Markup(script))
+    (policy,) = re.findall(r'Security-Policy" content="([^"]+)"', text)
+    allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    found = re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)
+    assert found == ([script] if script else [])
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert allowed["script-src"] == (f"'sha256-{digest}'" if script else "'none'")
+    assert (allowed["default-src"], allowed["img-src"]) == ("'none'", "data:")
+    assert not re.search(r"fetch|XMLHttp|import|eval|Function", script)
+
+
+def test_numbers_have_their_digits_and_intervals_as_many_as_show_their_signs(transcript):
+    kinds = {
+        "counted": lambda number: words.counted(number, "user"),
+        "interval": words.interval,
+        "number": words.number,
+    }
+
+    def told_by(kind, *numbers):
+        return kinds[kind](*map(json.loads, numbers)) + "\n"
+
+    transcript("numbers_in_text", told_by)
+
+
+ROWS = [
+    ("a|b_c", 1234, 0.25, Cell("+0.1", "[0, 1]", -0.5)),
+    ("=1+1", 7, nan, Cell("", shade=1.0)),
+    ("[x] & y", 0, -0.00001, "50 %"),
+]
+TABLE = Table(["name", "users", "score", "gap"], ROWS, bold={1}, sortable=True)
+
+
+def test_cells_are_escaped_and_aligned_in_every_style(golden_text):
+    html = TEMPLATES.get_template("comparison/table.html").module.table_of(TABLE)
+    texts = [TABLE.write(style) for style in ("text", "markdown", "latex")]
+    golden_text("table", "\n\n".join([*texts, html, TABLE.without("users", "gap").write()]))
+    # neither a heading nor the start of a row in LaTeX is an option
+    table = Table(["[2cm]", "=y"], [("*a", Cell("@x", "=z"))])
+    assert not any(text.startswith(("[", "*")) for text in table.write("latex").splitlines())
