@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from srs_eval.api.result import RunResult
 from srs_eval.api.show import Shown
 from srs_eval.comparison import compare as comparing
+from srs_eval.comparison.entry import Entry, entry_of
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.report.files import terminal_text, tidy, write_files
 from srs_eval.comparison.report.tables import leaderboard
 from srs_eval.comparison.report.words import facts_of, headline, remarks
+from srs_eval.comparison.table import Table
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
-from srs_eval.results import Result
-from srs_eval.results.run import Run, run_of
-from srs_eval.text.table import Table
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -74,7 +74,7 @@ class Comparison(Shown):
 
 
 def compare(
-    results: Iterable[Result | str | Path],
+    results: Iterable[RunResult | str | Path],
     *,
     metric: str = "log_loss",
     baseline: str | None = None,
@@ -84,7 +84,7 @@ def compare(
 
     Parameters
     ----------
-    results : iterable of Result, str or Path
+    results : iterable of RunResult, str or Path
         Results, folders of finished runs, folders that hold several, or files of published
         scores.
     metric : str
@@ -112,17 +112,17 @@ def compare(
     >>> sorted(se.compare(results).table.index)
     ['avg', 'hlr']
     """
-    if isinstance(results, Result | str | Path):
+    if isinstance(results, RunResult | str | Path):
         results = [results]
-    runs: list[Run] = []
+    runs: list[Entry] = []
     notes: list[str] = []
     for number, each in enumerate(results, start=1):
-        if not isinstance(each, Result):
+        if not isinstance(each, RunResult):
             found, left_out = read_runs([Path(each).expanduser()])
             runs += found
             notes += left_out
-        elif each.complete:
-            run = run_of(each)
+        elif each.run.complete:
+            run = entry_of(each.run)
             # distinguishes results of one label that are in no folder
             runs.append(run if each.folder else replace(run, place=Path(f"result {number}")))
         else:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from srs_eval.api.by_value import ProcessesByValue
-from srs_eval.api.inputs import AlgorithmLike, DataLike, gathered
+from omegaconf import OmegaConf
+
+from srs_eval.api.inputs import AlgorithmLike, DataLike, setup_of
 from srs_eval.api.result import RunResult
-from srs_eval.compute.interface import Compute
-from srs_eval.compute.processes import Processes
-from srs_eval.compute.serial import Serial
-from srs_eval.errors import ConfigError
-from srs_eval.evaluation.limits import FitLimits
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
-from srs_eval.results import folder as folders
-from srs_eval.run.evaluate import evaluate as evaluated
-from srs_eval.run.experiment import refuse_lookahead
+from srs_eval.runs.checkpoint import Checkpoint
+from srs_eval.runs.claim import claimed
+from srs_eval.runs.compute import Compute, Processes, Serial
+from srs_eval.runs.evaluation import evaluate as evaluated
+from srs_eval.runs.evaluation import refuse_lookahead
+from srs_eval.runs.folder import CONFIG, Run, save
 
 
 def evaluate(
@@ -64,10 +65,10 @@ def evaluate(
     workers : int, optional
         Number of processes that share the users; None for one per core.
     folder : str or Path, optional
-        Where to write the files that the command writes, in place of those of an earlier result;
-        nothing is resumed. By default all stays in memory.
+        Where to write the files that the command writes, in place of those of an earlier result.
+        By default they are in a temporary folder that lives as long as the result.
     name : str, optional
-        Label of the result; by default the algorithm with what is special about its options.
+        Label of the result; by default the algorithm with its chosen arguments.
     progress : bool
         Whether to show a progress bar, and to report fits that run for long on standard error.
     fail_fast : bool, optional
@@ -91,7 +92,7 @@ def evaluate(
     Raises
     ------
     ConfigError
-        If an option cannot be used, saying what was probably meant.
+        If an option cannot be used, saying what there is.
     ReviewLogError
         If there are no users, or a table in memory lacks a column.
     FailedAlikeError
@@ -109,26 +110,21 @@ def evaluate(
     >>> bool(result.scores.loc[1, "log_loss"] > 0)
     True
     """
-    given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
+    inputs = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
     settings: dict[str, Any] = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
     settings |= {"fail_fast": fail_fast, "fit_timeout": fit_timeout}
-    settings |= {"check_lookahead": check_lookahead}
-    inputs = gathered(given, options, settings)
-    limits = FitLimits(
-        inputs.settings["fit_timeout"], report=progress, fail_fast=inputs.settings["fail_fast"]
-    )
-    if inputs.settings["check_lookahead"]:
-        algo = inputs.groups["algo"]
-        refuse_lookahead(inputs.experiment.algorithm, algo.content, limits.timeout)
-    result = evaluated(
-        inputs.experiment,
-        compute=compute_with(workers, apart=limits.timeout is not None),
-        progress=bar("fits", "fit", on=progress),
-        limits=limits,
-        about=inputs.description(),
-    )
-    shown = RunResult.of(result, inputs.content)
-    return shown if folder is None else shown.save(folder)
+    setup = setup_of(inputs, options, {**settings, "check_lookahead": check_lookahead})
+    setup = replace(setup, compute=compute_with(workers))
+    if setup.content["check_lookahead"]:
+        refuse_lookahead(setup)
+    temporary = TemporaryDirectory(prefix="srs_eval-") if folder is None else None
+    place = Path(temporary.name if temporary else str(folder)).expanduser()
+    with claimed(place):
+        run = save(evaluated(setup, place, bar=bar(on=progress), reports=progress), place)
+        Checkpoint(place, setup.stamp).remove()
+        (place / CONFIG).parent.mkdir(exist_ok=True)
+        OmegaConf.save(OmegaConf.create(dict(setup.content)), place / CONFIG)
+    return RunResult(run, setup.content, temporary)
 
 
 def load(folder: str | Path) -> RunResult:
@@ -137,27 +133,22 @@ def load(folder: str | Path) -> RunResult:
     Parameters
     ----------
     folder : str or Path
-        What the command printed as output, or what `evaluate` was given.
+        What the command printed as results, or what `evaluate` was given.
 
     Raises
     ------
     ConfigError
         If it is not the folder of a finished run.
     """
-    path = Path(folder).expanduser()
-    if not folders.is_run(path):
-        raise ConfigError(
-            f"{folder}: expected the folder of a finished run, with summary.json and scores.parquet"
-        )
-    return RunResult.of(folders.load(path), {})
+    return RunResult(Run.read(Path(folder).expanduser()), {})
 
 
-def compute_with(workers: int | None, *, apart: bool = False) -> Compute:
-    """Return where users are evaluated: in this process, or, also if `apart`, in others."""
-    return Serial() if workers == 1 and not apart else ProcessesByValue(Processes(workers))
+def compute_with(workers: int | None) -> Compute:
+    """Return where users are evaluated: in this process, or in others."""
+    return Serial() if workers == 1 else Processes(workers)
 
 
-def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any]:
+def bar(*, on: bool) -> Callable[..., Any]:
     """Return what makes a progress bar, which shows nothing unless it is `on`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # without ipywidgets there is a bar of text
@@ -166,4 +157,4 @@ def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any]:
     in_notebook = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
     # Elsewhere there is a bar only on a terminal.
     disable = not on or (False if in_notebook else None)
-    return partial(tqdm, desc=what, unit=unit, leave=False, disable=disable)
+    return partial(tqdm, desc="fits", unit="fit", leave=False, disable=disable)

@@ -13,24 +13,26 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.api.evaluating import bar, compute_with
-from srs_eval.api.inputs import AlgorithmLike, DataLike, Gathered, gathered, option_of_data, source
+from srs_eval.api.inputs import AlgorithmLike, DataLike, option_of_data, setup_of, source
 from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, next_intervals, sampled
 from srs_eval.api.result import exported
 from srs_eval.api.show import Shown
 from srs_eval.cards import with_next_reviews
+from srs_eval.comparison.table import Table
+from srs_eval.comparison.words import counted
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
 from srs_eval.nouns import Fit, IntArray, MemoryModel, Reviews, Source, Task, User, has_curve
-from srs_eval.results import Summary
-from srs_eval.results.tables import fits_table
-from srs_eval.run.experiment import checked_users
-from srs_eval.text.console import counted
-from srs_eval.text.table import Table
+from srs_eval.runs.config import Setup
+from srs_eval.runs.evaluation import checked_users
+from srs_eval.runs.folder import fits_table
+from srs_eval.runs.summary import Summary
 
 _PARAMETERS_SHOWN = 5
 _USERS_SHOWN = 10
+_ABOUT_USERS = ("users", "sample", "first")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -43,13 +45,19 @@ class FittedModels(Shown):
         The algorithm with what is special about its options.
     by_user : mapping of user to FittedUser
         Fit, model and histories of each user.
-    inputs : Gathered
+    setup : Setup
         What was fitted, and to what.
+    data : path, table, Source or str
+        The data, as they were named.
+    options : mapping
+        Arguments of the algorithm and of the data.
     """
 
     label: str
     by_user: Mapping[User, FittedUser]
-    inputs: Gathered
+    setup: Setup
+    data: DataLike
+    options: Mapping[str, Any]
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -197,12 +205,13 @@ class FittedModels(Shown):
         for name, value in (("retention", retention), ("level", level)):
             if not 0 < value < 1:
                 raise ConfigError(f"{name}={value!r}: expected a number above 0 and below 1")
-        parts, experiment = [], self.inputs.experiment
+        parts, setup = [], self.setup
         for log, model, task in self._tasks(data, options):
             if not has_curve(model):
                 raise ConfigError(f"{self.label} has no forgetting curve (next_intervals)")
             reviews, rows = with_next_reviews(task.reviews)
-            others = sampled(experiment.algorithm, self.by_user[log.user], experiment.seed, DRAWS)
+            seed = setup.content["seed"]
+            others = sampled(setup.algorithm, self.by_user[log.user], seed, DRAWS)
             found, *draws = (
                 next_intervals(each, reviews, rows, retention) for each in (model, *others)
             )
@@ -234,15 +243,14 @@ class FittedModels(Shown):
         FitError
             If the fit failed or was skipped.
         """
-        groups = self.inputs.groups
         facts = Summary(
-            algo=groups["algo"].name,
             label=self.label,
-            data=groups["data"].name,
-            protocol=groups["protocol"].built.name,
+            algo=self.setup.choices["algo"],
+            data=self.setup.choices["data"],
+            protocol=self.setup.protocol.name,
             tags={"version.srs-eval": version("srs-eval")},
         )
-        fits = RunFits(self.label, self._fits, facts, groups["algo"].content)
+        fits = RunFits(self.label, self._fits, facts, self.setup.content["algo"])
         return exported(fits, to, user)
 
     @property
@@ -262,17 +270,16 @@ class FittedModels(Shown):
         for fit in self._fits[:_USERS_SHOWN]:
             row = [str(fit.user), fit.n_train, *fit.parameters[:shown]]
             rows.append(row + [""] * (len(header) - len(row)))
-        title = f"{self.label} fitted to {self.inputs.groups['data'].built.name}"
+        title = f"{self.label} fitted to {self.setup.source.name}"
         return title, notes, Table(header, rows)
 
     def _tasks(
         self, data: DataLike | Reviews | None, options: Mapping[str, Any]
     ) -> Iterator[tuple[Reviews, MemoryModel, Task]]:
         """Yield each log with its model and what the protocol makes of it."""
-        experiment = self.inputs.experiment
+        protocol, same_day = self.setup.protocol, self.setup.algorithm.same_day
         for log in self._logs(data, options):
-            model = self._fitted(log.user)
-            yield log, model, experiment.protocol(log, same_day=experiment.algorithm.same_day)
+            yield log, self._fitted(log.user), protocol(log, same_day=same_day)
 
     def _fitted(self, user: User) -> MemoryModel:
         fitted = self.by_user.get(user)
@@ -288,9 +295,12 @@ class FittedModels(Shown):
         if isinstance(data, Reviews):
             yield data
             return
-        logs: Source = self.inputs.experiment.source
+        logs: Source = self.setup.source
         if data is not None:
-            known = self.inputs.data_arguments.get(option_of_data(data), {})
+            of_data = {k: v for k, v in self.options.items() if k not in _ABOUT_USERS}
+            is_alike = option_of_data(data) == option_of_data(self.data) is not None
+            algo = self.setup.content["algo"]
+            known = {k: v for k, v in of_data.items() if k not in algo} if is_alike else {}
             logs = source(data, **{**known, **options})
         users = checked_users(logs)
         if data is None:  # a skipped fit is an error only where no user has another
@@ -328,18 +338,17 @@ def fit(
     >>> fitted.parameters.shape
     (2, 1)
     """
-    given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": None}
-    inputs = gathered(given, options, {"seed": seed})
-    one = inputs.experiment
-    users = checked_users(one.source)
-    each = EvaluateUser(one.source, one.algorithm, one.protocol, seed=one.seed, curves=0)
-    work = FitToEverything(each)
-    with bar("fits", "fit", on=progress)(total=len(users)) as shown:
+    inputs = {"algo": algorithm, "data": data, "protocol": protocol}
+    setup = setup_of(inputs, options, {"seed": seed})
+    users = checked_users(setup.source)
+    seed = setup.content["seed"]
+    one = EvaluateUser(setup.source, setup.algorithm, setup.protocol, seed=seed, curves=0)
+    with bar(on=progress)(total=len(users)) as shown:
         tick = partial(shown.update, 1)
-        done = compute_with(workers).map(work, users, on_crash=_crashed, tick=tick)
-        found = {fitted.fit.user: fitted for fitted in done}
-    about = inputs.description()
-    return FittedModels(about.label, {user: found[user] for user in users}, inputs)
+        done = compute_with(workers).map(FitToEverything(one), users, _died, tick)
+        by_user = {fitted.fit.user: fitted for fitted in done}
+    models = {user: by_user[user] for user in users}
+    return FittedModels(setup.label, models, setup, data, options)
 
 
 def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:
@@ -348,5 +357,5 @@ def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:
     return np.array([names.get(card, card) for card in cards.tolist()]) if names else cards
 
 
-def _crashed(user: User, reason: str) -> FittedUser:
+def _died(user: User, reason: str) -> FittedUser:
     return FittedUser(Fit(user, -1, "failed", f"user {user}: {reason}"))

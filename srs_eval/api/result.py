@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import yaml
+import pandas as pd
+import pyarrow.parquet as pq
 
 from srs_eval.api.show import Shown
+from srs_eval.comparison.entry import entry_of
+from srs_eval.comparison.remarks import warnings
+from srs_eval.comparison.table import Table
+from srs_eval.comparison.words import counted, interval
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
@@ -17,38 +24,67 @@ from srs_eval.metrics.headline import FEWEST, shown_metrics
 from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import User
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.results import Result, folder
-from srs_eval.results.claim import claim
-from srs_eval.results.files import CONFIG
-from srs_eval.results.remarks import warnings
-from srs_eval.results.run import run_of
-from srs_eval.results.summary import panel_table
-from srs_eval.text.table import Table
+from srs_eval.runs.claim import claimed
+from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, Run
+from srs_eval.runs.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class RunResult(Shown, Result):
+class RunResult(Shown):
     """The result of evaluating an algorithm.
 
-    Beside what `srs_eval.results.Result` has (`scores`, `summary`, `fits` and `predictions` are
-    pandas frames), it shows itself in a notebook and draws figures, each a
-    `matplotlib.figure.Figure`.
+    `scores`, `summary`, `fits` and `predictions` are pandas frames. It shows itself in a notebook
+    and draws figures, each a `matplotlib.figure.Figure`.
 
     Attributes
     ----------
+    run : Run
+        The files of the run, read one user at a time.
     content : mapping
         The resolved configuration; empty where it is not known.
     """
 
+    run: Run
     content: Mapping[str, Any] = field(default_factory=dict)
+    # Holds the files as long as the result lives; None where they are in a folder of one's own
+    temporary: TemporaryDirectory[str] | None = None
 
-    @classmethod
-    def of(cls, result: Result, content: Mapping[str, Any]) -> RunResult:
-        """Return a result with its configuration."""
-        return cls(**{f.name: getattr(result, f.name) for f in fields(Result)}, content=content)
+    @property
+    def facts(self) -> Summary:
+        """What was run, and the panel with its intervals: the content of ``summary.json``."""
+        return self.run.facts
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the files; None if it is temporary."""
+        return None if self.temporary else self.run.folder
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """One row per user: scored reviews, their digest, and each metric."""
+        return _frame(self.run.folder / SCORES).set_index("user")
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """One row per metric: means over users and reviews, pooled value and intervals."""
+        rows = {name: asdict(row) for name, row in self.facts.metrics.items()}
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+
+    @property
+    def fits(self) -> pd.DataFrame:
+        """One row per fit: status, reason, time, number of reviews, and parameters."""
+        return pd.DataFrame([asdict(fit) for fit in self.run.fits()])
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """One row per scored review: user, number of the card, prediction, outcome and others.
+
+        Cards have the numbers of `Reviews.card`, also where the log has names for them.
+        """
+        return _frame(self.run.folder / PREDICTIONS) if self.run.has_predictions else pd.DataFrame()
 
     def save(self, place: str | Path) -> RunResult:
         """Write the files that the command writes, and return the result with its folder.
@@ -61,13 +97,14 @@ class RunResult(Shown, Result):
             If the folder cannot be written to.
         """
         path = Path(place).expanduser()
-        with claim(path):
-            saved = folder.save(self, path)
-            if self.content:
-                (path / CONFIG).parent.mkdir(exist_ok=True)
-                text = yaml.safe_dump(dict(self.content), sort_keys=False, allow_unicode=True)
-                (path / CONFIG).write_text(text, encoding="utf-8")
-        return replace(self, folder=saved.folder)
+        with claimed(path):
+            for name in (*reversed(FILES), CONFIG):
+                (path / name).parent.mkdir(exist_ok=True)
+                if (self.run.folder / name).is_file():
+                    shutil.copy(self.run.folder / name, path / name)
+                else:
+                    (path / name).unlink(missing_ok=True)
+        return replace(self, run=Run.read(path), temporary=None)
 
     def export(self, to: str, *, user: User | None = None, fold: int | None = None) -> HandOver:
         """Return the fitted parameters of a user as an app reads them.
@@ -93,7 +130,7 @@ class RunResult(Shown, Result):
         FitError
             If the fit failed or was skipped.
         """
-        return exported(self._fits(), to, user, fold)
+        return exported(RunFits.read(self.run.folder), to, user, fold)
 
     def plot_calibration(self) -> Figure:
         """Draw the smooth reliability diagram of all predictions."""
@@ -117,44 +154,39 @@ class RunResult(Shown, Result):
 
     def _shown(self) -> tuple[str, list[str], Table]:
         """Return the headline of the panel."""
-        facts = self.facts
-        notes = [facts.rests_on, f"predicted {IN_WORDS[facts.when]}"]
-        if facts.coverage is not None and facts.coverage.caution:
-            notes.append(facts.coverage.caution)
-        words = facts.fit_counts.in_words
-        if words:
-            worst = next((fit.reason for fit in self.fitted if fit.status == "failed"), "")
-            notes.append(words + (f"; the first: {worst}" if worst else ""))
+        facts, covered = self.facts, self.facts.coverage
+        notes = [
+            f"{covered.users.scored:,} of {counted(covered.users.read, 'user')}, "
+            f"{covered.reviews.scored:,} of {counted(covered.reviews.read, 'review')} scored; "
+            f"predicted {IN_WORDS[facts.when]}",
+            *filter(None, [covered.caution]),
+        ]
+        entry = entry_of(self.run)
+        if entry.exceptions:
+            notes.append(entry.exceptions)
+            notes += [each.reason for each in covered.left_out if each.status == "failed"][:1]
         known = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
         names = [metric.name for metric in known] or list(facts.metrics)[:FEWEST]
-        table = Table([], [])
-        if facts.users:
-            table = panel_table(facts, dict.fromkeys(names, "neither")).without("better", "users")
         title = f"{facts.label} on {facts.data}, protocol {facts.protocol}"
-        return title, [*notes, *warnings(run_of(self))], table
+        table = _panel(facts, names) if facts.users else Table([], [])
+        return title, [*notes, *warnings(entry, self.run.complete)], table
 
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
         from srs_eval.plots.style import annotate
+        from srs_eval.runs.drawing import note_of
 
-        complete = list(self.predicted.of(self.complete))
+        complete = list(self.run.every_prediction())
         if not complete:
             raise ConfigError("there are no predictions to draw: no user was scored, or none kept")
-        scores = dict(zip(self.by_user.names, self.by_user.values.T, strict=True))
+        scores = dict(zip(self.run.by_user.names, self.run.by_user.values.T, strict=True))
         better = {metric.name: metric.better for metric in full_panel()}
         title = f"{self.facts.label} on {self.facts.data}"
         figure = figures.figure(name, figures.Pictured(complete), scores, better, title=title)
         if figure is None:
             raise ConfigError(f"{self.facts.label} has no forgetting curves to draw")
-        annotate(figure, self.facts.figure_note)
+        annotate(figure, note_of(self.run))
         return figure
-
-    def _fits(self) -> RunFits:
-        if self.folder is not None and not self.content:
-            return RunFits.read(self.folder)
-        return RunFits(
-            self.facts.label, self.fitted, self.facts, self.content["algo"], self.by_user
-        )
 
 
 def exported(fits: RunFits, to: str, user: User | None, fold: int | None = None) -> HandOver:
@@ -162,3 +194,20 @@ def exported(fits: RunFits, to: str, user: User | None, fold: int | None = None)
     if to not in FORMATS:
         raise ConfigError(f"to={to}: there are {', '.join(FORMATS)}")
     return FORMATS[to](fits.fitted(fits.user(None if user is None else str(user)), fold))
+
+
+def _panel(facts: Summary, names: Iterable[str]) -> Table:
+    """Tabulate metrics with their intervals, and with what chance gives a perfect model."""
+    several = facts.interval_over != "cards and days"
+    rows = []
+    for name in names:
+        row, floor = facts.metrics[name], facts.metrics.get(f"{name}_floor")
+        chance = "" if floor is None else floor.mean_users
+        rows.append([name, row.mean_users, interval(row.lo, row.hi), chance])
+    mean = "mean over users" if several else "score"
+    return Table(["metric", mean, f"99 % over {facts.interval_over}", "by chance"], rows)
+
+
+def _frame(file: Path) -> pd.DataFrame:
+    frame: pd.DataFrame = pq.read_table(file).to_pandas()
+    return frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from srs_eval.text.table import Table
+from srs_eval.comparison.table import Table
 
 
 class Shown:
@@ -22,7 +22,7 @@ class Shown:
         return "\n".join([title, *notes, *(["", table.write()] if table.rows else [])])
 
     def _repr_html_(self) -> str:
-        from srs_eval.text.pages import render  # Jinja: only in a notebook
+        from srs_eval.comparison.page import render  # Jinja: only in a notebook
 
         title, notes, table = self._shown()
         return render("api/show.html", title=title, notes=notes, table=table)

@@ -48,10 +48,13 @@ class Setup:
     content: Mapping[str, Any]  # The resolved configuration
     choices: Mapping[str, str]  # Name of the option of each group, or class of an object
     arguments: Sequence[str] = ()  # Arguments of the algorithm that were chosen: ``fit=default``
+    name: str = ""  # The label, in place of these
 
     @property
     def label(self) -> str:
         """The algorithm with its chosen arguments: ``fsrs6(fit=default)``."""
+        if self.name:
+            return self.name
         return self.choices["algo"] + (f"({', '.join(self.arguments)})" if self.arguments else "")
 
     @property

@@ -59,11 +59,11 @@ def draw(
         names=names,
         fits=list(run.fits()),
         title=title,
-        note=_note(run),
+        note=note_of(run),
     )
 
 
-def _note(run: Run) -> str:
+def note_of(run: Run) -> str:
     """Return what a reader of a figure should know: when, and irregular fits."""
     facts = run.facts
     counts = {"failed": facts.failed, "fell back": facts.fallback, "skipped": facts.skipped}

@@ -109,16 +109,17 @@ def evaluate(
     folder: Path,
     *,
     bar: Callable[..., Any],
+    reports: bool = True,
     watch: Callable[[User, Done], None] | None = None,
 ) -> Evaluation:
     """Evaluate all users; those that `folder` has from an interrupted run are not done again.
 
     Of a shard, the users of all shards that are done are not added up. `bar` makes a progress bar
-    over fits, such as `tqdm.tqdm`.
+    over fits, such as `tqdm.tqdm`. `reports` is whether fits that run for long are reported.
     """
     users = checked_users(setup.source)
     mine = of_shard(users, setup.content["shard"])
-    limits = FitLimits(setup.content["fit_timeout"], report=True)
+    limits = FitLimits(setup.content["fit_timeout"], report=reports)
     work = _work(setup, users, folder, limits)
     failing = _FailingAlike(len(mine), on=setup.content["fail_fast"])
     folds, finished, was_done = setup.protocol.folds, 0, 0
