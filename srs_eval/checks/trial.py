@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+import sysconfig
 import traceback
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -27,7 +30,6 @@ from srs_eval.nouns import (
     WarmStarting,
     has_curve,
 )
-from srs_eval.text.frames import own_frames
 
 SEED = 20240229
 # An algorithm that finds too little to learn from is given more.
@@ -43,6 +45,7 @@ _IN_SINGLE_PRECISION = (
     "is computed: what was computed in single precision is to be returned as float32.)"
 )
 _SIGNIFICANCE = 1e-4
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in (.+)\n(?:    (.+)\n)?', re.MULTILINE)
 
 Learn = Callable[[Reviews], MemoryModel]
 Curve = Callable[[Reviews, IntArray, FloatArray], FloatArray]
@@ -266,7 +269,26 @@ def raised(error: Exception) -> str:
     """Describe an exception and the line of the algorithm that it comes from."""
     what = f"{type(error).__name__}: {error}"
     text = "".join(traceback.format_exception(error))
-    return " at ".join([what, *(str(frame) for frame in own_frames(text)[-1:])])
+    return " at ".join([what, *_own_frames(text)[-1:]])
+
+
+def _own_frames(text: str) -> list[str]:
+    """Return the lines of a traceback in code of a plug-in, else all of them.
+
+    Code of a plug-in is neither in srs_eval, nor in the standard library, nor among the installed
+    packages.
+    """
+    last = text.rpartition("Traceback (most recent call last):\n")[2]
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    others = [path for name, path in sysconfig.get_paths().items() if name in names]
+    others += ["<", str(Path(__file__).parents[1])]
+    own, every = [], []
+    for file, line, function, source in _FRAME.findall(last):
+        path = Path(file)
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        every.append(f"{shown}:{line}, in {function}: {source}")
+        own += every[-1:] if not file.startswith(tuple(others)) else []
+    return own or every
 
 
 def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FloatArray:

@@ -11,12 +11,11 @@ import os
 import pickle
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
-
-from srs_eval.compute.processes import answer, opened
 
 _COMMAND = (
     "import sys; sys.path[:] = eval(sys.argv[1]); import srs_eval.checks.worker as w; w.serve()"
@@ -49,7 +48,10 @@ def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object
     except KeyboardInterrupt:
         _end(at_once=True)  # its answer would be taken for that of the next call
         raise
-    return opened(answered)
+    result, error = pickle.loads(answered)
+    if error is not None:
+        raise error
+    return result
 
 
 def serve() -> None:
@@ -57,8 +59,22 @@ def serve() -> None:
     with os.fdopen(os.dup(1), "wb") as ours, suppress(EOFError):
         os.dup2(2, 1)
         while True:
-            pickle.dump(answer(_called, *pickle.load(sys.stdin.buffer)), ours)
+            pickle.dump(_answer(*pickle.load(sys.stdin.buffer)), ours)
             ours.flush()
+
+
+def _answer(module: str, call: bytes) -> bytes:
+    """Return the pickled result of a call, or its exception: the text of one that is not portable."""
+    try:
+        return pickle.dumps((_called(module, call), None))
+    except Exception as error:  # noqa: BLE001 - it is raised again in the other process
+        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        try:
+            pickle.loads(answer := pickle.dumps((None, error)))
+        except Exception:  # noqa: BLE001 - unpickling runs its class
+            text = f"{type(error).__name__}: {error}\n{error.__notes__[-1]}"
+            return pickle.dumps((None, RuntimeError(text)))
+        return answer
 
 
 def _called(module: str, call: bytes) -> Any:
