@@ -8,7 +8,6 @@ from contextlib import closing
 import pytest
 from sessions import (
     NO_STORE,
-    OLD,
     PLUG,
     RUN,
     SMALL,
@@ -39,20 +38,11 @@ def assert_stopped(command, number):
     ("words", "way", "number"),
     [
         ((), "hang", signal.SIGINT),
-        pytest.param(
-            *((*PROCESSES,), "hold", signal.SIGTERM),
-            marks=pytest.mark.xfail(OLD, reason="0.2 waits for compiled code", strict=False),
-        ),
+        (PROCESSES, "hold", signal.SIGTERM),
         pytest.param((), "hang", signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param((*PROCESSES,), "hang", signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param((*PROCESSES,), "hang", signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(
-            *((*PROCESSES,), "hold", signal.SIGINT),
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.xfail(OLD, reason="0.2 waits for compiled code", strict=False),
-            ],
-        ),
+        pytest.param(PROCESSES, "hang", signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(PROCESSES, "hang", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(PROCESSES, "hold", signal.SIGINT, marks=pytest.mark.slow),
     ],
     ids=str,
 )
