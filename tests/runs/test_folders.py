@@ -27,7 +27,7 @@ from sessions import (
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 WORDS = (*RUN, NO_STORE, "hydra.run.dir=out")
 SWEEP = (*RUN, NO_STORE, "-m", "algo.factor=1,0.9", "hydra.sweep.dir=out")
-FEW = 3  # lines
+FEW = 6  # lines, with those that say what the command is
 
 
 def contents(folder):

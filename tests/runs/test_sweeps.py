@@ -10,10 +10,12 @@ from sessions import (
     DATA,
     NO_STORE,
     OLD,
+    RUN,
     SMALL,
     Command,
     assert_one_run_each,
     jobs,
+    numbers,
     run,
     runs_in,
     store_of,
@@ -71,9 +73,9 @@ def test_an_error_between_jobs_leaves_those_that_were_done(tmp_path, what, whole
 
 @OVERLAP
 def test_jobs_take_no_longer_than_the_sweep(tmp_path):
-    words = (*AVG, "-m", "seed=1,2,3", "hydra.sweep.dir=out")
+    words = (*RUN, "-m", "algo.factor=1,0.9,0.8,0.7", "hydra.sweep.dir=out")
     began = time.time()
-    run(tmp_path, *words)
+    run(tmp_path, *words, seconds=0.1)
     seconds = time.time() - began
     infos = [each.info for each in runs_in(store_of(tmp_path))]
     assert sum(info.end_time - info.start_time for info in infos) <= 1000 * seconds
@@ -91,6 +93,16 @@ def test_a_sweep_that_is_stopped_and_repeated_has_each_job_once(tmp_path):
     runs = runs_in(store_of(tmp_path))
     assert len(runs) == 3
     assert not [each for each in runs if "(" in each.info.run_name]
+
+
+def test_jobs_share_no_state(tmp_path):
+    """What a model learned in one job helps no other."""
+    words = (*RUN, NO_STORE, "-m", "algo.factor=1,0.9", "hydra.sweep.dir=out")
+    run(tmp_path, *words, ways={"all": "remember"})
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    run(alone, *RUN, NO_STORE, "algo.factor=0.9", "hydra.run.dir=out", ways={"all": "remember"})
+    assert numbers(jobs(tmp_path / "out")["1_watched"]) == numbers(alone / "out")
 
 
 @OVERLAP

@@ -18,7 +18,7 @@ import numpy as np
 from srs_eval import Algorithm
 
 A_LONG_TIME = 120
-_fits = Counter()
+_fits, _remembered = Counter(), []
 
 
 def fail():
@@ -106,7 +106,9 @@ class Watched(Algorithm):
         time.sleep(float(os.environ.get("SECONDS", "0")))
         ways = json.loads(os.environ.get("WAYS", "{}"))
         way = ways.get(user, ways.get("all", ""))
-        if way not in ("", "short", "nan"):
+        if way not in ("", "short", "nan", "remember"):
             globals()[way]()
+        _remembered.append(user)
         recalled = np.asarray(reviews.rating)[rows] > 1
-        return Share((recalled.sum() + 1) * self.factor / (len(rows) + 2), way)
+        rows_before = len(rows) + (len(_remembered) if way == "remember" else 0)
+        return Share((recalled.sum() + 1) * self.factor / (rows_before + 2), way)
