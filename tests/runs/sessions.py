@@ -33,7 +33,6 @@ NO_STORE = "tracking=none"
 PLUG = ("--config-dir=plug", "algo=watched", "check_lookahead=false")
 RUN = (*PLUG, *DATA, *SMALL)
 TIME_LIMIT = 240
-SOON = 4  # seconds for what takes one or two on a machine that has nothing else to do
 STARTED = []  # commands of the test that is running
 _TABLES = ("scores.parquet", "predictions.parquet", "curves.parquet", "fits.parquet")
 _COUNTS = ("users", "reviews", "fits", "failed", "skipped", "fallback", "not_converged")
@@ -146,6 +145,11 @@ def prepare(folder):
     options.mkdir(parents=True)
     (options / "watched.yaml").write_text("_target_: watched.Watched\nfactor: 1.0\n")
     shutil.copy(HERE / "watched.py", folder)
+
+
+def soon():
+    """Return the seconds in which a command ends: two, or more on a machine with much to do."""
+    return 2 * max(1, os.getloadavg()[0] / os.cpu_count())
 
 
 def run(folder, *words, status=0, **options):

@@ -111,16 +111,7 @@ def test_a_fit_that_ends_its_process_or_says_it_is_interrupted_is_a_failed_fit(t
     [
         ((), "hang"),
         (PROCESSES, "hold"),
-        pytest.param(
-            (),
-            "hold",
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.xfail(
-                    OLD, reason="0.2 ends compiled code in workers only", strict=False
-                ),
-            ],
-        ),
+        pytest.param((), "hold", marks=pytest.mark.slow),
         pytest.param(PROCESSES, "hang", marks=pytest.mark.slow),
     ],
     ids=str,
@@ -141,16 +132,6 @@ def test_a_run_whose_first_users_fail_alike_stops(tmp_path):
     assert len(fits(tmp_path)) == 3
     assert not (tmp_path / "out" / "summary.json").exists()
     run(tmp_path, *WORDS, again=True)  # it is mended
-    assert_others_are_whole(tmp_path / "out", ())
-
-
-@pytest.mark.slow
-def test_failed_users_are_fitted_again_after_a_kill_and_the_others_are_not(tmp_path):
-    Command(tmp_path, *WORDS, ways={"1": "fail"}, seconds=0.1).until_fitted(4).kill()
-    again = run(tmp_path, *WORDS, again=True)
-    fitted = {user for _, user in fits(tmp_path, again.began)}
-    assert "1" in fitted
-    assert len(fitted) < USERS
     assert_others_are_whole(tmp_path / "out", ())
 
 

@@ -11,13 +11,13 @@ from sessions import (
     PLUG,
     RUN,
     SMALL,
-    SOON,
     USERS,
     Command,
     assert_one_run_each,
     assert_same,
     fits,
     run,
+    soon,
     store_of,
     undisturbed,
 )
@@ -30,7 +30,7 @@ SWEEP = ("-m", "algo.factor=1,0.9,0.8")
 
 def assert_stopped(command, number):
     """Stop a command; it ends soon with the status that shells expect, and says it in lines."""
-    assert command.stop(number) < SOON
+    assert command.stop(number) < soon()
     command.ended(STATUS[number]).gone(1)
 
 
