@@ -50,7 +50,7 @@ def test_a_command_that_is_stopped_in_a_fit_ends_and_goes_on_when_it_is_repeated
     tmp_path, words, way, number
 ):
     words = (*RUN, *words, NO_STORE, "hydra.run.dir=out")
-    stopped = Command(tmp_path, *words, ways={"3": way}).until_fitted(3)
+    stopped = Command(tmp_path, *words, ways={"3": way}).until_fitted(2)
     assert_stopped(stopped, number)
     again = run(tmp_path, *words, again=True)
     assert len(fits(tmp_path, again.began)) < USERS
