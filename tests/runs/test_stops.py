@@ -31,7 +31,7 @@ SWEEP = ("-m", "algo.factor=1,0.9,0.8")
 def assert_stopped(command, number):
     """Stop a command; it ends soon with the status that shells expect, and says it in lines."""
     assert command.stop(number) < soon()
-    command.ended(STATUS[number]).gone(1)
+    command.ended(STATUS[number]).gone()
 
 
 @pytest.mark.parametrize(
