@@ -1,0 +1,263 @@
+"""One folder, one command: second commands, shards, finished runs, changes, and bad places."""
+
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from sessions import (
+    NO_STORE,
+    OLD,
+    PLUG,
+    RUN,
+    SMALL,
+    USERS,
+    Command,
+    assert_same,
+    finished,
+    fits,
+    numbers,
+    prepare,
+    run,
+    to,
+    undisturbed,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+WORDS = (*RUN, NO_STORE, "hydra.run.dir=out")
+SWEEP = (*RUN, NO_STORE, "-m", "algo.factor=1,0.9", "hydra.sweep.dir=out")
+FEW = 6  # lines, with those that say what the command is
+
+
+def contents(folder):
+    """Read all files but those that say when something was."""
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return {str(file): file.read_bytes() for file in files if file.suffix in (".parquet", ".json")}
+
+
+def assert_refused(command, *parts):
+    """Hold a command that does nothing but say why, in a line or a few."""
+    command.wait()
+    assert command.returncode in (1, 2), command.text
+    assert "Traceback" not in command.text
+    assert len(command.text.strip().splitlines()) <= FEW, command.text
+    assert all(part in command.text for part in parts), command.text
+
+
+@pytest.mark.parametrize(
+    "words", [WORDS, pytest.param(SWEEP, marks=pytest.mark.slow)], ids=["run", "sweep"]
+)
+def test_a_second_command_is_refused_and_the_first_is_undisturbed(tmp_path, words):
+    first = Command(tmp_path, *words, ways={"3": "wait"}).until_fitted(2)
+    for second in (words, (*words, "seed=7")):
+        assert_refused(Command(tmp_path, *second), "out")
+    assert first.poll() is None
+    (tmp_path / "go").touch()
+    first.ended()
+    assert set(fits(tmp_path).values()) == {5}
+    reference = [word for word in words if word not in (NO_STORE, words[-1])]
+    assert_same(tmp_path / "out", undisturbed(*reference))
+
+
+@pytest.mark.slow
+def test_a_run_in_the_folder_of_a_sweeps_job_is_refused(tmp_path):
+    first = Command(tmp_path, *SWEEP, ways={"3": "wait"}).until_fitted(2)
+    (job,) = [place for place in (tmp_path / "out").iterdir() if place.name.startswith("0_")]
+    assert_refused(Command(tmp_path, *RUN, NO_STORE, *to(f"out/{job.name}")), job.name)
+    (tmp_path / "go").touch()
+    first.ended()
+
+
+def add_up(folder, *words, **options):
+    """Return the command that makes a run of its shards."""
+    if not OLD:
+        return Command(folder, *words, **options)
+    merge = ["sh", "-c", f"exec {sys.executable} -m srs_eval.merge out", "sh"]
+    return Command(folder, wrap=merge)
+
+
+def test_shards_at_once_and_the_command_that_adds_them_up_are_one_run(tmp_path):
+    shards = [Command(tmp_path, *WORDS, f"shard={n}/2", ways={"all": "wait"}) for n in (1, 2)]
+    shards[0].until(lambda: len(fits(tmp_path)) == 2)  # a user of each
+    refused = add_up(tmp_path, *WORDS)
+    refused.wait()
+    assert refused.returncode != 0, refused.text
+    assert_refused(Command(tmp_path, *WORDS, "shard=1/2"))
+    assert [shard.poll() for shard in shards] == [None, None]
+    (tmp_path / "go").touch()
+    for shard in shards:
+        shard.ended()
+    assert not (tmp_path / "out" / "summary.json").exists()
+    added = add_up(tmp_path, *WORDS).ended()
+    assert not fits(tmp_path, added.began)
+    assert_same(tmp_path / "out", undisturbed(*RUN))
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(OLD, reason="merge of 0.2 refuses a run whose shards are not all there")
+def test_users_of_a_shard_that_was_not_run_are_evaluated_and_counted_first(tmp_path):
+    run(tmp_path, *WORDS, "shard=1/3")
+    Command(tmp_path, *WORDS, "shard=2/3", seconds=0.1).until_fitted(3).kill()
+    added = add_up(tmp_path, *WORDS).ended()
+    users = len(fits(tmp_path, added.began))
+    assert f"{users} of {USERS}" in added.text
+    assert 2 <= users <= 4
+    assert_same(tmp_path / "out", undisturbed(*RUN))
+
+
+@pytest.mark.slow
+def test_a_shard_of_other_settings_is_refused(tmp_path):
+    run(tmp_path, *WORDS, "shard=1/2")
+    before = contents(tmp_path / "out")
+    assert_refused(Command(tmp_path, *WORDS, "shard=2/2", "seed=7", again=True))
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize(
+    "words", [WORDS, pytest.param(SWEEP, marks=pytest.mark.slow)], ids=["run", "sweep"]
+)
+def test_the_command_of_a_finished_run_fits_nothing_and_keeps_its_results(tmp_path, words):
+    run(tmp_path, *words)
+    before = {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
+    again = run(tmp_path, *words, again=True)
+    assert not fits(tmp_path, again.began)
+    assert before == {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
+
+
+CHANGES = {"setting": ("seed=7",), "algorithm": ("algo.factor=0.9",), "code": ()}
+
+
+@pytest.mark.parametrize(
+    "what", ["code", *(pytest.param(w, marks=pytest.mark.slow) for w in ("setting", "algorithm"))]
+)
+@pytest.mark.parametrize("state", ["finished", pytest.param("killed", marks=pytest.mark.slow)])
+def test_a_setting_or_code_that_changed_is_evaluated_again(tmp_path, what, state):
+    if state == "finished":
+        run(tmp_path, *WORDS)
+    else:
+        Command(tmp_path, *WORDS, seconds=0.05).until_fitted(3).kill()
+    if what == "code":
+        file = tmp_path / "watched.py"
+        file.write_text(file.read_text() + "\n# another\n")
+    more = CHANGES[what]
+    again = run(tmp_path, *WORDS, *more)
+    assert len(fits(tmp_path, again.began)) == USERS
+    assert_same(tmp_path / "out", undisturbed(*RUN, *more))
+
+
+def logs(folder, changed=None):
+    """Write a table of six users, one of whom has forgotten more."""
+    lines = ["user,card,rating,time"]
+    for user in range(1, 7):
+        for card in range(40):
+            for n, day in enumerate((0, 1, 3, 8, 20, 50)):
+                answer = (7 * user + 3 * card + 5 * n) % 6 == 0 or (user == changed and n == 3)
+                second = 1_600_000_000 + (card // 2 + day) * 86400
+                lines.append(f"{user},{card},{1 if answer else 3},{second}")
+    (folder / "log.csv").write_text("\n".join(lines) + "\n")
+
+
+LOG = (*PLUG, *SMALL, "data=csv", "data.path=log.csv", "data.columns.user=user")
+
+
+@pytest.mark.parametrize("state", ["killed", pytest.param("finished", marks=pytest.mark.slow)])
+def test_a_log_that_changed_is_evaluated_again(tmp_path, state):
+    words = (*LOG, NO_STORE, "hydra.run.dir=out")
+    logs(tmp_path)
+    if state == "killed":
+        first = Command(tmp_path, *words, seconds=0.1).until_fitted(4)
+        time.sleep(0.35)
+        done = {user for _, user in finished(tmp_path)}
+        first.kill()
+    else:
+        run(tmp_path, *words)
+        done = set("123456")
+    logs(tmp_path, changed=2)
+    again = run(tmp_path, *words, again=state == "killed")
+    fitted = {user for _, user in fits(tmp_path, again.began)}
+    assert "2" in done & fitted
+    if state == "killed":  # after the end the users are one file
+        assert not fitted & (done - {"2"})
+    other = tmp_path / "other"
+    prepare(other)
+    logs(other, changed=2)
+    run(other, *words)
+    assert numbers(tmp_path / "out") == numbers(other / "out")
+
+
+@pytest.mark.parametrize("share", [0.5, pytest.param(0.0, marks=pytest.mark.slow)])
+def test_a_damaged_checkpoint_costs_its_user_alone(tmp_path, share):
+    Command(tmp_path, *WORDS, seconds=0.1).until_fitted(4).kill()
+    ends = (".parquet",) if OLD else (".pkl",)
+    files = [file for file in (tmp_path / "out").rglob("*") if file.suffix in ends]
+    assert files
+    largest = max(files, key=lambda file: file.stat().st_size)
+    content = largest.read_bytes()
+    largest.write_bytes(content[: int(share * len(content))])
+    again = run(tmp_path, *WORDS, again=True)
+    assert 2 <= len(fits(tmp_path, again.began)) <= 4
+    assert_same(tmp_path / "out", undisturbed(*RUN))
+
+
+def test_only_the_checkpoint_has_pickles(tmp_path):
+    Command(tmp_path, *WORDS, seconds=0.1).until_fitted(4).kill()
+    out = tmp_path / "out"
+    files = [file.relative_to(out) for file in out.rglob("*") if file.is_file()]
+    outside = {file.suffix or file.name for file in files if file.parts[0] != "checkpoint"}
+    assert outside <= {".json", ".parquet", ".yaml", ".lock", ".log"}
+    run(tmp_path, *WORDS, again=True)
+    left = {file.suffix or file.name for file in out.rglob("*") if file.is_file()}
+    assert left <= {".json", ".parquet", ".yaml", ".lock", ".log"}
+
+
+@pytest.mark.slow
+def test_a_folder_that_goes_during_the_run_is_a_failure(tmp_path):
+    command = Command(tmp_path, *WORDS, seconds=0.1).until_fitted(3)
+    shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    command.ended(1)
+    assert "out" in command.text
+
+
+def in_memory(options, then="true"):
+    """Return the beginning of a command that has a small file system of its own in ``place``.
+
+    The command is run, `then` is done, and the command is run again; what it left is copied.
+    """
+    if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no file systems of one's own here")
+    once = '"$@"; echo "status $?"'
+    script = (
+        f"mkdir place && mount -t tmpfs -o {options} none place && {{ {once}; {then}; {once}; }}"
+    )
+    return ("unshare", "-rm", "sh", "-c", f"{script} && cp -r place kept", "sh")
+
+
+def statuses(command):
+    return [int(line.split()[1]) for line in command.text.splitlines() if line[:7] == "status "]
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_line(tmp_path):
+    command = Command(tmp_path, *RUN, NO_STORE, *to("place/out"), wrap=in_memory("ro")).ended()
+    assert statuses(command) in ([1, 1], [2, 2])
+    assert "place" in command.text
+    assert len(command.text.splitlines()) <= 2 * (FEW + 1)
+    assert not fits(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("run", 100),
+        *(pytest.param("run", size, marks=pytest.mark.slow) for size in (20, 40, 60, 80, 130)),
+        *(pytest.param("sweep", size, marks=pytest.mark.slow) for size in (100, 200)),
+    ],
+)
+def test_a_full_disk_costs_nothing_that_was_done(tmp_path, kind, size):
+    words = RUN if kind == "run" else (*RUN, "-m", "algo.factor=1,0.9")
+    wrap = in_memory(f"size={size}k", "mount -o remount,size=50m place")
+    command = Command(tmp_path, *words, NO_STORE, *to("place/out", words), again=True, wrap=wrap)
+    command.ended()
+    first, second = statuses(command)
+    assert (first, second) == (1, 0)
+    assert_same(tmp_path / "kept" / "out", undisturbed(*words))

@@ -1,0 +1,104 @@
+"""Ctrl-C and SIGTERM in the middle of a fit, of a sweep, of a query, and of logging."""
+
+import signal
+import sqlite3
+import sys
+from contextlib import closing
+
+import pytest
+from sessions import (
+    NO_STORE,
+    PLUG,
+    RUN,
+    SMALL,
+    USERS,
+    Command,
+    assert_one_run_each,
+    assert_same,
+    fits,
+    run,
+    soon,
+    store_of,
+    undisturbed,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+PROCESSES = ("compute=processes", "compute.workers=2")
+SWEEP = ("-m", "algo.factor=1,0.9,0.8")
+
+
+def assert_stopped(command, number):
+    """Stop a command; it ends soon with the status that shells expect, and says it in lines."""
+    assert command.stop(number) < soon()
+    command.ended(STATUS[number]).gone()
+
+
+@pytest.mark.parametrize(
+    ("words", "way", "number"),
+    [
+        ((), "hang", signal.SIGINT),
+        (PROCESSES, "hold", signal.SIGTERM),
+        pytest.param((), "hang", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(PROCESSES, "hang", signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(PROCESSES, "hang", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(PROCESSES, "hold", signal.SIGINT, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_a_command_that_is_stopped_in_a_fit_ends_and_goes_on_when_it_is_repeated(
+    tmp_path, words, way, number
+):
+    words = (*RUN, *words, NO_STORE, "hydra.run.dir=out")
+    stopped = Command(tmp_path, *words, ways={"3": way}).until_fitted(2)
+    assert_stopped(stopped, number)
+    again = run(tmp_path, *words, again=True)
+    assert len(fits(tmp_path, again.began)) < USERS
+    assert_same(tmp_path / "out", undisturbed(*words[:-2]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STATUS)
+def test_a_sweep_that_is_stopped_has_one_run_per_job_in_the_end(tmp_path, number):
+    words = (*RUN, *SWEEP, "hydra.sweep.dir=out")
+    stopped = Command(tmp_path, *words, seconds=0.05).until_fitted(USERS + 2)
+    assert_stopped(stopped, number)
+    run(tmp_path, *words, again=True)
+    assert_same(tmp_path / "out", undisturbed(*words[:-1]))
+    assert_one_run_each(store_of(tmp_path), 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STATUS)
+def test_a_command_that_is_stopped_while_it_logs_ends_and_logs_when_it_is_repeated(
+    tmp_path, number
+):
+    run(tmp_path, *RUN, "hydra.run.dir=first")
+    command = Command(tmp_path, *RUN, "hydra.run.dir=out").until_fitted(0)
+    with closing(sqlite3.connect(tmp_path / "mlflow.db", timeout=30)) as other:
+        other.execute("begin immediate")
+        command.until((tmp_path / "out" / "summary.json").exists)
+        assert_stopped(command, number)
+        other.rollback()
+    again = run(tmp_path, *RUN, "hydra.run.dir=out", again=True)
+    assert not fits(tmp_path, again.began)
+    assert_one_run_each(store_of(tmp_path), 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STATUS)
+def test_a_query_is_stopped(tmp_path, number):
+    endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select x as card, "
+    query = f"data.query='{endless} 3 as rating, x as time from n where x < 0'"
+    (tmp_path / "log.db").touch()
+    words = (*PLUG, *SMALL, "data=sql", query, "data.path=log.db", NO_STORE, "hydra.run.dir=out")
+    command = Command(tmp_path, *words)
+    cpu = 8  # seconds, of which the imports take three
+    command.until(lambda: _cpu_seconds(command.pid) > cpu)
+    assert_stopped(command, number)
+
+
+def _cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
