@@ -64,7 +64,7 @@ def serve() -> None:
 
 
 def _answer(module: str, call: bytes) -> bytes:
-    """Return the pickled result of a call, or its exception: the text of one that is not portable."""
+    """Return the pickled result of a call, or its exception, as text where it is not portable."""
     try:
         return pickle.dumps((_called(module, call), None))
     except Exception as error:  # noqa: BLE001 - it is raised again in the other process

@@ -1,1 +1,0 @@
-"""The command lines: ``python -m srs_eval`` and its siblings."""

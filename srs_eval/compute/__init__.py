@@ -1,1 +1,0 @@
-"""Ways to evaluate many users: one interface, several machines or processes."""

@@ -1,1 +1,0 @@
-"""The configuration: options, overrides, and the objects they name."""

@@ -1,1 +1,0 @@
-"""One experiment from its configuration to its tracked run."""

@@ -1,1 +1,0 @@
-"""Text for people: the console, escapes for files, and suggestions for misspelt names."""

@@ -1,1 +1,0 @@
-"""What a run logs, and where to."""

@@ -1,1 +1,0 @@
-"""The search over hyper-parameters."""
