@@ -18,7 +18,7 @@ from srs_eval.commands.overrides import Configured
 from srs_eval.config.building import build_option
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
-from srs_eval.place import Place
+from srs_eval.places import Place
 from srs_eval.text.console import say, shell
 
 
