@@ -51,9 +51,10 @@ def object_store(monkeypatch, *buckets):
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
         monkeypatch.setenv(name, value)
-    from srs_eval import place
+    from srs_eval import place, places
 
     place._filesystem.cache_clear()
+    places._filesystem.cache_clear()
     from pyarrow.fs import S3FileSystem
 
     makes = S3FileSystem(
@@ -67,6 +68,7 @@ def object_store(monkeypatch, *buckets):
         yield store
     finally:
         place._filesystem.cache_clear()
+        places._filesystem.cache_clear()
         server.shutdown()
         thread.join()
         server.server_close()

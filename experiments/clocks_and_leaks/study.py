@@ -83,10 +83,10 @@ def until_previous_answer(reviews: Reviews) -> tuple[FloatArray, BoolArray]:
 
 
 def seconds_of_answer(reviews: Reviews) -> FloatArray:
-    """Return how long each answer took."""
+    """Return how long each answer took, 0 where that is not known."""
     if reviews.duration_ms is None:
         return np.zeros(len(reviews))
-    return reviews.duration_ms / 1000
+    return np.nan_to_num(reviews.duration_ms) / 1000
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,7 @@ def _shares(kind: IntArray, recalled: BoolArray, prior: FloatArray) -> FloatArra
 
 def since_answer(reviews: Reviews, *, answer_in_interval: bool) -> IntArray:
     """Return the kind of time from the previous answer to the end of each interval."""
-    took = np.zeros(len(reviews)) if reviews.duration_ms is None else reviews.duration_ms / 1000
-    columns = (reviews.card, 86_400 * reviews.elapsed, took)
+    columns = (reviews.card, 86_400 * reviews.elapsed, seconds_of_answer(reviews))
     answered: dict[int, float] = {}
     now, since = 0.0, []
     for card, elapsed, own in zip(*(column.tolist() for column in columns), strict=True):

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from srs_eval.data.cells import quoted
 from srs_eval.data.options import Columns
 from srs_eval.errors import ReviewLogError, Violation
-from srs_eval.place import Place, explained, is_uri, patiently
+from srs_eval.places import Place, explained, is_uri
 
 JSON_LINES = (".jsonl", ".ndjson")
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", *JSON_LINES)
@@ -46,8 +46,7 @@ _KINDS = {
 def existing(path: str | Path | Place) -> Place:
     """Return the place of a file or folder that is there.
 
-    Raise `ReviewLogError` if it is not, or is a pipe or device, on which reading may never end;
-    raise `PlaceError` if an object store cannot be used.
+    Raise `ReviewLogError` if it is not, or is a pipe or device, on which reading may never end.
     """
     place = Place.of(path)
     if place.kind():
@@ -66,7 +65,7 @@ def existing(path: str | Path | Place) -> Place:
 
 def is_pattern(place: Place) -> bool:
     """Return whether a path has wildcards and is not itself a file or folder."""
-    return any(sign in place.address for sign in "*?[") and not place.exists()
+    return any(sign in place.address for sign in "*?[") and not place.kind()
 
 
 def existing_path(path: str | Path) -> Path:
@@ -81,8 +80,7 @@ def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.Da
     """Read a whole file; its suffix says which kind it is.
 
     The columns `text` of a CSV stay text, so that 007 and 7 stay different. Raise `ReviewLogError`
-    if the file cannot be read as what its suffix says, and `PlaceError` if an object store cannot
-    be used.
+    if the file cannot be read as what its suffix says.
     """
     place = Place.of(path)
     if place.suffix not in TABLE_SUFFIXES:
@@ -90,7 +88,7 @@ def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.Da
         raise ReviewLogError(str(place), [f"unknown kind of file; expected one of {expected}"])
     with _readable(place):
         if place.suffix == ".parquet":
-            return patiently(lambda: _read_parquet(place))
+            return _read_parquet(place)
         return _read_json(place) if place.suffix in JSON_LINES else _read_csv(place, text)
 
 
@@ -139,32 +137,29 @@ def check_columns(
 
 @contextmanager
 def _readable(place: Place) -> Iterator[None]:
-    """Raise a `ReviewLogError` where the system refuses a file, or it is too large."""
+    """Raise a `ReviewLogError` where a file cannot be opened, or is too large."""
     try:
-        yield
+        with explained(place):
+            yield
     except MemoryError as error:
         raise ReviewLogError(str(place), ["it does not fit into memory"], _SPLIT) from error
-    except OSError as error:
-        raise ReviewLogError(str(place), [f"cannot be read: {error.strerror or error}"]) from error
 
 
 @contextmanager
 def parquet_file(place: Place) -> Iterator[pq.ParquetFile]:
     """Open a parquet file, without columns from the names of its folders.
 
-    Raise `ReviewLogError` if it is not a parquet file or damaged, and `PlaceError` if an object
-    store cannot be used.
+    Raise `ReviewLogError` if it is not a parquet file or damaged.
     """
     try:
-        with explained(place):
-            remote = place.is_remote
-            source = place.filesystem.open_input_file(place.path) if remote else place.local
-            with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=remote) as file:
-                yield file
+        remote = place.is_remote
+        source = place.filesystem.open_input_file(place.path) if remote else place.local
+        with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=remote) as file:
+            yield file
     except MemoryError:  # Arrow's own is an ArrowException too
         raise
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and (error.errno is not None or place.is_remote):
             raise
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         hint = "The file may be cut short or may not be parquet at all: copy or download it again."

@@ -26,7 +26,7 @@ from srs_eval.data.selection import Choice
 from srs_eval.data.source import user_named, user_names
 from srs_eval.data.table import INCOMPLETE, ReviewTable, table_files
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.place import Place
+from srs_eval.places import Place, explained
 
 _ROWS_IN_MEMORY = 5_000_000
 
@@ -37,15 +37,15 @@ def prepare(source: ReviewTable, out: Place) -> tuple[int, int]:
     """Write the rows of each user in the order of the table; return how many users and rows.
 
     Columns that are read keep their names; some million rows are in memory at a time. Raise
-    `ConfigError` if some users are chosen, `ReviewLogError` if the table cannot be read or the
-    folder `out` is not empty, and `PlaceError` if an object store cannot be used.
+    `ConfigError` if some users are chosen, and `ReviewLogError` if the table cannot be read or the
+    folder `out` is not empty or cannot be written.
     """
     if source.choice != Choice():
         raise ConfigError("data.users, sample and first choose from what is written: use them then")
     columns, place = source.columns or Columns(), Place(source.location)
     if "user" in (*columns.used.values(), *(columns.p or ())):
         raise ConfigError("a column that is not that of users is called user: rename it")
-    if out.kind() == "file" or out.files(recursive=True, hidden=True):
+    if out.kind() == "file" or out.files(recursive=True):
         raise ReviewLogError(str(out), ["is not an empty folder"], "Name another folder.")
     is_file = not is_pattern(place) and existing(place).kind() == "file"
     users, rows, number = set[str](), 0, 0
@@ -65,7 +65,8 @@ def prepare(source: ReviewTable, out: Place) -> tuple[int, int]:
     if not rows:
         raise ReviewLogError(str(place), ["there are no reviews in it"])
     _write(parts, out, number)
-    (out / INCOMPLETE).remove()
+    with explained(out):
+        out.filesystem.delete_file((out / INCOMPLETE).path)
     return len(users), rows
 
 
@@ -115,8 +116,9 @@ def _by_user(
 
 def _write(parts: Parts, out: Place, number: int) -> None:
     """Write a file of each user's rows; files of a user are in order of their numbers."""
-    (out / INCOMPLETE).write(b"")
+    with (out / INCOMPLETE).writing():
+        pass
     for user, batches in parts.items():
         file = out / f"user={quote(user, safe='')}" / f"part-{number:06}.parquet"
-        with file.writing(durable=False) as path:
-            pq.write_table(pa.Table.from_batches(batches), path, write_page_checksum=True)
+        with file.writing() as stream:
+            pq.write_table(pa.Table.from_batches(batches), stream, write_page_checksum=True)

@@ -23,7 +23,7 @@ from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource, by_user
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, Reviews, User
-from srs_eval.place import Place
+from srs_eval.places import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
@@ -121,10 +121,10 @@ class RevlogsFolder(TableSource):
         """Return the users, by number; fetch the files of those to be downloaded.
 
         Raise `ReviewLogError` if the path does not exist, holds no users, or not the ones asked
-        for, and `PlaceError` if an object store cannot be used.
+        for.
         """
         wanted = self.choice.wanted or () if self.download else ()
-        missing = [user for user in wanted if not self._folder(user).exists()]
+        missing = [user for user in wanted if not self._folder(user).kind()]
         if missing:
             names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
             download_files(self.repo_id, names, self._root.local)
@@ -139,7 +139,7 @@ class RevlogsFolder(TableSource):
             table = read_table(place, text=columns.identifiers)
             return by_user(table, str(place), columns, only_user=place.stem)
         files = self._folder().files(recursive=True)
-        numbers = (_USER_FILE.search(each.place.address) for each in files)
+        numbers = (_USER_FILE.search(file.address) for file in files)
         users = sorted(int(number[1]) for number in numbers if number)
         if not users:
             hint = "Expected revlogs/user_id=N/data.parquet in it, N being a number."
@@ -153,7 +153,7 @@ class RevlogsFolder(TableSource):
         for folder, key, values in _JOINED:
             place = self._folder(user, folder)
             lacking = [value for value in values if value not in table]
-            if key in table and lacking and place.exists():
+            if key in table and lacking and place.kind():
                 about = read_table(place)
                 missing = [name for name in (key, values[0]) if name not in about]
                 if missing:
@@ -166,10 +166,9 @@ class RevlogsFolder(TableSource):
     def read(self, user: User) -> Reviews:
         """Read one user's log, without the rows that are no answers.
 
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
-        if an object store cannot be used.
+        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
-        if self._folder(user).exists():  # listing ten thousand users takes long
+        if self._folder(user).kind():  # listing ten thousand users takes long
             (source, rows), columns = self._rows(user), _NEEDED
         else:
             logs = self._logs()

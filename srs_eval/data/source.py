@@ -19,7 +19,7 @@ from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.selection import Choice, KnownUsers
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import Reviews, User
-from srs_eval.place import Place
+from srs_eval.places import Place
 
 _LONGEST_NAME = 200
 _ROWS_QUOTED = 3
@@ -53,7 +53,7 @@ class TableSource(ABC):
         """Return the users, in the order of the source, unless others are asked for.
 
         Raise `ReviewLogError` if there is no such file, table or column, or not the users asked
-        for, and `PlaceError` if an object store cannot be used.
+        for.
         """
         _found.cache_clear()  # files, or rows, may have been added
         return self.choice.among(self._logs().known)
@@ -67,8 +67,7 @@ class TableSource(ABC):
     def read(self, user: User) -> Reviews:
         """Read one user's log.
 
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used, and `PlaceError`
-        if an object store cannot be used.
+        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
         logs = self._logs()
         user = logs.known.find(user)

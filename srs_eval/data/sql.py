@@ -27,7 +27,7 @@ from srs_eval.data.source import Logs, TableSource, user_named, user_names
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
-from srs_eval.text.addresses import has_secret, masked, secret_problem
+from srs_eval.places import has_secret, masked
 
 _ENVIRONMENT = "env:"
 _QUERY_SHOWN = 60
@@ -93,7 +93,10 @@ class SqlQuery(TableSource):
             raise ConfigError("data.path and data.url: give one of them")
         if url is not None and not url.startswith(_ENVIRONMENT):
             if has_secret(url):
-                raise ConfigError(secret_problem("data.url"))
+                raise ConfigError(
+                    "data.url has a password, which would be saved with the run: put the address "
+                    "into the environment, with data.url=env:NAME"
+                )
             _parsed(url)
         odd = missing, duplicates, invalid_times
         self.options = TableOptions(time_unit, time_zone, day_start_hour, ratings, *odd)
@@ -183,7 +186,9 @@ class SqlQuery(TableSource):
                 result = connection.execute(statement)
                 return pd.DataFrame(result.fetchall(), columns=list(result.keys()))
         except (sa.exc.SQLAlchemyError, sqlite3.Error, ImportError) as error:
-            reason = masked(str(getattr(error, "orig", None) or error), address)
+            reason = masked(str(getattr(error, "orig", None) or error))
+            if url.password:
+                reason = reason.replace(str(url.password), "…")
             raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
 
     def _by_duckdb(

@@ -31,7 +31,7 @@ from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.source import Logs, TableSource, by_user, user_named, user_names
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
-from srs_eval.place import Place
+from srs_eval.places import Place
 
 _NOBODY = "__HIVE_DEFAULT_PARTITION__"
 # In a folder that is still written to
@@ -140,7 +140,7 @@ class ReviewTable(TableSource):
             table, name = self._table, self.name
             return by_user(table, name, columns, only_user=name, refuses_missing=refuses_missing)
         if is_pattern(place) or existing(place).kind() == "folder":
-            if not is_pattern(place) and any("=" in name for name in place.names()):
+            if not is_pattern(place) and any("=" in folder.name for folder in place.folders()):
                 return _of_partitions(place, self.columns)
             return _of_files(place, columns)
         check_columns(str(place), column_names(place), columns)
@@ -271,11 +271,11 @@ def _rows_in(files: Mapping[User, Place], columns: Columns, user: User) -> tuple
 def table_files(place: Place) -> list[Place]:
     """Return the tables in a folder or of a pattern; raise `ReviewLogError` if there are none."""
     if not is_pattern(place):
-        files = [each.place for each in place.files() if each.place.suffix in TABLE_SUFFIXES]
+        files = [file for file in place.files() if file.suffix in TABLE_SUFFIXES]
     elif place.is_remote:
         folder = Place(re.split(r"/[^/]*[*?\[]", place.address)[0])
-        below = [each.place for each in folder.files(recursive=True)]
-        files = [each for each in below if fnmatch(each.address, place.address)]
+        below = folder.files(recursive=True)
+        files = [file for file in below if fnmatch(file.address, place.address)]
     else:
         anchor = Path(place.local.anchor)
         paths = sorted(anchor.glob(str(place.local.relative_to(anchor))))
@@ -288,8 +288,8 @@ def table_files(place: Place) -> list[Place]:
 
 def _of_partitions(place: Place, columns: Columns | None) -> Logs:
     """Find the users of a folder partitioned by user, as ``user=anna/part-0.parquet``."""
-    folders = [name for name in place.names() if "=" in name]
-    if (place / INCOMPLETE).exists():
+    folders = [folder.name for folder in place.folders() if "=" in folder.name]
+    if (place / INCOMPLETE).kind():
         hint = "Remove it and run `python -m srs_eval.prepare` again."
         raise ReviewLogError(str(place), ["was not written to its end"], hint)
     key = folders[0].partition("=")[0]

@@ -354,7 +354,7 @@ def prepare(options: Prepare) -> None:
     """Write the folder, and print the command that reads it."""
     from srs_eval.data.prepare import prepare as prepared
     from srs_eval.data.table import ReviewTable
-    from srs_eval.place import Place
+    from srs_eval.places import Place
     from srs_eval.runs.config import composed, option, resolved
 
     values = dict(dotted(options.data, "data."))

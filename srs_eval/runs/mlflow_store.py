@@ -25,7 +25,7 @@ from hydra.utils import to_absolute_path
 
 from srs_eval.errors import TrackingError
 from srs_eval.nouns import Source
-from srs_eval.runs.secrets import has_secret, masked
+from srs_eval.places import has_secret, masked
 
 _VIEW = "srs_eval_6"  # Changes with the content of the view
 _VIEW_FILE = Path(__file__).with_name("view.json")

@@ -8,7 +8,7 @@ from pathlib import Path
 from srs_eval.errors import ConfigError
 from srs_eval.runs.folder import PREDICTIONS, SCORES, SUMMARY
 from srs_eval.runs.mlflow_store import Store
-from srs_eval.runs.secrets import masked
+from srs_eval.places import masked
 
 _RESULTS = "results"
 

@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from srs_eval.errors import ConfigError
-
-# scheme://user:password@host, and keys such as password=… or token=… in the query of an address
-_SECRET = re.compile(
-    r"://[^/@\s:]*:[^/@\s]+@|[?&;](?:password|passwd|pwd|token|secret)=[^&\s]+", re.I
-)
-
-
-def has_secret(text: str) -> bool:
-    """Whether a text has an address with a password.
-
-    >>> has_secret("postgresql://me:pass@host/db"), has_secret("postgresql://me@host/db")
-    (True, False)
-    """
-    return _SECRET.search(text) is not None
-
-
-def masked(text: str) -> str:
-    """Return a text without the passwords of its addresses.
-
-    >>> masked("postgresql://me:pass@host/db")
-    'postgresql://…@host/db'
-    """
-    return _SECRET.sub(lambda secret: "://…@" if secret[0].startswith("://") else "", text)
-
+from srs_eval.places import has_secret
 
 def refuse_secrets(config: DictConfig) -> None:
     """Raise `ConfigError` if an option holds a password: Hydra and MLflow would save it."""

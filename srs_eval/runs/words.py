@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.runs.console import complain, say
-from srs_eval.runs.secrets import has_secret
+from srs_eval.places import has_secret
 
 T = TypeVar("T")
 

@@ -103,11 +103,6 @@ def within(days):
     return min(max(days, 15 / (24 * 60)), 274.0)
 
 
-def plain_recall(row, exponent):
-    p = 2.0 ** (-REVIEWS.elapsed[row] / within(2.0**exponent))
-    return min(max(p, 0.0001), 0.9999)
-
-
 @pytest.mark.parametrize("alpha", [0.0, 0.01])
 def test_the_descent_is_that_of_the_definition_step_by_step(alpha):
     model = fitted(HlrDuolingo(fit="sgd", alpha=alpha))

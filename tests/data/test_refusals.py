@@ -19,7 +19,7 @@ from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.sql import SqlQuery
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
-from srs_eval.place import Place
+from srs_eval.places import Place
 
 GOOD = {
     "card": [1, 1, 2, 2, 3],

@@ -6,13 +6,10 @@ as `Memory` says, and the app asks for the card again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import ndtri
 
-from srs_eval.data.simulated.calendar import Calendar, hashed_uniform
-from srs_eval.data.simulated.learner import Learner
+from srs_eval.data.simulated.life import Life, hashed_uniform
 from srs_eval.data.simulated.scheduler import bounded
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
@@ -20,40 +17,18 @@ NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 
 _DAY = 86400.0
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
-_LOG_TARGET = np.log(0.9)
-_LEAST_STABILITY, _MOST_STABILITY = 0.02, 36500.0
+_LEAST_STABILITY, _MOST_STABILITY = 0.02, 36500.0  # Half an hour and a hundred years
 # Factors of stability on the same day, by rating
 _STEP_EFFECT = np.array([np.nan, 0.6, 1.3, 1.3, 1.3])
 _FIRST_STEP, _LATER_STEP, _SHORTEST_STEP, _LONGEST_STEP = 60.0, 600.0, 20.0, 1500.0
 _MOST_STEPS = 7
 _STEPS_PASSED = np.array([0, 0, 0, 1, _MOST_STEPS])  # By rating
 _STATE_OF_STEPS = np.array([LEARNING, LEARNING, RELEARNING, RELEARNING])  # By the state before
-_PUT_OFF = 0.03
-_ENCODING_NOISE = 0.1
 _DIFFICULTY_SPREAD = 1.8
-# What the app knows of difficulty: log of the factor of gains, per standard deviation
-_DIFFICULTY_KNOWN = 0.4
-# Log time per standard deviation of the difficulty of a card, and of its own
-_TIME_BY_DIFFICULTY, _TIME_BY_CARD = 0.27, 0.27
-_EASY_AT_FIRST = 2.0
-# Log-odds of recall that a card one standard deviation more difficult loses
-_CARD_ODDS = 0.9
-_SHORTEST_MS, _LONGEST_MS = 400.0, 60_000.0
 # Log time by rating, against Good; by rating, per log-odds of recall; and by state of the card
 _SLOWER = np.array([np.nan, 0.30, 0.25, 0.0, -0.30])
 _EASE_TIME = np.array([np.nan, 0.0, -0.05, -0.05, -0.05])
 _STATE_TIME = np.array([0.15, -0.25, 0.0, -0.25])
-# Spread of log time between answers, and share of answers that take three times as long
-_TIME_NOISE, _INTERRUPTED = 0.54, 0.12
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """A person, their days, and the random numbers that decide what happens on them."""
-
-    learner: Learner
-    calendar: Calendar
-    rng: np.random.Generator
 
 
 class Cards:
@@ -64,17 +39,17 @@ class Cards:
 
     def __init__(self, begin: int, count: int, life: Life) -> None:
         """Draw cards never seen before, and the days they come up."""
-        learner, calendar, rng = life.learner, life.calendar, life.rng
+        learner, rng = life.learner, life.rng
         nothing: IntArray = np.zeros(count, np.int64)
         zeros: FloatArray = np.zeros(count)
         # Of the review to come; a cohort are the cards introduced in the same half of a day
-        self.slot = np.searchsorted(calendar.arrivals, rng.random(count), side="right")
-        self.day = calendar.day_of_slot[self.slot]
+        self.slot = np.searchsorted(life.arrivals, rng.random(count), side="right")
+        self.day = life.day_of_slot[self.slot]
         self.card = np.arange(begin, begin + count, dtype=np.int64)
         self.cohort = 2 * self.day + self.card % 2
         self.state = np.full(count, NEW, np.int64)
         # Also what is added to the log-odds of recall on the day of the review
-        self.second, self.cohort_ability = calendar.showing(self.slot, self.cohort, rng)
+        self.second, self.cohort_ability = life.showing(self.slot, self.cohort)
         self.later_day = np.ones(count, np.bool_)  # Whether not on the day of the review before
         # Day of the review before, and second its answer was given; 0 while new
         self.last_day, self.answered = nothing, zeros
@@ -88,13 +63,14 @@ class Cards:
         growth = np.exp(learner.card_growth * rng.standard_normal(count))
         self.growth = growth * learner.memory.growth * (11 - on_scale)
         self.relapse = learner.memory.relapse * on_scale**-0.06
-        slowness = _TIME_BY_CARD * ndtri(hashed_uniform(calendar.keys[2], self.card, self.cohort))
-        self.slowness = slowness + _TIME_BY_DIFFICULTY * self.difficulty
+        slowness = 0.27 * ndtri(hashed_uniform(life.keys[2], self.card, self.cohort))
+        self.slowness = slowness + 0.27 * self.difficulty
         # Days; while new, a multiplier of the person's first stability
         self.stability = np.exp(learner.card_stability * rng.standard_normal(count))
-        # What the app believes, and the factor of stability gains it knows of cards of this kind
+        # What the app believes, and the factor of stability gains it knows of cards of this kind,
+        # which does not tell it all of their difficulty
         self.believed_stability, self.believed_difficulty = zeros, zeros
-        self.kind = growth * np.exp(-_DIFFICULTY_KNOWN * self.difficulty)
+        self.kind = growth * np.exp(-0.4 * self.difficulty)
 
     @property
     def new(self) -> bool:
@@ -109,18 +85,15 @@ class Cards:
                 setattr(self, name, column[kept])
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
-    """How well each card is remembered, given all there is to know before its review."""
+def recall_of(
+    cards: Cards, moment: IntArray, life: Life
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute how well each card is remembered, given all there is to know before its review.
 
-    truth: FloatArray  # [n]: Probability of any rating but Again
-    # [n]: Log-odds of the share remembered, without abilities, guesses and slips
-    odds: FloatArray
-    ease: FloatArray  # [n]: Log-odds of recall without what the day, the session and the cohort add
-
-
-def recall_of(cards: Cards, moment: IntArray, life: Life) -> Recall:
-    """Compute how well each card is remembered."""
+    Returns the probability of any rating but Again, the log-odds of the share remembered, without
+    abilities, guesses and slips, and those of recall without what the day, the session and the
+    cohort add.
+    """
     learner, memory = life.learner, life.learner.memory
     if cards.new:
         odds = np.full(len(cards.day), np.inf)
@@ -128,17 +101,17 @@ def recall_of(cards: Cards, moment: IntArray, life: Life) -> Recall:
     else:
         seconds = cards.second - cards.answered
         # A stretched exponential, through 0.9 at the stability.
-        share = np.exp(_LOG_TARGET * (seconds / _DAY / cards.stability) ** memory.shape)
+        share = np.exp(np.log(0.9) * (seconds / _DAY / cards.stability) ** memory.shape)
         share = bounded(share, 1e-6, 1 - 1e-6)
         odds = np.log(share / (1 - share))
         # Minutes after the last answer, stability hardly matters.
         soon = memory.step_level + 0.4 * np.log(cards.stability / 3.0)
         ease = np.where(cards.later_day, odds, soon - 0.3 * np.log(seconds / 600.0))
-        ease -= _CARD_ODDS * cards.difficulty
-    ability = life.calendar.ability.take(moment) + cards.cohort_ability
+        ease -= 0.9 * cards.difficulty
+    ability = life.ability.take(moment) + cards.cohort_ability
     # Memory but for guesses and slips.
     truth = memory.guess + (1 - memory.guess - memory.slip) * _probability(ease + ability)
-    return Recall(truth, odds, ease + learner.level)
+    return truth, odds, ease + learner.level
 
 
 def draw_rating(cards: Cards, recalled: BoolArray, odds: FloatArray, life: Life) -> IntArray:
@@ -146,7 +119,7 @@ def draw_rating(cards: Cards, recalled: BoolArray, odds: FloatArray, life: Life)
     learner = life.learner
     if cards.new:
         hard = _probability(learner.hard_habit)
-        easy = _probability(learner.easy_habit + _EASY_AT_FIRST)
+        easy = _probability(learner.easy_habit + 2.0)
     else:
         strain = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.45 * cards.difficulty
         hard = _probability(learner.hard_habit + strain)
@@ -163,14 +136,13 @@ def draw_rating(cards: Cards, recalled: BoolArray, odds: FloatArray, life: Life)
 def draw_duration(
     cards: Cards, rating: IntArray, ease: FloatArray, moment: IntArray, life: Life
 ) -> FloatArray:
-    """Whole milliseconds an answer takes, from 400 to 60,000."""
-    rng = life.rng
-    log_time = _SLOWER[rating] + _TIME_NOISE * rng.standard_normal(len(rating))
-    log_time += cards.slowness + _STATE_TIME[cards.state] + life.calendar.log_time.take(moment)
+    """Whole milliseconds an answer takes, from 400 to 60,000; 12 % take three times as long."""
+    log_time = _SLOWER[rating] + 0.54 * life.rng.standard_normal(len(rating))
+    log_time += cards.slowness + _STATE_TIME[cards.state] + life.log_time.take(moment)
     log_time += _EASE_TIME[rating] * (bounded(ease, -2, 5) - 2)
-    log_time += np.log(3) * (rng.random(len(rating)) < _INTERRUPTED)
+    log_time += np.log(3) * (life.rng.random(len(rating)) < 0.12)
     duration = life.learner.answer_ms * np.exp(log_time)
-    return bounded(duration.round(), _SHORTEST_MS, _LONGEST_MS)
+    return bounded(duration.round(), 400.0, 60_000.0)
 
 
 def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
@@ -180,12 +152,12 @@ def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
     """
     memory, app = life.learner.memory, life.learner.app
     if cards.new:
-        cards.stability = _possible(cards.stability * memory.first_stability[rating - 1])
+        stability = cards.stability * memory.first_stability[rating - 1]
         cards.believed_stability, cards.believed_difficulty = app.first(rating)
-        return
-    (rows,) = cards.later_day.nonzero()
-    stability = cards.stability * _STEP_EFFECT[rating]
-    if len(rows):
+    else:
+        stability = cards.stability * _STEP_EFFECT[rating]
+        (rows,) = cards.later_day.nonzero()
+    if not cards.new and len(rows):
         given, before = rating[rows], cards.stability[rows]
         forgotten = _probability(-odds[rows])
         gain = cards.growth[rows] * before**-memory.saturation
@@ -193,7 +165,7 @@ def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
         recalled = before * (1 + gain * memory.share[given])
         left = cards.relapse[rows] * ((before + 1) ** memory.relapse_power - 1)
         failed = np.minimum(left * np.exp(memory.relapse_spacing * forgotten), before)
-        noise = np.exp(_ENCODING_NOISE * life.rng.standard_normal(len(rows)))
+        noise = np.exp(0.1 * life.rng.standard_normal(len(rows)))
         stability[rows] = noise * np.where(given > _AGAIN, recalled, failed)
         # The app goes by the first review of each day.
         believed = cards.believed_stability[rows], cards.believed_difficulty[rows]
@@ -201,7 +173,7 @@ def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
         cards.believed_stability[rows], cards.believed_difficulty[rows] = app.later(
             believed, days, given, cards.kind[rows]
         )
-    cards.stability = _possible(stability)
+    cards.stability = bounded(stability, _LEAST_STABILITY, _MOST_STABILITY)
 
 
 def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: Life) -> None:
@@ -209,7 +181,7 @@ def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: 
 
     A card is finished when it is given up as a leech, or when life ends before it is due.
     """
-    learner, calendar, rng = life.learner, life.calendar, life.rng
+    learner, rng = life.learner, life.rng
     again = rating == _AGAIN
     cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
     cards.answered = cards.second + duration_ms / 1000
@@ -220,31 +192,26 @@ def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: 
     cards.state = np.where(cards.steps_left > 0, _STATE_OF_STEPS[cards.state], REVIEW)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
     drawn, lot, late = rng.random((3, len(rating)))
-    put_off = today & (drawn < _PUT_OFF)
+    put_off = today & (drawn < 0.03)
     days = learner.app.interval(cards.believed_stability, lot)
     due = np.minimum(cards.day + np.where(today, 1, days), learner.life_days)
     # The days with study that go by before a due card is done are geometrically distributed.
     days_late = np.log1p(-late) / np.log1p(-learner.promptness)
-    slot = calendar.slot_from_day[due] + days_late.astype(np.int64)
+    slot = life.slot_from_day[due] + days_late.astype(np.int64)
     cards.later_day = put_off | ~today
     cards.slot = np.where(cards.later_day, slot, cards.slot)
     cards.last_day = cards.day
-    alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
+    alive = (cards.slot < len(life.day_of_slot)) & (cards.lapses < learner.leech_lapses)
     cards.keep(alive)
     again = again[alive]
-    cards.day = calendar.day_of_slot[cards.slot]
+    cards.day = life.day_of_slot[cards.slot]
     # From an answer to the same-day repetition: one minute or ten, give or take.
     soon = _FIRST_STEP if learner.steps[LEARNING] > 1 else _LATER_STEP
     wait = np.where(again & (cards.state == LEARNING), soon, _LATER_STEP)
     wait *= np.exp(0.4 * rng.standard_normal(len(wait)))
     wait = bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
-    showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, rng)
+    showing, cards.cohort_ability = life.showing(cards.slot, cards.cohort)
     cards.second = np.where(cards.later_day, showing, cards.answered + wait)
-
-
-def _possible(stability: FloatArray) -> FloatArray:
-    """Keep stability between half an hour and a hundred years."""
-    return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY)
 
 
 def _probability(odds: FloatArray | float) -> FloatArray:

@@ -36,13 +36,12 @@ _FUZZ_STARTS = np.array([[2.5], [7.0], [20.0]], np.float32)
 _FUZZ_ENDS = np.array([[7.0], [20.0], [np.inf]], np.float32)
 _FUZZ_SHARES = np.array([[0.15], [0.10], [0.05]], np.float32)
 _AGAIN, _GOOD = 1, 3
-# Of SM-2: days after the first rating, ease at first and at least, and by rating what is added to
-# the ease and the share of the time passed late that counts.
-_SM2_FIRST = np.array([1.0, 1.0, 1.0, 4.0])
-_EASE, _LEAST_EASE, _EASY_BONUS, _HARD_GROWTH = 2.5, 1.3, 1.3, 1.2
+# Of SM-2, by rating: days after the first, what is added to the ease, the share of the time passed
+# late that counts, and the factor of the ease.
+_SM2_FIRST = np.array([np.nan, 1.0, 1.0, 1.0, 4.0])
 _EASE_STEP = np.array([np.nan, -0.2, -0.15, 0.0, 0.15])
 _LATE_SHARE = np.array([np.nan, 0.0, 0.0, 0.5, 1.0])
-_LONGEST_FIXED = 64.0
+_BONUS = np.array([np.nan, np.nan, np.nan, 1.0, 1.3])
 OWN = "own"
 SCHEDULERS = "own, sm2, fixed, or fsrs_50 to fsrs_99"
 
@@ -93,9 +92,20 @@ class App:
     def interval(self, stability: FloatArray, lot: FloatArray) -> IntArray:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
 
-        `lot`, in [0, 1), is where in the range that fuzz allows the interval falls.
+        They are drawn around it as Anki does, in single precision. `lot`, in [0, 1), is where in
+        the range that fuzz allows the interval falls.
         """
-        return fuzzed(stability * (self.desired_retention**-2 - 1) / _CURVE, lot)
+        interval = stability * (self.desired_retention**-2 - 1) / _CURVE
+        days = bounded(interval.astype(np.float32), 1, _LONGEST_INTERVAL)
+        above = np.maximum(np.minimum(days, _FUZZ_ENDS) - _FUZZ_STARTS, 0)
+        first, second, third = _FUZZ_SHARES * above
+        around = 1 + first + second + third
+        around[days < _FUZZ_STARTS[0]] = 0
+        low = np.floor(days - around + 0.5)
+        high = np.minimum(np.floor(days + around + 0.5), _LONGEST_INTERVAL)
+        drawn = np.floor(low + lot.astype(np.float32) * (1 + high - low))
+        intervals: IntArray = np.minimum(drawn, high).astype(np.int64)
+        return intervals
 
 
 class Sm2(App):
@@ -106,7 +116,7 @@ class Sm2(App):
 
     def first(self, rating: IntArray) -> Beliefs:
         """Give the interval and the ease after the first rating."""
-        return _SM2_FIRST[rating - 1], np.full(len(rating), _EASE)
+        return _SM2_FIRST[rating], np.full(len(rating), 2.5)
 
     def later(
         self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
@@ -114,10 +124,10 @@ class Sm2(App):
         """Multiply the interval by the ease, or start again from a day, and move the ease."""
         stability, difficulty = believed
         late = np.maximum(days - stability, 0) * _LATE_SHARE[rating]
-        factor = np.array([np.nan, np.nan, np.nan, 1.0, _EASY_BONUS])[rating] * difficulty
-        grown = np.where(rating < _GOOD, stability * _HARD_GROWTH, (stability + late) * factor)
+        factor = _BONUS[rating] * difficulty
+        grown = np.where(rating < _GOOD, stability * 1.2, (stability + late) * factor)
         interval = np.where(rating == _AGAIN, 1.0, np.maximum(grown, stability + 1))
-        ease = np.maximum(difficulty + _EASE_STEP[rating], _LEAST_EASE)
+        ease = np.maximum(difficulty + _EASE_STEP[rating], 1.3)
         return np.minimum(interval, _MOST_STABILITY), ease
 
 
@@ -132,26 +142,7 @@ class Fixed(App):
         self, believed: Beliefs, days: IntArray, rating: IntArray, kind: FloatArray | float = 1.0
     ) -> Beliefs:
         """Double the interval."""
-        return np.minimum(2 * believed[0], _LONGEST_FIXED), believed[1]
-
-
-def fuzzed(interval: FloatArray, lot: FloatArray) -> IntArray:
-    """Return whole days around intervals, [n], as Anki draws them in single precision.
-
-    >>> [fuzzed(np.array([2.4, 7.0, 100.0]), np.array([lot])).tolist() for lot in (0, 0.99)]
-    [[2, 5, 93], [2, 9, 107]]
-    """
-    days = bounded(interval.astype(np.float32), 1, _LONGEST_INTERVAL)
-    above = np.maximum(np.minimum(days, _FUZZ_ENDS) - _FUZZ_STARTS, 0)
-    first, second, third = _FUZZ_SHARES * above
-    around = 1 + first + second + third
-    around[days < _FUZZ_STARTS[0]] = 0
-    half = np.float32(0.5)
-    low = np.floor(days - around + half)
-    high = np.minimum(np.floor(days + around + half), np.float32(_LONGEST_INTERVAL))
-    drawn = np.floor(low + lot.astype(np.float32) * (1 + high - low))
-    intervals: IntArray = np.minimum(drawn, high).astype(np.int64)
-    return intervals
+        return np.minimum(2 * believed[0], 64.0), believed[1]
 
 
 def is_scheduler(name: object) -> bool:

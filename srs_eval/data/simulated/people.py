@@ -20,19 +20,6 @@ _SIZES = (300, 785, 1635, 2350, 4780, 12500, 35995, 89750, 147010, 300220, 19393
 _SCORED_SHARE = 5 / 6
 # The outlier rule of the benchmark takes about this share of the simulated reviews away.
 _KEPT_SHARE = 0.92
-_FEWEST_REVIEWS = 600
-_LATER_SHARE = 0.75
-
-# Typical days of a log with 15,000 reviews on later days, and the power of their number.
-_LIFE_DAYS, _LIFE_POWER = 480, 0.35
-_SHORTEST_LIFE, _LONGEST_LIFE = 45, 4000
-# Who fails much more than the app promises gives up before they have a long log.
-_LEAST_LEVEL = 0.7
-_MOST_SESSION_ABILITY = 2.0
-_PASSES_ONLY = 0.2
-
-_FIRST_STABILITY = np.array([0.35, 1.3, 2.6, 9.0])
-_GROWTH, _RELAPSE = np.e, 8.0
 
 
 class Memory:
@@ -44,25 +31,25 @@ class Memory:
 
     def __init__(self, rng: np.random.Generator) -> None:
         level = np.exp(0.3 * rng.standard_normal())
-        first = _FIRST_STABILITY * level * np.exp(0.3 * rng.standard_normal(4))
+        first = np.array([0.35, 1.3, 2.6, 9.0]) * level * np.exp(0.3 * rng.standard_normal(4))
         # [4]: Days until recall falls to 0.9, after a first Again, Hard, Good, Easy
         self.first_stability = np.sort(first)
         # How much a recall lengthens stability, how that falls off as stability grows, and how it
         # gains from waiting
-        self.growth = _GROWTH * np.exp(0.3 * rng.standard_normal())
-        self.saturation = _within(rng.normal(0.19, 0.06), 0.05, 0.4)
-        self.spacing = _within(rng.normal(0.6, 0.15), 0.3, 2.0)
+        self.growth = np.e * np.exp(0.3 * rng.standard_normal())
+        self.saturation = np.clip(rng.normal(0.19, 0.06), 0.05, 0.4)
+        self.spacing = np.clip(rng.normal(0.6, 0.15), 0.3, 2.0)
         # [5]: Share of the usual growth, by rating: Hard below 1, Easy above
         self.share = np.array([np.nan, 1.0, rng.uniform(0.4, 0.9), 1.0, rng.uniform(1.2, 2.2)])
         # Size of stability after forgetting, its power of the stability lost, and its gain from
         # waiting
-        self.relapse = _RELAPSE * level * np.exp(0.3 * rng.standard_normal())
-        self.relapse_power = _within(rng.normal(0.26, 0.06), 0.1, 0.5)
-        self.relapse_spacing = _within(rng.normal(1.4, 0.4), 0.3, 2.5)
+        self.relapse = 8.0 * level * np.exp(0.3 * rng.standard_normal())
+        self.relapse_power = np.clip(rng.normal(0.26, 0.06), 0.1, 0.5)
+        self.relapse_spacing = np.clip(rng.normal(1.4, 0.4), 0.3, 2.5)
         # Exponent of the stretched-exponential forgetting curve, at most 1
-        self.shape = float(rng.uniform(0.8, 1.0))
+        self.shape = rng.uniform(0.8, 1.0)
         # Chance to answer without remembering, and to fail although remembering
-        self.guess = float(rng.uniform(0.001, 0.005))
+        self.guess = rng.uniform(0.001, 0.005)
         self.slip = 0.003 * np.exp(0.8 * rng.standard_normal())
         # Log-odds of recall ten minutes after an answer, for a stability of three days
         self.step_level = rng.normal(2.7, 0.8)
@@ -76,19 +63,20 @@ class Learner:
 
     def __init__(self, later_reviews: int, rng: np.random.Generator, scheduler: str = OWN) -> None:
         self.later_reviews = later_reviews
-        days = _scattered(_LIFE_DAYS * (later_reviews / 15000) ** _LIFE_POWER, 0.5, rng)
+        days = _scattered(480 * (later_reviews / 15000) ** 0.35, 0.5, rng)
         # Days between the first and the last chance to study
-        self.life_days = int(np.clip(days, _SHORTEST_LIFE, _LONGEST_LIFE))
-        passes_only = rng.random() < _PASSES_ONLY
-        goes_on = _within(rng.beta(5, 2.2), 0.3, 0.98)
+        self.life_days = int(np.clip(days, 45, 4000))
+        passes_only = rng.random() < 0.2
+        goes_on = np.clip(rng.beta(5, 2.2), 0.3, 0.98)
         self.app = draw_app(rng, scheduler)  # What schedules their cards
         self.memory = Memory(rng)
-        # What is added to their log-odds of recall, always
-        self.level = max(_LEAST_LEVEL, rng.normal(1.3, 0.9))
+        # What is added to their log-odds of recall, always. Who fails much more than the app
+        # promises gives up before they have a long log.
+        self.level = max(0.7, rng.normal(1.3, 0.9))
         # Spread of the log-odds of recall over weeks, from day to day, and within a session
         self.slow_ability = _scattered(0.35, 0.4, rng)
         self.daily_ability = _scattered(0.2, 0.8, rng)
-        self.session_ability = min(_scattered(0.9, 0.8, rng), _MOST_SESSION_ABILITY)
+        self.session_ability = min(_scattered(0.9, 0.8, rng), 2.0)
         self.trend = rng.normal(0, 0.5)  # Change of log-odds of recall over the whole life
         # Spread of cards: of log stability at first, and of log growth
         self.card_stability = _scattered(0.8, 0.2, rng)
@@ -102,32 +90,24 @@ class Learner:
         self.steps = np.repeat([rng.integers(1, 3), int(rng.random() < 0.9)], 2)
         # Chance to study on the day after one with study, and after one without
         self.study_chances = (goes_on, 0.25 + 0.6 * goes_on)
-        self.promptness = float(rng.uniform(0.7, 1.0))  # Share of due cards done on a day of study
-        self.sitting_share = float(rng.random())  # Share of days with a second sitting
+        self.promptness = rng.uniform(0.7, 1.0)  # Share of due cards done on a day of study
+        self.sitting_share = rng.random()  # Share of days with a second sitting
         self.decks = int(rng.geometric(1 / 5))  # How many decks their cards are in
-        self.leech_lapses = int(rng.integers(6, 17))  # A card forgotten this often is given up
+        self.leech_lapses = rng.integers(6, 17)  # A card forgotten this often is given up
         self.answer_ms = _scattered(9000, 0.6, rng)  # Median time to answer, in milliseconds
 
 
-def draw_later_reviews(
-    rng: np.random.Generator, size_scale: float, max_reviews: int | None = None
-) -> int:
+def draw_later_reviews(rng: np.random.Generator, size_scale: float, max_reviews: int | None) -> int:
     """Draw how many reviews on later days a user makes: the first draw of every user.
 
     A `size_scale` of 0.1 is for a tenth of the published sizes. A log of `max_reviews` rows has
     up to 0.75 times as many such reviews.
     """
     scored = size_scale * math.exp(np.interp(rng.random(), _SIZE_SHARES, np.log(_SIZES)))
-    reviews = max(_FEWEST_REVIEWS, round(scored / _SCORED_SHARE / _KEPT_SHARE))
-    if max_reviews is None:
-        return reviews
-    return min(reviews, math.ceil(_LATER_SHARE * max_reviews))
+    reviews = max(600, round(scored / _SCORED_SHARE / _KEPT_SHARE))
+    return reviews if max_reviews is None else min(reviews, math.ceil(0.75 * max_reviews))
 
 
 def _scattered(median: float, deviation: float, rng: np.random.Generator) -> float:
     """Draw a number with the given median and standard deviation of its logarithm."""
     return float(median * np.exp(deviation * rng.standard_normal()))
-
-
-def _within(drawn: float, least: float, most: float) -> float:
-    return float(np.clip(drawn, least, most))
