@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
+from urllib.parse import unquote_plus
 
 from pyarrow import fs
 
@@ -20,9 +21,11 @@ SCHEMES = ("s3", "gs", "abfss", "hf")
 # A scheme has at least two letters; a single one is a drive of Windows.
 _URI = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]+:/")
 _HIDDEN = re.compile(r"(^|[/\\])\.")
-# scheme://user:password@host, and keys such as password=… or token=… in the query of an address
+# scheme://user:password@host, a token as the user of a web server, and options of an address
 _SECRET = re.compile(
-    r"://[^/@\s:]*:[^/@\s]+@|[?&;](?:password|passwd|pwd|token|secret)=[^&\s]+", re.I
+    r"://[^/@\s:]*:(?!\d+[/?])\S+@|https?://[^/@\s:]+@"
+    r"|[?&;=][\w-]*(?:password|passwd|pwd|token|secret|sig|signature|accountkey)=[^&;\s]+",
+    re.IGNORECASE,
 )
 
 
@@ -184,12 +187,12 @@ def _filesystem(root: str, _process: int) -> Any:
 
 
 def has_secret(text: str) -> bool:
-    """Whether a text has an address with a password.
+    """Whether a text has an address with a password or a token.
 
     >>> has_secret("postgresql://me:pass@host/db"), has_secret("postgresql://me@host/db")
     (True, False)
     """
-    return _SECRET.search(text) is not None
+    return any(_SECRET.search(each) for each in (text, unquote_plus(text)))
 
 
 def masked(text: str) -> str:
@@ -198,4 +201,4 @@ def masked(text: str) -> str:
     >>> masked("postgresql://me:pass@host/db")
     'postgresql://…@host/db'
     """
-    return _SECRET.sub(lambda secret: "://…@" if secret[0].startswith("://") else "", text)
+    return _SECRET.sub(lambda secret: "://…@" if secret[0].endswith("@") else "", text)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from srs_eval.errors import ConfigError
+from srs_eval.places import masked
 from srs_eval.runs.folder import PREDICTIONS, SCORES, SUMMARY
 from srs_eval.runs.mlflow_store import Store
-from srs_eval.places import masked
 
 _RESULTS = "results"
 

@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from srs_eval.errors import ConfigError
 from srs_eval.places import has_secret
 
+
 def refuse_secrets(config: DictConfig) -> None:
     """Raise `ConfigError` if an option holds a password: Hydra and MLflow would save it."""
     content: Any = OmegaConf.to_container(config, resolve=False)

@@ -18,10 +18,10 @@ from hydra.utils import to_absolute_path
 
 from srs_eval.errors import ConfigError, Pruned
 from srs_eval.metrics.headline import HEADLINE, shown_metrics
+from srs_eval.places import has_secret, masked
 from srs_eval.runs.config import Setup
 from srs_eval.runs.folder import FILES, FITS, Run
 from srs_eval.runs.mlflow_store import Store, key, text_of
-from srs_eval.places import has_secret, masked
 
 PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run of a sweep, for its jobs
 COMPLETE = "complete"  # The tag of a run that has all it shall have

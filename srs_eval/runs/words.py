@@ -13,8 +13,8 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.runs.console import complain, say
 from srs_eval.places import has_secret
+from srs_eval.runs.console import complain, say
 
 T = TypeVar("T")
 
