@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from cases import ROOT
+from commands import process
 from omegaconf import MISSING
 
 from srs_eval.collection.command import Collection, report
@@ -111,6 +112,12 @@ def test_every_command_explains_all_its_options(name, monkeypatch, capsys):
     assert max(map(len, page.splitlines())) <= 100
     keys = [each.name for each in fields(EVERY[name][0])[1:] if each.name != "choices"]
     assert [key for key in keys if not re.search(rf"\b{key}[=.]", page)] == []
+
+
+def test_help_waits_for_nothing_heavy(tmp_path):
+    heavy = ["pandas", "scipy", "numba", "pyarrow", "mlflow", "matplotlib", "hydra", "torch"]
+    code = f"import sys, srs_eval.runs.commands; sys.exit(str({{*{heavy}}} & {{*sys.modules}}))"
+    assert process([sys.executable, "-c", code], cwd=tmp_path).stderr.strip() == "set()"
 
 
 def test_the_file_that_is_read_is_never_written(tmp_path, monkeypatch, capsys):

@@ -3,38 +3,39 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
-from srs_eval.commands.compare import command as compare
-from srs_eval.commands.export import command as export
-from srs_eval.commands.score import command as score_command
-from srs_eval.commands.score import score_lines
+from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.published import METRICS, read_published
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.errors import ConfigError
+from srs_eval.exporting.predicted import scored_lines
 from srs_eval.exporting.srs_benchmark import result_rows
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
-from srs_eval.nouns import Fit, Part
-from srs_eval.results import load
-from srs_eval.results.files import FITS, write_table
-from srs_eval.results.published import METRICS, read_published
-from srs_eval.results.run import load_run
-from srs_eval.results.tables import fits_table
-from srs_eval.text.upstream import (
+from srs_eval.exporting.upstream import (
     MODELS,
     configuration,
     in_other_words,
     is_another_model,
     result_name,
 )
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.nouns import Fit, Part
+from srs_eval.runs.commands import COMMANDS
+from srs_eval.runs.folder import FITS, Run, fits_table
+from srs_eval.runs.words import status
 
 PAGE = Path(__file__).parents[1] / "docs" / "srs_benchmark.md"
+compare, export, score = (
+    partial(status, *COMMANDS[name]) for name in ("compare", "export", "score")
+)
 SECONDS = "protocol=srs_benchmark_equalised"
 
 
@@ -55,7 +56,10 @@ def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, 
     names = ["FSRS-6-short-recency-newton", seconds, "AVG"]
     assert sorted(path.stem for path in Path("result").iterdir()) == sorted(names)
     for number, name in enumerate(names):
-        ours, (theirs,) = load_run(runs / str(number)), read_published(Path(f"result/{name}.jsonl"))
+        ours, (theirs,) = (
+            read_entry(runs / str(number)),
+            read_published(Path(f"result/{name}.jsonl")),
+        )
         assert (theirs.reviews, theirs.when) == (ours.reviews, ours.when)
         scores = dict(ours.scores) | {"rmse": np.sqrt(ours.scores["brier"])}
         assert [*theirs.scores] == [*METRICS.values()]
@@ -64,15 +68,16 @@ def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, 
             expected = np.nan_to_num(scores[metric]) if "at_0_9" in metric else scores[metric]
             np.testing.assert_array_equal(column, [round(value, 6) for value in expected])
     row = json.loads(Path("result", f"{names[0]}.jsonl").read_text().splitlines()[1])
-    fits = [fit for fit in load(runs / "0").fitted if fit.user == row["user"]]
+    fits = [fit for fit in Run.read(runs / "0").fits() if fit.user == row["user"]]
     assert row["parameters"] == {"0": [round(number, 6) for number in fits[-1].parameters]}
     assert row["time_ms"] == pytest.approx(1000 * sum(fit.seconds for fit in fits), abs=1e-3)
     words = [str(runs / "0"), f"result/{names[0]}.jsonl", "out=both", "tracking=none"]
     assert compare(words) == 0
     pairs = json.loads(Path("both/comparison.json").read_text())["pairs"]
     assert max(abs(pair["difference"]) for pair in pairs) < 1e-6
-    with pytest.raises(ConfigError, match="result of that name"):
-        export.run(export.options(run=runs, to="srs_benchmark", out="result/"))
+    before = Path("result/AVG.jsonl").stat().st_mtime_ns
+    assert export([str(runs), "to=srs_benchmark", "out=result/"]) == 1  # nothing is replaced
+    assert Path("result/AVG.jsonl").stat().st_mtime_ns == before
 
 
 def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys):
@@ -85,15 +90,15 @@ def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys
     parts = [Part(f"preset {n}", "base", (n, 0.5), standalone=True) for n in (7, 8)]
     parts.insert(0, Part("all", "base", (9, 0.5)))
     fits = [Fit(user, 4, "ok", parts=tuple(parts[: 4 - user])) for user in (1, 2)]
-    write_table(folder / FITS, fits_table(fits))
-    first, second = map(json.loads, result_rows(load_run(folder)).lines)
+    pq.write_table(fits_table(fits), folder / FITS)
+    first, second = map(json.loads, result_rows(read_entry(folder)).lines)
     assert first["parameters"] == {"7": [7, 0.5], "8": [8, 0.5]}
     assert second["parameters"] == {"0": [7, 0.5]}
-    assert [json.loads(line)["user"] for line in result_rows(load_run(folder), "2").lines] == [2]
-    write_table(folder / FITS, fits_table([*fits, Fit(3, 1, "failed"), Fit(3, 0, "ok")]))
+    assert [json.loads(line)["user"] for line in result_rows(read_entry(folder), "2").lines] == [2]
+    pq.write_table(fits_table([*fits, Fit(3, 1, "failed"), Fit(3, 0, "ok")]), folder / FITS)
     # of users without a line, by what became of them, and of the time that is told
     for users, counts in (((), []), ((3,), ["1"]), ((4, 5, 3), ["2", "1"])):
-        *notes, _ = result_rows(replace(load_run(folder), incomplete=users)).notes
+        *notes, _ = result_rows(replace(read_entry(folder), incomplete=users)).notes
         assert [note.split()[0] for note in notes] == counts
     file = tmp_path / "one.jsonl"
     assert export([str(folder), "to=srs_benchmark", f"out={file}"]) == 0
@@ -171,7 +176,7 @@ def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):
 def test_scored_predictions_are_those_of_the_model_that_the_file_is_called_after(tmp_path):
     file = tmp_path / "MOVING-AVG-short-secs.jsonl"
     file.write_text('{"user": "ann", "p": [0.5], "y": [1]}')
-    run = score_lines(file, Panel([LogLoss()]))
+    run = scored_lines(file, Panel([LogLoss()]))
     assert (run.name, run.when, run.reviews) == (file.stem, "at_review", {"ann": 1})
     assert configuration("RWKV").words == []
 
@@ -185,9 +190,9 @@ def test_predictions_that_cannot_be_scored_are_told_by_line(tmp_path, capsys, go
     for number, content in enumerate(("\n".join(lines), "", '{"user": 1, "p": [], "y": []}')):
         file = tmp_path / f"{number}.jsonl"
         file.write_text(content)
-        assert score_command([str(file)]) == 2
+        assert score([str(file)]) == 1
         told.append(capsys.readouterr().err.replace(f"{tmp_path}/", ""))
-    assert score_command([str(tmp_path / "none.jsonl")]) == 2
+    assert score([str(tmp_path / "none.jsonl")]) == 1
     golden_text("score_lines_refused", "".join(told))
 
 

@@ -248,7 +248,7 @@ class FittedModels(Shown):
             algo=self.setup.choices["algo"],
             data=self.setup.choices["data"],
             protocol=self.setup.protocol.name,
-            tags={"version.srs-eval": version("srs-eval")},
+            tags={"version": version("srs-eval")},
         )
         fits = RunFits(self.label, self._fits, facts, self.setup.content["algo"])
         return exported(fits, to, user)

@@ -136,7 +136,7 @@ class RunFits:
             options=self._options,
             log_loss=log_loss,
             scored=scored,
-            package_version=self._facts.tags.get("version.srs-eval", ""),
+            package_version=self._facts.tags.get("version", ""),
         )
 
 

@@ -175,7 +175,8 @@ def export(options: Export) -> int:
     if options.to not in FORMATS:
         raise ConfigError(f"to={options.to}: expected one of {', '.join(FORMATS)}, srs_benchmark")
     fits = RunFits.read(options.run)
-    several = options.user == "all" or (options.user is None and _is_folder(options.out))
+    is_every = options.user == "all" and "all" not in map(str, fits.users)
+    several = is_every or (options.user is None and _is_folder(options.out))
     hint = "user=all out=parameters/ writes a file of each"
     users = fits.users if several else [fits.user(options.user, otherwise=hint)]
     exported: dict[str, HandOver] = {}

@@ -93,6 +93,7 @@ class Setup:
             "when": when_of(self.algorithm),
             "config_hash": self.config_hash,
             "code_hash": self.code_hash,
+            "version": srs_eval.__version__,
             **self.content["tags"],
         }
 

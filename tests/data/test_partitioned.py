@@ -9,12 +9,13 @@ import pytest
 from object_store import object_store
 from saved import assert_same
 
-from srs_eval.commands.prepare import command
 from srs_eval.data import prepare as preparing
 from srs_eval.data.prepare import prepare
 from srs_eval.data.table import INCOMPLETE, ReviewTable
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.places import Place
+from srs_eval.runs.commands import COMMANDS
+from srs_eval.runs.words import status
 
 COLUMNS = {"user": "who", "deck": "deck", "duration_ms": "ms"}
 READ = {"deck": "deck", "duration_ms": "ms"}
@@ -90,15 +91,17 @@ def test_the_files_of_a_folder_are_users_that_the_command_prepares(tmp_path, her
     for user in ("ana", "7", "Ána"):
         written(data[data["who"] == user], tmp_path / "files" / f"{user}.csv")
     words = ["data=csv", f"data.path={tmp_path / 'files'}"]
-    assert command([*words, f"out={tmp_path / 'logs'}"]) == 0
+    assert status(*COMMANDS["prepare"], [*words, f"out={tmp_path / 'logs'}"]) == 0
     logs = ReviewTable(tmp_path / "logs", duplicates="drop")
     assert [*logs.users()] == [7, "ana", "Ána"]
     table = ReviewTable(tmp_path / "files", duplicates="drop")
     one, other = table.read("ana"), logs.read("ana")
     np.testing.assert_array_equal(one.elapsed_seconds, other.elapsed_seconds)
-    assert command([*words, f"out={tmp_path / 'logs'}"]) == 1  # it is not empty
-    assert command([*words, "data.first=1", "out=x"]) == 2
-    assert command(["data=synthetic", "out=x"]) == 2
+    assert (
+        status(*COMMANDS["prepare"], [*words, f"out={tmp_path / 'logs'}"]) == 1
+    )  # it is not empty
+    assert status(*COMMANDS["prepare"], [*words, "data.first=1", "out=x"]) == 1
+    assert status(*COMMANDS["prepare"], ["data=synthetic", "out=x"]) == 1
 
 
 def test_a_folder_that_is_not_whole_or_no_such_folder_is_refused(tmp_path):
