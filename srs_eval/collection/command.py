@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from omegaconf import MISSING
-
 from srs_eval.comparison.words import one_line
 from srs_eval.runs.console import say
-from srs_eval.runs.words import dotted
+from srs_eval.runs.words import REQUIRED, dotted
 
 _WIDTH = 110
 _LABEL = 12
@@ -36,7 +34,7 @@ class Collection:
     The file is copied and never changed.
     """
 
-    collection: Path = MISSING
+    collection: Path = REQUIRED
     out: Path | None = None
     decks: Any = None
     presets: Any = None

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
-from omegaconf import MISSING
-
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.nouns.when import when_named
 from srs_eval.runs.console import complain, say
-from srs_eval.runs.words import dotted, status
+from srs_eval.runs.words import REQUIRED, dotted, status
 
 if TYPE_CHECKING:
     from srs_eval.exporting.formats import HandOver
@@ -158,8 +156,8 @@ class Export:
     exported: exit status 1.
     """
 
-    run: Path = MISSING
-    to: str = MISSING
+    run: Path = REQUIRED
+    to: str = REQUIRED
     user: str | None = None
     fold: int | None = None
     out: str = ""
@@ -276,8 +274,8 @@ class Fit:
     A fit that fails or is skipped has no parameters: exit status 1.
     """
 
-    log: Path = MISSING
-    to: str = MISSING
+    log: Path = REQUIRED
+    to: str = REQUIRED
     user: str | None = None
     out: str = ""
     algo: dict[str, Any] = field(default_factory=dict)
@@ -308,7 +306,7 @@ class Score:
     to=srs_benchmark: compare reads them.
     """
 
-    file: Path = MISSING
+    file: Path = REQUIRED
     out: str = ""
 
 
@@ -346,7 +344,7 @@ class Prepare:
       python -m srs_eval data=partitioned data.path=logs
     """
 
-    out: str = MISSING
+    out: str = REQUIRED
     data: dict[str, Any] = field(default_factory=dict)
     choices: dict[str, str] = field(default_factory=lambda: {"data": "csv"})
 

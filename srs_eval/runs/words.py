@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import yaml
-from omegaconf import OmegaConf
+from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.errors import ConfigError, SrsEvalError
@@ -17,6 +17,7 @@ from srs_eval.places import has_secret
 from srs_eval.runs.console import complain, say
 
 T = TypeVar("T")
+REQUIRED: Any = MISSING  # The default of what has to be typed
 
 
 def status(options: type[T], run: Callable[[T], int | None], words: Sequence[str]) -> int:

@@ -30,7 +30,7 @@ def test_a_command_is_run_and_measured_on_invented_users(tmp_path):
     assert 0.1 < cost.cpu < 60
     assert 50e6 < cost.peak_bytes < held_here.nbytes
     assert 0 < cost_in_new_folder("--help").cpu < cost.cpu
-    with pytest.raises(RuntimeError, match="ended with status 2"):
+    with pytest.raises(RuntimeError, match="ended with status 1"):
         cost_of(["algo=none_such"])
 
 
