@@ -18,15 +18,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = """
-    compute/ray.py algorithms/half_life/hlr.py api/comparing.py api/evaluating.py
-    api/result.py api/show.py comparison/by_users.py commands/run.py commands/compare.py
-    collection/command.py commands/export.py commands/prepare.py
-    commands/fit.py commands/cli.py run/drawing.py run/job.py run/jobs.py
-    run/experiment.py run/plan.py run/log_items.py config/building.py
-    metrics/result.py mlflow_plugins/dataset_source.py place.py results/result.py
-    mlflow_plugins/evaluator.py
-    tracking/mlflow_run.py tracking/mlflow_session.py tracking/mlflow_tracker.py
-    data/anki/__init__.py
+    algorithms/half_life/hlr.py api/comparing.py api/evaluating.py api/result.py api/show.py
+    collection/command.py comparison/by_users.py comparison/sweep.py metrics/result.py
+    runs/callbacks.py runs/cli.py runs/commands.py runs/compute.py runs/config.py
+    runs/drawing.py runs/evaluation.py runs/job.py runs/mlflow_evaluator.py runs/mlflow_model.py
+    runs/mlflow_source.py runs/mlflow_store.py runs/mlflow_stored.py runs/tracking.py
 """
 
 TEXTS = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
