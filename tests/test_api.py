@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import refusal, rest_nightly, values_in
-from commands import process, simulated
+from commands import process, run_here, simulated
 
 import srs_eval as se
 from srs_eval.api.inputs import option_of_data
-from srs_eval.commands.export import command as export
-from srs_eval.commands.run import command
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FailedAlikeError, FitError
 from srs_eval.evaluation.limits import process_is_spoiled
+from srs_eval.runs.commands import COMMANDS
+from srs_eval.runs.words import status
 
 NAMES = {"user": "learner", "card": "item", "rating": "grade", "time": "answered_at"}
 OF_ONE = {noun: name for noun, name in NAMES.items() if noun != "user"}
@@ -82,7 +82,7 @@ def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
     words = ["algo=avg", "data=csv", f"data.path={file}", "panel=quick"]
     words += [f"data.columns.{noun}={name}" for noun, name in OF_ONE.items()]
     words += ["tracking=none", "figures=false", f"hydra.run.dir={tmp_path / 'run'}"]
-    assert command(words) == 0
+    assert run_here(words) == 0
     by_frame = evaluated("avg", frame, **OF_ONE, folder=tmp_path / "python")
     expected = se.load(tmp_path / "run")
     for made in (evaluated("avg", file, **OF_ONE), by_frame):
@@ -91,7 +91,7 @@ def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
         assert made.facts.data_fingerprint == expected.facts.data_fingerprint
         assert made.facts.label == "avg"
     capsys.readouterr()
-    assert export([str(tmp_path / "python"), "to=json"]) == 0
+    assert status(*COMMANDS["export"], [str(tmp_path / "python"), "to=json"]) == 0
     assert capsys.readouterr().out.strip() == str(by_frame.export("json"))
 
 
@@ -123,13 +123,7 @@ def test_what_cannot_be_is_refused(transcript, tmp_path, monkeypatch):
     transcript("api_refusals", told_by)
 
 
-def test_an_argument_that_two_options_have_is_given_to_one(monkeypatch):
-    from srs_eval.config import chosen
-
-    monkeypatch.setattr(chosen, "arguments", lambda group, *names: {"mine": {"seed"}})
-    with pytest.raises(ConfigError, match=r"srs_eval\.source"):
-        chosen.divided({"seed": 1}, {"algo": "mine", "data": "mine"})
-    monkeypatch.undo()
+def test_arguments_are_given_to_the_option_that_has_them():
     assert se.source("synthetic", users=3, seed=1).users() == range(1, 4)
     assert se.algorithm("constant", p=0.8).p == 0.8
 
@@ -155,7 +149,8 @@ def test_an_evaluation_is_labelled_by_what_is_not_usual():
 def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
     made = evaluated(Rate(broken_for=("ben",)), log(), **NAMES)
     assert made.facts.failed == 5
-    assert "5 of 10 fits failed; the first: user ben, fold 0: no" in repr(made)
+    assert "5 failed, of 10 fits" in repr(made)
+    assert "user ben, fold 0: no" in repr(made)
     assert set(made.predictions["user"]) == {"ann"}
     fitted = failing()
     assert "1 of 2 fits failed" in repr(fitted)

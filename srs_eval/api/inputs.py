@@ -119,10 +119,13 @@ def setup_of(
     if table is not None:
         objects["data"] = _of_table(table, resolved(cfg, choices)["data"])
     algo = [f"{key}={value}" for key, value in arguments.items() if key in cfg.algo]
-    setup = build(cfg, choices, algo if "algo" in names else (), objects)
+    setup = build(cfg, choices, objects=objects)
     own = {g: each for g, each in objects.items() if g in _NEEDED and g not in names}
+    if "algo" in own:
+        algo = [f"{k}={v}" for k, v in _content(own["algo"]).items() if k != "_target_"]
     return replace(
         setup,
+        arguments=algo,
         content={**setup.content, **{group: _content(each) for group, each in own.items()}},
         choices={**choices, **{group: type(each).__name__ for group, each in own.items()}},
         name=settings.get("name", ""),

@@ -152,6 +152,14 @@ class RunResult(Shown):
         """Draw a sample of forgetting curves, and recall over elapsed time."""
         return self._figure("forgetting")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a temporary result with its files."""
+        if self.temporary is None:
+            return RunResult, (self.run, self.content)
+        names = [name for name in (*FILES, CONFIG) if (self.run.folder / name).is_file()]
+        files = {name: (self.run.folder / name).read_bytes() for name in names}
+        return _restored, (files, self.content)
+
     def _shown(self) -> tuple[str, list[str], Table]:
         """Return the headline of the panel."""
         facts, covered = self.facts, self.facts.coverage
@@ -187,6 +195,16 @@ class RunResult(Shown):
             raise ConfigError(f"{self.facts.label} has no forgetting curves to draw")
         annotate(figure, note_of(self.run))
         return figure
+
+
+def _restored(files: Mapping[str, bytes], content: Mapping[str, Any]) -> RunResult:
+    """Return a result whose files are in a temporary folder."""
+    temporary = TemporaryDirectory(prefix="srs_eval-")
+    for name, text in files.items():
+        path = Path(temporary.name, name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text)
+    return RunResult(Run.read(Path(temporary.name)), content, temporary)
 
 
 def exported(fits: RunFits, to: str, user: User | None, fold: int | None = None) -> HandOver:
