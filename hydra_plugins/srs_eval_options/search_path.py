@@ -6,31 +6,41 @@ nothing of srs_eval, unless the application is srs_eval.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
-from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-_MAIN = "main"
 _BESIDE = Path(__file__).resolve().parents[2]
 # Folders of the options of srs_eval, in a checkout and in a wheel.
 _OURS = (_BESIDE / "conf", _BESIDE / "srs_eval" / "conf")
 
 
 class SrsEvalOptions(SearchPathPlugin):
-    """Search for options in the user's folders, in srs_eval, and in other packages."""
+    """Search for options in other packages, after those of srs_eval."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Add the folders, unless another application is running."""
-        mains = [Path(part.path) for part in search_path.get_path() if part.provider == _MAIN]
-        if not mains or mains[0].resolve() not in _OURS:
+        """Add their folders, unless another application is running."""
+        mains = [part.path for part in search_path.get_path() if part.provider == "main"]
+        if not mains or Path(str(mains[0]).removeprefix("file://")).resolve() not in _OURS:
             return
-        from srs_eval.config import option_files
+        for name, folder in _packages():
+            search_path.append(name, f"file://{folder}")
 
-        if mains[0].resolve() != option_files.conf_folder():
-            return
-        for folder in option_files.own_folders():
-            path = f"file://{folder.resolve()}"
-            search_path.prepend(option_files.OWN, path, SearchPathQuery(_MAIN, None))
-        for package in option_files.packages():
-            search_path.append(package.name, f"file://{package.folder}")
+
+def _packages() -> Iterator[tuple[str, Path]]:
+    """Go through the folders of options of installed packages, by name, importing none."""
+    for entry in sorted(entry_points(group="srs_eval.conf"), key=_name):
+        top, *inner = entry.module.split(".")
+        spec = find_spec(top)
+        for place in (spec and spec.submodule_search_locations) or []:
+            folder = Path(place, *inner, "conf")
+            if folder.is_dir():
+                yield _name(entry), folder.resolve()
+
+
+def _name(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.name

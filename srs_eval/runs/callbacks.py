@@ -17,7 +17,7 @@ from hydra.experimental.callback import Callback
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from srs_eval.errors import SrsEvalError
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.console import complain, say
 from srs_eval.runs.secrets import refuse_secrets
@@ -45,6 +45,8 @@ class Jobs(Callback):
         HydraConfig.instance().set_config(config)
         with _ending():
             refuse_secrets(config)
+            if "n_trials" in config.hydra.sweeper:
+                _refuse_test_rows(config)
             folder = Path(config.hydra.sweep.dir)
             claims.enter_context(claimed(folder))
             sweep = _read(folder / _FILE) or {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
@@ -85,6 +87,19 @@ def _compared(config: DictConfig) -> bool:
 
 
 _WELL = ("ok", "skipped", "pruned")
+
+
+def _refuse_test_rows(config: DictConfig) -> None:
+    """Raise `ConfigError` if a search would choose by the rows that it is not to have seen."""
+    from srs_eval.runs.config import option
+
+    content: Any = OmegaConf.to_container(config.protocol, resolve=True)
+    content.pop("user_folds", None)
+    if not getattr(option("protocol", content), "is_validation", False):
+        raise ConfigError(
+            f"protocol={config.hydra.runtime.choices.protocol} scores test rows, and a search "
+            "chooses by what it scores: protocol=validation has rows before them"
+        )
 
 
 def _tracking(config: DictConfig) -> Any:

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 import cloudpickle
 
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.limits import process_is_spoiled
 
 Result = TypeVar("Result")
@@ -209,6 +209,7 @@ class _Worker:
     work: Any = None
     ticks: Connection | None = None
     patience: float | None = None
+    problem: str = ""  # Why there is no work
 
     def tick(self, *_: object) -> None:
         """Tell the parent of a fold, and begin to wait for the next."""
@@ -229,6 +230,8 @@ _NOWHERE = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for as long as the pr
 
 def _results(group: list[Any]) -> tuple[list[Any], bool]:
     """Do the work for a group of items, in a worker."""
+    if _worker.problem:
+        raise SrsEvalError(_worker.problem)
     _worker.be_patient()
     try:
         return [_worker.work(item, _worker.tick) for item in group], process_is_spoiled()
@@ -251,7 +254,11 @@ def _begin(parent: Connection, ticks: Connection, work: bytes, patience: float |
         fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(own, fcntl.F_SETFL, os.O_ASYNC)
-    _worker.work, _worker.ticks, _worker.patience = cloudpickle.loads(work), ticks, patience
+    _worker.ticks, _worker.patience = ticks, patience
+    try:
+        _worker.work = cloudpickle.loads(work)
+    except Exception as error:  # noqa: BLE001 - code of others; the parent is told, once
+        _worker.problem = f"a worker process cannot load the work: {type(error).__name__}: {error}"
 
 
 @contextmanager

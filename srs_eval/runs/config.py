@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -192,13 +191,6 @@ def targets(content: Any) -> Iterator[str]:
     if isinstance(content, list | tuple):
         for value in content:
             yield from targets(value)
-
-
-def packages() -> Iterator[tuple[str, Path]]:
-    """Go through the folders of options of installed packages, by name."""
-    for entry in entry_points(group=PLUG_INS):
-        module = sys.modules.get(entry.module) or entry.load()
-        yield entry.name, Path(str(module.__file__)).parent
 
 
 def _problems(node: Any, key: str) -> Iterator[str]:

@@ -49,12 +49,18 @@ class Work:
 
     def __call__(self, user: User, tick: Tick) -> Outcome:
         """Evaluate a user, calling `tick` after each fold."""
-        done = self.checkpoint.read(user)
-        if done is not None and done.scored.log.fingerprint == self._fingerprint(user):
-            return Outcome(user, done.scored.fits, was_done=True)
+        if before := self.before(user):
+            return before
         done = self.done(user, tick)
         self.checkpoint.write(done)
         return Outcome(user, done.scored.fits)
+
+    def before(self, user: User) -> Outcome | None:
+        """Return a user who was done before, with the log as it is now."""
+        done = self.checkpoint.read(user)
+        if done is None or done.scored.log.fingerprint != self._fingerprint(user):
+            return None
+        return Outcome(user, done.scored.fits, was_done=True)
 
     def done(self, user: User, tick: Tick) -> Done:
         """Evaluate a user."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,10 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.nouns import PREDICTION_COLUMNS, Curves, Fit, FloatArray, Predictions, User
 from srs_eval.nouns.predictions import select
-from srs_eval.runs.evaluation import Evaluation
 from srs_eval.runs.summary import Summary
+
+if TYPE_CHECKING:
+    from srs_eval.runs.evaluation import Evaluation
 
 SUMMARY, SCORES, FITS = "summary.json", "scores.parquet", "fits.parquet"
 PREDICTIONS, CURVES = "predictions.parquet", "curves.parquet"

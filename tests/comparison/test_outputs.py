@@ -69,6 +69,22 @@ def test_the_leaderboards_of_sweeps_are_those_of_the_file(runs_in_words, transcr
     transcript("comparison_sweeps", told_by)
 
 
+def test_the_files_of_a_sweep_lie_beside_its_jobs_unless_they_cannot_be_compared(
+    runs_in_words, page_without_images, tmp_path
+):
+    folders, _ = runs_in_words(*TWO)
+    (found,) = standings(folders[::-1], tmp_path / "sweep", report=True)
+    assert not found.failed
+    assert found.table["run"].tolist()[:2] == ["a", "b"]
+    assert {file.parent for file in found.files} == {tmp_path / "sweep"}
+    assert {file.name for file in found.files} >= {"comparison.json", "report.html"}
+    (folders[1] / "scores.parquet").write_bytes(b"damaged")
+    (found,) = standings(folders, tmp_path / "sweep")
+    assert found.failed
+    assert "1_b/scores.parquet: cannot be read" in found.problem.replace("\\", "/")
+    assert (found.text, found.files, len(found.table)) == ("", [], 0)
+
+
 def test_a_choice_by_test_rows_is_warned_of(runs_in_words):
     def warned(*words):
         notes = as_json(judged(*runs_in_words(*words)[0]))["notes"]

@@ -203,7 +203,9 @@ def test_a_password_is_refused_before_it_is_saved(here, key):
 
 def test_options_of_ones_own_and_of_packages_are_found(here, monkeypatch):
     constant = "_target_: srs_eval.algorithms.baselines.Constant\np: 0.7\n"
-    write(here.folder, {"own/algo/mine.yaml": constant, "site/plug/algo/theirs.yaml": constant})
+    write(
+        here.folder, {"own/algo/mine.yaml": constant, "site/plug/conf/algo/theirs.yaml": constant}
+    )
     write(here.folder, {"site/plug/__init__.py": ""})
     say_installed(here.folder / "site", "plug-in", "1.0", "plug")
     monkeypatch.syspath_prepend(str(here.folder / "site"))

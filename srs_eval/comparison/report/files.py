@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from srs_eval.comparison.entry import EXCEPTIONS, Entry
 from srs_eval.comparison.escapes import for_csv, for_latex, for_markdown, for_markdown_line
@@ -144,8 +144,13 @@ def _caption(verdict: Verdict, table: Table) -> str:
 
 def csv_text(verdict: Verdict) -> str:
     """Format the tidy table as CSV, with numbers in full precision."""
-    text = pd.DataFrame([{k: for_csv(v) for k, v in row.items()} for row in tidy(verdict)])
-    return str(text.to_csv(index=False, lineterminator="\n"))
+    out, rows = io.StringIO(), tidy(verdict)
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        known = {name: value for name, value in row.items() if value == value}  # no NaN
+        writer.writerow({name: for_csv(value) for name, value in known.items()})
+    return out.getvalue()
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:

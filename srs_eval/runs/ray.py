@@ -1,0 +1,161 @@
+"""Users evaluated as tasks of a Ray cluster; the one module that knows of Ray."""
+
+from __future__ import annotations
+
+import faulthandler
+import hashlib
+import logging
+import os
+import platform
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import srs_eval
+from srs_eval.cpu import VARIABLE, common_level
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.runs.evaluation import Outcome, Work
+
+_AUTHENTICATION = "RAY_AUTH_MODE"
+_AHEAD = 2  # Tasks under way or waiting for each core
+_DIED = "its worker process died on every try (killed, out of memory, or its machine was lost)"
+
+
+@dataclass(frozen=True, slots=True)
+class Ray:
+    """Evaluate users as tasks of a Ray cluster, which machines may join and leave.
+
+    A cluster that is started here listens to this machine alone and asks for a token. All machines
+    need the same code, and the data at the same path or address.
+
+    Parameters
+    ----------
+    address : str, optional
+        A running cluster, such as ``auto`` or ``ray://head:10001``; None starts one here.
+    retries : int
+        How often a user is evaluated again whose process or machine was lost.
+    cpus, gpus : float
+        What a user occupies of a machine.
+    """
+
+    address: str | None = None
+    retries: int = 3
+    cpus: float = 1
+    gpus: float = 0
+
+    def __post_init__(self) -> None:
+        for name in ("retries", "cpus", "gpus"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"compute.{name}={getattr(self, name)}: at least 0")
+
+    def map(
+        self,
+        work: Any,
+        items: Sequence[Any],
+        died: Callable[[Any, str], Any],
+        tick: Callable[..., None] = lambda *_: None,
+        *,
+        patience: float | None = None,
+    ) -> Iterator[Any]:
+        """Yield the result of each item as it is done; `tick` is called by no machine.
+
+        Raise `SrsEvalError` if the cluster cannot be reached, or a machine has other code.
+        """
+        del tick
+        ray = self._connected()
+        from ray.exceptions import RayError, RayTaskError
+
+        level = common_level()
+        # a fit that was interrupted may have left its process in any state
+        task = ray.remote(max_calls=1 if patience else 0)(_result).options(
+            num_cpus=self.cpus,
+            num_gpus=self.gpus,
+            max_retries=self.retries,
+            runtime_env={"env_vars": {VARIABLE: level}} if level else None,
+        )
+        sent, under_way = ray.put(work), {}
+        todo = deque(items)
+        try:
+            while todo or under_way:
+                cores = int(ray.cluster_resources().get("CPU", 1))  # machines come and go
+                while todo and len(under_way) < max(2, _AHEAD * cores):
+                    item = todo.popleft()
+                    if before := work.before(item) if isinstance(work, Work) else None:
+                        yield before
+                        continue
+                    under_way[task.remote(sent, item, str(Path.cwd()), _code(), patience)] = item
+                if not under_way:
+                    return
+                for reference in ray.wait(list(under_way), num_returns=1, timeout=1)[0]:
+                    item = under_way.pop(reference)
+                    try:
+                        result = ray.get(reference)
+                    except RayTaskError as error:  # a fault of the program itself
+                        raise error.cause or error from error
+                    except RayError:
+                        result = died(item, _DIED)
+                    yield result
+        finally:
+            for reference in under_way:
+                ray.cancel(reference, force=True)
+
+    def _connected(self) -> Any:
+        """Connect to the cluster, or start one here."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        local: dict[str, Any] = {}
+        if self.address is None:
+            if "ray" in sys.modules and os.environ.get(_AUTHENTICATION) != "token":
+                raise SrsEvalError(
+                    f"compute=ray: Ray is loaded; set {_AUTHENTICATION}=token before"
+                )
+            os.environ[_AUTHENTICATION] = "token"
+            local = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        try:
+            import ray
+        except ImportError as error:
+            raise ConfigError("compute=ray needs Ray: pip install 'srs-eval[ray]'") from error
+        if not ray.is_initialized():
+            try:
+                ray.init(
+                    self.address or "local",  # None would be that of RAY_ADDRESS
+                    logging_level=logging.ERROR,
+                    log_to_driver=False,
+                    **local,
+                )
+            except Exception as error:  # Ray raises instances of Exception itself, too
+                reason = str(error).strip().partition("\n")[0] or type(error).__name__
+                raise SrsEvalError(f"compute=ray: {reason}") from error
+        return ray
+
+
+def _result(work: Any, item: Any, folder: str, code: str, patience: float | None) -> Any:
+    """Do the work for one item on whichever machine this is, be it one that has just joined."""
+    if _code() != code:
+        raise SrsEvalError(f"compute=ray: {platform.node()} has other code; install the same there")
+    if Path(folder).is_dir():
+        os.chdir(folder)  # paths are relative to it
+
+    def tick(*_: Any) -> None:
+        if patience is not None:  # compiled code that runs on beyond it ends the process
+            faulthandler.dump_traceback_later(patience, exit=True)
+
+    tick()
+    try:
+        if not isinstance(work, Work):
+            return work(item, tick)
+        done = work.done(item, tick)  # the driver keeps it, whose folder others may not see
+        return Outcome(item, done.scored.fits, done=done)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@cache
+def _code() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(Path(srs_eval.__file__).parent.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
