@@ -13,6 +13,10 @@ from commands import run_here as run_command
 from invented import of_presets
 from omegaconf import OmegaConf
 from saved import load_predictions
+from srs_eval.commands.export import command
+from srs_eval.results import load
+from srs_eval.results.files import FITS, read_table, write_table
+from srs_eval.results.tables import fits_table, read_fits
 
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.features.dash import Dash
@@ -20,17 +24,12 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
-from srs_eval.commands.export import command
-from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
-from srs_eval.mlflow_plugins.curves_of_cards import CurvesOfCards
 from srs_eval.nouns import Fit, Part
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import load
-from srs_eval.results.files import FITS, read_table, write_table
-from srs_eval.results.tables import fits_table, read_fits
+from srs_eval.runs.mlflow_model import CurvesOfCards, rebuilt_model
 
 PRESETS = ("hard words", "easy words")
 COLUMNS = {"day": "day", "elapsed_days": "elapsed_days", "preset": "preset"}

@@ -49,13 +49,16 @@ class MlflowRuns(Callback):
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: Any) -> None:
         """End the run as the job has ended."""
         is_done = job_return.status == JobStatus.COMPLETED
-        if is_done:
-            mlflow.log_metrics(dict(_numbers(job_return.return_value)))
         folder = Path(HydraConfig.get().runtime.output_dir)
-        for path in sorted({path for name in self._files for path in folder.glob(name)}):
-            if path.is_file():
-                mlflow.log_artifact(str(path), path.relative_to(folder).parent.as_posix())
-        mlflow.end_run("FINISHED" if is_done else "FAILED")
+        try:
+            if is_done:
+                mlflow.log_metrics(dict(_numbers(job_return.return_value)))
+            for path in sorted({path for name in self._files for path in folder.glob(name)}):
+                if path.is_file():
+                    inside = path.relative_to(folder).parent
+                    mlflow.log_artifact(str(path), inside.as_posix() if inside.name else None)
+        finally:
+            mlflow.end_run("FINISHED" if is_done else "FAILED")
 
 
 def _numbers(returned: object) -> Iterator[tuple[str, float]]:

@@ -93,8 +93,10 @@ class SrsEvaluator(ModelEvaluator):
                 save_figure(draw(seen, title=title), Path(folder), name)
             mlflow.log_artifacts(folder, "figures")
         place = mlflow.get_run(run_id).info.artifact_uri
-        images = {n: ImageEvaluationArtifact(f"{place}/figures/{n}.png") for n in figures}
-        return EvaluationResult(metrics=metrics, artifacts=images)
+        image: Any = ImageEvaluationArtifact
+        result: Any = EvaluationResult
+        images = {name: image(f"{place}/figures/{name}.png") for name in figures}
+        return result(metrics=metrics, artifacts=images)
 
 
 def _predicted(dataset: Any, model: Any, column: Any) -> Any:
@@ -118,7 +120,7 @@ def probabilities(model: Any, features: Any, column: str | int | None) -> Any:
     if hasattr(raw, "predict_proba"):
         return _of_classifier(raw, features)
     answer = pd.DataFrame(model.predict(features))
-    names = list(answer.columns)
+    names: list[Any] = list(answer.columns)
     if column is None and len(names) > 1 and names != [0, 1]:
         raise ScoreError(
             f"the model returns {', '.join(map(str, names))}; say which is the probability of "

@@ -190,7 +190,7 @@ class CurvesOfCards:
         self._model = rebuilt_model(
             options,
             content["parameters"],
-            [Part(**part) for part in content["parts"]],
+            [Part(**part) for part in content.get("parts", ())],
             whole_days=self._whole_days,
         )
 

@@ -177,12 +177,10 @@ class Store:
 
         from srs_eval.runs.mlflow_source import ReviewLogSource
 
+        reader = ReviewLogSource(masked(_from_anywhere(source.location)), whole_paths(options))
+        name = text_of(source.name, 450)
         self.log_input(
-            MetaDataset(
-                ReviewLogSource(masked(_from_anywhere(source.location)), whole_paths(options)),
-                text_of(source.name, 450),
-                digest[:36],
-            ),
+            MetaDataset(reader, name, digest[:36]),  # type: ignore[abstract]
             "evaluation",
         )
 
