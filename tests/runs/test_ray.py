@@ -21,7 +21,8 @@ def results(compute, work, items, **options):
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
-def test_a_run_on_a_cluster_has_the_files_of_one_process(here):
+def test_a_run_on_a_cluster_has_the_files_of_one_process(here, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
     pytest.importorskip("ray")
     assert here(*RUN, "hydra.run.dir=one").status == 0
     done = here(*RUN, "hydra.run.dir=out", "compute=ray")
@@ -36,6 +37,7 @@ def test_a_run_on_a_cluster_has_the_files_of_one_process(here):
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_lost_worker_costs_its_user_only_and_faults_are_raised(monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
     ray = pytest.importorskip("ray")
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
