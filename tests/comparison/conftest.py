@@ -21,7 +21,7 @@ from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import rows_fingerprint, select
-from srs_eval.runs.folder import save
+from srs_eval.runs.folder import SUMMARY, save, write_json
 from srs_eval.runs.summary import Summary
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
@@ -118,7 +118,7 @@ def make_run(tmp_path):
             "tags": {"config_hash": f"hash of {label}"},
         }
         made = SimpleNamespace(
-            summary=Summary(**{**facts, **summary}),
+            summary=Summary(**facts),
             scores=Scores(
                 *(tuple(users), np.array(sizes), tuple(digests), PANEL.names, np.array(values))
             ),
@@ -127,7 +127,9 @@ def make_run(tmp_path):
             predictions=lambda: iter(parts),
             fits=lambda: iter(()),
         )
-        return save(made, place).folder
+        save(made, place)
+        write_json(place / SUMMARY, {**made.summary.as_json(), **summary})
+        return place
 
     return make
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
-from mlflow import MlflowClient
 
 from srs_eval.comparison.report import html
 from srs_eval.runs.commands import COMMANDS
@@ -93,6 +92,8 @@ def test_a_sweep_with_a_report_writes_the_same_comparison(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:For backward compatibility")  # MLflow's use of pandas
 def test_runs_of_a_store_are_compared_and_the_comparison_is_a_run_of_its_own(tmp_path, capsys):
+    from mlflow import MlflowClient
+
     words = ["-m", "algo=avg,constant", *SMALL, "figures=false", "hydra.sweep.dir=runs"]
     assert run_command(words) == 0
     assert command(["runs", "out=tracked"]) == 0
