@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from srs_eval.api.inputs import AlgorithmLike, DataLike, setup_of
-from srs_eval.api.result import RunResult
+from srs_eval.api.result import RunResult, Temporary
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.runs.checkpoint import Checkpoint
@@ -117,7 +116,7 @@ def evaluate(
     setup = replace(setup, compute=compute_with(workers))
     if setup.content["check_lookahead"]:
         refuse_lookahead(setup)
-    temporary = TemporaryDirectory(prefix="srs_eval-") if folder is None else None
+    temporary = Temporary() if folder is None else None
     place = Path(temporary.name if temporary else str(folder)).expanduser()
     with claimed(place):
         run = save(evaluated(setup, place, bar=bar(on=progress), reports=progress), place)

@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+class Temporary:
+    """A folder that lives as long as this object."""
+
+    def __init__(self) -> None:
+        self.name = mkdtemp(prefix="srs_eval-")
+        finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class RunResult(Shown):
     """The result of evaluating an algorithm.
@@ -50,7 +59,7 @@ class RunResult(Shown):
     run: Run
     content: Mapping[str, Any] = field(default_factory=dict)
     # Holds the files as long as the result lives; None where they are in a folder of one's own
-    temporary: TemporaryDirectory[str] | None = None
+    temporary: Temporary | None = None
 
     @property
     def facts(self) -> Summary:
@@ -199,7 +208,7 @@ class RunResult(Shown):
 
 def _restored(files: Mapping[str, bytes], content: Mapping[str, Any]) -> RunResult:
     """Return a result whose files are in a temporary folder."""
-    temporary = TemporaryDirectory(prefix="srs_eval-")
+    temporary = Temporary()
     for name, text in files.items():
         path = Path(temporary.name, name)
         path.parent.mkdir(exist_ok=True)

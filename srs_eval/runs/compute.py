@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from threading import Thread
@@ -167,7 +168,7 @@ class _Pool:
             for future in done:
                 executor, group, began = busy.pop(future)
                 try:
-                    results, is_spoiled = future.result()
+                    results, is_spoiled = cloudpickle.loads(future.result())
                 except BrokenProcessPool:
                     if self._patience and time.monotonic() - began > self._patience:
                         yield group, [died(item, _STUCK) for item in group]
@@ -221,20 +222,26 @@ class _Worker:
     def be_patient(self) -> None:
         """End this process if there is no progress: also where code does not return to Python."""
         if self.patience is not None:
-            faulthandler.dump_traceback_later(self.patience, exit=True, file=_NOWHERE)
+            faulthandler.dump_traceback_later(self.patience, exit=True, file=_nowhere())
 
 
 _worker = _Worker()
-_NOWHERE = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for as long as the process lives
 
 
-def _results(group: list[Any]) -> tuple[list[Any], bool]:
-    """Do the work for a group of items, in a worker."""
+@cache
+def _nowhere() -> Any:
+    """Return a file for tracebacks of hangs, open as long as the process lives."""
+    return open(os.devnull, "w")  # noqa: PTH123
+
+
+def _results(group: list[Any]) -> bytes:
+    """Do the work for a group of items, in a worker; pickle classes of scripts by value."""
     if _worker.problem:
         raise SrsEvalError(_worker.problem)
     _worker.be_patient()
     try:
-        return [_worker.work(item, _worker.tick) for item in group], process_is_spoiled()
+        results = [_worker.work(item, _worker.tick) for item in group]
+        return cloudpickle.dumps((results, process_is_spoiled()))
     finally:
         faulthandler.cancel_dump_traceback_later()
 
