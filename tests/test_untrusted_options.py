@@ -20,7 +20,7 @@ from srs_eval.config.option_files import also_in
 from srs_eval.config.rebuild import rebuilt_source
 from srs_eval.config.settings import register_schema
 from srs_eval.config.targets import Builder
-from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, Metric, Source
 

@@ -19,7 +19,7 @@ from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import lateness, truth, truth_of_new
 from srs_eval.commands.overrides import override
-from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.data.anki.rules import scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError
