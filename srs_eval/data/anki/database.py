@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +109,8 @@ class Collection:
             found = self.connection.execute(f"select id, {column} from {table} not indexed")
         elif text in self.columns_of("col"):
             at = f"json_extract(value{', ?' * len(paths)})"
-            ((kind,),) = self.connection.execute(f"select json_type({text}) from col")
+            query = f"select case when json_valid({text}) then json_type({text}) end from col"
+            ((kind,),) = self.connection.execute(query)
             if kind != "object":
                 raise damaged(self.source, f"its {text} are no object in JSON")
             rows_of = f"from col, json_each({text}) where type = 'object'"
@@ -125,18 +125,19 @@ class Collection:
         if len(rows) != 1 or not isinstance(rows[0][0], int):
             raise damaged(self.source, "its table col does not say when it was created")
         ((created, text),) = rows
-        stored = json.loads(str(text or "{}"))
-        if not isinstance(stored, dict):
-            raise damaged(self.source, "its settings are no object in JSON")
-        # Since version 15 of the schema settings have a table, and `conf` is empty.
-        if {"key", "val"} <= self.columns_of("config"):
-            # The collation of the key is Anki's own.
-            query = f"""
-                select key, coalesce(cast(val as text), '') from config
-                where key collate binary in ({", ".join("?" * len(_SETTINGS))})
-            """
-            found = self.connection.execute(query, _SETTINGS)
-            stored |= {key: json.loads(value) for key, value in found}
+        try:
+            stored = dict(json.loads(str(text or "{}")))
+            # Since version 15 of the schema settings have a table, and `conf` is empty.
+            if {"key", "val"} <= self.columns_of("config"):
+                # The collation of the key is Anki's own.
+                query = f"""
+                    select key, coalesce(cast(val as text), '') from config
+                    where key collate binary in ({", ".join("?" * len(_SETTINGS))})
+                """
+                found = self.connection.execute(query, _SETTINGS)
+                stored |= {key: json.loads(value) for key, value in found}
+        except (ValueError, TypeError, RecursionError) as error:
+            raise damaged(self.source, f"its settings cannot be read: {error}") from error
         settings = {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
         return {"crt": created, **settings}
 
@@ -171,11 +172,13 @@ def open_collection(path: Path) -> Iterator[Collection]:
                 suffix = path.suffix.lower()
                 is_of_decks = (is_package and suffix != ".colpkg") or suffix == ".anki21"
                 yield Collection(source, is_of_decks, connection)
-        except (sqlite3.Error, UnicodeDecodeError, JSONDecodeError, RecursionError) as error:
+        except (sqlite3.Error, ValueError, RecursionError) as error:
             if time.monotonic() > end:
                 what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
                 hint = "Is the computer very busy, or the file not what it claims to be?"
                 raise ReviewLogError(source, [what], hint) from error
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_AUTH:
+                raise damaged(source, "a view is in place of one of its tables") from error
             # SQLite quotes a damaged table definition in messages that may be no text.
             raise damaged(source, str(error)) from error
 

@@ -95,8 +95,9 @@ def _member(package: zipfile.ZipFile) -> str:
     # A message of protocol buffers, whose field 1 is the version.
     meta = package.open("meta").read(2) if "meta" in names else b""
     if meta[:1] == b"\x08" and meta[-1] > _NEWEST_PACKAGE_VERSION:
-        known = f"known are 1 to {_NEWEST_PACKAGE_VERSION}, written for older Anki versions"
-        raise ValueError(f"it is a package of version {meta[-1]}; {known}")
+        known = f"known are 1 to {_NEWEST_PACKAGE_VERSION}"
+        hint = "tick 'Support older Anki versions' when exporting it"
+        raise ValueError(f"it is a package of version {meta[-1]}, {known}: {hint}")
     return member
 
 
