@@ -30,8 +30,8 @@ from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 # What a row must have to be a review
 NEEDED = ("card", "rating", "recalled", "time", "day")
 DROP_MISSING = "Set data.missing=drop to leave out rows without a value and count them."
-_DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
-_DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
+DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
+DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
 _RENAME = "Give what is really called so another name."
 _EXPORT_AGAIN = (
     "A spreadsheet has rounded such numbers, so that several cards are one: export them as text."
@@ -152,7 +152,7 @@ def _put_in_time_order(log: Draft, options: TableOptions, recorded: list[str]) -
         for rows, kind, expected, _ in times.problems:
             log.refuse("time", rows, expected, kind)
         if possible.any() and not are_missing(log.columns["time"][~possible]).all():
-            log.hint(_DROP_TIMES)
+            log.hint(DROP_TIMES)
         # No order can be found; the other columns are checked all the same.
         log.columns["day"] = pd.Series(np.zeros(len(possible), np.int64))
         return None
@@ -181,7 +181,7 @@ def _settle_duplicates(log: Draft, options: TableOptions, recorded: list[str]) -
         return
     if options.duplicates == "error":
         _refuse_rows(log, repeated, "has the card and time of an earlier row")
-        log.hint(_DROP_DUPLICATES)
+        log.hint(DROP_DUPLICATES)
         return
     for noun in recorded:
         p = log.columns[noun]

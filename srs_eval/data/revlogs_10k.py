@@ -20,7 +20,7 @@ from srs_eval.data.log import identify_cards
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.schema import Draft
 from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.source import Logs, TableSource, by_user
+from srs_eval.data.source import Logs, Rows, TableSource, by_user
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, Reviews, User
 from srs_eval.places import Place
@@ -100,22 +100,19 @@ class RevlogsFolder(TableSource):
         self.options, self.choice = TableOptions(), Choice(users, sample, first)
         self.download, self.repo_id = download, repo_id
         self.location = place.address
-        self.name = self._root.name if place.is_remote else self._root.local.resolve().name
+        self.name = self._root.name
 
     @property
     def _root(self) -> Place:
         """The folder that holds ``revlogs``, or the file."""
         place = Place(self.location)
-        if (place if place.is_remote else Place.of(place.local.resolve())).name != "revlogs":
-            return place
-        if (place / "revlogs").kind() == "folder":  # of which the outer one is only called so
-            return place
-        return place.parent if place.is_remote else Place.of(place.local.resolve().parent)
+        place = place if place.is_remote else Place.of(place.local.resolve())
+        # Of a ``revlogs`` in another one, the outer is only called so.
+        is_inside = place.name == "revlogs" and (place / "revlogs").kind() != "folder"
+        return place.parent if is_inside else place
 
-    def _folder(self, user: User | None = None, name: str = "revlogs") -> Place:
-        """Return a folder of users, or the file of one of them in it."""
-        folder = self._root / name
-        return folder if user is None else folder / f"user_id={user}" / "data.parquet"
+    def _file(self, user: User, folder: str = "revlogs") -> Place:
+        return self._root / folder / f"user_id={user}" / "data.parquet"
 
     def users(self) -> Sequence[User]:
         """Return the users, by number; fetch the files of those to be downloaded.
@@ -123,11 +120,11 @@ class RevlogsFolder(TableSource):
         Raise `ReviewLogError` if the path does not exist, holds no users, or not the ones asked
         for.
         """
-        wanted = self.choice.wanted or () if self.download else ()
-        missing = [user for user in wanted if not self._folder(user).kind()]
+        names = self.choice.names or () if self.download else ()
+        missing = [user for user in names if not self._file(user).kind()]
         if missing:
-            names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
-            download_files(self.repo_id, names, self._root.local)
+            files = [f"revlogs/user_id={user}/data.parquet" for user in missing]
+            download_files(self.repo_id, files, self._root.local)
         return super().users()
 
     def find(self) -> Logs:
@@ -137,8 +134,8 @@ class RevlogsFolder(TableSource):
             user = "user_id" if "user_id" in column_names(place) else None
             columns = replace(_NEEDED, user=user)
             table = read_table(place, text=columns.identifiers)
-            return by_user(table, str(place), columns, only_user=place.stem)
-        files = self._folder().files(recursive=True)
+            return replace(by_user(table, str(place), columns, only_user=place.stem), table=None)
+        files = (self._root / "revlogs").files(recursive=True)
         numbers = (_USER_FILE.search(file.address) for file in files)
         users = sorted(int(number[1]) for number in numbers if number)
         if not users:
@@ -146,12 +143,12 @@ class RevlogsFolder(TableSource):
             raise ReviewLogError(self.location, ["there are no users in this folder"], hint)
         return Logs(KnownUsers(self.location, tuple(users)), _NEEDED, self._rows)
 
-    def _rows(self, user: User) -> tuple[str, pd.DataFrame]:
+    def _rows(self, user: User) -> Rows:
         """Read a user's rows, with deck and note of cards and the preset of decks, where known."""
-        file = self._folder(user)
+        file = self._file(user)
         table = read_table(file)
         for folder, key, values in _JOINED:
-            place = self._folder(user, folder)
+            place = self._file(user, folder)
             lacking = [value for value in values if value not in table]
             if key in table and lacking and place.kind():
                 about = read_table(place)
@@ -168,15 +165,14 @@ class RevlogsFolder(TableSource):
 
         Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
-        if self._folder(user).kind():  # listing ten thousand users takes long
+        if self._file(user).kind():  # listing ten thousand users takes long
             (source, rows), columns = self._rows(user), _NEEDED
         else:
             logs = self._logs()
-            user, columns = logs.known.find(user), logs.columns
+            (user,), columns = logs.known.select(user), logs.columns
             source, rows = logs.rows(user)
             source += f", user {user}" if columns.user else ""
-        present = {noun: name for noun, name in _OPTIONAL.items() if name in rows}
-        columns = replace(columns, **present)
+        columns = replace(columns, **{noun: name for noun, name in _OPTIONAL.items() if name in rows})
         check_columns(source, [*rows.columns], columns, of_user=False)
         return _reviews(user, source, rows, columns)
 

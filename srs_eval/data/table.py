@@ -28,7 +28,7 @@ from srs_eval.data.files import (
 )
 from srs_eval.data.options import Columns, OddRows, TableOptions, TimeUnit
 from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.source import Logs, TableSource, by_user, user_named, user_names
+from srs_eval.data.source import Logs, Rows, TableSource, by_user, user_named, user_names
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
 from srs_eval.places import Place
@@ -53,18 +53,25 @@ class ReviewTable(TableSource):
 
     Parameters
     ----------
-    path : str, Path or table
+    path : str, Path or table, optional
         A CSV (comma, semicolon or tab), parquet or JSON lines file, which is one user's log unless
         a column says whose each row is; a folder or a pattern such as ``logs/*.csv`` with one file
         per user, named after the user; or a folder partitioned by user, as
         ``user=anna/part-0.parquet``. A path, or an address: ``s3://``, ``gs://``, ``abfss://`` or
         ``hf://``. Or a table in memory: a pandas frame, or anything with ``__arrow_c_stream__`` or
         ``__dataframe__``, such as a polars frame or an Arrow table; its needed columns are copied.
+        With `query`, a DuckDB or SQLite file.
     columns : Columns or mapping of str to str, optional
         What the columns are called. By default a partitioned folder has those that are called
         as the fields of `Columns`.
     users : int, str or sequence of either, optional
         Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
+    query : str, optional
+        A SELECT statement with one row per review, which has times. It can only read. Without
+        `path` and `url`, DuckDB runs it, and it may name CSV and parquet files.
+    url : str, optional
+        Address of the database of the query for SQLAlchemy, without a password; ``env:NAME`` reads
+        it from the environment variable NAME, and it may have a password there.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
     first : int, optional
@@ -85,6 +92,9 @@ class ReviewTable(TableSource):
     invalid_times : {"error", "drop"}
         What to do about rows of a user whose time is in the future, before 1980, unreadable or
         not a time of its zone. A user without any other row is refused all the same.
+    views : bool
+        Whether the query may name views, virtual tables, computed columns and macros of `path`,
+        which run what the author of the file wrote; by default only ordinary tables.
 
     Raises
     ------
@@ -103,10 +113,12 @@ class ReviewTable(TableSource):
 
     def __init__(
         self,
-        path: str | Path | InMemory,
+        path: str | Path | InMemory | None = None,
         columns: Columns | Mapping[str, Any] | None = None,
         users: Selection = None,
         *,
+        query: str | None = None,
+        url: str | None = None,
         sample: int | None = None,
         first: int | None = None,
         time_unit: TimeUnit = "auto",
@@ -116,29 +128,37 @@ class ReviewTable(TableSource):
         missing: OddRows = "error",
         duplicates: OddRows = "error",
         invalid_times: OddRows = "error",
+        views: bool = False,
     ) -> None:
         odd = missing, duplicates, invalid_times
         self.options = TableOptions(time_unit, time_zone, day_start_hour, ratings, *odd)
         self.columns = None if columns is None else Columns.of(columns)
         self.choice = Choice(users, sample, first)
         self.name = self.location = "frame"  # and of its user if there is no column of users
-        self._table = None
-        if not isinstance(path, str | Path):
+        self._table, self._query = None, None
+        if query is not None:
+            from srs_eval.data.sql import Query  # which loads SQLAlchemy
+
+            file, of_query = None if path is None else str(path), self.columns or Columns()
+            self._query = Query(query.strip().rstrip(";"), file, url, of_query, views)
+            self.name = "sql" if file is None else Path(file).name
+            self.location = self._query.location
+        elif isinstance(path, str | Path):
+            place = Place.of(path)
+            self.location = place.address
+            is_path = not (place.is_remote or is_pattern(place))
+            self.name = place.local.resolve().name if is_path else place.name
+        else:
             self._table = _in_memory(path, self.name, self.columns or Columns())
-            return
-        place = Place.of(path)
-        self.location = place.address
-        is_path = not (place.is_remote or is_pattern(place))
-        self.name = place.local.resolve().name if is_path else place.name
 
     def find(self) -> Logs:
-        """Find the users of the table or file, or the files of a folder."""
-        place, columns = Place(self.location), self.columns or Columns()
-        # Of chosen users, others need not be whole.
-        refuses_missing = self.options.missing == "error" and self.choice.wanted is None
+        """Find the users of the table, file or query, or the files of a folder."""
+        columns = self.columns or Columns()
+        if self._query is not None:
+            return self._query.find()
         if self._table is not None:
-            table, name = self._table, self.name
-            return by_user(table, name, columns, only_user=name, refuses_missing=refuses_missing)
+            return by_user(self._table, self.name, columns, only_user=self.name)
+        place = Place(self.location)
         if is_pattern(place) or existing(place).kind() == "folder":
             if not is_pattern(place) and any("=" in folder.name for folder in place.folders()):
                 return _of_partitions(place, self.columns)
@@ -148,9 +168,7 @@ class ReviewTable(TableSource):
             rows = partial(_rows_of_run, place, [*dict.fromkeys(columns.every)], runs)
             return Logs(KnownUsers(str(place), tuple(runs)), columns, rows)
         table = read_table(place, text=columns.identifiers)
-        return by_user(
-            table, str(place), columns, only_user=place.stem, refuses_missing=refuses_missing
-        )
+        return by_user(table, str(place), columns, only_user=place.stem)
 
     def _logs(self) -> Logs:
         return super()._logs() if self._table is None else self.find()
@@ -226,7 +244,7 @@ def _runs(place: Place, column: str) -> dict[User, tuple[int, int]] | None:
 
 def _rows_of_run(
     place: Place, columns: Sequence[str], runs: Mapping[User, tuple[int, int]], user: User
-) -> tuple[str, pd.DataFrame]:
+) -> Rows:
     """Read the row groups that the rows of a user lie in, and select them."""
     begin, count = runs[user]
     with parquet_file(place) as file:
@@ -242,29 +260,30 @@ def _rows_of_run(
 def _of_files(place: Place, columns: Columns) -> Logs:
     """Find the files of a folder or pattern, each one user's and named after the user."""
     files = table_files(place)
-    named: dict[User, Place] = {}
+    of_user: dict[User, Place] = {}
     wrong = [
-        f"{named[file.stem]} and {file} are both of user {file.stem}"
+        f"{of_user[file.stem]} and {file} are both of user {file.stem}"
         for file in files
-        if named.setdefault(file.stem, file) != file
+        if of_user.setdefault(file.stem, file) != file
     ]
     if columns.user is not None:
         wrong.append(f"{len(files)} files, each one user's, and data.columns.user at once")
     if wrong:
         raise ReviewLogError(str(place), wrong)
-    first = None
-    for file in files:  # others fail when they are read
+    errors = []
+    for file in files:  # One that has the columns will do; others fail when they are read.
         try:
             check_columns(str(file), column_names(file), columns, of_user=False)
             break
         except ReviewLogError as error:
-            first = first or error
+            errors.append(error)
     else:
-        raise first or AssertionError
-    return Logs(KnownUsers(str(place), tuple(named)), columns, partial(_rows_in, named, columns))
+        raise errors[0]
+    rows = partial(_rows_of_file, of_user, columns)
+    return Logs(KnownUsers(str(place), tuple(of_user)), columns, rows)
 
 
-def _rows_in(files: Mapping[User, Place], columns: Columns, user: User) -> tuple[str, pd.DataFrame]:
+def _rows_of_file(files: Mapping[User, Place], columns: Columns, user: User) -> Rows:
     return str(files[user]), read_table(files[user], text=columns.identifiers)
 
 
@@ -288,35 +307,33 @@ def table_files(place: Place) -> list[Place]:
 
 def _of_partitions(place: Place, columns: Columns | None) -> Logs:
     """Find the users of a folder partitioned by user, as ``user=anna/part-0.parquet``."""
-    folders = [folder.name for folder in place.folders() if "=" in folder.name]
+    folders = [folder for folder in place.folders() if "=" in folder.name]
     if (place / INCOMPLETE).kind():
         hint = "Remove it and run `python -m srs_eval.prepare` again."
         raise ReviewLogError(str(place), ["was not written to its end"], hint)
-    key = folders[0].partition("=")[0]
-    wrong = [f"{name}: expected {key}=USER" for name in folders if not name.startswith(f"{key}=")]
+    keys, values = zip(*(folder.name.split("=", 1) for folder in folders), strict=True)
+    key = keys[0]
+    wrong = [f"{other}=…: expected {key}=USER" for other in keys if other != key]
     if columns is not None and columns.user not in (None, key):
         wrong.append(f"its folders are called {key}=…, and data.columns.user={columns.user}")
     if wrong:
         raise ReviewLogError(str(place), wrong)
-    values = [unquote(name.partition("=")[2]) for name in folders]
-    names = [None if value == _NOBODY else value for value in values]
+    names = [None if value == _NOBODY else unquote(value) for value in values]
     column = pd.Series(names, dtype=object, name=key)
     user_names(column, str(place), np.arange(len(names)))  # which refuses unusable ones
-    named = {user_named(value): place / name for value, name in zip(values, folders, strict=True)}
-    users = sorted(named, key=lambda user: (isinstance(user, str), user))
+    of_user = {user_named(name): folder for name, folder in zip(names, folders, strict=True)}
+    users = sorted(of_user, key=lambda user: (isinstance(user, str), user))
+    first = table_files(of_user[users[0]])[0]
+    present = column_names(first)
     if columns is None:
-        present = column_names(table_files(named[users[0]])[0])
         nouns: dict[str, Any] = {f.name: f.name for f in fields(Columns) if f.name in present}
         columns = Columns(**{"rating": None, "time": None, **nouns})
-    first = table_files(named[users[0]])[0]
-    check_columns(str(first), column_names(first), columns, of_user=False)
-    rows = partial(_rows_of_partition, named, columns)
+    check_columns(str(first), present, columns, of_user=False)
+    rows = partial(_rows_of_partition, of_user, columns)
     return Logs(KnownUsers(str(place), tuple(users)), columns, rows)
 
 
-def _rows_of_partition(
-    folders: Mapping[User, Place], columns: Columns, user: User
-) -> tuple[str, pd.DataFrame]:
+def _rows_of_partition(folders: Mapping[User, Place], columns: Columns, user: User) -> Rows:
     tables = [read_table(file, text=columns.identifiers) for file in table_files(folders[user])]
     table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
     return str(folders[user]), table

@@ -30,7 +30,8 @@ def refused(source, user=None):
     return caught.value
 
 
-def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path):
+def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     ratings = [None if row in (0, 5, 6, 39) else 3 for row in range(40)]
     for path in (tmp_path / "log.csv", tmp_path / "log.parquet"):
         data = table(rating=ratings)
@@ -44,7 +45,9 @@ def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path):
         assert "data.missing=drop" in caught.value.hint
         whole = table(rating=[None if row == 1 else 3 for row in range(40)])
         assert len(ReviewTable(whole, USERS).read("u0")) == 10  # of one user, others are read
-        assert len(ReviewTable(path, USERS, users=["u0", "u2"]).users()) == 2
+        assert ReviewTable(path, USERS, users=["u0"]).users() == ("u0",)
+        with pytest.raises(ReviewLogError, match="2 of 40 rows, of 2 of 4 users"):
+            ReviewTable(path, USERS, users=["u0", "u2"]).users()
 
 
 @pytest.mark.parametrize("noun", ["card", "rating", "time", "recalled", "day"])

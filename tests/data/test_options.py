@@ -9,7 +9,6 @@ from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.selection import Choice, KnownUsers, listed, wanted_users
-from srs_eval.data.sql import SqlQuery
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
@@ -20,7 +19,7 @@ anki = partial(AnkiCollection, "a.anki2")
 NAMED = {"table": table, "anki": anki}
 NAMED |= {
     each.__name__: each
-    for each in (Columns, TableOptions, SqlQuery, RevlogsFolder, Choice, SyntheticUsers)
+    for each in (Columns, TableOptions, RevlogsFolder, Choice, SyntheticUsers)
 }
 NAMED["wanted_users"] = wanted_users
 
@@ -56,7 +55,7 @@ def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_w
         return f"  {users}, {Choice(**given).remarks(there)}\n"
 
     transcript("choices_of_users", told_by)
-    assert KnownUsers("data", ("u3", 1, "36")).find(36) == "36"
+    assert KnownUsers("data", ("u3", 1, "36")).select(36) == ("36",)
 
 
 def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
