@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.cells import are_missing, read_ratings
+from srs_eval.data.cells import MAP_RATINGS, are_missing, read_ratings
 from srs_eval.data.log import DROP_DUPLICATES, DROP_MISSING, DROP_TIMES, NEEDED
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.times import read_times
@@ -20,7 +20,6 @@ from srs_eval.nouns import BoolArray, IntArray, User
 LIST = Path("rows.csv")
 _HEADER = ["user", "row", "column", "value", "problem"]
 _ROWS_QUOTED = 3
-_MAP = "data.ratings={VALUE: RATING, …} says which rating from 1 to 4 each value is."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class UserTable:
         values = self.rows[names[noun]]
         ratings, _ = read_ratings(values, options.ratings, outcomes=noun == "recalled")
         unknown = good & ~np.isin(ratings, (1, 2, 3, 4))
-        yield _Fault(unknown, names[noun], f"no known {noun}", "wrong_type", _MAP)
+        yield _Fault(unknown, names[noun], f"no known {noun}", "wrong_type", MAP_RATINGS)
         if "time" not in names:
             return
         times, impossible = self._times(options, good)

@@ -11,10 +11,10 @@ import pandas as pd
 from srs_eval.cards import FIRST, previous_review, since_previous
 from srs_eval.data.cells import (
     A_NAME,
+    MAP_RATINGS,
     are_missing,
     identities,
     is_rounded,
-    mapping_of,
     numbers,
     plain,
     read_names,
@@ -135,7 +135,7 @@ def _rate(log: Draft, options: TableOptions) -> None:
         are_numbers = np.isfinite(numbers(column[bad])).all()
         log.refuse(noun, bad, expected, "out_of_range" if are_numbers else "wrong_type")
         if not are_missing(column[bad]).all():
-            log.hint(mapping_of(column))
+            log.hint(MAP_RATINGS)
     del log.columns[noun]
     log.columns["rating"] = pd.Series(np.where(bad, 1, ratings).astype(np.int64))
 

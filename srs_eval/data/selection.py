@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import heapq
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import User
+from srs_eval.text.console import counted, listed
 
 Selection = User | Sequence[User] | None
 
-_NAMES_QUOTED = 8
 # Longer rows of digits are names: no data set numbers its users so.
 _RANGE = re.compile(r"([0-9]{1,18})(?:\s*-\s*([0-9]{1,18}))?")
 _MOST = 1_000_000
@@ -58,36 +57,22 @@ def _spelled_out(piece: User) -> Sequence[User]:
     return range(first, last + 1)
 
 
-@dataclass(frozen=True)
-class KnownUsers:
-    """The users of a source, in its order, to be looked up by name."""
+def select(names: Sequence[User], known: Mapping[str, User], source: str) -> tuple[User, ...]:
+    """Return users as a source has them, numbers or texts, by their names.
 
-    source: str  # named in errors
-    users: tuple[User, ...]
-    _by_text: dict[str, User] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Index the users by their names."""
-        object.__setattr__(self, "_by_text", {str(user): user for user in self.users})
-
-    def select(self, *names: User) -> tuple[User, ...]:
-        """Return users as the source has them, numbers or texts.
-
-        Raise `ReviewLogError` with everyone who is not there, and who is.
-        """
-        missing = [name for name in names if str(name) not in self._by_text]
-        if missing:
-            count = len(self.users)
-            hint = f"It has {count} user{'s' * (count != 1)}: {listed(self.users)}."
-            if len(missing) == 1 and isinstance(missing[0], int):
-                hint += (
-                    f" data.users takes names; data.first={missing[0]} takes so many users, and "
-                    f"data.sample={missing[0]} a random sample."
-                )
-            there_is = "there is no user" if len(missing) == 1 else "there are no users"
-            unknown = Violation(f"{there_is} {listed(missing)}", "unknown")
-            raise ReviewLogError(self.source, [unknown], hint)
-        return tuple(self._by_text[str(name)] for name in names)
+    Raise `ReviewLogError` with everyone who is not there, and who is.
+    """
+    missing = [name for name in names if str(name) not in known]
+    if missing:
+        hint = f"It has {counted(len(known), 'user')}: {listed([*known.values()])}."
+        if len(missing) == 1 and isinstance(missing[0], int):
+            hint += (
+                f" data.users takes names; data.first={missing[0]} takes so many users, and "
+                f"data.sample={missing[0]} a random sample."
+            )
+        there_is = "there is no user" if len(missing) == 1 else "there are no users"
+        raise ReviewLogError(source, [Violation(f"{there_is} {listed(missing)}", "unknown")], hint)
+    return tuple(known[str(name)] for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +98,17 @@ class Choice:
             raise ConfigError(one)
         object.__setattr__(self, "names", wanted_users(self.users))
 
-    def among(self, known: KnownUsers) -> tuple[User, ...]:
+    def among(self, known: Mapping[str, User], source: str) -> tuple[User, ...]:
         """Return the chosen users, in the order of the source or of the selection."""
-        users = known.users if self.names is None else known.select(*self.names)
-        users = users[: self.first]
+        users = select([*known] if self.names is None else self.names, known, source)[: self.first]
         if self.sample is None or self.sample >= len(users):
             return users
         sample = set(heapq.nsmallest(self.sample, users, key=_digest))
         return tuple(user for user in users if user in sample)
 
-    def remarks(self, known: KnownUsers) -> tuple[str, ...]:
+    def remarks(self, known: Sized) -> tuple[str, ...]:
         """Return a remark on the sample or the first users, if not all are taken."""
-        count = len(known.users if self.names is None else self.names)
+        count = len(known if self.names is None else self.names)
         if self.first is not None:
             return (f"the first {min(count, self.first):,} of {count:,} users",)
         if self.sample is None:
@@ -135,19 +119,3 @@ class Choice:
 
 def _digest(user: User) -> bytes:
     return hashlib.sha256(str(user).encode()).digest()[:16]
-
-
-def listed(users: Sequence[User]) -> str:
-    """List users for a message, runs of numbers as ranges.
-
-    >>> listed([1, 2, 3, 8, "anna"])
-    '1-3, 8, anna'
-    """
-    numbers = enumerate(sorted(user for user in users if isinstance(user, int)))
-    runs = [
-        [number for _, number in run] for _, run in groupby(numbers, lambda pair: pair[1] - pair[0])
-    ]
-    parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
-    parts += [user for user in users if isinstance(user, str)]
-    more = len(parts) > _NAMES_QUOTED
-    return ", ".join(parts[:_NAMES_QUOTED]) + (" and more" if more else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 import numpy as np
@@ -17,7 +17,7 @@ from srs_eval.data.cells import A_NAME, read_names, violations
 from srs_eval.data.files import check_columns
 from srs_eval.data.log import read_log
 from srs_eval.data.options import Columns, TableOptions
-from srs_eval.data.selection import Choice, KnownUsers
+from srs_eval.data.selection import Choice, select
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews, User
 from srs_eval.places import Place
@@ -32,11 +32,17 @@ Rows = tuple[str, pd.DataFrame]
 class Logs:
     """The users of a source, and what reads the rows of one of them."""
 
-    known: KnownUsers
+    source: str  # Named in errors
+    names: Sequence[User]
     columns: Columns
     # Name of the table for errors, and the rows; the index has their numbers in it, from 0
     rows: Callable[[User], Rows]
     table: UserTable | None = None  # Where the rows of all users are in memory
+    by_text: dict[str, User] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the users by their names."""
+        object.__setattr__(self, "by_text", {str(user): user for user in self.names})
 
 
 class TableSource(ABC):
@@ -59,7 +65,7 @@ class TableSource(ABC):
         """
         _found.cache_clear()  # files, or rows, may have been added
         logs = self._logs()
-        users = self.choice.among(logs.known)
+        users = self.choice.among(logs.by_text, logs.source)
         if logs.table is not None:
             logs.table.refuse_bad_rows(self.options, users)
         return users
@@ -68,7 +74,7 @@ class TableSource(ABC):
         """Return remarks on the choice of users and on where days begin."""
         logs = self._logs()
         of_days = () if logs.columns.day else (self.options.remark,)
-        return *self.choice.remarks(logs.known), *of_days
+        return *self.choice.remarks(logs.names), *of_days
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -76,7 +82,7 @@ class TableSource(ABC):
         Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
         logs = self._logs()
-        (user,) = logs.known.select(user)
+        (user,) = select([user], logs.by_text, logs.source)
         source, rows = logs.rows(user)
         source += f", user {user}" if logs.columns.user else ""
         check_columns(source, [*rows.columns], logs.columns, of_user=False)
@@ -128,8 +134,7 @@ def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: st
         groups = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(order) else []
         places = dict(zip(map(user_named, distinct), groups, strict=True))
         users = UserTable(source, table, columns, [*places], codes)
-    known, rows = KnownUsers(source, tuple(places)), partial(_rows_of, source, table, places)
-    return Logs(known, columns, rows, users)
+    return Logs(source, [*places], columns, partial(_rows_of, source, table, places), users)
 
 
 def _rows_of(

@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 import sqlalchemy as sa
 
-from srs_eval.data.files import check_columns, existing_path, pandas_from_arrow
+from srs_eval.data.files import check_columns, existing, pandas_from_arrow
 from srs_eval.data.options import Columns
-from srs_eval.data.selection import KnownUsers
 from srs_eval.data.source import Logs, Rows, by_user, user_named, user_names
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -90,8 +89,7 @@ class Query:
             names = user_names(users, self.location, np.arange(len(users)))
             for name, value in zip(names, users.astype(object), strict=True):
                 values.setdefault(user_named(name), []).append(value)
-        known = KnownUsers(self.location, tuple(values))
-        return Logs(known, columns, partial(self._read, values))
+        return Logs(self.location, [*values], columns, partial(self._read, values))
 
     def _read(self, values: Mapping[User, list[Any]], user: User) -> Rows:
         """Read the rows of a user."""
@@ -123,7 +121,7 @@ class Query:
         """Whether DuckDB runs the query; raise `ReviewLogError` if its file is no database."""
         if self.path is None:
             return self.url is None
-        with existing_path(self.path).open("rb") as file:
+        with existing(self.path).local.open("rb") as file:
             head = file.read(len(_SQLITE))
         if head != _SQLITE and _DUCKDB not in head:
             hint = f"DuckDB reads other files without data.path=, as in FROM '{self.path}'."
@@ -141,12 +139,12 @@ class Query:
         if self.url is not None:
             address = _address(self.url)
         else:
-            name = quote(existing_path(str(self.path)).absolute().as_posix(), safe="/:")
+            name = quote(existing(str(self.path)).local.absolute().as_posix(), safe="/:")
             read_only = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
             options = {"creator": read_only}
         url = _parsed(address)
         if url.get_backend_name() == "sqlite" and not (url.query or options):
-            existing_path(url.database or "")  # which SQLite would make
+            existing(url.database or "")  # which SQLite would make
         try:
             engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **options)
             with engine.connect() as connection:

@@ -19,7 +19,7 @@ from typing import Any
 
 import zstandard
 
-from srs_eval.data.files import existing_path
+from srs_eval.data.files import existing
 from srs_eval.errors import ReviewLogError
 
 # Newest first. In new packages, collection.anki2 only asks users of old versions to update.
@@ -51,7 +51,7 @@ def collection_copy(path: Path) -> Iterator[tuple[Path, bool]]:
     ``.colpkg``). What counts is what is in the file, not how its name ends. Returns the database,
     and whether it was in a package.
     """
-    if existing_path(path).is_dir():
+    if existing(path).local.is_dir():
         hint = f"Name a file in it, such as {path / 'collection.anki2'}."
         raise ReviewLogError(str(path), ["is a folder, not an Anki file"], hint)
     with tempfile.TemporaryDirectory(prefix="srs_eval_copy_") as folder:
