@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -74,12 +75,12 @@ class UserTable:
     def _times(self, options: TableOptions, good: BoolArray) -> tuple[IntArray, BoolArray]:
         """Read all times; what is impossible among all may be possible in its user's log."""
         column = self.rows[self.columns.used["time"]]
-        form = {"unit": options.time_unit, "time_zone": options.time_zone}
-        times = read_times(column, **form)
+        read = partial(read_times, unit=options.time_unit, time_zone=options.time_zone)
+        times = read(column)
         microseconds, impossible = times.microseconds, times.bad & good
         for user in np.unique(self.user[impossible]):
             own = np.flatnonzero(self.user == user)
-            alone = read_times(column.iloc[own], **form)
+            alone = read(column.iloc[own])
             microseconds[own], impossible[own] = alone.microseconds, alone.bad & good[own]
         return microseconds, impossible
 

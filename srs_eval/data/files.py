@@ -213,7 +213,8 @@ def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         what = f"not a well-formed CSV file: {str(error).strip().splitlines()[0]}"
         raise ReviewLogError(str(place), [what], hint) from error
-    return table.set_axis([name.strip() for name in names], axis=1)
+    table.columns = pd.Index([name.strip() for name in names], dtype=object)
+    return table
 
 
 def separator(place: Place) -> str:

@@ -77,7 +77,7 @@ class Query:
         check_columns(self.location, [*nothing.columns], columns)
         only_user = Path(self.path).stem if self.path else "sql"
         if self._is_of_duckdb():
-            table = self._run(self._select(columns.every, [columns.user] * bool(columns.user)))
+            table = self._run(self._select(columns.every, [columns.user] if columns.user else []))
             return by_user(table, self.location, columns, only_user=only_user)
         values: dict[User, list[Any]] = {}  # as the database writes each user
         if columns.user is None:

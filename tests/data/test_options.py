@@ -16,10 +16,7 @@ table = partial(ReviewTable, "log.csv")
 anki = partial(AnkiCollection, "a.anki2")
 
 NAMED = {"table": table, "anki": anki}
-NAMED |= {
-    each.__name__: each
-    for each in (Columns, TableOptions, Choice, SyntheticUsers)
-}
+NAMED |= {each.__name__: each for each in (Columns, TableOptions, Choice, SyntheticUsers)}
 NAMED["wanted_users"] = wanted_users
 
 

@@ -6,7 +6,6 @@ from hashlib import sha256
 import numpy as np
 import pandas as pd
 import pytest
-from cases import refusals
 from public_logs import JOSH, JOSH_AS_BENCHMARK, LOGS
 
 from srs_eval.data import files
