@@ -202,7 +202,9 @@ def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -
             # A path is read faster than an open file.
             source: Any = place.reading() if place.is_remote else nullcontext(place.local)
             with source as file:
-                table = pd.read_csv(file, nrows=rows, dtype=kinds, low_memory=False, **form)
+                table: pd.DataFrame = pd.read_csv(
+                    file, nrows=rows, dtype=kinds, low_memory=False, **form
+                )
     except UnicodeDecodeError as error:
         what = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} cannot be decoded"
         raise ReviewLogError(str(place), [what], hint) from error
