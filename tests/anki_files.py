@@ -79,8 +79,9 @@ def change(path, *statements):
 def with_decks(path, kinds):
     """Add cards and decks to a collection."""
     with opened(path) as database:
-        database.execute("create table cards (id, did, odid)")
-        database.executemany("insert into cards values (?, ?, ?)", [(5, 30, 0), (6, 1, 40)])
+        database.execute("create table cards (id, did, odid, nid, ord)")
+        cards = [(5, 30, 0, 1, 0), (6, 1, 40, 1, 1)]
+        database.executemany("insert into cards values (?, ?, ?, ?, ?)", cards)
         database.execute("create table decks (id, kind)")
         database.executemany("insert into decks values (?, ?)", kinds)
     return path
@@ -147,11 +148,11 @@ def write(path, logs, presets, *, fsrs=True, late=0, kind=1):
     ]
     collection(path, revlog, settings={**SETTINGS, "fsrs": fsrs})
     with opened(path) as database:
-        database.execute("create table cards (id, did, odid)")
+        database.execute("create table cards (id, did, odid, nid, ord)")
         database.execute("create table decks (id, name, kind)")
         database.execute("create table deck_config (id, name, config)")
-        of_card = [(card, presets[place].number + 1, 0) for card, place in cards.items()]
-        database.executemany("insert into cards values (?, ?, ?)", of_card)
+        of_card = [(card, presets[place].number + 1, card) for card, place in cards.items()]
+        database.executemany("insert into cards values (?, ?, 0, ?, 0)", of_card)
         for each in presets:
             deck = field(1, b"\x08" + number(each.number))
             message = preset_message(each.parameters, each.retention)

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from estimates import change
 from months import SEED, Draws, reconstructed
+from options import interval_options
 from rules import Lots
 from scipy.special import chdtrc, ndtr
 
 from srs_eval.cards import rows_by_card
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews, has_curve
 from srs_eval.protocol.candidates import in_whole_days
@@ -130,9 +130,7 @@ def pooled_draws(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def read_draws(collection: AnkiCollection) -> tuple[Reviews, Draws]:
     """Read a log with the draws behind it."""
     log = collection.read_with_table(collection.users()[0])
-    presets = read_fsrs_settings(collection.path).presets
-    options = {number: preset.intervals for number, preset in presets.items()}
-    return log.reviews, reconstructed(log, options)
+    return log.reviews, reconstructed(log, interval_options(collection.path))
 
 
 def doubts(reviews: Reviews, draws: Draws) -> str:

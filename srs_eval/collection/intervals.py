@@ -21,7 +21,7 @@ from srs_eval.api.intervals import (
 from srs_eval.cards import with_next_reviews
 from srs_eval.collection.study import Study
 from srs_eval.comparison.table import Table
-from srs_eval.data.anki.presets import IntervalOptions
+from srs_eval.data.anki.presets import Preset
 from srs_eval.nouns import IntArray, MemoryModel, Vector, has_curve
 
 # First answers of a card, and what they are called.
@@ -189,10 +189,10 @@ def _in_unit(days: float) -> tuple[str, str]:
 def _asked(study: Study, preset: IntArray) -> tuple[Vector, Vector]:
     """Return the recall that presets ask for and their longest interval, or else Anki's usual."""
     wanted = np.full(len(preset), _USUAL)
-    most = np.full(len(preset), float(IntervalOptions().maximum))
+    most = np.full(len(preset), float(Preset().longest_interval))
     for number, settings in study.settings.presets.items() if study.settings else ():
         wanted[preset == number] = settings.desired_retention
-        most[preset == number] = settings.intervals.maximum
+        most[preset == number] = settings.longest_interval
     return wanted, most
 
 

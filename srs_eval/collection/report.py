@@ -21,7 +21,7 @@ from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import lateness, truth, truth_of_new
 from srs_eval.collection.words import override
 from srs_eval.comparison.words import counted
-from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.data.anki.rules import scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import reprlib
-import shlex
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -35,17 +33,14 @@ _OUTCOMES = {
     **dict.fromkeys(("pass", "passed", "correct", "right", "true"), 3),
     **dict.fromkeys(("fail", "failed", "incorrect", "wrong", "false"), 1),
 }
-_ROWS_QUOTED, _CHARACTERS_QUOTED, _VALUES_QUOTED = 3, 60, 8
+MAP_RATINGS = "Say which rating each value is, such as 'data.ratings={fail: 1, pass: 3}'."
+_ROWS_QUOTED, _CHARACTERS_QUOTED = 3, 60
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxlong = _CHARACTERS_QUOTED
 
 
 def plain(values: Any) -> pd.Series:
-    """Return a column as numbers or text; everything else in it becomes missing.
-
-    >>> plain([1, "b", [2], b"c", True, None]).tolist()
-    [1, 'b', None, None, None, None]
-    """
+    """Return a column as numbers or text; everything else in it becomes missing."""
     if not isinstance(values, pd.Series):
         is_column = isinstance(values, np.ndarray) and values.ndim == 1
         values = pd.Series(values) if is_column else pd.Series([*values], dtype=object)
@@ -84,13 +79,15 @@ def _numeric(column: pd.Series) -> pd.Series:
 
 
 def numbers(values: Any) -> FloatArray:
-    """Read a column as float64, with NaN where the value is missing or not a number.
-
-    >>> numbers(["1.5", None, "soon"]).tolist()
-    [1.5, nan, nan]
-    """
+    """Read a column as float64, with NaN where the value is missing or not a number."""
     result: FloatArray = _numeric(plain(values)).to_numpy(np.float64, na_value=np.nan)
     return result
+
+
+def finite_numbers(values: Any) -> tuple[FloatArray, BoolArray]:
+    """Read a column as float64 [n]; also return which are no numbers, bool [n]."""
+    floats = numbers(values)
+    return floats, ~np.isfinite(floats)
 
 
 def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
@@ -98,10 +95,6 @@ def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
 
     A value is bad, and 0, if it is missing, not a number, has a fraction, does not fit into 64
     bits, or is a float so large that it has lost digits.
-
-    >>> days, bad = whole_numbers([3.0, None, 2.5])
-    >>> days.tolist(), bad.tolist()
-    ([3, 0, 0], [False, True, True])
     """
     if isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.ndim == 1:
         return values.astype(np.int64), np.zeros(len(values), bool)
@@ -115,11 +108,7 @@ def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
 
 
 def texts(values: pd.Series) -> pd.Series:
-    """Write each value of a column as text without blanks around it; missing for bytes and times.
-
-    >>> texts(pd.Series([" yes", True, b"no"])).tolist()
-    ['yes', 'True', nan]
-    """
+    """Write each value of a column as text without blanks; missing for bytes and times."""
     if values.dtype.kind in "mM":
         return pd.Series(None, index=values.index, dtype="str")
     if values.dtype == object:
@@ -148,10 +137,6 @@ def read_names(values: pd.Series) -> tuple[pd.Series, BoolArray]:
 
     They are numbers where all names are, else text; missing where the value stands for a missing
     one, is no name, or a number that has lost digits, as 1.70004E+12 of a spreadsheet.
-
-    >>> names, bad = read_names(pd.Series(["b ", " b", "NaN", "1.70004E+12"]))
-    >>> names.tolist()[:2], bad.tolist()
-    (['b', 'b'], [False, False, True, True])
     """
     if values.dtype == object:
         values = values.map(lambda value: str(value) if isinstance(value, UUID) else value)
@@ -180,11 +165,6 @@ def identities(names: pd.Series) -> pd.Series:
 
     Text is numbered 0, 1, 2, … in order of first appearance, unless all of it is whole numbers in
     their plain form. Missing values stay missing.
-
-    >>> identities(pd.Series(["b", "a", "b"])).tolist()
-    [0, 1, 0]
-    >>> identities(pd.Series(["30", "4"])).tolist()
-    [30, 4]
     """
     if names.dtype.kind in "iuf":
         return names
@@ -209,11 +189,6 @@ def read_ratings(
     Return 1 to 4, or something else where the value is none, and what was expected. Values are
     numbers or text; capital letters and blanks around a word do not count. Ratings of `words` stand
     in place of what is known by itself; of `outcomes`, 1 and 0 are true and false.
-
-    >>> read_ratings(pd.Series(["Again", "pass", "4", None]))[0].tolist()
-    [1.0, 3.0, 4.0, nan]
-    >>> read_ratings(pd.Series([0, 2, 5]), {0: 1, 2: 2, 5: 4})[0].tolist()
-    [1.0, 2.0, 4.0]
     """
     if words:
         known, expected = words, f"a value that data.ratings has: {', '.join(map(str, words))}"
@@ -222,34 +197,18 @@ def read_ratings(
     else:
         known = _BUTTONS | _OUTCOMES
         expected = f"1 (Again) to 4 (Easy), or {', '.join(_BUTTONS)}, pass, fail, true or false"
-    are_numbers = not (words or outcomes)
-    ratings = numbers(values) if are_numbers else np.full(len(values), np.nan)
-    if not (are_numbers and values.dtype.kind in "iuf"):
-        by_word = {folded(str(word)): rating for word, rating in known.items()}
-        mapped = texts(values).map(folded, na_action="ignore").map(by_word).to_numpy(np.float64)
-        ratings = np.where(np.isnan(mapped), ratings, mapped)
+        if values.dtype.kind in "iuf":
+            return numbers(values), expected
+    by_word = {folded(str(word)): rating for word, rating in known.items()}
+    codes, distinct = pd.factorize(texts(values))  # one of each is enough
+    ratings = np.array([*(by_word.get(folded(word), np.nan) for word in distinct), np.nan])[codes]
+    if not (words or outcomes):
+        ratings = np.where(np.isnan(ratings), numbers(values), ratings)
     return ratings, expected
 
 
-def mapping_of(values: pd.Series) -> str:
-    """Return the option that maps the values of a column to ratings."""
-    present = [text.removesuffix(".0") for text in texts(values).dropna().unique()]
-    keys = [
-        text if re.fullmatch(r"-?\w[\w ./*+-]*", text) else json.dumps(text, ensure_ascii=False)
-        for text in present[:_VALUES_QUOTED]
-        if len(text) <= _CHARACTERS_QUOTED
-    ]
-    pairs = [f"{key}: N" for key in keys] + ["…"] * (len(present) > len(keys))
-    word = shlex.quote(f"data.ratings={{{', '.join(pairs)}}}")
-    return f"Map the values as {word}, each N from 1 (Again) to 4 (Easy)."
-
-
 def quoted(value: Any) -> str:
-    """Write a value the way a message quotes it, only the beginning if it is long.
-
-    >>> quoted("a" * 100_000)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'… (100,000 characters)"
-    """
+    """Write a value the way a message quotes it, only the beginning if it is long."""
     if isinstance(value, pd.Timestamp):
         return str(value)
     # No more than is shown: the text of a large array or list takes long to write.
@@ -268,10 +227,9 @@ def violations(
     row_name: Callable[[int], str],
     kind: str = "wrong_type",
 ) -> list[Violation]:
-    """Describe the values of a column that break a rule; return an empty list if none does.
+    """Describe the values of a column that break a rule: none, or one violation of them all.
 
-    Otherwise the list has one violation, with the first few values and the count of the others. Its
-    kind is `kind`, or ``missing`` if all of these values are missing.
+    Its kind is `kind`, or ``missing`` if all of these values are missing.
     """
     rows = np.flatnonzero(bad)
     if not len(rows):

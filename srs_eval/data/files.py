@@ -6,7 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from srs_eval.data.cells import quoted
 from srs_eval.data.options import Columns
 from srs_eval.errors import ReviewLogError, Violation
-from srs_eval.places import Place, explained, is_uri
+from srs_eval.places import Place, explained
 
 JSON_LINES = (".jsonl", ".ndjson")
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", *JSON_LINES)
@@ -51,29 +51,13 @@ def existing(path: str | Path | Place) -> Place:
     place = Place.of(path)
     if place.kind():
         return place
-    hint = "Check the address: capital letters count, and folders of object stores are not empty."
-    what = "no such file or folder"
-    if not place.is_remote and place.local.exists():
-        what = "is a pipe, socket or device, not a regular file"
-        hint = "Write the data to a file and give its path."
-    elif not place.is_remote:
-        path = place.local.absolute()
-        folder = next(parent for parent in path.parents if parent.is_dir())
-        hint = f"The folder {folder} has no {path.relative_to(folder).parts[0]}."
-    raise ReviewLogError(str(path if place.is_remote else place.address), [what], hint)
-
-
-def is_pattern(place: Place) -> bool:
-    """Return whether a path has wildcards and is not itself a file or folder."""
-    return any(sign in place.address for sign in "*?[") and not place.kind()
-
-
-def existing_path(path: str | Path) -> Path:
-    """Return the path of a file or folder of this machine; raise as `existing` and at addresses."""
-    if is_uri(str(path)):
-        hint = "Copy the file to this machine first, and give its path."
-        raise ReviewLogError(str(path), ["is an address, and a path is needed here"], hint)
-    return existing(path).local
+    what, hint = "no such file or folder", "Check the address: capital letters count."
+    if not place.is_remote:
+        parents = place.local.absolute().parents
+        hint = f"The last folder above it that is there is {next(filter(Path.is_dir, parents))}."
+        if place.local.exists():
+            what, hint = "is not a regular file", "Write the data to a file."
+    raise ReviewLogError(str(place), [what], hint)
 
 
 def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.DataFrame:
@@ -99,9 +83,8 @@ def column_names(path: str | Path | Place) -> list[str]:
         if place.suffix == ".parquet":
             with parquet_file(place) as file:
                 return list(file.schema_arrow.names)
-        if place.suffix in JSON_LINES:
-            return list(_read_json(place, rows=1).columns)
-        return list(_read_csv(place, (), rows=0).columns)
+        is_json = place.suffix in JSON_LINES
+        return [*(_read_json(place, rows=1) if is_json else _read_csv(place, (), rows=0)).columns]
 
 
 def check_columns(
@@ -151,20 +134,19 @@ def parquet_file(place: Place) -> Iterator[pq.ParquetFile]:
 
     Raise `ReviewLogError` if it is not a parquet file or damaged.
     """
-    try:
-        remote = place.is_remote
+    remote = place.is_remote
+    with _readable(place):
         source = place.filesystem.open_input_file(place.path) if remote else place.local
-        with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=remote) as file:
-            yield file
-    except MemoryError:  # Arrow's own is an ArrowException too
-        raise
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        if isinstance(error, OSError) and (error.errno is not None or place.is_remote):
-            raise
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        hint = "The file may be cut short or may not be parquet at all: copy or download it again."
-        what = f"not a readable parquet file: {reason}"
-        raise ReviewLogError(str(place), [what], hint) from error
+        try:
+            with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=remote) as file:
+                yield file
+        except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+            # Arrow's own MemoryError is an ArrowException too.
+            if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
+                raise
+            what = f"not a readable parquet file: {str(error).partition(chr(10))[0]}"
+            hint = "The file may be cut short or be no parquet at all: copy or download it again."
+            raise ReviewLogError(str(place), [what], hint) from error
 
 
 def _read_parquet(place: Place) -> pd.DataFrame:
@@ -187,15 +169,13 @@ def pandas_from_arrow(table: pa.Table) -> pd.DataFrame:
 
 def _read_json(place: Place, *, rows: int | None = None) -> pd.DataFrame:
     """Read one file of JSON lines in UTF-8."""
-    objects: list[dict[str, Any]] = []
-    number = 0
+    objects, number = list[dict[str, Any]](), 0
     with place.reading() as file:
         lines = TextIOWrapper(file, encoding="utf-8-sig")
         try:
             for line in islice(lines, rows):
                 number += 1
-                if line.strip():
-                    objects.append(dict(json.loads(line)))
+                objects += [dict(json.loads(line))] if line.strip() else []
         except (ValueError, TypeError) as error:
             what = f"not JSON lines, an object in each: line {number}: {error}"
             raise ReviewLogError(str(place), [what]) from error
@@ -209,6 +189,7 @@ def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
     form["skiprows"] = above
     names: list[str] = []
+    hint = "Save it as CSV in UTF-8, names of columns first, values with a separator in quotes."
     try:
         with warnings.catch_warnings():
             # A row longer than the header must not lose its last fields.
@@ -218,31 +199,24 @@ def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -
             # As they are in the file: pandas renames the second of two columns of one name.
             names = header.iloc[0].fillna("").tolist()
             kinds = {name: "str" for name in names if name.strip() in text}
-            source: Any = place.reading() if place.is_remote else _nothing_open(place.local)
+            # A path is read faster than an open file.
+            source: Any = place.reading() if place.is_remote else nullcontext(place.local)
             with source as file:
-                table = pd.read_csv(file, nrows=rows, dtype=kinds, low_memory=False, **form)
-    except pd.errors.EmptyDataError as error:
-        raise ReviewLogError(str(place), ["the file is empty"]) from error
+                table: pd.DataFrame = pd.read_csv(
+                    file, nrows=rows, dtype=kinds, low_memory=False, **form
+                )
     except UnicodeDecodeError as error:
         what = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} cannot be decoded"
-        hint = "Save it as CSV in UTF-8, or check that it is a text file."
         raise ReviewLogError(str(place), [what], hint) from error
     except pd.errors.ParserWarning as error:
         first = ", ".join(map(quoted, names[:_NAMES_QUOTED]))
-        what = f"not a well-formed CSV file: rows have more values than line 1 has names: {first}"
-        hint = "Remove what is above the names of the columns; quote values with a separator."
+        what = f"rows have more values than line {above + 1} has names: {first}"
         raise ReviewLogError(str(place), [what], hint) from error
-    except pd.errors.ParserError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ReviewLogError(str(place), [f"not a well-formed CSV file: {reason}"]) from error
-    named: pd.DataFrame = table.set_axis([name.strip() for name in names], axis=1)
-    return named
-
-
-@contextmanager
-def _nothing_open(path: Path) -> Iterator[Path]:
-    """Yield a path, which pandas reads faster than an open file."""
-    yield path
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        what = f"not a well-formed CSV file: {str(error).strip().splitlines()[0]}"
+        raise ReviewLogError(str(place), [what], hint) from error
+    table.columns = pd.Index([name.strip() for name in names], dtype=object)
+    return table
 
 
 def separator(place: Place) -> str:

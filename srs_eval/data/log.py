@@ -11,10 +11,10 @@ import pandas as pd
 from srs_eval.cards import FIRST, previous_review, since_previous
 from srs_eval.data.cells import (
     A_NAME,
+    MAP_RATINGS,
     are_missing,
     identities,
     is_rounded,
-    mapping_of,
     numbers,
     plain,
     read_names,
@@ -30,8 +30,8 @@ from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 # What a row must have to be a review
 NEEDED = ("card", "rating", "recalled", "time", "day")
 DROP_MISSING = "Set data.missing=drop to leave out rows without a value and count them."
-_DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
-_DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
+DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
+DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
 _RENAME = "Give what is really called so another name."
 _EXPORT_AGAIN = (
     "A spreadsheet has rounded such numbers, so that several cards are one: export them as text."
@@ -135,7 +135,7 @@ def _rate(log: Draft, options: TableOptions) -> None:
         are_numbers = np.isfinite(numbers(column[bad])).all()
         log.refuse(noun, bad, expected, "out_of_range" if are_numbers else "wrong_type")
         if not are_missing(column[bad]).all():
-            log.hint(mapping_of(column))
+            log.hint(MAP_RATINGS)
     del log.columns[noun]
     log.columns["rating"] = pd.Series(np.where(bad, 1, ratings).astype(np.int64))
 
@@ -152,7 +152,7 @@ def _put_in_time_order(log: Draft, options: TableOptions, recorded: list[str]) -
         for rows, kind, expected, _ in times.problems:
             log.refuse("time", rows, expected, kind)
         if possible.any() and not are_missing(log.columns["time"][~possible]).all():
-            log.hint(_DROP_TIMES)
+            log.hint(DROP_TIMES)
         # No order can be found; the other columns are checked all the same.
         log.columns["day"] = pd.Series(np.zeros(len(possible), np.int64))
         return None
@@ -175,13 +175,15 @@ def _put_in_time_order(log: Draft, options: TableOptions, recorded: list[str]) -
 
 def _settle_duplicates(log: Draft, options: TableOptions, recorded: list[str]) -> None:
     """Leave out and count, or refuse, rows with the card and time of an earlier row."""
+    if np.all(np.diff(log.columns["time"]) > 0):  # in the order of time, as rows are now
+        return
     keys = pd.DataFrame({noun: log.columns[noun] for noun in ("card", "time")})
     repeated = keys.duplicated().to_numpy(bool)
     if not repeated.any():
         return
     if options.duplicates == "error":
         _refuse_rows(log, repeated, "has the card and time of an earlier row")
-        log.hint(_DROP_DUPLICATES)
+        log.hint(DROP_DUPLICATES)
         return
     for noun in recorded:
         p = log.columns[noun]

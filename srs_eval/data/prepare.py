@@ -18,7 +18,6 @@ from srs_eval.data.files import (
     check_columns,
     column_names,
     existing,
-    is_pattern,
     separator,
 )
 from srs_eval.data.options import Columns
@@ -47,7 +46,7 @@ def prepare(source: ReviewTable, out: Place) -> tuple[int, int]:
         raise ConfigError("a column that is not that of users is called user: rename it")
     if out.kind() == "file" or out.files(recursive=True):
         raise ReviewLogError(str(out), ["is not an empty folder"], "Name another folder.")
-    is_file = not is_pattern(place) and existing(place).kind() == "file"
+    is_file = existing(place).kind() == "file"
     users, rows, number = set[str](), 0, 0
     parts: dict[str, list[pa.RecordBatch]] = defaultdict(list)
     for file in [place] if is_file else table_files(place):

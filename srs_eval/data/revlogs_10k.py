@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.cards import Clock, previous_review, since_previous, stable_order
+from srs_eval.cards import previous_review, since_previous, stable_order
 from srs_eval.data.cells import identities, whole_numbers
 from srs_eval.data.files import check_columns, column_names, existing, read_table
 from srs_eval.data.log import identify_cards
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.schema import Draft
-from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.source import Logs, TableSource, by_user
-from srs_eval.errors import ConfigError, ReviewLogError, Violation
+from srs_eval.data.selection import Choice, Selection, select
+from srs_eval.data.source import Logs, Rows, TableSource, by_user
+from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, Reviews, User
 from srs_eval.places import Place
-
-REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
 _NEEDED = Columns(card="card_id", rating="rating", time=None, day="day_offset")
 _OPTIONAL = {
@@ -51,8 +45,8 @@ class RevlogsFolder(TableSource):
     `day_offset` and `rating`, and where there `elapsed_days`, `elapsed_seconds`, `duration`,
     `state`, `deck_id`, `preset_id` and `note_id`. In a folder, decks and notes of cards come from
     ``cards/user_id=N/data.parquet`` and presets of decks from ``decks/user_id=N/data.parquet``,
-    where these files are; downloads leave them out. Rows whose rating is not 1 to 4 are no
-    answers: they are left out and counted, and the intervals around them joined.
+    where these files are. Rows whose rating is not 1 to 4 are no answers: they are left out and
+    counted, and the intervals around them joined.
 
     Parameters
     ----------
@@ -65,16 +59,11 @@ class RevlogsFolder(TableSource):
         How many of these users at most, chosen by a digest of their names.
     first : int, optional
         How many of these users at most, in their order.
-    download : bool
-        Whether to fetch the files of `users` that are not in the folder yet. The data set is
-        open on request.
-    repo_id : str
-        Where to fetch them from on Hugging Face.
 
     Raises
     ------
     ConfigError
-        If `users` makes no sense, or there are no users to download.
+        If `users` makes no sense.
 
     References
     ----------
@@ -88,47 +77,22 @@ class RevlogsFolder(TableSource):
         *,
         sample: int | None = None,
         first: int | None = None,
-        download: bool = False,
-        repo_id: str = REPO_ID,
     ) -> None:
-        place = Place.of(path)
-        if download and (users is None or place.is_remote):
-            raise ConfigError(
-                "data.download=true needs a folder, not an address, and data.users, such as "
-                "data.users=[1-100]: the whole data set has 10,000 users"
-            )
         self.options, self.choice = TableOptions(), Choice(users, sample, first)
-        self.download, self.repo_id = download, repo_id
-        self.location = place.address
-        self.name = self._root.name if place.is_remote else self._root.local.resolve().name
+        self.location = Place.of(path).address
+        self.name = self._root.name
 
     @property
     def _root(self) -> Place:
         """The folder that holds ``revlogs``, or the file."""
         place = Place(self.location)
-        if (place if place.is_remote else Place.of(place.local.resolve())).name != "revlogs":
-            return place
-        if (place / "revlogs").kind() == "folder":  # of which the outer one is only called so
-            return place
-        return place.parent if place.is_remote else Place.of(place.local.resolve().parent)
+        place = place if place.is_remote else Place.of(place.local.resolve())
+        # Of a ``revlogs`` in another one, the outer is only called so.
+        is_inside = place.name == "revlogs" and (place / "revlogs").kind() != "folder"
+        return place.parent if is_inside else place
 
-    def _folder(self, user: User | None = None, name: str = "revlogs") -> Place:
-        """Return a folder of users, or the file of one of them in it."""
-        folder = self._root / name
-        return folder if user is None else folder / f"user_id={user}" / "data.parquet"
-
-    def users(self) -> Sequence[User]:
-        """Return the users, by number; fetch the files of those to be downloaded.
-
-        Raise `ReviewLogError` if the path does not exist, holds no users, or not the ones asked
-        for.
-        """
-        wanted = self.choice.wanted or () if self.download else ()
-        missing = [user for user in wanted if not self._folder(user).kind()]
-        if missing:
-            names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
-            download_files(self.repo_id, names, self._root.local)
-        return super().users()
+    def _file(self, user: User, folder: str = "revlogs") -> Place:
+        return self._root / folder / f"user_id={user}" / "data.parquet"
 
     def find(self) -> Logs:
         """Find the users of the folder or file."""
@@ -137,21 +101,21 @@ class RevlogsFolder(TableSource):
             user = "user_id" if "user_id" in column_names(place) else None
             columns = replace(_NEEDED, user=user)
             table = read_table(place, text=columns.identifiers)
-            return by_user(table, str(place), columns, only_user=place.stem)
-        files = self._folder().files(recursive=True)
+            return replace(by_user(table, str(place), columns, only_user=place.stem), table=None)
+        files = (self._root / "revlogs").files(recursive=True)
         numbers = (_USER_FILE.search(file.address) for file in files)
         users = sorted(int(number[1]) for number in numbers if number)
         if not users:
             hint = "Expected revlogs/user_id=N/data.parquet in it, N being a number."
             raise ReviewLogError(self.location, ["there are no users in this folder"], hint)
-        return Logs(KnownUsers(self.location, tuple(users)), _NEEDED, self._rows)
+        return Logs(self.location, [*users], _NEEDED, self._rows)
 
-    def _rows(self, user: User) -> tuple[str, pd.DataFrame]:
+    def _rows(self, user: User) -> Rows:
         """Read a user's rows, with deck and note of cards and the preset of decks, where known."""
-        file = self._folder(user)
+        file = self._file(user)
         table = read_table(file)
         for folder, key, values in _JOINED:
-            place = self._folder(user, folder)
+            place = self._file(user, folder)
             lacking = [value for value in values if value not in table]
             if key in table and lacking and place.kind():
                 about = read_table(place)
@@ -168,11 +132,11 @@ class RevlogsFolder(TableSource):
 
         Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
-        if self._folder(user).kind():  # listing ten thousand users takes long
+        if self._file(user).kind():  # listing ten thousand users takes long
             (source, rows), columns = self._rows(user), _NEEDED
         else:
             logs = self._logs()
-            user, columns = logs.known.find(user), logs.columns
+            (user,), columns = select([user], logs.by_text, logs.source), logs.columns
             source, rows = logs.rows(user)
             source += f", user {user}" if columns.user else ""
         present = {noun: name for noun, name in _OPTIONAL.items() if name in rows}
@@ -207,49 +171,18 @@ def _reviews(user: User, source: str, rows: pd.DataFrame, columns: Columns) -> R
 def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
     """Leave rows out, joining the intervals before and after each."""
     answers = reviews.take(~unknown)
-    previous, order = previous_review(answers.card), stable_order(reviews.card)
-
-    def joined(intervals: Clock) -> Clock:
-        """Intervals between the answers of each card."""
-        clock = np.empty_like(intervals)
+    previous = previous_review(answers.card)
+    elapsed_days, seconds = since_previous(answers.day, previous), reviews.elapsed_seconds
+    if seconds is not None:
+        order, clock = stable_order(reviews.card), np.empty_like(seconds)
         # Only differences within a card are used, so one running sum over all cards will do.
-        clock[order] = np.cumsum(np.maximum(intervals[order], 0))
-        return since_previous(clock[~unknown], previous)
-
-    seconds = reviews.elapsed_seconds
-    elapsed_days = joined(reviews.elapsed_days)
+        clock[order] = np.cumsum(np.maximum(seconds[order], 0))
+        seconds = since_previous(clock[~unknown], previous)
     return replace(
         answers,
         elapsed_days=elapsed_days,
         elapsed=np.maximum(elapsed_days, 0).astype(np.float64),
-        elapsed_seconds=None if seconds is None else joined(seconds),
+        elapsed_seconds=seconds,
         row=np.arange(len(answers), dtype=np.int64),
         left_out={"rating outside 1 to 4": int(unknown.sum())},
     )
-
-
-def download_files(repo_id: str, names: Sequence[str], folder: Path) -> None:
-    """Fetch files of a data set of Hugging Face into a folder, keeping their paths in the data set.
-
-    Raise `ConfigError` if the package huggingface_hub is not installed, and `ReviewLogError` if
-    access is not granted, a file is not there, or the site cannot be reached.
-    """
-    try:
-        hub: Any = import_module("huggingface_hub")
-        not_there = import_module("huggingface_hub.errors").EntryNotFoundError
-    except ImportError as error:
-        needed = "data.download=true needs the package huggingface_hub"
-        raise ConfigError(f"{needed}: run `pip install 'srs-eval[hub]'`") from error
-    fetch = partial(hub.hf_hub_download, repo_id, repo_type="dataset", local_dir=folder)
-    try:
-        for name in names:
-            fetch(name)
-    except (OSError, not_there) as error:
-        reason = str(error).strip().splitlines()[-1]
-        hint = (
-            f"It is open on request: ask at https://huggingface.co/datasets/{repo_id}, then run "
-            "`hf auth login` here or set HF_TOKEN; or copy revlogs/user_id=N/data.parquet into the "
-            "folder by hand and leave data.download=false."
-        )
-        source = f"Hugging Face data set {repo_id}"
-        raise ReviewLogError(source, [f"the download failed: {reason}"], hint) from error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.cards import FIRST, previous_review, since_previous
-from srs_eval.data.cells import numbers, violations, whole_numbers
+from srs_eval.data.cells import finite_numbers, violations, whole_numbers
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import COLUMNS, BoolArray, IntArray, Reviews, User
 
@@ -19,8 +19,6 @@ _NOT_DAYS = (
     "day numbers (at most 3,000,000, and at most 100 years apart; give seconds, milliseconds or "
     "dates as times)"
 )
-_FIRST_EXPECTED = "-1 at a card's first review"
-_LATER_EXPECTED = "0 or more after a card's first review"
 
 
 def reviews_from_columns(
@@ -85,6 +83,8 @@ class Draft:
 
     def take(self, rows: IntArray | BoolArray) -> None:
         """Select rows, by number or by mask, in the given order; columns are those of pandas."""
+        if rows.dtype != bool and np.array_equal(rows, np.arange(len(self.file_row))):
+            return
         self.columns = {
             name: column[rows].reset_index(drop=True) for name, column in self.columns.items()
         }
@@ -92,24 +92,34 @@ class Draft:
 
     def finished(self, user: User) -> Reviews:
         """Check all columns that are there, and return the log in their order."""
-        given = {name: self.columns[name] for name in COLUMNS if name in self.columns}
-        lengths = {name: len(values) for name, values in given.items()}
+        columns = {name: self.columns[name] for name in COLUMNS if name in self.columns}
+        lengths = {name: len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
             what = f"the columns differ in length: {listed} rows"
             raise ReviewLogError(self.source, [Violation(what, "length")])
         if not lengths["card"]:
-            nothing = Violation("there are no reviews in it", "empty")
-            raise self.error(self.violations or [nothing])
-        check = _Check(self)
-        for name in given:
-            check.read(name)
-        previous = previous_review(check.values["card"])
-        derived = since_previous(check.values["day"], previous)
-        check.order_and_intervals(derived, first=previous == FIRST)
-        for name, column in ((name, COLUMNS[name]) for name in given):
-            values = check.values[name]
-            check.require(name, (values >= column.low) & (values <= column.high), column.meaning)
+            raise self.error(self.violations or [Violation("there are no reviews in it", "empty")])
+        values: dict[str, Any] = {}
+        readable: dict[str, BoolArray] = {}
+        for name, column in columns.items():
+            is_whole = COLUMNS[name].is_whole
+            values[name], bad = whole_numbers(column) if is_whole else finite_numbers(column)
+            self.refuse(name, bad, "a whole number" if is_whole else "a number")
+            readable[name] = ~bad
+        previous = previous_review(values["card"])
+        derived = since_previous(values["day"], previous)
+
+        def require(name: str, good: BoolArray, expected: str, kind: str = "out_of_range") -> None:
+            self.refuse(name, ~good & readable[name], expected, kind)
+
+        if readable["card"].all():
+            days = values["day"] if readable["day"].all() else None
+            _check_intervals(values, days, derived, previous == FIRST, require)
+        for name in columns:
+            rule = COLUMNS[name]
+            inside = (values[name] >= rule.low) & (values[name] <= rule.high)
+            require(name, inside, rule.meaning)
         if self.violations:
             raise self.error(self.violations)
         return Reviews(
@@ -118,7 +128,7 @@ class Draft:
             row=np.arange(lengths["card"], dtype=np.int64),
             left_out=dict(self.left_out),
             notes=tuple(self.notes),
-            **{**check.values, "elapsed_days": derived},
+            **{**values, "elapsed_days": derived},
         )
 
     def error(self, wrong: Sequence[Violation]) -> ReviewLogError:
@@ -126,55 +136,32 @@ class Draft:
         return ReviewLogError(self.source, wrong, " ".join(self.hints))
 
 
-@dataclass(slots=True)
-class _Check:
-    """The columns of a draft as numbers, and which of them could be read."""
+def _check_intervals(
+    values: Mapping[str, Any],
+    day: IntArray | None,
+    derived: IntArray,
+    first: BoolArray,
+    require: Callable[..., None],
+) -> None:
+    """Check that days never decrease and that stated intervals follow from them."""
 
-    draft: Draft
-    values: dict[str, Any] = field(default_factory=dict)
-    readable: dict[str, BoolArray] = field(default_factory=dict)
+    def require_sign(noun: str) -> None:
+        if noun in values:
+            require(noun, ~first | (values[noun] == FIRST), "-1 at a card's first review")
+            require(noun, first | (values[noun] >= 0), "0 or more after a card's first review")
 
-    def read(self, name: str) -> None:
-        """Convert one column, and note the values that are not numbers of its kind."""
-        given = self.draft.columns[name]
-        if COLUMNS[name].is_whole:
-            self.values[name], bad = whole_numbers(given)
-            self.draft.refuse(name, bad, "a whole number")
-        else:
-            self.values[name] = numbers(given)
-            bad = ~np.isfinite(self.values[name])
-            self.draft.refuse(name, bad, "a number")
-        self.readable[name] = ~bad
-
-    def order_and_intervals(self, derived: IntArray, *, first: BoolArray) -> None:
-        """Check that days never decrease and that given intervals follow from them."""
-        if not self.readable["card"].all():
-            return
-        if "elapsed_seconds" in self.values:
-            seconds = self.values["elapsed_seconds"]
-            self.require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
-            self.require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
-        if not self.readable["day"].all():
-            return
-        day = self.values["day"]
-        plausible = (day >= -_LATEST_DAY) & (day <= _LATEST_DAY)
-        plausible &= day - day[plausible].min(initial=_LATEST_DAY) <= _CENTURY_DAYS
-        self.require("day", plausible, _NOT_DAYS)
-        if not plausible.all():
-            return
-        backwards = np.r_[False, day[1:] < day[:-1]]
-        in_order = "no day before that of the row above (time order)"
-        self.require("day", ~backwards, in_order, "order")
-        if "elapsed_days" in self.values:
-            stated = self.values["elapsed_days"]
-            self.require("elapsed_days", ~first | (stated == FIRST), _FIRST_EXPECTED)
-            self.require("elapsed_days", first | (stated >= 0), _LATER_EXPECTED)
-            follows = first | (stated < 0) | (stated == derived) | backwards.any()
-            expected = "the days since the card's previous row"
-            self.require("elapsed_days", follows, expected, "order")
-
-    def require(
-        self, name: str, good: BoolArray, expected: str, kind: str = "out_of_range"
-    ) -> None:
-        """Note the readable values of a column that break a rule."""
-        self.draft.refuse(name, ~good & self.readable[name], expected, kind)
+    require_sign("elapsed_seconds")
+    if day is None:
+        return
+    plausible = (day >= -_LATEST_DAY) & (day <= _LATEST_DAY)
+    plausible &= day - day[plausible].min(initial=_LATEST_DAY) <= _CENTURY_DAYS
+    require("day", plausible, _NOT_DAYS)
+    if not plausible.all():
+        return
+    backwards = np.r_[False, day[1:] < day[:-1]]
+    require("day", ~backwards, "no day before that of the row above (time order)", "order")
+    require_sign("elapsed_days")
+    if "elapsed_days" in values:
+        stated = values["elapsed_days"]
+        follows = first | (stated < 0) | (stated == derived) | backwards.any()
+        require("elapsed_days", follows, "the days since the card's previous row", "order")

@@ -1,25 +1,22 @@
-"""Which users of a source are wanted: lists, ranges such as ``1-100``, samples, or everyone."""
+"""Which users of a source are read: lists, ranges such as ``1-100``, samples, or everyone."""
 
 from __future__ import annotations
 
 import hashlib
 import heapq
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import User
 
 Selection = User | Sequence[User] | None
 
-_NAMES_QUOTED = 8
 # Longer rows of digits are names: no data set numbers its users so.
-_NUMBER = re.compile(r"[0-9]{1,18}")
-_RANGE = re.compile(rf"({_NUMBER.pattern})\s*-\s*({_NUMBER.pattern})")
+_RANGE = re.compile(r"([0-9]{1,18})(?:\s*-\s*([0-9]{1,18}))?")
 _MOST = 1_000_000
-_CHARACTERS_QUOTED = 40
+_ALL = "leave it out (null) for all users"
 
 
 def wanted_users(users: Selection) -> tuple[User, ...] | None:
@@ -35,136 +32,95 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
     """
     if users is None:
         return None
-    parts = [users] if isinstance(users, int | str) else list(users)
-    chosen: dict[User, None] = {}
-    for part in parts:
-        pieces = [part] if isinstance(part, int) else [piece.strip() for piece in part.split(",")]
-        for piece in pieces:
-            spelled_out = _spelled_out(piece)
-            if len(chosen) + len(spelled_out) > _MOST:
-                raise ConfigError(
-                    f"data.users={str(part)[:_CHARACTERS_QUOTED]}: at most {_MOST:,} users can be "
-                    "named; leave it out (null) for all users"
-                )
-            chosen.update(dict.fromkeys(spelled_out))
-    if not chosen:
-        raise ConfigError("data.users selects no users; leave it out (null) for all users")
-    return tuple(chosen)
+    names: dict[User, None] = {}
+    for part in [users] if isinstance(users, int | str) else users:
+        for piece in [part] if isinstance(part, int) else part.split(","):
+            of_piece = _spelled_out(piece)
+            if len(names) + len(of_piece) > _MOST:
+                raise ConfigError(f"data.users: at most {_MOST:,} users can be named; {_ALL}")
+            names.update(dict.fromkeys(of_piece))
+    if not names:
+        raise ConfigError(f"data.users selects no users; {_ALL}")
+    return tuple(names)
 
 
 def _spelled_out(piece: User) -> Sequence[User]:
     """Return the users that one part of a selection stands for."""
-    if isinstance(piece, int):
-        return [piece]
-    if _NUMBER.fullmatch(piece):
-        return [int(piece)]
-    match = _RANGE.fullmatch(piece)
-    if match is None:
-        return [piece] if piece else []
-    first, last = int(match[1]), int(match[2])
+    name = str(piece).strip()
+    match = _RANGE.fullmatch(name)
+    if isinstance(piece, int) or match is None:
+        return [piece] if isinstance(piece, int) else [name] * bool(name)
+    first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
-        raise ConfigError(f"data.users: the range {piece} runs backwards; write {last}-{first}")
+        raise ConfigError(f"data.users: the range {name} runs backwards; write {last}-{first}")
     return range(first, last + 1)
 
 
-@dataclass(frozen=True)
-class KnownUsers:
-    """The users of a source, in its order, to be looked up by name."""
+def select(names: Sequence[User], known: Mapping[str, User], source: str) -> tuple[User, ...]:
+    """Return users as a source has them, numbers or texts, by their names.
 
-    source: str  # named in errors
-    users: tuple[User, ...]
-    _by_text: dict[str, User] = field(init=False, repr=False, compare=False)
+    Raise `ReviewLogError` with everyone who is not there, and who is.
+    """
+    missing = [name for name in names if str(name) not in known]
+    if missing:
+        hint = f"It has {len(known):,} users: {_listed([*known.values()])}."
+        if len(missing) == 1 and isinstance(missing[0], int):
+            hint += (
+                f" data.users takes names; data.first={missing[0]} takes so many users, and "
+                f"data.sample={missing[0]} a random sample."
+            )
+        there_is = "there is no user" if len(missing) == 1 else "there are no users"
+        raise ReviewLogError(source, [Violation(f"{there_is} {_listed(missing)}", "unknown")], hint)
+    return tuple(known[str(name)] for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which users of a source are evaluated.
+
+    A sample has the users whose names have the smallest digests: the same ones each time, and for
+    the most part still the same ones when users are added.
+    """
+
+    users: Selection = None
+    sample: int | None = None  # How many of these users at most
+    first: int | None = None  # How many at most, in the order of the source
+    names: tuple[User, ...] | None = field(init=False)  # Of `users`; None for everyone
 
     def __post_init__(self) -> None:
-        """Index the users by their names."""
-        object.__setattr__(self, "_by_text", {str(user): user for user in self.users})
-
-    def find(self, user: User) -> User:
-        """Return a user as the source has it, a number or a text; raise as `select`."""
-        return self.select([user])[0]
-
-    def select(self, wanted: Sequence[User]) -> tuple[User, ...]:
-        """Return the wanted users, in the order they were asked for.
-
-        Raise `ReviewLogError` with everyone who is not there, and who is.
-        """
-        missing = [user for user in wanted if str(user) not in self._by_text]
-        if missing:
-            count = len(self.users)
-            hint = f"It has {count} user{'s' * (count != 1)}: {listed(self.users)}."
-            if len(missing) == 1 and isinstance(missing[0], int):
-                hint += (
-                    f" data.users takes names; data.first={missing[0]} takes so many users, and "
-                    f"data.sample={missing[0]} a random sample."
-                )
-            there_is = "there is no user" if len(missing) == 1 else "there are no users"
-            unknown = Violation(f"{there_is} {listed(missing)}", "unknown")
-            raise ReviewLogError(self.source, [unknown], hint)
-        return tuple(self._by_text[str(user)] for user in wanted)
-
-
-@dataclass(frozen=True, slots=True, init=False)
-class Choice:
-    """Which users of a source are evaluated."""
-
-    wanted: tuple[User, ...] | None  # as `wanted_users` returns it
-    # How many of these users at most. Those are taken whose names have the smallest digests: the
-    # same ones each time, and for the most part still the same ones when users are added.
-    sample: int | None
-    first: int | None  # how many of these users at most, in the order of the source
-
-    def __init__(
-        self, users: Selection = None, sample: int | None = None, first: int | None = None
-    ) -> None:
-        for name, count in {"sample": sample, "first": first}.items():
+        """Check that numbers are numbers, and spell out the users."""
+        for name, count in {"sample": self.sample, "first": self.first}.items():
             if count is not None and (type(count) is not int or count < 1):
                 raise ConfigError(f"data.{name}={count}: expected a whole number above 0, or null")
-        if sample is not None and first is not None:
-            raise ConfigError(f"data.sample={sample} and data.first={first}: give one of them")
-        object.__setattr__(self, "wanted", wanted_users(users))
-        object.__setattr__(self, "sample", sample)
-        object.__setattr__(self, "first", first)
+        if self.sample is not None and self.first is not None:
+            one = f"data.sample={self.sample} and data.first={self.first}: give one of them"
+            raise ConfigError(one)
+        object.__setattr__(self, "names", wanted_users(self.users))
 
-    def among(self, known: KnownUsers) -> tuple[User, ...]:
+    def among(self, known: Mapping[str, User], source: str) -> tuple[User, ...]:
         """Return the chosen users, in the order of the source or of the selection."""
-        users = known.users if self.wanted is None else known.select(self.wanted)
-        users = users[: self.first]
+        users = select([*known] if self.names is None else self.names, known, source)[: self.first]
         if self.sample is None or self.sample >= len(users):
             return users
-        chosen = set(heapq.nsmallest(self.sample, users, key=name_digest))
-        return tuple(user for user in users if user in chosen)
+        sample = set(heapq.nsmallest(self.sample, users, key=_digest))
+        return tuple(user for user in users if user in sample)
 
-    def remarks(self, known: KnownUsers) -> tuple[str, ...]:
+    def remarks(self, known: Sized) -> tuple[str, ...]:
         """Return a remark on the sample or the first users, if not all are taken."""
-        users = len(known.users if self.wanted is None else self.wanted)
+        count = len(known if self.names is None else self.names)
         if self.first is not None:
-            return (f"the first {min(users, self.first):,} of {users:,} users",)
+            return (f"the first {min(count, self.first):,} of {count:,} users",)
         if self.sample is None:
             return ()
-        sampled = min(users, self.sample)
-        return (f"a sample of {sampled:,} of {users:,} users, chosen by a digest of their names",)
+        size = min(count, self.sample)
+        return (f"a sample of {size:,} of {count:,} users, chosen by a digest of their names",)
 
 
-def name_digest(user: User) -> str:
-    """Return the digest of a user's name: 32 hexadecimal digits of SHA-256.
-
-    >>> name_digest(7), name_digest("7") == name_digest(7)
-    ('7902699be42c8a8e46fbbb4501726517', True)
-    """
-    return hashlib.sha256(str(user).encode()).hexdigest()[:32]
+def _digest(user: User) -> bytes:
+    return hashlib.sha256(str(user).encode()).digest()[:16]
 
 
-def listed(users: Sequence[User]) -> str:
-    """List users for a message, runs of numbers as ranges.
-
-    >>> listed([1, 2, 3, 8, "anna"])
-    '1-3, 8, anna'
-    """
-    numbers = enumerate(sorted(user for user in users if isinstance(user, int)))
-    runs = [
-        [number for _, number in run] for _, run in groupby(numbers, lambda pair: pair[1] - pair[0])
-    ]
-    parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
-    parts += [user for user in users if isinstance(user, str)]
-    more = len(parts) > _NAMES_QUOTED
-    return ", ".join(parts[:_NAMES_QUOTED]) + (" and more" if more else "")
+def _listed(names: Sequence[object], most: int = 5) -> str:
+    """List the first names and count the others."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more

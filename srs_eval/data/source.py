@@ -5,36 +5,44 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from srs_eval.data.cells import A_NAME, are_missing, read_names, violations
+from srs_eval.data.bad_rows import UserTable
+from srs_eval.data.cells import A_NAME, read_names, violations
 from srs_eval.data.files import check_columns
-from srs_eval.data.log import DROP_MISSING, NEEDED, read_log
+from srs_eval.data.log import read_log
 from srs_eval.data.options import Columns, TableOptions
-from srs_eval.data.selection import Choice, KnownUsers
-from srs_eval.errors import ReviewLogError, Violation
+from srs_eval.data.selection import Choice, select
+from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews, User
 from srs_eval.places import Place
 
 _LONGEST_NAME = 200
-_ROWS_QUOTED = 3
 
 RowNumbers = NDArray[np.intp]
+Rows = tuple[str, pd.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
     """The users of a source, and what reads the rows of one of them."""
 
-    known: KnownUsers
+    source: str  # Named in errors
+    names: Sequence[User]
     columns: Columns
     # Name of the table for errors, and the rows; the index has their numbers in it, from 0
-    rows: Callable[[User], tuple[str, pd.DataFrame]]
+    rows: Callable[[User], Rows]
+    table: UserTable | None = None  # Where the rows of all users are in memory
+    by_text: dict[str, User] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the users by their names."""
+        object.__setattr__(self, "by_text", {str(user): user for user in self.names})
 
 
 class TableSource(ABC):
@@ -53,16 +61,20 @@ class TableSource(ABC):
         """Return the users, in the order of the source, unless others are asked for.
 
         Raise `ReviewLogError` if there is no such file, table or column, or not the users asked
-        for.
+        for, or if rows of several of them cannot be read.
         """
         _found.cache_clear()  # files, or rows, may have been added
-        return self.choice.among(self._logs().known)
+        logs = self._logs()
+        users = self.choice.among(logs.by_text, logs.source)
+        if logs.table is not None:
+            logs.table.refuse_bad_rows(self.options, users)
+        return users
 
     def remarks(self) -> Sequence[str]:
         """Return remarks on the choice of users and on where days begin."""
         logs = self._logs()
         of_days = () if logs.columns.day else (self.options.remark,)
-        return *self.choice.remarks(logs.known), *of_days
+        return *self.choice.remarks(logs.names), *of_days
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -70,7 +82,7 @@ class TableSource(ABC):
         Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
         logs = self._logs()
-        user = logs.known.find(user)
+        (user,) = select([user], logs.by_text, logs.source)
         source, rows = logs.rows(user)
         source += f", user {user}" if logs.columns.user else ""
         check_columns(source, [*rows.columns], logs.columns, of_user=False)
@@ -106,56 +118,29 @@ def _found(source: TableSource, _changed: object) -> Logs:
     return source.find()
 
 
-def by_user(
-    table: pd.DataFrame,
-    source: str,
-    columns: Columns,
-    *,
-    only_user: str,
-    refuses_missing: bool = False,
-) -> Logs:
+def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: str) -> Logs:
     """Find the rows of each user of a table, in order of appearance.
 
     Without a column of users the table is the log of `only_user`. Raise `ReviewLogError`, which
-    names `source`, if a row has no user that can be named; with `refuses_missing` also if rows of
-    several users have nothing where a review has something.
+    names `source`, if a row has no user that can be named.
     """
     if columns.user is None:
         places: dict[User, RowNumbers] = {only_user: np.arange(len(table))}
+        users = None
     else:
         names = user_names(table[columns.user], source, np.arange(len(table)))
-        codes, users = pd.factorize(names)
+        codes, distinct = pd.factorize(names)
         order = np.argsort(codes, kind="stable")
         groups = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(order) else []
-        places = {user_named(user): rows for user, rows in zip(users, groups, strict=True)}
-        if refuses_missing:
-            _refuse_missing(table, source, columns, codes)
-    known = KnownUsers(source, tuple(places))
-    return Logs(known, columns, partial(_rows_of, source, table, places))
+        places = dict(zip(map(user_named, distinct), groups, strict=True))
+        users = UserTable(source, table, columns, [*places], codes)
+    return Logs(source, [*places], columns, partial(_rows_of, source, table, places), users)
 
 
 def _rows_of(
     source: str, table: pd.DataFrame, places: Mapping[User, RowNumbers], user: User
-) -> tuple[str, pd.DataFrame]:
+) -> Rows:
     return source, table.iloc[places[user]]
-
-
-def _refuse_missing(table: pd.DataFrame, source: str, columns: Columns, users: RowNumbers) -> None:
-    """Raise if rows of several users have nothing where each review has something."""
-    wrong = []
-    for noun, name in columns.used.items():
-        empty = are_missing(table[name]) if noun in NEEDED else np.zeros(len(table), bool)
-        rows, concerned = np.flatnonzero(empty), len(np.unique(users[empty]))
-        if concerned > 1:
-            places = [f"row {row + 1}" for row in rows[:_ROWS_QUOTED]]
-            more = f" and {len(rows) - _ROWS_QUOTED:,} further" * (len(rows) > _ROWS_QUOTED)
-            what = (
-                f"{name}: {len(rows):,} of {len(table):,} rows, of {concerned:,} of "
-                f"{users.max() + 1:,} users, have no {noun}: {', '.join(places)}{more}"
-            )
-            wrong.append(Violation(what, "missing", name, places))
-    if wrong:
-        raise ReviewLogError(source, wrong, DROP_MISSING)
 
 
 def user_names(column: pd.Series, source: str, rows: RowNumbers) -> pd.Series:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,12 +19,10 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
-from srs_eval.data.files import check_columns, existing_path, pandas_from_arrow
-from srs_eval.data.options import Columns, OddRows, TableOptions, TimeUnit
-from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.source import Logs, TableSource, user_named, user_names
+from srs_eval.data.files import check_columns, existing, pandas_from_arrow
+from srs_eval.data.options import Columns
+from srs_eval.data.source import Logs, Rows, by_user, user_named, user_names
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
@@ -39,148 +38,123 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_END = 1.0
 
 
-class SqlQuery(TableSource):
-    """Review logs in the result of an SQL query, read one user at a time.
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A SELECT statement, and the file or the address of the database that it is for.
 
-    The query is used as a subquery that selects the rows of one user, so it can only read; files
-    are opened read-only. Rows are sorted by time and card, and then by the other columns. Ctrl-C
-    and SIGTERM end a query that is running.
-
-    Parameters
-    ----------
-    query : str
-        A SELECT statement with one row per review.
-    path : str or Path, optional
-        DuckDB or SQLite file. Without `path` and `url`, DuckDB runs the query, which may name CSV
-        and parquet files.
-    url : str, optional
-        Address of a database for SQLAlchemy, without a password; ``env:NAME`` reads it from the
-        environment variable NAME, and it may have a password there.
-    columns, users, sample, first
-        As in `srs_eval.data.table.ReviewTable`. There must be a column of times.
-    time_unit, time_zone, day_start_hour, ratings, missing, duplicates, invalid_times
-        As in `srs_eval.data.table.ReviewTable`.
-    views : bool
-        Whether the query may name views, virtual tables, computed columns and macros of `path`,
-        which run what the author of the file wrote; by default only ordinary tables.
-
-    Raises
-    ------
-    ConfigError
-        If an option has a value it cannot have, or the address has a password.
+    It is used as a subquery, so it can only read; files are opened read-only. SQLAlchemy reads the
+    rows of one user at a time, DuckDB all of them. Ctrl-C and SIGTERM end a query that is running.
     """
 
-    def __init__(
-        self,
-        query: str,
-        path: str | Path | None = None,
-        url: str | None = None,
-        columns: Columns | Mapping[str, Any] | None = None,
-        users: Selection = None,
-        *,
-        sample: int | None = None,
-        first: int | None = None,
-        time_unit: TimeUnit = "auto",
-        time_zone: str = "UTC",
-        day_start_hour: float = 4,
-        ratings: Mapping[Any, int] | None = None,
-        missing: OddRows = "error",
-        duplicates: OddRows = "error",
-        invalid_times: OddRows = "error",
-        views: bool = False,
-    ) -> None:
-        if path is not None and url is not None:
+    text: str
+    path: str | None
+    url: str | None
+    columns: Columns
+    views: bool  # Whether it may name what runs the words of the author of the file
+
+    def __post_init__(self) -> None:
+        """Raise `ConfigError` if it has no times, or the address is none or has a password."""
+        if self.path is not None and self.url is not None:
             raise ConfigError("data.path and data.url: give one of them")
-        if url is not None and not url.startswith(_ENVIRONMENT):
-            if has_secret(url):
+        if self.url is not None and not self.url.startswith(_ENVIRONMENT):
+            if has_secret(self.url):
                 raise ConfigError(
                     "data.url has a password, which would be saved with the run: put the address "
                     "into the environment, with data.url=env:NAME"
                 )
-            _parsed(url)
-        odd = missing, duplicates, invalid_times
-        self.options = TableOptions(time_unit, time_zone, day_start_hour, ratings, *odd)
-        self.columns, self.choice = Columns.of(columns), Choice(users, sample, first)
+            _parsed(self.url)
         if self.columns.day or not self.columns.time:
             raise ConfigError("data=sql needs data.columns.time: rows of a query have no order")
-        self.query, self.url, self.views = query.strip().rstrip(";"), url, views
-        self.path = None if path is None else str(path)
-        self.name = "sql" if path is None else Path(path).name
-        words = " ".join(self.query.split())
+
+    @property
+    def location(self) -> str:
+        """Database and beginning of the statement."""
+        words = " ".join(self.text.split())
         words = words if len(words) <= _QUERY_SHOWN else f"{words[:_QUERY_SHOWN]}…"
-        self.location = f"{self.path or self.url or 'DuckDB'}: {words}"
+        return f"{self.path or self.url or 'DuckDB'}: {words}"
 
     def find(self) -> Logs:
-        """Check the columns of the query, and find its users, in the order of their names."""
-        rows, columns = self._rows(), self.columns
-        nothing = self._run(sa.select(sa.text("*")).select_from(rows).limit(0))
+        """Check the columns, and find the users, in the order of their names."""
+        columns = self.columns
+        nothing = self._run(sa.select(sa.text("*")).select_from(self._rows).limit(0))
         check_columns(self.location, [*nothing.columns], columns)
+        only_user = Path(self.path).stem if self.path else "sql"
+        if self._is_of_duckdb():
+            table = self._run(self._select(columns.every, [columns.user] if columns.user else []))
+            return by_user(table, self.location, columns, only_user=only_user)
         values: dict[User, list[Any]] = {}  # as the database writes each user
         if columns.user is None:
-            values[Path(self.path).stem if self.path else "sql"] = []
+            values[only_user] = []
         else:
             column = self._column(columns.user)
-            statement = sa.select(column).select_from(rows).distinct().order_by(column)
+            statement = sa.select(column).select_from(self._rows).distinct().order_by(column)
             users = self._run(statement).iloc[:, 0]
             names = user_names(users, self.location, np.arange(len(users)))
             for name, value in zip(names, users.astype(object), strict=True):
                 values.setdefault(user_named(name), []).append(value)
-        return Logs(KnownUsers(self.location, tuple(values)), columns, partial(self._read, values))
+        return Logs(self.location, [*values], columns, partial(self._read, values))
 
-    def _read(self, values: Mapping[User, list[Any]], user: User) -> tuple[str, pd.DataFrame]:
+    def _read(self, values: Mapping[User, list[Any]], user: User) -> Rows:
         """Read the rows of a user."""
-        used = dict.fromkeys([*self.columns.used.values(), *(self.columns.p or ())])
-        # The others too: of rows with one card and time, the first must be the same one each time.
-        in_order = dict.fromkeys((str(self.columns.time), self.columns.card, *used))
-        statement: Any = sa.select(*map(self._column, used)).select_from(self._rows())
+        statement = self._select([name for name in self.columns.every if name != self.columns.user])
         if self.columns.user is not None:
             statement = statement.where(self._column(self.columns.user).in_(values[user]))
-        return self.location, self._run(statement.order_by(*map(self._column, in_order)))
+        return self.location, self._run(statement)
 
+    def _select(self, names: Sequence[str], first: Sequence[str] = ()) -> Any:
+        """Select columns, sorted by some of them, by time and card, and then by the others.
+
+        Of rows with one card and time, the first must be the same one each time.
+        """
+        order = dict.fromkeys([*first, str(self.columns.time), self.columns.card, *names])
+        columns = map(self._column, dict.fromkeys(names))
+        return sa.select(*columns).select_from(self._rows).order_by(*map(self._column, order))
+
+    @property
     def _rows(self) -> Any:
-        """Return the query as something to select from; its colons are no parameters."""
-        escaped = self.query.replace(":", "\\:")
+        """The query as something to select from; its colons are no parameters."""
+        escaped = self.text.replace(":", "\\:")
         return sa.text(f"({escaped}\n) AS srs_eval_rows")  # it may end with a comment
 
     def _column(self, name: str) -> Any:
         """Return a column; in files its name is quoted, because words reserved there differ."""
         return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
 
+    def _is_of_duckdb(self) -> bool:
+        """Whether DuckDB runs the query; raise `ReviewLogError` if its file is no database."""
+        if self.path is None:
+            return self.url is None
+        with existing(self.path).local.open("rb") as file:
+            head = file.read(len(_SQLITE))
+        if head != _SQLITE and _DUCKDB not in head:
+            hint = f"DuckDB reads other files without data.path=, as in FROM '{self.path}'."
+            raise ReviewLogError(self.path, ["is no DuckDB or SQLite database"], hint)
+        return head != _SQLITE
+
     def _run(self, statement: Any) -> pd.DataFrame:
         """Return the result of a statement."""
-        return _interruptible(partial(self._result, statement))
+        run = self._by_duckdb if self._is_of_duckdb() else self._by_driver
+        return _interruptible(partial(run, statement))
 
-    def _result(self, statement: Any, running: list[Any]) -> pd.DataFrame:
-        if self.url is not None:
-            return self._by_driver(_address(self.url), statement, running)
-        if self.path is None:
-            return self._by_duckdb(statement, running)
-        path = existing_path(self.path)
-        with path.open("rb") as file:
-            head = file.read(len(_SQLITE))
-        if head == _SQLITE:
-            name = quote(path.absolute().as_posix(), safe="/:")
-            connect = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
-            return self._by_driver("sqlite://", statement, running, creator=connect)
-        if _DUCKDB not in head:
-            hint = f"DuckDB reads other files without data.path=, as in FROM '{path}'."
-            raise ReviewLogError(self.path, ["is no DuckDB or SQLite database"], hint)
-        return self._by_duckdb(statement, running, path=str(path), read_only=True)
-
-    def _by_driver(
-        self, address: str, statement: Any, running: list[Any], **options: Any
-    ) -> pd.DataFrame:
+    def _by_driver(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         """Run a statement by SQLAlchemy."""
+        address, options = "sqlite://", {}
+        if self.url is not None:
+            address = _address(self.url)
+        else:
+            name = quote(existing(str(self.path)).local.absolute().as_posix(), safe="/:")
+            read_only = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
+            options = {"creator": read_only}
         url = _parsed(address)
         if url.get_backend_name() == "sqlite" and not (url.query or options):
-            existing_path(url.database or "")  # which SQLite would make
+            existing(url.database or "")  # which SQLite would make
         try:
             engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **options)
             with engine.connect() as connection:
                 driver = connection.connection.driver_connection
                 running.append(driver)
                 if options and not self.views:
-                    self._refuse(programs_in_sqlite(driver, self.query))
+                    self._refuse(programs_in_sqlite(driver, self.text))
                 if engine.dialect.name == "postgresql":
                     connection = connection.execution_options(postgresql_readonly=True)
                 result = connection.execute(statement)
@@ -191,30 +165,25 @@ class SqlQuery(TableSource):
                 reason = reason.replace(str(url.password), "…")
             raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
 
-    def _by_duckdb(
-        self, statement: Any, running: list[Any], path: str = ":memory:", *, read_only: bool = False
-    ) -> pd.DataFrame:
+    def _by_duckdb(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         """Run a statement by DuckDB."""
         try:
             duckdb: Any = import_module("duckdb")
         except ImportError as error:
             hint = "data=sql needs the package duckdb here: run `pip install 'srs-eval[sql]'`"
             raise ConfigError(hint) from error
-        compiled = statement.compile(
-            dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True}
-        )
-        values = [compiled.params[name] for name in compiled.positiontup or ()]
+        sql = str(statement.compile(compile_kwargs={"literal_binds": True}))
         config = {"autoinstall_known_extensions": False}
+        path, read_only = self.path or ":memory:", self.path is not None
         try:
             with closing(duckdb.connect(path, read_only=read_only, config=config)) as connection:
                 running.append(connection)
                 if read_only and not self.views:
-                    self._refuse(programs_in_duckdb(connection, self.query))
-                if len(connection.extract_statements(str(compiled))) > 1:
+                    self._refuse(programs_in_duckdb(connection, self.text))
+                if len(connection.extract_statements(sql)) > 1:
                     what = "the query has several statements"
                     raise ReviewLogError(self.path or "DuckDB", [what])
-                found = connection.sql(str(compiled), params=values)
-                return pandas_from_arrow(found.to_arrow_table())
+                return pandas_from_arrow(connection.sql(sql).to_arrow_table())
         except duckdb.Error as error:
             reason = str(error).partition("\n")[0]
             raise ReviewLogError(self.path or "DuckDB", [reason]) from None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,21 +12,19 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.interchange
 
 from srs_eval.data.files import (
     TABLE_SUFFIXES,
     check_columns,
     column_names,
     existing,
-    is_pattern,
     pandas_from_arrow,
     parquet_file,
     read_table,
 )
 from srs_eval.data.options import Columns, OddRows, TableOptions, TimeUnit
-from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.source import Logs, TableSource, by_user, user_named, user_names
+from srs_eval.data.selection import Choice, Selection
+from srs_eval.data.source import Logs, Rows, TableSource, by_user, user_named, user_names
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
 from srs_eval.places import Place
@@ -53,18 +49,24 @@ class ReviewTable(TableSource):
 
     Parameters
     ----------
-    path : str, Path or table
+    path : str, Path or table, optional
         A CSV (comma, semicolon or tab), parquet or JSON lines file, which is one user's log unless
-        a column says whose each row is; a folder or a pattern such as ``logs/*.csv`` with one file
-        per user, named after the user; or a folder partitioned by user, as
-        ``user=anna/part-0.parquet``. A path, or an address: ``s3://``, ``gs://``, ``abfss://`` or
-        ``hf://``. Or a table in memory: a pandas frame, or anything with ``__arrow_c_stream__`` or
-        ``__dataframe__``, such as a polars frame or an Arrow table; its needed columns are copied.
+        a column says whose each row is; a folder with one file per user, named after the user; or
+        a folder partitioned by user, as ``user=anna/part-0.parquet``. A path, or an address:
+        ``s3://``, ``gs://``, ``abfss://`` or ``hf://``. Or a table in memory with
+        ``__arrow_c_stream__``, such as a frame of pandas or polars, of which the needed columns
+        are copied. With `query`, a DuckDB or SQLite file.
     columns : Columns or mapping of str to str, optional
         What the columns are called. By default a partitioned folder has those that are called
         as the fields of `Columns`.
     users : int, str or sequence of either, optional
         Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
+    query : str, optional
+        A SELECT statement with one row per review, which has times. It can only read. Without
+        `path` and `url`, DuckDB runs it, and it may name CSV and parquet files.
+    url : str, optional
+        Address of the database of the query for SQLAlchemy, without a password; ``env:NAME`` reads
+        it from the environment variable NAME, and it may have a password there.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
     first : int, optional
@@ -85,6 +87,9 @@ class ReviewTable(TableSource):
     invalid_times : {"error", "drop"}
         What to do about rows of a user whose time is in the future, before 1980, unreadable or
         not a time of its zone. A user without any other row is refused all the same.
+    views : bool
+        Whether the query may name views, virtual tables, computed columns and macros of `path`,
+        which run what the author of the file wrote; by default only ordinary tables.
 
     Raises
     ------
@@ -103,10 +108,12 @@ class ReviewTable(TableSource):
 
     def __init__(
         self,
-        path: str | Path | InMemory,
+        path: str | Path | InMemory | None = None,
         columns: Columns | Mapping[str, Any] | None = None,
         users: Selection = None,
         *,
+        query: str | None = None,
+        url: str | None = None,
         sample: int | None = None,
         first: int | None = None,
         time_unit: TimeUnit = "auto",
@@ -116,41 +123,44 @@ class ReviewTable(TableSource):
         missing: OddRows = "error",
         duplicates: OddRows = "error",
         invalid_times: OddRows = "error",
+        views: bool = False,
     ) -> None:
         odd = missing, duplicates, invalid_times
         self.options = TableOptions(time_unit, time_zone, day_start_hour, ratings, *odd)
         self.columns = None if columns is None else Columns.of(columns)
         self.choice = Choice(users, sample, first)
         self.name = self.location = "frame"  # and of its user if there is no column of users
-        self._table = None
-        if not isinstance(path, str | Path):
+        self._table, self._query = None, None
+        if query is not None:
+            from srs_eval.data.sql import Query  # which loads SQLAlchemy
+
+            file, of_query = None if path is None else str(path), self.columns or Columns()
+            self._query = Query(query.strip().rstrip(";"), file, url, of_query, views)
+            self.name = "sql" if file is None else Path(file).name
+            self.location = self._query.location
+        elif isinstance(path, str | Path):
+            place = Place.of(path)
+            self.location = place.address
+            self.name = place.name if place.is_remote else place.local.resolve().name
+        else:
             self._table = _in_memory(path, self.name, self.columns or Columns())
-            return
-        place = Place.of(path)
-        self.location = place.address
-        is_path = not (place.is_remote or is_pattern(place))
-        self.name = place.local.resolve().name if is_path else place.name
 
     def find(self) -> Logs:
-        """Find the users of the table or file, or the files of a folder."""
-        place, columns = Place(self.location), self.columns or Columns()
-        # Of chosen users, others need not be whole.
-        refuses_missing = self.options.missing == "error" and self.choice.wanted is None
+        """Find the users of the table, file or query, or the files of a folder."""
+        columns = self.columns or Columns()
+        if self._query is not None:
+            return self._query.find()
         if self._table is not None:
-            table, name = self._table, self.name
-            return by_user(table, name, columns, only_user=name, refuses_missing=refuses_missing)
-        if is_pattern(place) or existing(place).kind() == "folder":
-            if not is_pattern(place) and any("=" in folder.name for folder in place.folders()):
-                return _of_partitions(place, self.columns)
-            return _of_files(place, columns)
+            return by_user(self._table, self.name, columns, only_user=self.name)
+        place = Place(self.location)
+        if existing(place).kind() == "folder":
+            return _of_folder(place, self.columns)
         check_columns(str(place), column_names(place), columns)
         if place.suffix == ".parquet" and columns.user and (runs := _runs(place, columns.user)):
             rows = partial(_rows_of_run, place, [*dict.fromkeys(columns.every)], runs)
-            return Logs(KnownUsers(str(place), tuple(runs)), columns, rows)
+            return Logs(str(place), [*runs], columns, rows)
         table = read_table(place, text=columns.identifiers)
-        return by_user(
-            table, str(place), columns, only_user=place.stem, refuses_missing=refuses_missing
-        )
+        return by_user(table, str(place), columns, only_user=place.stem)
 
     def _logs(self) -> Logs:
         return super()._logs() if self._table is None else self.find()
@@ -162,9 +172,7 @@ def is_table(data: object) -> bool:
     >>> is_table(pd.DataFrame()), is_table("log.csv")
     (True, False)
     """
-    return isinstance(data, pd.DataFrame) or any(
-        hasattr(data, method) for method in ("__arrow_c_stream__", "__dataframe__")
-    )
+    return hasattr(data, "__arrow_c_stream__")
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
@@ -180,17 +188,11 @@ def to_pandas(table: Any) -> pd.DataFrame:
                 frame.isetitem(position, pandas_from_arrow(column)["column"].array)
         return frame
     try:
-        if hasattr(table, "__arrow_c_stream__"):
-            return pandas_from_arrow(pa.table(table))
-        if hasattr(table, "__dataframe__"):
-            return pandas_from_arrow(pyarrow.interchange.from_dataframe(table))
-        reason = ""
+        return pandas_from_arrow(pa.table(table))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = f" ({error})"
-    raise ConfigError(
-        f"data: {type(table).__name__} is no table{reason}; give a pandas or polars DataFrame, or "
-        "an object with __arrow_c_stream__"
-    )
+        kind = type(table).__name__
+        what = f"data: {kind} is no table such as a pandas or polars DataFrame ({error})"
+        raise ConfigError(what) from error
 
 
 def _in_memory(table: Any, name: str, columns: Columns) -> pd.DataFrame:
@@ -226,7 +228,7 @@ def _runs(place: Place, column: str) -> dict[User, tuple[int, int]] | None:
 
 def _rows_of_run(
     place: Place, columns: Sequence[str], runs: Mapping[User, tuple[int, int]], user: User
-) -> tuple[str, pd.DataFrame]:
+) -> Rows:
     """Read the row groups that the rows of a user lie in, and select them."""
     begin, count = runs[user]
     with parquet_file(place) as file:
@@ -239,84 +241,77 @@ def _rows_of_run(
     return str(place), pandas_from_arrow(table).set_axis(np.arange(begin, begin + count))
 
 
-def _of_files(place: Place, columns: Columns) -> Logs:
-    """Find the files of a folder or pattern, each one user's and named after the user."""
-    files = table_files(place)
-    named: dict[User, Place] = {}
-    wrong = [
-        f"{named[file.stem]} and {file} are both of user {file.stem}"
-        for file in files
-        if named.setdefault(file.stem, file) != file
-    ]
-    if columns.user is not None:
-        wrong.append(f"{len(files)} files, each one user's, and data.columns.user at once")
+def _of_folder(place: Place, given: Columns | None) -> Logs:
+    """Find the users of a folder.
+
+    Each file is of one user and named after the user, or they are in a folder for each user, such
+    as ``user=anna/part-0.parquet``; then the columns may be those that are called as nouns.
+    """
+    folders = [folder for folder in place.folders() if "=" in folder.name]
+    by_name = _partitions(place, folders, given) if folders else _files_by_name(place, given)
+    columns, errors = given or Columns(), []
+    for each in by_name.values():
+        try:  # One that has the columns will do; others fail when they are read.
+            file = _files_of(each)[0]
+            names = column_names(file)
+            if folders and given is None:
+                nouns: dict[str, Any] = {f.name: f.name for f in fields(Columns) if f.name in names}
+                columns = Columns(**{"rating": None, "time": None, **nouns})
+            check_columns(str(file), names, columns, of_user=False)
+            rows = partial(_rows_of_files, by_name, columns)
+            return Logs(str(place), [*by_name], columns, rows)
+        except ReviewLogError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def _files_by_name(place: Place, columns: Columns | None) -> dict[User, Place]:
+    """Find the file of each user in a folder."""
+    by_name, wrong = dict[User, Place](), []
+    for file in table_files(place):
+        if by_name.setdefault(file.stem, file) != file:
+            wrong.append(f"{by_name[file.stem]} and {file} are both of user {file.stem}")
+    if columns is not None and columns.user is not None:
+        wrong.append(f"{len(by_name)} files, each one user's, and data.columns.user at once")
     if wrong:
         raise ReviewLogError(str(place), wrong)
-    first = None
-    for file in files:  # others fail when they are read
-        try:
-            check_columns(str(file), column_names(file), columns, of_user=False)
-            break
-        except ReviewLogError as error:
-            first = first or error
-    else:
-        raise first or AssertionError
-    return Logs(KnownUsers(str(place), tuple(named)), columns, partial(_rows_in, named, columns))
+    return by_name
 
 
-def _rows_in(files: Mapping[User, Place], columns: Columns, user: User) -> tuple[str, pd.DataFrame]:
-    return str(files[user]), read_table(files[user], text=columns.identifiers)
-
-
-def table_files(place: Place) -> list[Place]:
-    """Return the tables in a folder or of a pattern; raise `ReviewLogError` if there are none."""
-    if not is_pattern(place):
-        files = [file for file in place.files() if file.suffix in TABLE_SUFFIXES]
-    elif place.is_remote:
-        folder = Place(re.split(r"/[^/]*[*?\[]", place.address)[0])
-        below = folder.files(recursive=True)
-        files = [file for file in below if fnmatch(file.address, place.address)]
-    else:
-        anchor = Path(place.local.anchor)
-        paths = sorted(anchor.glob(str(place.local.relative_to(anchor))))
-        files = [Place.of(path) for path in paths if path.name[0] != "." and path.is_file()]
-    if not files:
-        hint = f"Expected one file per user: {', '.join(TABLE_SUFFIXES)}."
-        raise ReviewLogError(str(place), ["there are no tables here"], hint)
-    return files
-
-
-def _of_partitions(place: Place, columns: Columns | None) -> Logs:
-    """Find the users of a folder partitioned by user, as ``user=anna/part-0.parquet``."""
-    folders = [folder.name for folder in place.folders() if "=" in folder.name]
+def _partitions(place: Place, folders: list[Place], columns: Columns | None) -> dict[User, Place]:
+    """Find the folder of each user, called ``user=NAME``."""
     if (place / INCOMPLETE).kind():
         hint = "Remove it and run `python -m srs_eval.prepare` again."
         raise ReviewLogError(str(place), ["was not written to its end"], hint)
-    key = folders[0].partition("=")[0]
-    wrong = [f"{name}: expected {key}=USER" for name in folders if not name.startswith(f"{key}=")]
+    key = folders[0].name.partition("=")[0]
+    odd = [each.name for each in folders if not each.name.startswith(f"{key}=")]
+    wrong = [f"{name}: expected {key}=USER" for name in odd]
     if columns is not None and columns.user not in (None, key):
         wrong.append(f"its folders are called {key}=…, and data.columns.user={columns.user}")
     if wrong:
         raise ReviewLogError(str(place), wrong)
-    values = [unquote(name.partition("=")[2]) for name in folders]
-    names = [None if value == _NOBODY else value for value in values]
+    values = [each.name.partition("=")[2] for each in folders]
+    names = [None if value == _NOBODY else unquote(value) for value in values]
     column = pd.Series(names, dtype=object, name=key)
     user_names(column, str(place), np.arange(len(names)))  # which refuses unusable ones
-    named = {user_named(value): place / name for value, name in zip(values, folders, strict=True)}
-    users = sorted(named, key=lambda user: (isinstance(user, str), user))
-    if columns is None:
-        present = column_names(table_files(named[users[0]])[0])
-        nouns: dict[str, Any] = {f.name: f.name for f in fields(Columns) if f.name in present}
-        columns = Columns(**{"rating": None, "time": None, **nouns})
-    first = table_files(named[users[0]])[0]
-    check_columns(str(first), column_names(first), columns, of_user=False)
-    rows = partial(_rows_of_partition, named, columns)
-    return Logs(KnownUsers(str(place), tuple(users)), columns, rows)
+    by_name = {user_named(name): folder for name, folder in zip(names, folders, strict=True)}
+    return dict(sorted(by_name.items(), key=lambda pair: (isinstance(pair[0], str), pair[0])))
 
 
-def _rows_of_partition(
-    folders: Mapping[User, Place], columns: Columns, user: User
-) -> tuple[str, pd.DataFrame]:
-    tables = [read_table(file, text=columns.identifiers) for file in table_files(folders[user])]
+def _rows_of_files(by_name: Mapping[User, Place], columns: Columns, user: User) -> Rows:
+    tables = [read_table(file, text=columns.identifiers) for file in _files_of(by_name[user])]
     table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-    return str(folders[user]), table
+    return str(by_name[user]), table
+
+
+def _files_of(place: Place) -> list[Place]:
+    return [place] if place.suffix in TABLE_SUFFIXES else table_files(place)
+
+
+def table_files(place: Place) -> list[Place]:
+    """Return the tables in a folder; raise `ReviewLogError` if there are none."""
+    files = [file for file in place.files() if file.suffix in TABLE_SUFFIXES]
+    if not files:
+        hint = f"Expected one file per user: {', '.join(TABLE_SUFFIXES)}."
+        raise ReviewLogError(str(place), ["there are no tables here"], hint)
+    return files

@@ -118,7 +118,7 @@ def _counted(counts: FloatArray, unit: str, latest: float) -> Times:
 
 def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
     """Read ISO-8601 text or date-times; those without an offset are local."""
-    early, late = np.zeros((2, len(values)), bool)
+    early, late, skipped = np.zeros((3, len(values)), bool)
 
     def within(moments: pd.Series, margin: float = _DAY) -> pd.Series:
         """Note what is too early or too late; a zone could carry it out of what fits."""
@@ -126,13 +126,16 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
         ticks = naive.to_numpy()
         # In the column's own unit: a time of the year 100,000 does not fit into microseconds.
         seconds = ticks.astype(np.int64) / _TICKS[np.datetime_data(ticks.dtype)[0]]
-        present = naive.notna().to_numpy()
-        np.logical_or(early, present & (seconds < _EARLIEST - margin), out=early)
-        np.logical_or(late, present & (seconds > latest + margin), out=late)
-        return moments.mask(early | late)
+        present = ~np.isnat(ticks)
+        outside_before = present & (seconds < _EARLIEST - margin)
+        outside_after = present & (seconds > latest + margin)
+        np.logical_or(early, outside_before, out=early)
+        np.logical_or(late, outside_after, out=late)
+        is_outside = outside_before | outside_after
+        return moments.mask(is_outside) if is_outside.any() else moments
 
     if values.dtype.kind == "M":
-        read, local = within(values), within(values)
+        read = local = within(values)
         has_offset = np.full(len(values), values.dt.tz is not None)
     else:
         text = texts(values)
@@ -142,17 +145,15 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
         has_offset = text.str.contains(_OFFSET, na=False).to_numpy(bool)
         read = within(_parsed(text.where(has_offset), utc=True))
         local = within(_parsed(text.mask(has_offset), utc=False)) if not has_offset.all() else read
-    skipped = np.zeros(len(values), bool)
-    if not has_offset.all():
+    if has_offset.all():
+        utc = read.dt.tz_convert("UTC")
+    else:
         first = np.ones(len(values), bool)  # of an hour that occurs twice
         known = local.notna().to_numpy(bool)
         local = local.dt.tz_localize(time_zone, ambiguous=first, nonexistent="NaT")
         skipped = known & local.isna().to_numpy(bool) & ~has_offset
         utc = local.dt.tz_convert("UTC")
-        if has_offset.any():
-            utc = read.where(has_offset, utc)
-    else:
-        utc = read.dt.tz_convert("UTC")
+        utc = read.where(has_offset, utc) if has_offset.any() else utc
     utc = within(utc, margin=0)
     absent = utc.isna().to_numpy(bool)
     instants = utc.dt.tz_localize(None).to_numpy("datetime64[us]").astype(np.int64)

@@ -20,17 +20,14 @@ def programs_in_sqlite(connection: Any, query: str) -> list[str]:
     if not there:
         return ["this version of SQLite, older than 3.37, cannot tell its tables from its views"]
     found = []
-    for _, name, kind, *_ in there:
-        if not _is_named(name, query):
-            continue
+    for name, kind in (row[1:3] for row in there if _is_named(row[1], query)):
+        quoted = name.replace('"', '""')
         if kind in _KINDS:
             found.append(f"the query names the {_KINDS[kind]} {name[:40]!r}")
-            continue
-        quoted = name.replace('"', '""')
-        columns = connection.execute(f'pragma table_xinfo("{quoted}")').fetchall()
-        computed = [str(row[1]) for row in columns if row[6]]
-        if computed and kind == "table":
-            found.append(f"the table {name[:40]!r} has computed columns: {computed[0][:40]} …")
+        elif kind == "table":
+            columns = connection.execute(f'pragma table_xinfo("{quoted}")')
+            computed = [f"{row[1][:40]} …" for row in columns if row[6]][:1]
+            found += [f"the table {name[:40]!r} has computed columns: {each}" for each in computed]
     return found[:_FAULTS_QUOTED]
 
 

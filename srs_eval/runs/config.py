@@ -263,7 +263,7 @@ def _of_collection(algorithm: Algorithm, source: Source) -> Algorithm:
     # Here, so that other runs do not load readers and engine
     from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
     from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-    from srs_eval.data.anki import AnkiCollection
+    from srs_eval.data.anki.collection import AnkiCollection
     from srs_eval.data.anki.presets import read_fsrs_settings
 
     if not isinstance(algorithm, Fsrs6) or not isinstance(source, AnkiCollection):

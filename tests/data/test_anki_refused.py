@@ -26,7 +26,7 @@ pragma writable_schema = on;
 insert into sqlite_master values ('table', 'holidays', 'holidays', {}, '{}')
 """
 # Reasons in the words of SQLite, zip, zstandard, JSON and Python.
-NOT_OURS = r"(cannot be read: |damaged \(|unpacked \()(?!its |rows of|no object).*"
+NOT_OURS = r"(cannot be read: |damaged \(|unpacked \()(?!its |it |rows of).*"
 
 
 def refusal(path, **options):
@@ -126,7 +126,7 @@ def test_a_changed_collection_is_refused_unless_options_allow_it(
     transcript(name, told_by)
 
 
-def test_forged_views_are_refused_and_nothing_is_read_through_others(tmp_path, monkeypatch):
+def test_forged_views_are_refused_and_nothing_is_read_through_others(tmp_path):
     path = tmp_path / "a.anki2"
     for page in (0, 2):
         for view in ("CREATE/**/VIEW revlog AS SELECT 1 id", "create view revlog as select 1 id"):
@@ -134,7 +134,6 @@ def test_forged_views_are_refused_and_nothing_is_read_through_others(tmp_path, m
                 database.executescript(FORGED.format(page, view))
             refusal(path)
             path.unlink()
-    monkeypatch.setattr(anki_database, "_require_tables", lambda *_: None)
     for query in ("select 1 id, 5 cid", "select * from other", "select n id from (select 1 n)"):
         change(sound(path), "alter table revlog rename to other", f"create view revlog as {query}")
         refusal(path)
@@ -153,6 +152,8 @@ def test_what_is_no_collection_is_refused(tmp_path, packed, golden_text):
 
 def test_a_sound_collection_is_read_and_so_are_settings_that_do_not_matter(tmp_path):
     path = sound(tmp_path / "a.anki2")
+    change(path, "create view other as select * from revlog")
+    change(path, "create trigger t after insert on revlog begin select 1; end")
     assert len(read(path)) == 4
     for content in ("null", "7", "[1]"):  # none, used, and not used by version 1
         change(path, f"insert or replace into config values ('rollover', '{content}')")
@@ -165,7 +166,7 @@ def test_what_is_larger_or_takes_longer_than_any_collection_is_refused(tmp_path,
     monkeypatch.setattr(anki_database, "_ROWS_AT_MOST", 2000)
     assert len(read(path)) == 2000
     monkeypatch.setattr(anki_database, "_ROWS_AT_MOST", 1999)
-    assert "2,000" in str(refusal(path))
+    assert "more than 1,999 rows" in str(refusal(path))
     monkeypatch.undo()
     monkeypatch.setattr(anki_package, "_BYTES_AT_MOST", 3 * 2**20)
     zeros = bytes(8 * 2**20)
@@ -211,7 +212,7 @@ def test_files_that_keep_changing_or_cannot_be_copied_are_reported(tmp_path, mon
         assert "was changed during each of 5 attempts" in str(refusal(path))
     full = Mock(side_effect=OSError(28, "No space left"))
     monkeypatch.setattr(anki_package, "_write", full)
-    assert re.search(r"No space left\n.*TMPDIR", str(refusal(path)))
+    assert re.search(r"No space left\)\n.*TMPDIR", str(refusal(path)))
 
 
 def test_only_the_collection_is_taken_out_of_a_package(tmp_path, monkeypatch, packed):

@@ -30,7 +30,8 @@ def refused(source, user=None):
     return caught.value
 
 
-def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path):
+def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     ratings = [None if row in (0, 5, 6, 39) else 3 for row in range(40)]
     for path in (tmp_path / "log.csv", tmp_path / "log.parquet"):
         data = table(rating=ratings)
@@ -44,7 +45,58 @@ def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path):
         assert "data.missing=drop" in caught.value.hint
         whole = table(rating=[None if row == 1 else 3 for row in range(40)])
         assert len(ReviewTable(whole, USERS).read("u0")) == 10  # of one user, others are read
-        assert len(ReviewTable(path, USERS, users=["u0", "u2"]).users()) == 2
+        assert ReviewTable(path, USERS, users=["u0"]).users() == ("u0",)
+        with pytest.raises(ReviewLogError, match="2 of 40 rows, of 2 of 4 users"):
+            ReviewTable(path, USERS, users=["u0", "u2"]).users()
+
+
+def test_rows_of_several_users_are_refused_in_one_error_and_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = table().astype(object)
+    data.loc[[0, 5], "rating"] = None
+    data.loc[6, "rating"] = "soso"
+    data.loc[[8, 9], "card"] = data.loc[[4, 5], "card"].to_numpy()
+    data.loc[[8, 9], "time"] = data.loc[[4, 5], "time"].to_numpy()
+    data.loc[11, "time"] = "2999-01-01T00:00:00Z"
+    data.to_csv("log.csv", index=False)
+    with pytest.raises(ReviewLogError) as caught:
+        ReviewTable("log.csv", USERS).users()
+    found = {(each.kind, each.column, each.rows) for each in caught.value.violations}
+    assert found == {
+        ("missing", "rating", ("row 1", "row 6")),
+        ("wrong_type", "rating", ("row 7",)),
+        ("out_of_range", "time", ("row 12",)),
+        ("duplicate", "card", ("row 9",)),  # row 10 repeats a row that has no rating
+    }
+    options = {"missing": "drop", "invalid_times": "drop", "duplicates": "drop"}
+    for name in (*options, "ratings"):
+        assert f"data.{name}=" in caught.value.hint
+    assert caught.value.hint.endswith("Each row: rows.csv.")
+    listed = pd.read_csv("rows.csv").fillna("")
+    assert [*listed] == ["user", "row", "column", "value", "problem"]
+    assert listed["row"].tolist() == [1, 6, 7, 9, 12]
+    assert listed["user"].tolist() == ["u0", "u1", "u2", "u0", "u3"]
+    assert listed["value"].tolist()[2:] == ["soso", "0", "2999-01-01T00:00:00Z"]
+    source = ReviewTable("log.csv", USERS, ratings={"soso": 2, "3": 3}, **options)
+    logs = [source.read(user) for user in source.users()]
+    assert sum(map(len, logs)) + sum(sum(log.left_out.values()) for log in logs) == 40
+
+
+def test_the_list_of_rows_replaces_no_file_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(rating=None).to_csv("rows.csv", index=False)
+    content = (tmp_path / "rows.csv").read_bytes()
+    with pytest.raises(ReviewLogError) as caught:
+        ReviewTable("rows.csv", USERS).users()
+    assert (tmp_path / "rows.csv").read_bytes() == content
+    assert "rows.csv" not in caught.value.hint
+
+
+def test_times_that_are_possible_for_their_user_alone_are_not_refused():
+    units = [1_700_000_000 + 90_000 * row for row in range(40)]
+    units = [unit * (1000 if row % 4 == 3 else 1) for row, unit in enumerate(units)]
+    source = ReviewTable(table(time=units), USERS)
+    assert [len(source.read(user)) for user in source.users()] == [10] * 4
 
 
 @pytest.mark.parametrize("noun", ["card", "rating", "time", "recalled", "day"])

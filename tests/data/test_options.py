@@ -7,9 +7,7 @@ from cases import making
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.options import Columns, TableOptions
-from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.data.selection import Choice, KnownUsers, listed, wanted_users
-from srs_eval.data.sql import SqlQuery
+from srs_eval.data.selection import Choice, select, wanted_users
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
@@ -18,10 +16,7 @@ table = partial(ReviewTable, "log.csv")
 anki = partial(AnkiCollection, "a.anki2")
 
 NAMED = {"table": table, "anki": anki}
-NAMED |= {
-    each.__name__: each
-    for each in (Columns, TableOptions, SqlQuery, RevlogsFolder, Choice, SyntheticUsers)
-}
+NAMED |= {each.__name__: each for each in (Columns, TableOptions, Choice, SyntheticUsers)}
 NAMED["wanted_users"] = wanted_users
 
 
@@ -38,9 +33,6 @@ def test_lists_and_ranges_are_spelled_out():
     assert wanted_users(["1 - 2", 250]) == wanted_users("1 - 2, 250") == (1, 2, 250)
     for name in ("9" * 5000, f"1-{'9' * 5000}"):
         assert wanted_users(name) == (name,)
-    assert listed(range(0, 16, 2)) == "0, 2, 4, 6, 8, 10, 12, 14"
-    assert listed(range(0, 18, 2)) == "0, 2, 4, 6, 8, 10, 12, 14 and more"
-    assert listed([8, "anna", 5, 6, 7]) == "5-8, anna"
 
 
 def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_who_are_there(
@@ -48,25 +40,27 @@ def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_w
 ):
     def told_by(known, *words):
         given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
-        there = KnownUsers("data", tuple(json.loads(known)))
+        there = {str(user): user for user in json.loads(known)}
         try:
-            users = Choice(**given).among(there)
+            users = Choice(**given).among(there, "data")
         except ReviewLogError as error:
             return f"  {error}\n"
         return f"  {users}, {Choice(**given).remarks(there)}\n"
 
     transcript("choices_of_users", told_by)
-    assert KnownUsers("data", ("u3", 1, "36")).find(36) == "36"
+    assert select([36], {"36": "36"}, "data") == ("36",)
 
 
 def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
+    def sampled(users):
+        return Choice(sample=100).among({str(user): user for user in users}, "d")
+
     users = tuple(range(1000))
-    choice = Choice(sample=100)
-    sample = choice.among(KnownUsers("d", users))
+    sample = sampled(users)
     assert len(sample) == 100
     assert sample == tuple(sorted(sample))
-    assert choice.among(KnownUsers("d", users[::-1])) == sample[::-1]
-    more = choice.among(KnownUsers("d", (*users, *range(1000, 1100))))
+    assert sampled(users[::-1]) == sample[::-1]
+    more = sampled(range(1100))
     assert len(set(more) & set(sample)) > 80
     assert set(more) <= set(sample) | set(range(1000, 1100))
     # spread evenly: hypergeometric, standard deviation 4.7

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from srs_eval.data.options import Columns
 from srs_eval.data.prepare import prepare
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.sql import SqlQuery
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
 from srs_eval.places import Place
@@ -49,7 +48,7 @@ def source_of(form, frame, folder, **reading):
     path = folder / ("log.csv" if form == "csv" else "log.parquet")
     frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path, index=False)
     if form == "sql":
-        return SqlQuery(f"SELECT * FROM '{path}'", columns=columns, **reading)
+        return ReviewTable(query=f"SELECT * FROM '{path}'", columns=columns, **reading)
     table = ReviewTable(path, columns, **reading)
     if form != "partitioned":
         return table

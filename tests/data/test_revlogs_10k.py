@@ -1,20 +1,16 @@
 """The layout of the data set of 10,000 users, its download, and the public logs in it."""
 
-import sys
 from functools import partial
 from hashlib import sha256
-from types import SimpleNamespace
-from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
-from cases import refusals
 from public_logs import JOSH, JOSH_AS_BENCHMARK, LOGS
 
-from srs_eval.data import files, revlogs_10k
+from srs_eval.data import files
 from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ReviewLogError
 
 LOG = pd.DataFrame(
     {
@@ -140,23 +136,6 @@ def test_the_public_logs_are_as_published_and_every_review_is_read(build_option,
     assert int((logs[8].deck == -1).sum()) == 29
 
 
-def test_only_the_files_of_wanted_users_that_are_missing_are_downloaded(folder, monkeypatch):
-    fetched = []
-
-    def download(repo_id, names, into):
-        fetched.append((repo_id, list(names)))
-        for name in names:
-            write(into / name, LOG)
-
-    monkeypatch.setattr(revlogs_10k, "download_files", download)
-    for path in (folder, folder / "revlogs"):
-        assert RevlogsFolder(path, "1-3", download=True).users() == (1, 2, 3)
-    name = "revlogs/user_id=3/data.parquet"
-    assert fetched == [("open-spaced-repetition/anki-revlogs-10k", [name])]
-    assert len(RevlogsFolder(folder).read(3)) == 5
-    assert RevlogsFolder(folder.parent / "new", [8], download=True).users() == (8,)
-
-
 def test_decks_and_presets_are_looked_up_where_they_are_told(folder):
     cards = pd.DataFrame({"card_id": [5, 9], "note_id": [1, 2], "deck_id": [30, 40]})
     write(folder / "cards/user_id=10/data.parquet", cards)
@@ -171,40 +150,3 @@ def test_decks_and_presets_are_looked_up_where_they_are_told(folder):
     assert RevlogsFolder(folder).read(2).deck is None
     write(folder / "cards/user_id=10/data.parquet", cards.drop(columns="note_id"))
     assert RevlogsFolder(folder).read(10).note is None
-
-
-NAME = "revlogs/user_id=8/data.parquet"
-
-
-def failure(kind, status=None):
-    """Return an error, its answer in whichever of two forms the installed version has."""
-    error = kind.__new__(kind)
-    Exception.__init__(error, "something happened\nthe telling line")
-    error.response = SimpleNamespace(status_code=status, headers={}, request=None)
-    return error
-
-
-def test_each_file_is_fetched_into_the_folder_and_what_goes_wrong_is_explained(
-    tmp_path, monkeypatch, golden_text
-):
-    huggingface_hub = pytest.importorskip("huggingface_hub")
-    errors = pytest.importorskip("huggingface_hub.errors")
-    told = [
-        failure(errors.GatedRepoError, 403),
-        failure(errors.RepositoryNotFoundError, 401),
-        failure(errors.HfHubHTTPError, 403),
-        failure(errors.HfHubHTTPError, 500),
-        failure(errors.EntryNotFoundError),
-        failure(errors.LocalEntryNotFoundError),
-        failure(errors.OfflineModeIsEnabled),
-        OSError(28, "No space left on device"),
-    ]
-    fetch = Mock(side_effect=[None, *told])
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
-    revlogs_10k.download_files("some/set", [NAME], tmp_path)
-    fetch.assert_called_once_with("some/set", NAME, repo_type="dataset", local_dir=tmp_path)
-    download = partial(revlogs_10k.download_files, "some/set", [NAME], tmp_path)
-    names = [f"{type(error).__name__} {number}" for number, error in enumerate(told)]
-    said = refusals(dict.fromkeys(names, download), ReviewLogError)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    golden_text("hub_errors", said + refusals({"no package": download}, ConfigError))

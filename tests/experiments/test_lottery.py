@@ -1,18 +1,20 @@
 """The lottery: draws are found again, estimates are right, and wrong models are rejected."""
 
 import itertools
+import json
 import random
 import sqlite3
 from contextlib import closing
 
 import numpy as np
 import pytest
-from anki_files import DAY_MS, MORNING, SETTINGS, collection
+from anki_files import DAY_MS, MORNING, SETTINGS, collection, opened
 from cases import loaded
 from commands import apart
 from estimates import Effect, change, effect, permutation_z
 from invented import Ends, Told
 from months import BY_HAND, EARLY, FORGOTTEN, MATCHED, NO_INTERVAL, SEED, UNEXPLAINED, reconstructed
+from options import IntervalOptions, interval_options, options_of
 from rules import Answers, Lots, Rule, chacha12, drawn, fuzz_bounds, possible
 from simulations import GIVES_UP, SHOWN, answers_before, write_collection
 from trials import LEAST_P, load_z, place_p_value, play, read_draws
@@ -20,7 +22,6 @@ from verdicts import LARGEST_BOUND, answers_table, balance, draws_table, models_
 
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.anki.presets import IntervalOptions, preset_in_message, preset_in_text
 from srs_eval.errors import FitError
 
 study = loaded("experiments/lottery/study.py")
@@ -186,14 +187,18 @@ def test_answers_that_tell_no_draw_are_left_out_for_their_reasons(tmp_path):
     assert len(draws_table(lottery)) == len(models_table(lottery)) == 0
 
 
-def test_options_of_intervals_are_read_in_both_forms():
+def test_options_of_intervals_are_read_in_both_forms(tmp_path):
     message = b"\x65" + np.float32(1.5).tobytes() + b"\x7d" + np.float32(0.9).tobytes()
-    assert preset_in_message(message + b"\x80\x01\x64").intervals == IntervalOptions(
-        modifier=0.9, easy=1.5, maximum=100
-    )
-    text = {"rev": {"ivlFct": 0.8, "ease4": 1.4, "hardFactor": 1.1, "maxIvl": 200}}
-    assert preset_in_text(text).intervals == IntervalOptions(0.8, 1.1, 1.4, 200)
-    assert preset_in_text({"rev": {"ivlFct": "x", "maxIvl": -1}}).intervals == IntervalOptions()
+    newer = IntervalOptions(modifier=0.9, easy=1.5, maximum=100)
+    assert options_of(message + b"\x80\x01\x64") == newer
+    old = collection(tmp_path / "old.anki2")
+    review = {"ivlFct": 0.8, "ease4": 1.4, "hardFactor": 1.1, "maxIvl": 200}
+    presets = {"7": {"rev": review}, "8": {"rev": {"ivlFct": "x", "maxIvl": -1}}, "9": {}}
+    with opened(old) as database:
+        database.execute("alter table col add column dconf")
+        database.execute("update col set dconf = ?", [json.dumps(presets)])
+    usual = IntervalOptions()
+    assert interval_options(old) == {7: IntervalOptions(0.8, 1.1, 1.4, 200), 8: usual, 9: usual}
 
 
 def confounded(rng, n=400, cards=100):

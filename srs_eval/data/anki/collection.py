@@ -12,23 +12,22 @@ from typing import Any, Literal
 import numpy as np
 
 from srs_eval.cards import previous_review, since_previous
-from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, day_start
-from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
-from srs_eval.data.anki.groups import groups_of
-from srs_eval.data.anki.rules import (
-    Selection,
-    matching,
-    patterns_of,
-    select_reviews,
+from srs_eval.data.anki.conventions import (
+    MINUTES_FROM_UTC,
+    VersionOption,
+    day_start,
+    has_other_meaning,
+    scheduler_version,
 )
-from srs_eval.data.anki.scheduler import VersionOption, has_other_meaning, scheduler_version
-from srs_eval.data.cells import quoted
+from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
+from srs_eval.data.anki.groups import groups_of
+from srs_eval.data.anki.rules import matching, patterns_of, select_reviews
+from srs_eval.data.cells import violations
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
-_CLOCK_TOLERANCE_S = DAY_SECONDS
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
 _ROWS_QUOTED = 3
 
@@ -38,7 +37,7 @@ class CollectionLog:
     """A log, with the table that it comes from."""
 
     reviews: Reviews
-    revlog: Revlog  # The whole table, answers renumbered
+    revlog: Any  # The whole table, as `Collection.revlog` reads it, answers renumbered
     rows: IntArray  # [len(reviews)]: Row of the table that each review is
     start: int  # Second of the UTC day at which days begin
 
@@ -50,14 +49,12 @@ class AnkiCollection:
     The file is copied, never opened in place, so Anki may be running and nothing is changed.
     Which rows of the review table are reviews is decided as in the public data set
     ``anki-revlogs-10k``; each other row is counted in ``Reviews.left_out`` by its reason.
-    Reviews of deleted cards count, because the review table keeps them; which deck those were in
-    and what they looked like is not known.
+    Reviews of deleted cards count, because the review table keeps them; their decks and note types
+    are not known.
 
-    Days have 86,400 seconds and begin at one time of the UTC day for the whole log, as in
-    the data set: daylight saving and journeys are not followed. With version 1 of Anki's
-    scheduler they begin at the time of the creation stamp; with later ones at the rollover
-    hour (4:00 unless set), in the time zone that the collection records. Day 0 is the day of
-    the first review. When days begin, which version was assumed, and why, is in `Reviews.notes`.
+    Days have 86,400 seconds and begin at one time of the UTC day for the whole log, as in the data
+    set. When they begin, which version of the scheduler was assumed, and why, is in
+    `Reviews.notes`.
 
     Parameters
     ----------
@@ -79,15 +76,6 @@ class AnkiCollection:
     decks, presets : str or sequence of str, optional
         Names of decks or presets, with ``*`` and ``?``: reviews of other cards are left out and
         counted. A deck includes its subdecks. All of them if None.
-
-    Raises
-    ------
-    ConfigError
-        If an option is outside its range.
-
-    References
-    ----------
-    https://github.com/open-spaced-repetition/anki-revlogs-dataset-builder
     """
 
     path: str | Path
@@ -101,8 +89,8 @@ class AnkiCollection:
 
     def __post_init__(self) -> None:
         """Check the options, all at once."""
-        most, hour, offset = MINUTES_FROM_UTC, self.rollover_hour, self.utc_offset_minutes
-        is_number = isinstance(self.scheduler, bool | float)
+        hour, offset, most = self.rollover_hour, self.utc_offset_minutes, MINUTES_FROM_UTC
+        is_version = self.scheduler in ("auto", 1, 2) and type(self.scheduler) in (str, int)
         rules = {
             "rollover_hour": (hour is None or 0 <= hour <= 23, "0 to 23 or null"),
             "utc_offset_minutes": (
@@ -110,7 +98,7 @@ class AnkiCollection:
                 f"minutes from -{most} to {most} or null",
             ),
             "invalid_rows": (self.invalid_rows in ("error", "drop"), "error or drop"),
-            "scheduler": (self.scheduler in ("auto", 1, 2) and not is_number, "auto, 1 or 2"),
+            "scheduler": (is_version, "auto, 1 or 2"),
             "decks": (patterns_of(self.decks) is not None, "a name or a list of names"),
             "presets": (patterns_of(self.presets) is not None, "a name or a list of names"),
         }
@@ -153,28 +141,21 @@ class AnkiCollection:
         with open_collection(self._file) as collection:
             revlog = collection.revlog()
             valid = self._valid(revlog, collection)
-            created, settings = collection.settings()
-            version, told_by = scheduler_version(collection, revlog, settings, self.scheduler)
+            version, told_by = scheduler_version(collection, revlog, self.scheduler)
             if version == 1:  # renumbered as Anki does when the version changes
-                revlog = replace(revlog, ease=revlog.ease + has_other_meaning(revlog))
+                revlog.ease += has_other_meaning(revlog)
             start, begin = day_start(
-                self.location,
-                created,
-                settings,
-                version=version,
-                rollover_hour=self.rollover_hour,
-                utc_offset_minutes=self.utc_offset_minutes,
+                collection, version, self.rollover_hour, self.utc_offset_minutes
             )
             groups, titles = groups_of(collection, revlog.cid)
         wanted = np.ones(len(revlog), np.bool_)
         for group, option in (("deck", "decks"), ("preset", "presets")):
             if patterns := patterns_of(getattr(self, option)):
                 named = matching(self.location, f"data.{option}", patterns, titles[group])
-                numbers = groups[group]
-                wanted &= numbers is not None and np.isin(numbers, [*named])
-        selection = select_reviews(revlog, valid, wanted)
-        if not len(selection.rows):
-            counts = ", ".join(f"{n} {reason}" for reason, n in selection.left_out.items())
+                wanted &= np.isin(groups.get(group, -1), [*named])
+        rows, state, left_out = select_reviews(revlog, valid, wanted)
+        if not len(rows):
+            counts = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
             what = f"none of its {len(revlog)} rows is a review that can be used"
             nothing = Violation(f"{what}: {counts}" if counts else what, "empty")
             hint = "Learn cards in Anki; export with 'Include scheduling information' ticked."
@@ -183,16 +164,14 @@ class AnkiCollection:
             f"ratings read as those of version {version} of Anki's scheduler ({told_by})",
             f"days begin at {start // 3600:02}:{start // 60 % 60:02} UTC ({begin})",
         ]
-        known: dict[str, Any] = {
-            name: each[selection.rows] for name, each in groups.items() if each is not None
-        }
-        known |= {"user": user, "source": self.location}
-        reviews = _reviews(revlog, selection, start, notes=notes, **known)
-        return CollectionLog(replace(reviews, titles=titles), revlog, selection.rows, start)
+        known = {"user": user, "source": self.location, "state": state, "left_out": left_out}
+        known |= {name: column[rows] for name, column in groups.items()}
+        reviews = _reviews(revlog[rows], start, notes=notes, **known)
+        return CollectionLog(replace(reviews, titles=titles), revlog, rows, start)
 
-    def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
+    def _valid(self, revlog: Any, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""
-        latest = int((time.time() + _CLOCK_TOLERANCE_S) * 1000)
+        latest = int((time.time() + DAY_SECONDS) * 1000)
         rules = {
             "id": (_EARLIEST_MS, latest, "a time from 1980 to now, in ms"),
             "cid": (1, 2**63 - 1, "the number of a card"),
@@ -200,60 +179,45 @@ class AnkiCollection:
             "factor": (1 - 2**31, 2**31 - 1, "a number of at most 32 bits"),
             "type": (0, 5, "0 to 5"),
         }
-        valid, violations = np.ones(len(revlog), np.bool_), []
+        valid, wrong = np.ones(len(revlog), np.bool_), []
         for column, (low, high, expected) in rules.items():
-            values = getattr(revlog, column)
-            bad = (values < low) | (values > high)
+            bad = (revlog[column] < low) | (revlog[column] > high)
             valid &= ~bad
             if bad.any():
-                violations.append(_violation(collection, column, revlog.id[bad].tolist(), expected))
-        if violations and self.invalid_rows == "error":
+                # Quoted as they are stored
+                query = f"select {column} from revlog not indexed where id = ?"
+                cells = revlog[column].astype(object)
+                for row in np.flatnonzero(bad)[:_ROWS_QUOTED]:
+                    found = collection.connection.execute(query, [int(revlog.id[row])])
+                    (cells[row],) = found.fetchone()
+                name, place = f"revlog.{column}", lambda row: f"row with id {revlog.id[row]}"
+                wrong += violations(name, cells, bad, expected, place, "out_of_range")
+        if wrong and self.invalid_rows == "error":
             hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
-            raise ReviewLogError(self.location, violations, hint)
+            raise ReviewLogError(self.location, wrong, hint)
         return valid
 
 
-def _violation(collection: Collection, column: str, ids: list[int], expected: str) -> Violation:
-    """Quote the first rows whose value in a column is impossible, as it is stored."""
-    query = f"select {column} from revlog not indexed where id = ?"
-    cells = [
-        collection.connection.execute(query, (row,)).fetchone()[0] for row in ids[:_ROWS_QUOTED]
-    ]
-    said = [f"row with id {row} has {quoted(cell)}" for row, cell in zip(ids, cells, strict=False)]
-    more = f" and {len(ids) - _ROWS_QUOTED:,} more" if len(ids) > _ROWS_QUOTED else ""
-    what = f"revlog.{column}: {', '.join(said)}{more}; expected {expected}"
-    places = [f"row with id {row}" for row in ids[:_ROWS_QUOTED]]
-    return Violation(what, "out_of_range", f"revlog.{column}", places)
-
-
-def _reviews(
-    revlog: Revlog, kept: Selection, start: int, *, notes: list[str], **known: Any
-) -> Reviews:
-    """Derive days and intervals of the kept rows, of which the rest is known.
+def _reviews(answers: Any, start: int, *, notes: list[str], **known: Any) -> Reviews:
+    """Derive days and intervals of answers, of which the rest is known.
 
     People have answer times below 0 ms. They say nothing of the review, which stays.
     """
-    rows = kept.rows
-    answered, card, took = revlog.id[rows], revlog.cid[rows], revlog.time[rows]
-    day = (answered - start * 1000) // (DAY_SECONDS * 1000)
-    previous = previous_review(card)
-    milliseconds = since_previous(answered, previous)
-    is_known = (took >= 0) & (took <= _CENTURY_MS)
+    day = (answers.id - start * 1000) // (DAY_SECONDS * 1000)
+    previous = previous_review(answers.cid)
+    milliseconds = since_previous(answers.id, previous)
+    is_known = (answers.time >= 0) & (answers.time <= _CENTURY_MS)
     if not is_known.all():
-        unknown = f"{np.sum(~is_known):,} of {len(rows):,} answers"
+        unknown = f"{np.sum(~is_known):,} of {len(answers):,} answers"
         notes.append(f"how long {unknown} took is not known: below 0 ms, or above 100 years")
     reviews = reviews_from_columns(
         notes=notes,
-        card=card,
-        rating=revlog.ease[rows],
+        card=answers.cid,
+        rating=answers.ease,
         day=day - day[0],
         elapsed_seconds=np.where(previous < 0, -1, milliseconds // 1000),
-        duration_ms=np.where(is_known, took, 0) if is_known.any() else None,
-        state=kept.state,
-        left_out=kept.left_out,
-        row_name=lambda row: f"review with id {answered[row]}",
+        row_name=lambda row: f"review with id {answers.id[row]}",
         **known,
     )
-    if reviews.duration_ms is None or is_known.all():
-        return reviews
-    return replace(reviews, duration_ms=np.where(is_known, took, np.nan))
+    took = np.where(is_known, answers.time, np.nan)
+    return replace(reviews, duration_ms=took if is_known.any() else None)

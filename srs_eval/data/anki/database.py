@@ -6,7 +6,7 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ import numpy as np
 
 from srs_eval.data.anki.package import collection_copy
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import IntArray
 
 DAY_SECONDS = 86_400
 
@@ -33,35 +32,15 @@ _READING = {
     *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
     *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA),
 }
-_TABLES = (
-    *("revlog", "col", "config", "cards", "decks", "deck_config"),
-    *("notes", "notetypes", "templates"),
-)
-_NAMED = re.compile(rf"\b({'|'.join(_TABLES)})\b", re.IGNORECASE)
-_ORDINARY = re.compile(r"create\s+(table|(unique\s+)?index)\b", re.IGNORECASE)
-_DIGITS = re.compile(r"-?[0-9]{1,18}")
-_SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset", "fsrs")
-# What stands for values of another type, which no rule accepts.
+# Views are not read, and triggers do not run; any other definition is not from Anki.
+_ORDINARY = re.compile(r"create\s+(table|view|trigger|(unique\s+)?index)\b", re.IGNORECASE)
+# What stands for a value that is no whole number, which no rule accepts
 _NOT_A_NUMBER = -(2**63)
-_WHOLE = "case typeof({0}) when 'integer' then {0} else {1} end"
-_NUMBER = "case when typeof({0}) in ('integer', 'real') then cast({0} as integer) else {1} end"
-
-
-@dataclass(frozen=True, slots=True)
-class Revlog:
-    """All rows of Anki's review table, in time order."""
-
-    id: IntArray  # [n]: Time of the answer, in milliseconds since 1970 (UTC); unique
-    cid: IntArray  # [n]: Card
-    ease: IntArray  # [n]: Button pressed, 1 to 4; 0 if the row is no answer
-    ivl: IntArray  # [n]: Interval given by the answer: days, or seconds where negative
-    factor: IntArray  # [n]: Ease factor in per mille, or difficulty; 0 marks resets and cramming
-    time: IntArray  # [n]: Milliseconds spent answering
-    type: IntArray  # [n]: 0 learning, 1 review, 2 relearning, 3 filtered, 4 manual, 5 rescheduled
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self.id)
+_SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset", "fsrs")
+# Columns of the review table, and those that may have decimals
+_REVLOG, _REALS = ("cid", "ease", "ivl", "factor", "time", "type"), ("factor", "time")
+_WHOLE = f"case typeof({{0}}) when 'integer' then {{0}} else {_NOT_A_NUMBER} end"
+_REAL = "case typeof({0}) when 'real' then cast({0} as integer) else {0} end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,94 +51,98 @@ class Collection:
     is_of_decks: bool  # Whether it may be one that Anki made for a package of some decks
     connection: sqlite3.Connection
 
-    def revlog(self) -> Revlog:
-        """Read the whole review table as it is stored, and check that it is undamaged."""
-        values = {name: _WHOLE.format(name, _NOT_A_NUMBER) for name in ("cid", "ease", "type")}
-        values |= {name: _NUMBER.format(name, _NOT_A_NUMBER) for name in ("factor", "time")}
-        columns = self.integers("revlog", **values, ivl=_WHOLE.format("ivl", 0))
-        if not columns or not {"crt", "conf"} <= self.columns_of("col"):
+    def revlog(self) -> Any:
+        """Read the whole review table in time order, after a check that it is undamaged.
+
+        A record array of int64: the time of the answer as ``id`` (ms since 1970, UTC), the card as
+        ``cid``, the button as ``ease`` (0 if the row is no answer), the interval it gave as ``ivl``
+        (days, or seconds where negative), the ease in per mille or the difficulty as ``factor`` (0
+        marks resets and cramming), the ``time`` spent (ms), and as ``type`` 0 learning, 1 review, 2
+        relearning, 3 filtered, 4 manual or 5 rescheduled.
+        """
+        needed = {"revlog": {"id", *_REVLOG}, "col": {"crt", "conf"}}
+        if not all(columns <= self.columns_of(table) for table, columns in needed.items()):
             what = "is a database but no Anki collection: no table revlog or col as Anki has them"
             hint = "Name a collection or an exported package of Anki."
             raise ReviewLogError(self.source, [what], hint)
         faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
         if faults != ["ok"]:
             raise damaged(self.source, "; ".join("\n".join(faults).splitlines()[:3]))
-        return Revlog(**columns)
+        rows = self.numbers("revlog", _REVLOG, odd=_REVLOG)
+        rows.ivl[rows.ivl == _NOT_A_NUMBER] = 0
+        return rows
 
-    def integers(self, table: str, **columns: str) -> dict[str, IntArray]:
-        """Read columns, each by an expression, and ``id``, by which rows are sorted.
+    def numbers(self, table: str, columns: Sequence[str], odd: Sequence[str] = ()) -> Any:
+        """Read ``id`` and other columns of a table as whole numbers, in the order of ``id``.
 
-        Returns nothing where the table lacks one of them. Raise if values are no whole numbers.
+        Returns a record array, without rows where the table lacks one of the columns. Raise if a
+        value is no whole number, unless its column is `odd`, or if an ``id`` is there twice.
         """
-        columns = {"id": "id", **columns}
-        if not columns.keys() <= self.columns_of(table):
-            return {}
+        names = ["id", *columns]
+        values = [_REAL.format(name) if name in _REALS else name for name in names]
         # Indexes may have an order that only Anki knows.
-        rows_of = f"from {table} not indexed"
-        wrong = " or ".join(f"typeof({value}) <> 'integer'" for value in columns.values())
-        query = f"select count(*), count(distinct id), coalesce(sum({wrong}), 0) {rows_of}"
-        rows, ids, others = self.connection.execute(query).fetchone()
-        if others:
-            what = f"rows of {table} without a whole number as {' or '.join(columns)}: {others:,}"
+        query = f"""
+            select {", ".join(_WHOLE.format(value) for value in values)}
+            from {table} not indexed order by id limit {_ROWS_AT_MOST + 1}
+        """
+        kinds = np.dtype([(name, np.int64) for name in names])
+        is_there = {*names} <= self.columns_of(table)
+        found = self.connection.execute(query) if is_there else ()
+        rows = np.fromiter(found, kinds).view(np.recarray)
+        if len(rows) > _ROWS_AT_MOST:
+            raise damaged(self.source, f"its table {table} has more than {_ROWS_AT_MOST:,} rows")
+        names = [name for name in names if name not in odd]
+        if wrong := np.sum(np.any([rows[name] == _NOT_A_NUMBER for name in names], axis=0)):
+            what = f"rows of {table} without a whole number as {' or '.join(names)}: {wrong:,}"
             raise damaged(self.source, what)
-        if ids < rows:
-            raise damaged(
-                self.source, f"rows of {table} with the id of another row: {rows - ids:,}"
-            )
-        if rows > _ROWS_AT_MOST:
-            what = f"its table {table} has {rows:,} rows, more than {_ROWS_AT_MOST:,}"
-            raise ReviewLogError(self.source, [what], "No real collection has so many.")
-        found = self.connection.execute(
-            f"select {', '.join(columns.values())} {rows_of} order by id"
-        )
-        read = np.fromiter(found, np.dtype((np.int64, len(columns))), rows)
-        return dict(zip(columns, np.ascontiguousarray(read.T), strict=True))
+        if repeated := np.sum(rows.id[1:] == rows.id[:-1]):
+            raise damaged(self.source, f"rows of {table} with the id of another row: {repeated:,}")
+        return rows
 
-    def objects(self, table: str, column: str, text: str) -> dict[int, Any]:
-        """Return a column of decks, presets or note types, each with its number.
+    def entries(self, table: str, column: str, text: str, *paths: str) -> dict[int, Any]:
+        """Return a column of decks, presets or note types by their numbers.
 
-        Older versions of Anki keep them as `text` in JSON: then it is the whole object of each.
+        Older versions of Anki keep them as JSON in the column `text` of ``col``: then it is what
+        lies at a path in each, or the JSON of a list of what lies at several.
         """
         if {"id", column} <= self.columns_of(table):
-            query = f"select id, {column} from {table} not indexed"
-            return {n: value for n, value in self.connection.execute(query) if isinstance(n, int)}
-        if text not in self.columns_of("col"):
+            found = self.connection.execute(f"select id, {column} from {table} not indexed")
+        elif text in self.columns_of("col"):
+            at = f"json_extract(value{', ?' * len(paths)})"
+            query = f"select case when json_valid({text}) then json_type({text}) end from col"
+            ((kind,),) = self.connection.execute(query)
+            if kind != "object":
+                raise damaged(self.source, f"its {text} are no object in JSON")
+            rows_of = f"from col, json_each({text}) where type = 'object'"
+            found = self.connection.execute(f"select cast(key as integer), {at} {rows_of}", paths)
+        else:
             return {}
-        (stored,) = self.connection.execute(f"select {text} from col").fetchone()
-        kept = self._object(text, stored)
-        return {int(number): each for number, each in kept.items() if _DIGITS.fullmatch(number)}
+        return {number: value for number, value in found if isinstance(number, int)}
 
-    def settings(self) -> tuple[int, Mapping[str, Any]]:
-        """Read the creation stamp in seconds, and the settings on days, as Anki stored them."""
+    def settings(self) -> Mapping[str, Any]:
+        """Read the creation stamp in seconds, ``crt``, and the settings that matter here."""
         rows = self.connection.execute("select crt, conf from col limit 2").fetchall()
         if len(rows) != 1 or not isinstance(rows[0][0], int):
             raise damaged(self.source, "its table col does not say when it was created")
         ((created, text),) = rows
-        stored = self._object("settings", text)
-        # Since version 15 of the schema settings have a table, and `conf` is empty.
-        if {"key", "val"} <= self.columns_of("config"):
-            marks = ", ".join("?" * len(_SETTINGS))
-            # The collation of the key is Anki's own.
-            query = f"select key, val from config where key collate binary in ({marks})"
-            for key, value in self.connection.execute(query, _SETTINGS).fetchmany(len(_SETTINGS)):
-                stored[key] = self._json("settings", value)
-        return created, {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
-
-    def _object(self, what: str, text: Any) -> dict[str, Any]:
-        """Parse an object in JSON; an empty text is an empty object."""
-        parsed = self._json(what, text or "{}")
-        if not isinstance(parsed, dict):
-            raise damaged(self.source, f"its {what} cannot be read: no object in JSON")
-        return parsed
-
-    def _json(self, what: str, text: Any) -> Any:
         try:
-            return json.loads(text)
+            stored = dict(json.loads(str(text or "{}")))
+            # Since version 15 of the schema settings have a table, and `conf` is empty.
+            if {"key", "val"} <= self.columns_of("config"):
+                # The collation of the key is Anki's own.
+                query = f"""
+                    select key, coalesce(cast(val as text), '') from config
+                    where key collate binary in ({", ".join("?" * len(_SETTINGS))})
+                """
+                found = self.connection.execute(query, _SETTINGS)
+                stored |= {key: json.loads(value) for key, value in found}
         except (ValueError, TypeError, RecursionError) as error:
-            raise damaged(self.source, f"its {what} cannot be read: {error}") from error
+            raise damaged(self.source, f"its settings cannot be read: {error}") from error
+        settings = {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
+        return {"crt": created, **settings}
 
     def columns_of(self, table: str) -> set[str]:
-        """Names of the columns of a table, in lower case; none if it is not there."""
+        """Names of the columns of a table, in lower case, without computed ones."""
         rows = self.connection.execute(f"pragma table_info({table})")
         return {str(row[1]).lower() for row in rows}
 
@@ -178,48 +161,42 @@ def open_collection(path: Path) -> Iterator[Collection]:
             # SQLite first merges or undoes what lies in the logs beside the copy.
             with closing(sqlite3.connect(copy)) as connection:
                 connection.set_progress_handler(lambda: time.monotonic() > end, 1_000)
-                connection.set_authorizer(_only_reads)
                 for limit, value in _LIMITS.items():
                     connection.setlimit(limit, value)
                 for pragma in ("trusted_schema = off", "cell_size_check = on", "mmap_size = 0"):
                     connection.execute(f"pragma {pragma}")
+                # SQLite sets up what reads JSON at its first use, which is more than to read.
+                connection.execute("select 1 from json_each('[]')")
+                connection.set_authorizer(_only_reads)
                 _require_tables(source, connection)
                 suffix = path.suffix.lower()
                 is_of_decks = (is_package and suffix != ".colpkg") or suffix == ".anki21"
                 yield Collection(source, is_of_decks, connection)
-        except (sqlite3.Error, UnicodeDecodeError) as error:
+        except (sqlite3.Error, ValueError, RecursionError) as error:
             if time.monotonic() > end:
                 what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
                 hint = "Is the computer very busy, or the file not what it claims to be?"
                 raise ReviewLogError(source, [what], hint) from error
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_AUTH:
+                raise damaged(source, "a view is in place of one of its tables") from error
             # SQLite quotes a damaged table definition in messages that may be no text.
             raise damaged(source, str(error)) from error
 
 
-def _only_reads(
-    action: int, _first: str | None, _second: str | None, _database: str | None, view: str | None
-) -> int:
-    """Allow to read, but not through a view or trigger."""
-    is_harmless = action in _READING and view is None
+def _only_reads(action: int, *about: str | None) -> int:
+    """Allow to read, but not through a view or trigger, which is named last."""
+    is_harmless = action in _READING and about[-1] is None
     return sqlite3.SQLITE_OK if is_harmless else sqlite3.SQLITE_DENY
 
 
 def _require_tables(source: str, connection: sqlite3.Connection) -> None:
-    """Raise if a view, trigger or virtual table touches a table, or if columns are computed."""
+    """Raise if there are virtual tables, which run code when they are read."""
     # The text is what SQLite goes by, whatever the other columns say.
-    query = "select name, sql from sqlite_master where sql is not null"
-    wrong = [
-        f"its definition {str(name)[:40]!r} is no ordinary table and names {named[0].lower()}"
-        for name, sql in connection.execute(query)
-        if not _ORDINARY.match(str(sql)) and (named := _NAMED.search(str(sql)))
-    ]
-    for table in () if wrong else _TABLES:
-        for column in connection.execute(f"pragma table_xinfo({table})"):
-            if column[6]:
-                wrong.append(f"column {str(column[1])[:40]!r} of its table {table} is computed")
-    if wrong:
-        hint = "Anki has ordinary tables only; do you trust where this file comes from?"
-        raise ReviewLogError(source, wrong[:5], hint)
+    for (sql,) in connection.execute("select sql from sqlite_master where sql is not null"):
+        if not _ORDINARY.match(str(sql)):
+            what = f"its definition {str(sql)[:40]!r} is that of no ordinary table"
+            hint = "Anki has ordinary tables only; do you trust where this file comes from?"
+            raise ReviewLogError(source, [what], hint)
 
 
 def damaged(source: str, reason: str) -> ReviewLogError:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import io
+import struct
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from srs_eval.data.anki.database import Collection
-from srs_eval.nouns import GROUPS, IntArray
+from srs_eval.nouns import IntArray
 
-# Keys of messages of protocol buffers: 8 * number of the field + kind of value.
-_NORMAL_DECK = 8 * 1 + 2
-_PRESET = 8 * 1 + 0
-_LENGTHS = {1: 8, 5: 4}  # Bytes of a value, by its kind
-_NUMBER_BITS = 64
+NUMBER, LENGTH, FLOAT = 0, 2, 5  # How protocol buffers write a field
 # A template is numbered by its note type and its place there, so that numbers stay the same from
 # one export to the next.
 _PLACES = 1000
@@ -24,150 +23,100 @@ _LARGEST_NOTE_TYPE = 2**53
 _NOT_KNOWN = -1
 
 
-def message_fields(message: bytes) -> dict[int, Any]:
-    """Return the first value of each key of a message of protocol buffers.
+def groups_of(
+    collection: Collection, cards: IntArray
+) -> tuple[dict[str, IntArray], dict[str, Mapping[int, str]]]:
+    """Return the groups of each card, [n], and their names, by the names of columns of a log.
 
-    Keys are 8 * number of the field + kind of value, numbers are base 128. Raise `ValueError` if it
-    is no such message.
+    Numbers are -1 where nothing is known of a card; where nothing is known of any, there is no
+    column. A card that is in a filtered deck belongs to the deck it came from.
+    """
+    titles: dict[str, Mapping[int, str]] = {
+        "deck": _names(collection.entries("decks", "name", "decks", "$.name")),
+        "preset": _names(collection.entries("deck_config", "name", "dconf", "$.name")),
+        "note_type": _names(collection.entries("notetypes", "name", "models", "$.name")),
+    }
+    titles["template"] = _templates(collection, titles["note_type"])
+    known = collection.numbers("cards", ("did", "odid", "nid", "ord"))
+    columns = {"note": known.nid, "deck": np.where(known.odid == 0, known.did, known.odid)}
+    kinds = collection.entries("decks", "kind", "decks", "$.conf")
+    presets = {deck: preset_of_deck(kind) for deck, kind in kinds.items()}
+    columns["preset"] = _looked_up([*presets.values()], [*presets], columns["deck"])
+    notes = collection.numbers("notes", ("mid",))
+    columns["note_type"] = _looked_up(notes.mid, notes.id, known.nid)
+    # Cloze cards have the number of their deletion in the place of a template's number: all of
+    # them belong to the only template of their note type.
+    only = _PLACES * columns["note_type"]
+    for number in (only, only + known.ord):  # its own place counts before the first
+        is_one = np.isin(number, [*titles["template"]])
+        columns["template"] = np.where(is_one, number, columns.get("template", _NOT_KNOWN))
+    table = pd.DataFrame(columns, known.id, dtype=np.int64)
+    is_known = (table != _NOT_KNOWN).any()
+    is_known["preset"] = is_known["deck"] and any(each != _NOT_KNOWN for each in presets.values())
+    of_log = table.loc[:, is_known].reindex(cards, fill_value=_NOT_KNOWN)
+    return {str(group): column.to_numpy() for group, column in of_log.items()}, titles
+
+
+def message_fields(message: bytes) -> dict[tuple[int, int], Any]:
+    """Return the last value of each field of a message of protocol buffers, or nothing.
+
+    Keys are the number of the field and how it is written. Fields of four bytes are floats.
 
     >>> message_fields(bytes([0x08, 0x96, 0x01, 0x12, 0x01, 0x61]))
-    {8: 150, 18: b'a'}
+    {(1, 0): 150, (2, 2): b'a'}
     """
-    stream = io.BytesIO(message)
-
-    def number() -> int:
-        value = 0
-        for shift in range(0, _NUMBER_BITS, 7):
-            (byte,) = stream.read(1)
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80 and not value >> _NUMBER_BITS:
-                return value
-        raise ValueError("a number has more than 64 bits")
-
-    values: dict[int, Any] = {}
-    while stream.tell() < len(message):
-        key = number()
-        if key % 8 == 0:
-            values.setdefault(key, number())
-            continue
-        length = number() if key % 8 == 2 else _LENGTHS.get(key % 8, len(message))
-        value = stream.read(length)
-        if len(value) < length:
-            raise ValueError("a value ends after the message")
-        values.setdefault(key, value)
+    try:
+        fields = UnknownFieldSet(Empty.FromString(message))
+    except DecodeError:
+        return {}
+    values = {(each.field_number, each.wire_type): each.data for each in fields}
+    for key in [key for key in values if key[1] == FLOAT]:
+        (values[key],) = struct.unpack("<f", struct.pack("<I", values[key]))
     return values
 
 
-def preset_of_deck(kind: Any) -> int | None:
-    """Find the preset in the column ``kind`` of Anki's table of decks.
+def preset_of_deck(kind: Any) -> int:
+    """Find the preset of a deck, -1 for a filtered deck, which has none, and what cannot be read.
 
-    None for a filtered deck, which has none, and for what cannot be read. It is
+    Newer versions of Anki keep it in the column ``kind`` of the table of decks. It is
     ``KindContainer.normal.config_id`` of ``proto/anki/decks.proto`` in ankitects/anki.
 
     >>> preset_of_deck(bytes([0x0A, 0x02, 0x08, 0x01]))
     1
     """
-    try:
-        preset = message_fields(message_fields(kind)[_NORMAL_DECK])[_PRESET]
-    except (KeyError, ValueError, TypeError):
-        return None
+    if isinstance(kind, bytes):
+        normal = message_fields(kind).get((1, LENGTH), b"")
+        kind = message_fields(normal).get((1, NUMBER))
     # Numbers are signed: what is above half of the range is negative, and no preset.
-    return int(preset) if preset < 2 ** (_NUMBER_BITS - 1) else None
+    return kind if type(kind) is int and kind < 2**63 else _NOT_KNOWN
 
 
-def groups_of(
-    collection: Collection, cards: IntArray
-) -> tuple[dict[str, IntArray | None], dict[str, Mapping[int, str]]]:
-    """Return the groups of each card, [n], and their names, by the names of columns of a log.
-
-    Numbers are -1 where nothing is known of a card, and None where nothing is known of any. A card
-    that is in a filtered deck belongs to the deck it came from.
-    """
-    note_types = collection.objects("notetypes", "name", "models")
-    templates = _templates(collection, note_types)
-    titles: dict[str, Mapping[int, str]] = {
-        "deck": _names(collection.objects("decks", "name", "decks")),
-        "preset": _names(collection.objects("deck_config", "name", "dconf")),
-        "note_type": _names(note_types),
-    }
-    titles["template"] = {
-        number: f"{titles['note_type'].get(number // _PLACES, number // _PLACES)}: {name}"
-        for number, name in templates.items()
-    }
-    numbers: dict[str, IntArray | None] = dict.fromkeys(GROUPS)
-    if table := collection.integers("cards", did="did", odid="odid"):
-        home = np.where(table["odid"] == 0, table["did"], table["odid"])
-        numbers["deck"] = _looked_up(table["id"], home, cards)
-    if numbers["deck"] is not None:
-        presets = _presets(collection)
-        of_decks = np.array([*presets.values()], np.int64)
-        numbers["preset"] = _looked_up([*presets], of_decks, numbers["deck"])
-    if table := collection.integers("cards", nid="nid", ord="ord"):
-        note_type, template = _note_types(collection, table, templates)
-        for group, of_cards in (
-            ("note", table["nid"]),
-            ("note_type", note_type),
-            ("template", template),
-        ):
-            numbers[group] = _looked_up(table["id"], of_cards, cards)
-    return numbers, titles
+def _looked_up(numbers: Any, keys: Any, wanted: IntArray) -> IntArray:
+    """Return the numbers of the keys that are wanted, -1 where there is none."""
+    table = pd.Series(numbers, keys, np.int64)
+    return table.reindex(wanted, fill_value=_NOT_KNOWN).to_numpy()
 
 
-def _looked_up(known: Any, numbers: IntArray, keys: IntArray) -> IntArray | None:
-    """Look up the number of each key, -1 where it is not known; None if none is known."""
-    table = pd.Series(numbers, known)
-    table = table[table != _NOT_KNOWN]
-    return table.reindex(keys, fill_value=_NOT_KNOWN).to_numpy(np.int64) if len(table) else None
-
-
-def _presets(collection: Collection) -> dict[int, int]:
-    """Return the preset of each deck, as far as it is recorded."""
-    found = {}
-    for deck, kept in collection.objects("decks", "kind", "decks").items():
-        preset = kept.get("conf") if isinstance(kept, dict) else preset_of_deck(kept)
-        if type(preset) is int and preset.bit_length() < _NUMBER_BITS:
-            found[deck] = preset
-    return found
-
-
-def _note_types(
-    collection: Collection, table: Mapping[str, IntArray], templates: Mapping[int, str]
-) -> tuple[IntArray, IntArray]:
-    """Return the note type and the template of each card in a table, -1 where not known.
-
-    Cloze cards have the number of their deletion in the place of a template's number: all of
-    them belong to the only template of their note type.
-    """
-    notes = collection.integers("notes", mid="mid")
-    kinds = pd.Series(notes.get("mid"), notes.get("id"), np.int64)
-    note_type = kinds.reindex(table["nid"], fill_value=_NOT_KNOWN).to_numpy(np.int64)
-    template = np.full(len(note_type), _NOT_KNOWN)
-    for place in (np.zeros_like(note_type), table["ord"]):  # its own place counts before the first
-        number = np.where((place >= 0) & (place < _PLACES), _PLACES * note_type + place, _NOT_KNOWN)
-        template = np.where(np.isin(number, [*templates]), number, template)
-    return note_type, template
-
-
-def _templates(collection: Collection, note_types: Mapping[int, Any]) -> dict[int, str]:
+def _templates(collection: Collection, note_types: Mapping[int, str]) -> dict[int, str]:
     """Return the names of all card templates by number; what cannot be read is left out."""
-    rows: list[tuple[Any, Any, Any]] = []
     if {"ntid", "ord", "name"} <= collection.columns_of("templates"):
         query = "select ntid, ord, name from templates not indexed"
-        rows = collection.connection.execute(query).fetchall()
-    for note_type, kept in note_types.items():
-        listed = kept.get("tmpls") if isinstance(kept, dict) else None
-        for each in listed if isinstance(listed, list) else ():
-            if isinstance(each, dict):
-                rows.append((note_type, each.get("ord"), each.get("name")))
+    elif "models" in collection.columns_of("col"):
+        query = """
+            select cast(model.key as integer),
+                json_extract(template.value, '$.ord'), json_extract(template.value, '$.name')
+            from col, json_each(models) as model, json_each(model.value, '$.tmpls') as template
+        """
+    else:
+        return {}
     return {
-        _PLACES * note_type + place: name
-        for note_type, place, name in rows
-        if type(note_type) is type(place) is int and isinstance(name, str)
-        if 0 <= note_type < _LARGEST_NOTE_TYPE and 0 <= place < _PLACES
+        _PLACES * number + place: f"{note_types.get(number, number)}: {name}"
+        for number, place, name in collection.connection.execute(query)
+        if type(number) is type(place) is int and isinstance(name, str)
+        if 0 <= number < _LARGEST_NOTE_TYPE and 0 <= place < _PLACES
     }
 
 
-def _names(kept: Mapping[int, Any]) -> dict[int, str]:
+def _names(stored: Mapping[int, Any]) -> dict[int, str]:
     """Return the names of decks, presets or note types, as far as they can be read."""
-    names = {n: each.get("name") if isinstance(each, dict) else each for n, each in kept.items()}
-    return {n: name.replace("\x1f", "::") for n, name in names.items() if isinstance(name, str)}
+    return {n: name.replace("\x1f", "::") for n, name in stored.items() if isinstance(name, str)}

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import math
-import struct
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from srs_eval.data.anki.database import damaged, open_collection
-from srs_eval.data.anki.groups import message_fields
+import numpy as np
 
-# Keys of a message of protocol buffers, 8 * number of the field + kind of value, and the names that
-# older versions of Anki have for them in JSON. Parameters of the newest FSRS first.
-_PARAMETERS = {8 * 6 + 2: "fsrsParams6", 8 * 5 + 2: "fsrsParams5", 8 * 3 + 2: "fsrsWeights"}
-_NUMBERS = {
-    8 * 37 + 5: "desiredRetention",
-    8 * 15 + 5: "ivlFct",
-    8 * 13 + 5: "hardFactor",
-    8 * 12 + 5: "ease4",
-    8 * 16: "maxIvl",
+from srs_eval.data.anki.database import open_collection
+from srs_eval.data.anki.groups import FLOAT, LENGTH, NUMBER, message_fields
+
+# Where Anki keeps parameters, those of the newest FSRS first, the desired retention and the longest
+# interval: fields of ``DeckConfig.Config`` of ``proto/anki/deck_config.proto`` in ankitects/anki,
+# and the names that older versions have for them in JSON
+_STORED = {
+    (6, LENGTH): "$.fsrsParams6",
+    (5, LENGTH): "$.fsrsParams5",
+    (3, LENGTH): "$.fsrsWeights",
+    (37, FLOAT): "$.desiredRetention",
+    (16, NUMBER): "$.rev.maxIvl",
 }
-_FACTORS = {"modifier": "ivlFct", "hard": "hardFactor", "easy": "ease4"}
-_PARAMETERS_AT_MOST = 100
-_LEAST_FACTOR, _MOST_FACTOR = 0.01, 100
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalOptions:
-    """What a preset does to the intervals of cards in review, without FSRS."""
-
-    modifier: float = 1.0  # Factor of all intervals
-    hard: float = 1.2  # Factors of Hard and of Easy
-    easy: float = 1.3
-    maximum: int = 36500  # Days
+_PARAMETERS_AT_MOST, _LARGEST = 100, 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +32,7 @@ class Preset:
     # As they are stored; empty if FSRS was never optimised for the preset, or they cannot be read.
     parameters: tuple[float, ...] = ()
     desired_retention: float = 0.9
-    intervals: IntervalOptions = IntervalOptions()
+    longest_interval: int = 36500  # Days
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,71 +46,38 @@ class FsrsSettings:
 def read_fsrs_settings(path: str | Path) -> FsrsSettings:
     """Read the FSRS settings of a collection or package.
 
-    Raise `ReviewLogError` if the file is missing, no collection, or damaged. The settings are
-    ``DeckConfig.Config`` of ``proto/anki/deck_config.proto`` in ankitects/anki.
+    Raise `ReviewLogError` if the file is missing, no collection, or damaged.
     """
     with open_collection(Path(path).expanduser()) as collection:
-        _, settings = collection.settings()
-        columns = collection.columns_of("deck_config")
-        if columns and not {"id", "config"} <= columns:
-            raise damaged(collection.source, "its table deck_config has no id or no config")
-        presets = {
-            number: preset_in_text(kept) if isinstance(kept, dict) else preset_in_message(kept)
-            for number, kept in collection.objects("deck_config", "config", "dconf").items()
-            if isinstance(kept, dict | bytes)
-        }
-        return FsrsSettings(settings.get("fsrs") is True, presets)
+        enabled = collection.settings().get("fsrs") is True
+        stored = collection.entries("deck_config", "config", "dconf", *_STORED.values())
+        kept = {number: each for number, each in stored.items() if isinstance(each, bytes | str)}
+        return FsrsSettings(enabled, {number: preset_of(each) for number, each in kept.items()})
 
 
-def preset_in_message(message: bytes) -> Preset:
-    """Parse the column ``config`` of Anki's table of presets.
+def preset_of(stored: bytes | str) -> Preset:
+    """Return what can be used of the settings of a preset, and defaults in place of the others.
 
-    >>> preset_in_message(b"").desired_retention
-    0.9
+    `stored` is the column ``config`` of Anki's table of presets, or a list in JSON.
     """
-    try:
-        fields = message_fields(message)
-    except ValueError:
+    if isinstance(stored, bytes):
+        fields = message_fields(stored)
+        values = [fields.get(key) for key in _STORED]
+        for place, value in enumerate(values):
+            if isinstance(value, bytes):  # Anki keeps 4 decimals, in single precision
+                singles = np.frombuffer(value[: len(value) // 4 * 4], "<f4").tolist()
+                values[place] = [float(f"{number:.6g}") for number in singles]
+    else:
+        values = json.loads(stored)
+    if not isinstance(values, list) or len(values) != len(_STORED):
         return Preset()
-    options: dict[str, Any] = {}
-    for key, name in (_PARAMETERS | _NUMBERS).items():
-        value = fields.get(key)
-        if isinstance(value, bytes) and len(value) % 4 == 0:
-            numbers = struct.unpack(f"<{len(value) // 4}f", value)
-            # Anki keeps 4 decimals, in single precision.
-            precise = [float(f"{number:.6g}") for number in numbers]
-            options[name] = precise if key in _PARAMETERS else numbers[0]
-        elif key % 8 == 0:
-            options[name] = value
-    return _preset(options)
-
-
-def preset_in_text(options: Mapping[str, Any]) -> Preset:
-    """Read a preset as older versions of Anki keep it."""
-    review = options.get("rev")
-    return _preset({**options, **(review if isinstance(review, dict) else {})})
-
-
-def _preset(options: Mapping[str, Any]) -> Preset:
-    """Return what can be used of the settings of a preset, and defaults in place of the others."""
-    lists = (options.get(name) for name in _PARAMETERS.values())
+    *lists, retention, longest = values
     parameters = next((each for each in lists if isinstance(each, list) and each), [])
     usable = len(parameters) <= _PARAMETERS_AT_MOST and all(
-        isinstance(number, int | float) and math.isfinite(number) for number in parameters
+        isinstance(number, int | float) and abs(number) < _LARGEST for number in parameters
     )
-    retention, maximum = options.get("desiredRetention"), options.get("maxIvl")
     if not isinstance(retention, int | float) or not 0 < retention < 1:
         retention = Preset().desired_retention
-    factors = {name: options.get(key) for name, key in _FACTORS.items()}
-    intervals: dict[str, Any] = {
-        name: round(float(value), 4)
-        for name, value in factors.items()
-        if isinstance(value, int | float) and _LEAST_FACTOR <= value <= _MOST_FACTOR
-    }
-    if isinstance(maximum, int) and maximum > 0:
-        intervals["maximum"] = maximum
-    return Preset(
-        tuple(map(float, parameters)) if usable else (),
-        round(float(retention), 4),
-        IntervalOptions(**intervals),
-    )
+    if not isinstance(longest, int) or not 0 < longest < _LARGEST:
+        longest = Preset().longest_interval
+    return Preset(tuple(map(float, parameters)) if usable else (), round(retention, 4), longest)
