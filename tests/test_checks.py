@@ -25,6 +25,12 @@ from offenders import (
     clock,
     predicts,
 )
+from srs_eval.compute.serial import Serial
+from srs_eval.compute.shard import Shard
+from srs_eval.run.experiment import refuse_lookahead
+from srs_eval.run.plan import Job
+from srs_eval.tracking.tracker import NoTracker
+from srs_eval.tuning.progress import RunningTrial
 
 import srs_eval as se
 from srs_eval.checks import (
@@ -39,14 +45,8 @@ from srs_eval.checks.quick import check_quickly
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.trial import SignTest
 from srs_eval.checks.worker import NotImportable, call_elsewhere
-from srs_eval.compute.serial import Serial
-from srs_eval.compute.shard import Shard
 from srs_eval.nouns import GROUPS, columns_of, when_of
 from srs_eval.nouns.capabilities import undeclared
-from srs_eval.run.experiment import refuse_lookahead
-from srs_eval.run.plan import Job
-from srs_eval.tracking.tracker import NoTracker
-from srs_eval.tuning.progress import RunningTrial
 
 
 def told(check, cheat):

@@ -10,7 +10,6 @@ from cases import rest_nightly
 from command_lines import QUICK, attempt, command_line, prepare
 from commands import write
 from omegaconf.errors import OmegaConfBaseException
-
 from srs_eval.config import suggestions
 from srs_eval.config.option_files import also_in, varied
 from srs_eval.config.settings import explain, mistakes

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from commands import QUIET, SMALL, process, say_installed, summary_of, write
-
 from srs_eval.config import option_files
 from srs_eval.config.settings import composed
 from srs_eval.tracking.run_facts import plug_in_versions

@@ -9,13 +9,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from srs_eval.results.files import write_table
 
 from srs_eval.data import files
 from srs_eval.data.files import check_columns, column_names, existing, read_table
 from srs_eval.data.options import Columns
 from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.results.files import write_table
 
 TEXT = "card,rating,day\n1,3,0\n2,4,1\n"
 

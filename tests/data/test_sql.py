@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 from postgresql_server import postgresql_server
-
 from srs_eval.config.settings import literally, mistakes
+
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError, ReviewLogError
 
