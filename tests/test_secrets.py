@@ -13,7 +13,8 @@ WITH = """
 """
 WITHOUT = """
     postgresql://me@host:5432/db?sslmode=require http://tracking:5000/runs@2 s3://bucket/key
-    abfss://container@account.dfs.core.windows.net/path sqlite:////home/me/mlflow.db tokens=3_password
+    abfss://container@account.dfs.core.windows.net/path sqlite:////home/me/mlflow.db
+    tokens=3_password
 """
 
 
