@@ -5,12 +5,11 @@ import random
 import re
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import QUIET, SMALL, outcome_of, write
-from invented import expect_one_log
+from invented import Logs, expect_one_log
 from offenders import (
     CAUGHT,
     CHEATS,
@@ -25,12 +24,7 @@ from offenders import (
     clock,
     predicts,
 )
-from srs_eval.compute.serial import Serial
-from srs_eval.compute.shard import Shard
-from srs_eval.run.experiment import refuse_lookahead
-from srs_eval.run.plan import Job
-from srs_eval.tracking.tracker import NoTracker
-from srs_eval.tuning.progress import RunningTrial
+from saved import setup_of
 
 import srs_eval as se
 from srs_eval.checks import (
@@ -45,8 +39,10 @@ from srs_eval.checks.quick import check_quickly
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.trial import SignTest
 from srs_eval.checks.worker import NotImportable, call_elsewhere
+from srs_eval.metrics.panel import default_panel
 from srs_eval.nouns import GROUPS, columns_of, when_of
 from srs_eval.nouns.capabilities import undeclared
+from srs_eval.runs.evaluation import refuse_lookahead
 
 
 def told(check, cheat):
@@ -266,21 +262,12 @@ def test_the_checks_are_not_loaded_for_an_algorithm_of_srs_eval(monkeypatch):
     monkeypatch.setitem(sys.modules, "srs_eval.checks.quick", None)
     cheat = ReadsItsOwnRating()
     inside = {"_target_": "srs_eval.algorithms.sessions.session_filter.SessionFilter"}
-    refuse_lookahead(cheat, inside)
+    refuse_lookahead(setup_of(cheat, Logs({}), default_panel(), algo=inside))
     for outside in ("srs_evaluation.Mine", "offenders.KeepsALambda"):
+        algo = {**inside, "base": {"_target_": outside}}
+        setup = setup_of(cheat, Logs({}), default_panel(), algo=algo)
         with pytest.raises(ImportError):
-            refuse_lookahead(cheat, {**inside, "base": {"_target_": outside}})
-
-
-def test_a_search_and_the_shards_of_a_run_check_once():
-    def checks(**given):
-        return Job(None, None, Path("x"), Serial(), NoTracker(), **given).checks_algorithm
-
-    assert checks()
-    assert not checks(check_lookahead=False)
-    assert [checks(trial=RunningTrial(number, "auc")) for number in (0, 1)] == [True, False]
-    assert [checks(shard=Shard(number, 2)) for number in (1, 2)] == [True, False]
-    assert not checks(is_merge=True)
+            refuse_lookahead(setup)
 
 
 def test_a_class_of_a_program_is_refused_unless_it_is_asked_for():

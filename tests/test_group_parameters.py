@@ -13,10 +13,6 @@ from commands import run_here as run_command
 from invented import of_presets
 from omegaconf import OmegaConf
 from saved import load_predictions
-from srs_eval.commands.export import command
-from srs_eval.results import load
-from srs_eval.results.files import FITS, read_table, write_table
-from srs_eval.results.tables import fits_table, read_fits
 
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.features.dash import Dash
@@ -27,9 +23,12 @@ from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Fit, Part
+from srs_eval.nouns import Part
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.runs.commands import COMMANDS
+from srs_eval.runs.folder import Run
 from srs_eval.runs.mlflow_model import CurvesOfCards, rebuilt_model
+from srs_eval.runs.words import status
 
 PRESETS = ("hard words", "easy words")
 COLUMNS = {"day": "day", "elapsed_days": "elapsed_days", "preset": "preset"}
@@ -54,7 +53,8 @@ def run(table, tmp_path_factory):
     assert run_command(words) == 0
     options = OmegaConf.to_container(OmegaConf.load(folder / ".hydra" / "config.yaml").algo)
     kept = pq.read_table(folder / "fits.parquet").to_pylist()[-1]["parts"]
-    return SimpleNamespace(folder=folder, fit=load(folder).fitted[-1], options=options, parts=kept)
+    fit = list(Run.read(folder).fits())[-1]
+    return SimpleNamespace(folder=folder, fit=fit, options=options, parts=kept)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_a_served_model_asks_for_the_preset_of_a_card(run):
 def test_every_form_of_export_has_the_parameters_of_each_preset(run, capsys):
     printed = {}
     for form in ("anki", "py_fsrs", "json"):
-        assert command([str(run.folder), f"to={form}"]) == 0
+        assert status(*COMMANDS["export"], [str(run.folder), f"to={form}"]) == 0
         printed[form] = capsys.readouterr().out
     schedulers, content = json.loads(printed["py_fsrs"]), json.loads(printed["json"])
     assert (content["algorithm"], content["parameters"]) == ("per_group", [])
@@ -163,11 +163,3 @@ def test_parts_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ConfigError):
             rebuilt_model(options, (), parts, whole_days=True)
-
-
-def test_fits_without_parts_are_read_as_before(tmp_path):
-    fits = (Fit(1, 0, "ok", parameters=(0.5,)), Fit(2, 0, "failed", reason="no"))
-    write_table(tmp_path / FITS, fits_table(fits))
-    table = pq.read_table(tmp_path / "fits.parquet")
-    pq.write_table(table.drop_columns(["parts"]), tmp_path / "fits.parquet")
-    assert read_fits(read_table(tmp_path / FITS)) == fits

@@ -9,7 +9,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from srs_eval.results.files import write_table
 
 from srs_eval.data import files
 from srs_eval.data.files import check_columns, column_names, existing, read_table
@@ -101,7 +100,7 @@ def test_pages_are_compared_with_their_checksums(tmp_path, by_group):
     if by_group:
         pq.write_table(table, path, row_group_size=125, write_page_checksum=True)
     else:
-        write_table(path, table.drop(["who"]))
+        pq.write_table(table.drop(["who"]), path, write_page_checksum=True)
     content, refused = path.read_bytes(), 0
     for place in range(4, len(content), len(content) // 40):
         path.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
