@@ -101,7 +101,7 @@ def setup_of(
     settings = {key: value for key, value in settings.items() if value is not None}
     names, paths, table = {"tracking": "none"}, {}, None
     data_option = option_of_data(inputs["data"])
-    objects = {"tracking": None}
+    objects: dict[str, Any] = {"tracking": None}
     for group, each in inputs.items():
         if group == "data" and data_option is not None:
             names["data"] = data_option

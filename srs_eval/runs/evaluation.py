@@ -283,8 +283,9 @@ def _learns_from_others(setup: Setup) -> bool:
 
 def _learned_from_others(setup: Setup, users: Sequence[User]) -> Any:
     """Return the algorithm, pretrained for each fold of users where the protocol has some."""
-    algorithm, source = setup.algorithm, setup.source
+    algorithm: Any = setup.algorithm
     protocol: Any = setup.protocol
+    source = setup.source
     if not _learns_from_others(setup):
         return algorithm
     from srs_eval.algorithms.combined.cross_fitted import cross_fitted  # not for every run

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -168,7 +168,8 @@ class CoverageCount:
             for (status, _), (reason, users, reviews, could_score) in self._alike.items()
         ]
         left_out.sort(key=lambda each: (each.status, -each.users))
-        reviews = Counts(**self.reviews, dropped=dict(+self.dropped), unscored=dict(+self.unscored))
+        dropped, unscored = dict(+self.dropped), dict(+self.unscored)
+        reviews = replace(Counts(**self.reviews), dropped=dropped, unscored=unscored)
         return Coverage(Counts(**self.users), reviews, tuple(_shortest(left_out)))
 
 
