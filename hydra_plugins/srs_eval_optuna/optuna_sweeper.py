@@ -18,16 +18,11 @@ from omegaconf import DictConfig, OmegaConf
 class OptunaSweeper(Sweeper):
     """Choose each trial by the results of the earlier ones.
 
-    Parameters
-    ----------
-    params : dict of str to str
-        Spaces by key, as in a sweep on the command line, which overrides them.
-    options
-        The other options: see `srs_eval.runs.search.Options`.
+    ``params`` has spaces by key, as in a sweep on the command line, which overrides them.
     """
 
-    def __init__(self, *, params: dict[str, Any] | None = None, **options: Any) -> None:
-        self.params, self.options = dict(params or {}), options
+    def __init__(self, *, params: dict[str, Any], **_: Any) -> None:
+        self.params = params
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -38,22 +33,16 @@ class OptunaSweeper(Sweeper):
             hydra_context=hydra_context, task_function=task_function, config=config
         )
 
-    def sweep(self, arguments: list[str]) -> Any:
-        """Search, and return the parameters of the best trial with its value."""
-        try:
-            import optuna  # noqa: F401 - only here: plain runs do not need it
-        except ImportError as error:
-            raise CompactHydraException(
-                "a search needs Optuna: pip install 'srs-eval[sweep]'"
-            ) from error
-        from srs_eval.errors import SrsEvalError
-        from srs_eval.runs.search import Options, Search
-
-        folder = Path(str(self.config.hydra.sweep.dir))
+    def sweep(self, arguments: list[str]) -> None:
+        """Search."""
+        folder = Path(self.config.hydra.sweep.dir)
         OmegaConf.save(self.config, folder / "multirun.yaml")  # as Hydra's own sweeper does
         words = [*(f"{key}={value}" for key, value in self.params.items()), *arguments]
-        options = Options(**self.options)
+        from srs_eval.errors import SrsEvalError
+
         try:
-            return Search(options, self.config, self.loader, words).run(self.launcher.launch)
-        except SrsEvalError as error:  # Hydra prints this one without a traceback
+            from srs_eval.runs.search import Search
+
+            Search(self.config, self.loader, words).run(self.launcher.launch)
+        except (SrsEvalError, ImportError, OSError) as error:  # Hydra prints this in a line
             raise CompactHydraException(f"srs_eval: {error}") from error
