@@ -86,7 +86,7 @@ def source(data: DataLike, **arguments: Any) -> Source:
     >>> list(source("synthetic", users=2).users())
     [1, 2]
     """
-    return setup_of({"algo": "avg", "data": data}, arguments, {}).source
+    return setup_of({"data": data}, arguments, {}).source
 
 
 def setup_of(
@@ -97,7 +97,8 @@ def setup_of(
     `inputs` has names and objects by group, None for the option that the command takes by default;
     `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
-    inputs = {group: each for group, each in inputs.items() if each is not None}
+    optional = ("protocol", "panel")
+    inputs = {g: each for g, each in inputs.items() if each is not None or g not in optional}
     settings = {key: value for key, value in settings.items() if value is not None}
     names, paths, table = {"tracking": "none"}, {}, None
     data_option = option_of_data(inputs["data"])
@@ -145,7 +146,8 @@ def option_of_data(data: object) -> str | None:
         return "revlogs_10k"
     if path.is_dir() and any("=" in each.name for each in path.iterdir()):
         return "partitioned"
-    return str(data) if str(data).isidentifier() and not path.exists() else "csv"
+    is_name = isinstance(data, str) and data.isidentifier() and not path.exists()
+    return str(data) if is_name else "csv"
 
 
 def _composed(

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException, InstantiationException
+from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -114,6 +114,9 @@ def composed(
             OmegaConf.set_struct(cfg, value=True)
             for key, value in (values or {}).items():
                 OmegaConf.update(cfg, key, value, force_add=_is_open(cfg, key))
+        except MissingConfigException as error:
+            there = ", ".join(error.options or ())
+            raise ConfigError(f"{error.missing_cfg_file}: there are {there}") from error
         except (HydraException, OmegaConfBaseException) as error:
             raise ConfigError(_first_line(error)) from error
     return cfg, used
@@ -133,7 +136,11 @@ def build(
     content = resolved(cfg, choices)
     content["protocol"] = _in_user_folds(content["protocol"])
     built = dict(objects)
-    problems = []
+    problems = [
+        f"{key}={content[key]}: expected a whole number, 0 or more"
+        for key in ("seed", "curves_per_user")
+        if content[key] < 0
+    ]
     is_current = content["algo"].get("parameters") == "current"
     options = {**content, "algo": _without_parameters(content["algo"])} if is_current else content
     for group in GROUPS:

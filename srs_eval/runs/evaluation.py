@@ -209,17 +209,22 @@ def checked_users(source: Source) -> list[User]:
     twice.
     """
     users = [user.item() if isinstance(user, np.generic) else user for user in source.users()]
+    usable = [user for user in users if _is_name(user)]
     problems = ["no users"] if not users else []
     problems += [
         f"user {user!r} is {type(user).__name__}, expected a number or a text"
         for user in users
-        if not isinstance(user, int | str) or isinstance(user, bool)
+        if not _is_name(user)
     ]
-    twice = [] if problems else [user for user, n in Counter(users).items() if n > 1]
+    twice = [user for user, count in Counter(usable).items() if count > 1]
     problems += [f"user {user!r} is named more than once" for user in twice]
     if problems:
         raise ReviewLogError(source.location, problems)
     return users
+
+
+def _is_name(user: object) -> bool:
+    return isinstance(user, int | str) and not isinstance(user, bool)
 
 
 def of_shard(users: Sequence[User], shard: str | None) -> Sequence[User]:
