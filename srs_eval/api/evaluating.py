@@ -17,7 +17,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.claim import claimed
-from srs_eval.runs.compute import Compute, Processes, Serial
+from srs_eval.runs.compute import Processes, Serial
 from srs_eval.runs.evaluation import evaluate as evaluated
 from srs_eval.runs.evaluation import refuse_lookahead
 from srs_eval.runs.folder import CONFIG, Run, save
@@ -142,7 +142,7 @@ def load(folder: str | Path) -> RunResult:
     return RunResult(Run.read(Path(folder).expanduser()), {})
 
 
-def compute_with(workers: int | None) -> Compute:
+def compute_with(workers: int | None) -> Serial | Processes:
     """Return where users are evaluated: in this process, or in others."""
     return Serial() if workers == 1 else Processes(workers)
 

@@ -14,18 +14,17 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import cloudpickle
 
-from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import process_is_spoiled
 
-Result = TypeVar("Result")
 Tick = Callable[..., None]  # Called after each fold
 _SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_IN_GROUP = 20
@@ -35,44 +34,25 @@ _STUCK = "its worker process was ended: compiled code ran on beyond the time lim
 _OURS = tuple(f"srs_eval.{part}" for part in ("runs", "evaluation", "data", "protocol", "metrics"))
 
 
-def _no_tick(*_: object) -> None:
-    """Count nothing."""
-
-
-class Compute(Protocol):
-    """Where users are evaluated."""
-
-    def map(
-        self,
-        work: Callable[[Any, Tick], Result],
-        items: Sequence[Any],
-        died: Callable[[Any, str], Result],
-        tick: Tick = _no_tick,
-        *,
-        patience: float | None = None,
-    ) -> Iterator[Result]:
-        """Yield the result of each item as it is done, in any order.
-
-        `died` returns the result of an item whose process died, for the reason it is given; a
-        process without progress for `patience` seconds is ended.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Serial:
     """Evaluate users in order, in this process; in one beside it where fits have a time limit."""
 
     def map(
         self,
-        work: Callable[[Any, Tick], Result],
+        work: Any,
         items: Sequence[Any],
-        died: Callable[[Any, str], Result],
-        tick: Tick = _no_tick,
-        *,
+        died: Callable[[Any, str], Any],
+        tick: Tick,
         patience: float | None = None,
-    ) -> Iterator[Result]:
+    ) -> Iterator[Any]:
+        """Yield the result of each item as it is done, in any order.
+
+        `died` returns the result of an item whose process died, for the reason it is given; a
+        process without progress for `patience` seconds is ended.
+        """
         if patience is not None:
-            yield from Processes(1).map(work, items, died, tick, patience=patience)
+            yield from Processes(1).map(work, items, died, tick, patience)
             return
         for item in items:
             yield work(item, tick)
@@ -96,97 +76,74 @@ class Processes:
 
     def map(
         self,
-        work: Callable[[Any, Tick], Result],
+        work: Any,
         items: Sequence[Any],
-        died: Callable[[Any, str], Result],
-        tick: Tick = _no_tick,
-        *,
+        died: Callable[[Any, str], Any],
+        tick: Tick,
         patience: float | None = None,
-    ) -> Iterator[Result]:
+    ) -> Iterator[Any]:
+        """As in `Serial`."""
         count = min(self.workers or available_cores(), len(items) or 1)
         size = 1 if patience else max(1, min(_MOST_IN_GROUP, len(items) // (50 * count)))
         groups = deque([*items[n : n + size]] for n in range(0, len(items), size))
-        suspects: list[Any] = []  # Whose worker died: tried again, with no other beside it
-        with _Pool(work, patience, tick) as pool:
-            for _, results in pool.run(groups, count, suspects, died):
-                yield from results
-            for item in suspects:
-                alone: list[Any] = []
-                for _, results in pool.run(deque([[item]]), 1, alone, died):
-                    yield from results
-                if alone:
-                    yield died(item, _DIED)
-
-
-class _Pool:
-    """Worker processes, each in an executor of its own, so that a death is that of one item."""
-
-    def __init__(self, work: Any, patience: float | None, tick: Tick) -> None:
-        self._context: Any = multiprocessing.get_context(
-            "spawn" if sys.platform == "win32" else "forkserver"
-        )
-        if sys.platform != "win32":
-            self._context.set_forkserver_preload([m for m in sys.modules if m.startswith(_OURS)])
-        # nothing is sent through the first; only this process has our end
-        self._theirs, self._ours = self._context.Pipe(duplex=False)
-        self._ticks, ticks = self._context.Pipe(duplex=False)
-        self._begin = (self._theirs, ticks, cloudpickle.dumps(work), patience)
-        self._idle: list[ProcessPoolExecutor] = []
-        self._every: list[ProcessPoolExecutor] = []
-        self._patience, self._tick = patience, tick
-
-    def __enter__(self) -> _Pool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End the workers, whatever they do: their end of the pipe is closed."""
-        self._ours.close()
-        for executor in self._every:
-            executor.shutdown(cancel_futures=True)
-        for pipe in (self._theirs, *self._begin[:2], self._ticks):
-            pipe.close()
-
-    def run(
-        self,
-        groups: deque[list[Any]],
-        count: int,
-        suspects: list[Any],
-        died: Callable[[Any, str], Any],
-    ) -> Iterator[tuple[list[Any], list[Any]]]:
-        """Yield groups of items with their results; items whose worker died become suspects."""
+        idle: list[ProcessPoolExecutor] = []
         busy: dict[Future[Any], tuple[ProcessPoolExecutor, list[Any], float]] = {}
-        while groups or busy:
-            while groups and len(busy) < count:
-                executor, group = self._executor(), groups.popleft()
-                with _main_hidden():  # an executor starts its process when it has work
-                    future = executor.submit(_results, group)
-                busy[future] = executor, group, time.monotonic()
-            done = wait(busy, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED).done
-            while self._ticks.poll():
-                self._ticks.recv_bytes()
-                self._tick()
-            for future in done:
-                executor, group, began = busy.pop(future)
-                try:
-                    results, is_spoiled = cloudpickle.loads(future.result())
-                except BrokenProcessPool:
-                    if self._patience and time.monotonic() - began > self._patience:
-                        yield group, [died(item, _STUCK) for item in group]
+        with _workers(work, patience) as (new, ticks):
+            while groups or busy:
+                while groups and len(busy) < count:
+                    executor, group = idle.pop() if idle else new(), groups.popleft()
+                    with _main_hidden():  # an executor starts its process when it has work
+                        future = executor.submit(_results, group)
+                    busy[future] = executor, group, time.monotonic()
+                done = wait(busy, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED).done
+                while ticks.poll():
+                    ticks.recv_bytes()
+                    tick()
+                for future in done:
+                    executor, group, began = busy.pop(future)
+                    try:
+                        results, is_spoiled = cloudpickle.loads(future.result())
+                    except BrokenProcessPool:
+                        if len(group) > 1:  # each by itself, to know which it is
+                            groups.extend([item] for item in group)
+                        else:
+                            is_stuck = patience and time.monotonic() - began > patience
+                            yield died(group[0], _STUCK if is_stuck else _DIED)
+                        continue
+                    if is_spoiled:
+                        executor.shutdown(wait=False)
                     else:
-                        suspects += group
-                    continue
-                if is_spoiled:
-                    executor.shutdown(wait=False)
-                else:
-                    self._idle.append(executor)
-                yield group, results
+                        idle.append(executor)
+                    yield from results
 
-    def _executor(self) -> ProcessPoolExecutor:
-        if self._idle:
-            return self._idle.pop()
-        made = ProcessPoolExecutor(1, self._context, _begin, self._begin)
-        self._every.append(made)
-        return made
+
+@contextmanager
+def _workers(
+    work: Any, patience: float | None
+) -> Iterator[tuple[Callable[[], ProcessPoolExecutor], Connection]]:
+    """Yield what begins a worker, in an executor of its own, and the pipe of their ticks.
+
+    Afterwards the workers end, whatever they do: their end of a pipe is closed.
+    """
+    context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+    if sys.platform != "win32":
+        context.set_forkserver_preload([m for m in sys.modules if m.startswith(_OURS)])
+    theirs, ours = context.Pipe(duplex=False)  # nothing is sent; only this process has our end
+    ticks, to_parent = context.Pipe(duplex=False)
+    arguments = theirs, to_parent, cloudpickle.dumps(work), patience
+    begun: list[ProcessPoolExecutor] = []
+
+    def new() -> ProcessPoolExecutor:
+        begun.append(ProcessPoolExecutor(1, context, _begin, arguments))
+        return begun[-1]
+
+    with theirs, ticks, to_parent:
+        try:
+            yield new, ticks
+        finally:
+            ours.close()
+            for executor in begun:
+                executor.shutdown(cancel_futures=True)
 
 
 def available_cores() -> int:
@@ -207,10 +164,14 @@ def end_with_launcher() -> None:
 class _Worker:
     """What a worker process has been given."""
 
-    work: Any = None
+    content: bytes = b""
     ticks: Connection | None = None
     patience: float | None = None
-    problem: str = ""  # Why there is no work
+
+    @cached_property
+    def work(self) -> Any:
+        """Return the work; what it lacks in this process is raised for each item."""
+        return cloudpickle.loads(self.content)
 
     def tick(self, *_: object) -> None:
         """Tell the parent of a fold, and begin to wait for the next."""
@@ -236,8 +197,6 @@ def _nowhere() -> Any:
 
 def _results(group: list[Any]) -> bytes:
     """Do the work for a group of items, in a worker; pickle classes of scripts by value."""
-    if _worker.problem:
-        raise SrsEvalError(_worker.problem)
     _worker.be_patient()
     try:
         results = [_worker.work(item, _worker.tick) for item in group]
@@ -261,11 +220,7 @@ def _begin(parent: Connection, ticks: Connection, work: bytes, patience: float |
         fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(own, fcntl.F_SETFL, os.O_ASYNC)
-    _worker.ticks, _worker.patience = ticks, patience
-    try:
-        _worker.work = cloudpickle.loads(work)
-    except Exception as error:  # noqa: BLE001 - code of others; the parent is told, once
-        _worker.problem = f"a worker process cannot load the work: {type(error).__name__}: {error}"
+    _worker.content, _worker.ticks, _worker.patience = work, ticks, patience
 
 
 @contextmanager

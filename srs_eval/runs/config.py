@@ -73,7 +73,7 @@ class Setup:
         objects = self.algorithm, self.source, self.protocol, self.panel
         modules = {type(each).__module__ for each in objects}
         modules |= {target.rpartition(".")[0] for target in targets(self.content)}
-        return _code_hash(frozenset(modules))
+        return code_hash(frozenset(modules))
 
     @property
     def stamp(self) -> str:
@@ -293,7 +293,8 @@ def _keyed_by_text(value: Any) -> Any:
 
 
 @cache
-def _code_hash(modules: frozenset[str]) -> str:
+def code_hash(modules: frozenset[str] = frozenset()) -> str:
+    """Return the digest of the source of srs_eval, and of other modules."""
     files = set(Path(srs_eval.__file__).parent.rglob("*.py"))
     for module in modules:
         # what was typed into a notebook has no file

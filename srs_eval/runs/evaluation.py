@@ -134,7 +134,7 @@ def evaluate(
         def tick(*_: object) -> None:
             progress.update()
 
-        for each in setup.compute.map(work, mine, work.died, tick, patience=limits.patience):
+        for each in setup.compute.map(work, mine, work.died, tick, limits.patience):
             if each.done is not None:
                 work.checkpoint.write(each.done)
             finished += folds

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import faulthandler
-import hashlib
 import logging
 import os
 import platform
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import srs_eval
 from srs_eval.cpu import VARIABLE, common_level
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.runs.compute import Tick
+from srs_eval.runs.config import code_hash
 from srs_eval.runs.evaluation import Outcome, Work
 
-_AUTHENTICATION = "RAY_AUTH_MODE"
 _AHEAD = 2  # Tasks under way or waiting for each core
 _DIED = "its worker process died on every try (killed, out of memory, or its machine was lost)"
 
@@ -48,24 +45,21 @@ class Ray:
     gpus: float = 0
 
     def __post_init__(self) -> None:
-        for name in ("retries", "cpus", "gpus"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"compute.{name}={getattr(self, name)}: at least 0")
+        if min(self.retries, self.cpus, self.gpus) < 0:
+            raise ConfigError(f"{self}: at least 0 of each")
 
     def map(
         self,
         work: Any,
         items: Sequence[Any],
         died: Callable[[Any, str], Any],
-        tick: Callable[..., None] = lambda *_: None,
-        *,
+        tick: Tick,
         patience: float | None = None,
     ) -> Iterator[Any]:
-        """Yield the result of each item as it is done; `tick` is called by no machine.
+        """As in `Serial`, but `tick` is called by no machine.
 
         Raise `SrsEvalError` if the cluster cannot be reached, or a machine has other code.
         """
-        del tick
         ray = self._connected()
         from ray.exceptions import RayError, RayTaskError
 
@@ -87,7 +81,9 @@ class Ray:
                     if before := work.before(item) if isinstance(work, Work) else None:
                         yield before
                         continue
-                    under_way[task.remote(sent, item, str(Path.cwd()), _code(), patience)] = item
+                    under_way[task.remote(sent, item, str(Path.cwd()), code_hash(), patience)] = (
+                        item
+                    )
                 if not under_way:
                     return
                 for reference in ray.wait(list(under_way), num_returns=1, timeout=1)[0]:
@@ -108,38 +104,32 @@ class Ray:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         local: dict[str, Any] = {}
         if self.address is None:
-            if "ray" in sys.modules and os.environ.get(_AUTHENTICATION) != "token":
-                raise SrsEvalError(
-                    f"compute=ray: Ray is loaded; set {_AUTHENTICATION}=token before"
-                )
-            os.environ[_AUTHENTICATION] = "token"
+            os.environ["RAY_AUTH_MODE"] = "token"  # read when Ray is imported
             local = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         try:
             import ray
-        except ImportError as error:
-            raise ConfigError("compute=ray needs Ray: pip install 'srs-eval[ray]'") from error
-        if not ray.is_initialized():
-            try:
+
+            if not ray.is_initialized():
                 ray.init(
                     self.address or "local",  # None would be that of RAY_ADDRESS
                     logging_level=logging.ERROR,
                     log_to_driver=False,
                     **local,
                 )
-            except Exception as error:  # Ray raises instances of Exception itself, too
-                reason = str(error).strip().partition("\n")[0] or type(error).__name__
-                raise SrsEvalError(f"compute=ray: {reason}") from error
+        except Exception as error:  # Ray raises instances of Exception itself, too
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise SrsEvalError(f"compute=ray: {reason}") from error
         return ray
 
 
 def _result(work: Any, item: Any, folder: str, code: str, patience: float | None) -> Any:
     """Do the work for one item on whichever machine this is, be it one that has just joined."""
-    if _code() != code:
+    if code_hash() != code:
         raise SrsEvalError(f"compute=ray: {platform.node()} has other code; install the same there")
     if Path(folder).is_dir():
         os.chdir(folder)  # paths are relative to it
 
-    def tick(*_: Any) -> None:
+    def tick(*_: object) -> None:
         if patience is not None:  # compiled code that runs on beyond it ends the process
             faulthandler.dump_traceback_later(patience, exit=True)
 
@@ -151,11 +141,3 @@ def _result(work: Any, item: Any, folder: str, code: str, patience: float | None
         return Outcome(item, done.scored.fits, done=done)
     finally:
         faulthandler.cancel_dump_traceback_later()
-
-
-@cache
-def _code() -> str:
-    digest = hashlib.sha256()
-    for file in sorted(Path(srs_eval.__file__).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -10,13 +10,14 @@ import pytest
 from commands import QUIET, SMALL, summary_of
 
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.runs.ray import Ray, _code, _result
+from srs_eval.runs.config import code_hash
+from srs_eval.runs.ray import Ray, _result
 
 RUN = ("algo=fsrs6", *SMALL, *QUIET, "panel=quick", "data.max_reviews=600", "data.users=5")
 
 
 def results(compute, work, items, **options):
-    return list(compute.map(work, items, lambda item, reason: (item, reason), **options))
+    return list(compute.map(work, items, lambda item, reason: (item, reason), print, **options))
 
 
 @pytest.mark.nightly
@@ -70,12 +71,12 @@ def test_a_machine_with_other_code_is_refused():
     def doubled(item, _):
         return 2 * item
 
-    assert _result(doubled, 1, "nowhere", _code(), None) == 2
+    assert _result(doubled, 1, "nowhere", code_hash(), None) == 2
     with pytest.raises(SrsEvalError, match="other code"):
         _result(doubled, 1, "nowhere", "other", None)
 
 
-def test_a_cluster_of_this_machine_asks_for_a_token_or_is_refused(monkeypatch):
+def test_a_cluster_of_this_machine_asks_for_a_token(monkeypatch):
     begun = []
 
     def init(address, **options):
@@ -85,14 +86,11 @@ def test_a_cluster_of_this_machine_asks_for_a_token_or_is_refused(monkeypatch):
     ray = SimpleNamespace(is_initialized=lambda: False, init=init)
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    with pytest.raises(SrsEvalError, match="RAY_AUTH_MODE=token before"):
-        Ray()._connected()
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
     with pytest.raises(SrsEvalError, match=r"The node timed out$"):
         Ray()._connected()
     assert begun == [("local", "token", "127.0.0.1")]
 
 
 def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ConfigError, match=r"compute\.cpus=-1"):
+    with pytest.raises(ConfigError, match="cpus=-1"):
         Ray(cpus=-1)
