@@ -30,10 +30,6 @@ class FolderInUseError(SrsEvalError):
     """Another command is writing to the output folder."""
 
 
-class ShardsMissingError(SrsEvalError):
-    """Some users of a run that is shared were not evaluated; the message says by which shards."""
-
-
 class Violation(str):
     """One thing that is wrong with a review log: the line that says so, and what it is about.
 
@@ -82,21 +78,6 @@ class ReviewLogError(SrsEvalError):
     def __reduce__(self) -> tuple[type[ReviewLogError], tuple[str, Sequence[str], str]]:
         """Pickle by the arguments, so that worker processes can raise it."""
         return type(self), (self.source, self.violations, self.hint)
-
-
-class PlaceError(SrsEvalError):
-    """An object store, or a file in it, cannot be used.
-
-    `address` is that of the file or folder; `what` says what went wrong, `hint` how to correct it.
-    """
-
-    def __init__(self, address: str, what: str, hint: str) -> None:
-        self.address, self.what, self.hint = address, what, hint
-        super().__init__(f"{address}: {what}\n  {hint}")
-
-    def __reduce__(self) -> tuple[type[PlaceError], tuple[str, str, str]]:
-        """Pickle by the arguments, so that worker processes can raise it."""
-        return type(self), (self.address, self.what, self.hint)
 
 
 class FitError(SrsEvalError):

@@ -184,7 +184,7 @@ def _read_json(place: Place, *, rows: int | None = None) -> pd.DataFrame:
 
 def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -> pd.DataFrame:
     """Read one CSV or TSV file in UTF-8; the columns `text` stay text."""
-    sign, above = _header(place)
+    sign, above = header_form(place)
     form: dict[str, Any] = {"sep": sign, "encoding": "utf-8-sig", "index_col": False}
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
     form["skiprows"] = above
@@ -219,12 +219,7 @@ def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -
     return table
 
 
-def separator(place: Place) -> str:
-    """Return the separator of a CSV file."""
-    return _header(place)[0]
-
-
-def _header(place: Place) -> tuple[str, int]:
+def header_form(place: Place) -> tuple[str, int]:
     """Return the separator of a CSV file, and the number of lines above its header.
 
     Raise `ReviewLogError` if its first bytes are those of another kind of file.

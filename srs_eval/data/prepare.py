@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from srs_eval.data.files import (
@@ -18,7 +16,8 @@ from srs_eval.data.files import (
     check_columns,
     column_names,
     existing,
-    separator,
+    header_form,
+    parquet_file,
 )
 from srs_eval.data.options import Columns
 from srs_eval.data.selection import Choice
@@ -73,22 +72,26 @@ def _batches(file: Place, columns: Columns) -> Iterator[pa.RecordBatch]:
     """Read the columns in use of a file; cells of CSV stay text, as they are read again later."""
     names = column_names(file)
     check_columns(str(file), names, columns, of_user=columns.user is not None)
-    form: Any = "parquet"
+    used = [*dict.fromkeys(columns.every)]
     if file.suffix in JSON_LINES:
         raise ReviewLogError(str(file), ["expected CSV or parquet files"])
-    if file.suffix != ".parquet":
-        text = pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-        )
-        parsed = pyarrow.csv.ParseOptions(delimiter=separator(file), newlines_in_values=True)
-        form = ds.CsvFileFormat(parse_options=parsed, convert_options=text)
+    if file.suffix == ".parquet":
+        with parquet_file(file) as parquet:
+            yield from parquet.iter_batches(columns=used)
+        return
+    sign, above = header_form(file)
+    text = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=True,
+        include_columns=used,
+    )
+    parsed = pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True)
+    begin = pyarrow.csv.ReadOptions(skip_rows=above)
     try:
-        dataset = ds.dataset(file.path, format=form, filesystem=file.filesystem)
-        scanner = dataset.scanner(columns=[*dict.fromkeys(columns.every)], use_threads=False)
-        yield from scanner.to_batches()
+        with file.reading() as stream:
+            yield from pyarrow.csv.open_csv(stream, begin, parsed, text)
     except pa.ArrowException as error:
         raise ReviewLogError(str(file), [str(error).partition("\n")[0]]) from error
 

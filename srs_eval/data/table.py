@@ -190,8 +190,7 @@ def to_pandas(table: Any) -> pd.DataFrame:
     try:
         return pandas_from_arrow(pa.table(table))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        kind = type(table).__name__
-        what = f"data: {kind} is no table such as a pandas or polars DataFrame ({error})"
+        what = f"data: {type(table).__name__} is no table such as a pandas or polars DataFrame"
         raise ConfigError(what) from error
 
 

@@ -6,6 +6,12 @@ from saved import assert_same
 from srs_eval.runs.config import composed
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path_factory, monkeypatch):
+    """Write lists of bad rows, rows.csv, into a folder of their own."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+
+
 @pytest.fixture
 def build_option():
     """Build what an option of the group data describes, the way the command does."""
