@@ -90,13 +90,17 @@ class Here:
         return Done(status, captured.out, captured.err)
 
 
+def _first(override):
+    """Return the first value of a sweep, or the lower end of an interval."""
+    value = override.value()
+    return getattr(value, "start", None) or next(iter(override.sweep_string_iterator()))
+
+
 def mistakes(words):
     """Return what Hydra says of the words of a command, the first values of a sweep alone."""
     parsed = OverridesParser.create().parse_overrides(list(words))
     first = [
-        f"{each.get_key_element()}={next(iter(each.sweep_string_iterator()))}"
-        if each.is_sweep_override()
-        else each.input_line
+        f"{each.get_key_element()}={_first(each)}" if each.is_sweep_override() else each.input_line
         for each in parsed
     ]
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):

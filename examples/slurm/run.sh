@@ -13,4 +13,4 @@ here=$(dirname "$0")
 mkdir -p "$run"
 array=$(sbatch --parsable --array="1-$jobs" --cpus-per-task="${CPUS:-1}" --time="${TIME:-24:00:00}" \
     --output="$run/slurm-%a.txt" "$here/shard.sh" "$jobs" "$run" "$@")
-sbatch --dependency="afterany:$array" --output="$run/slurm-merge.txt" "$here/merge.sh" "$run" "$@"
+sbatch --dependency="afterany:$array" --output="$run/slurm-sum.txt" "$here/sum.sh" "$run" "$@"
