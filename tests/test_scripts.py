@@ -117,7 +117,7 @@ def test_arguments_are_separated_and_quoted_as_on_the_command_line(tmp_path):
         ("sweep", {"algos": "avg", **wrong}, "nots=a"),
         ("search", {"algo": "hlr", "sweep": "optuna_fsrs", **wrong}, "nots=a"),
         ("compare", {"runs": "'my runs'", "options": "'metrics=*'"}, "metrics: "),
-        ("compare", {"runs": "'my runs' 'no=such $HOME'"}, "no=such $HOME"),
+        ("compare", {"runs": "'my runs' 'no such $HOME'"}, "no such $HOME"),
         ("main", {"overrides": "'notes=my cards"}, "algo=fsrs6 'notes=my cards: no closing"),
     ):
         done = run_entry(tmp_path, entry, **given)
