@@ -21,7 +21,7 @@ from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.console import complain, say
 from srs_eval.runs.secrets import refuse_secrets
-from srs_eval.runs.settings import PARENT, SWEEP
+from srs_eval.runs.settings import NUMBERS, PARENT, SWEEP
 
 _FILE = "sweep.json"
 claims = ExitStack()  # Until the command ends
@@ -38,7 +38,12 @@ class Jobs(Callback):
         HydraConfig.instance().set_config(config)
         with _ending():
             refuse_secrets(config)
-            claims.enter_context(claimed(Path(config.hydra.run.dir), config.shard))
+            folder = Path(config.hydra.run.dir)
+            if (folder.parent / _FILE).is_file():  # it is of a job of a sweep
+                claims.enter_context(claimed(folder.parent))
+            claims.enter_context(claimed(folder, config.shard))
+            if config.shard is not None:
+                _refuse_other_settings(config, folder)
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Refuse the command, or begin the run that those of the jobs are nested in."""
@@ -61,6 +66,20 @@ class Jobs(Callback):
         """Compare the jobs that have finished, and exit with 1 if anything has failed."""
         with _ending():
             sys.exit(int(_compared(config)))
+
+
+def _refuse_other_settings(config: DictConfig, folder: Path) -> None:
+    """Raise `ConfigError` if a folder has shards of a run with other settings."""
+    saved = folder / ".hydra" / "config.yaml"
+    if not ((folder / "checkpoint").is_dir() and saved.is_file()):
+        return
+    before = OmegaConf.load(saved)
+    different = [key for key in NUMBERS if before.get(key) != config.get(key)]
+    if different:
+        raise ConfigError(
+            f"{folder} has shards of a run with other settings of {', '.join(different)}; choose "
+            "another hydra.run.dir"
+        )
 
 
 def _compared(config: DictConfig) -> bool:

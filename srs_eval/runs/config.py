@@ -25,12 +25,10 @@ from srs_eval.cpu import common_level
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source, when_of
-from srs_eval.runs.settings import conf_folder
+from srs_eval.runs.settings import NUMBERS, conf_folder
 
 GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
-# Settings that can change a number.
-_NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
 _USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
 
 
@@ -59,7 +57,7 @@ class Setup:
     @property
     def config_hash(self) -> str:
         """Digest of every setting that can change a number."""
-        numbers = {key: self.content[key] for key in _NUMBERS}
+        numbers = {key: self.content[key] for key in NUMBERS}
         # what was read from the data may be another the next time
         numbers["algo"] = {**numbers["algo"], **getattr(self.algorithm, "from_data", {})}
         if level := common_level():
