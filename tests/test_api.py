@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from cases import refusal, rest_nightly, values_in
 from commands import process, run_here, simulated
+from hydra import initialize
+from hydra.core.global_hydra import GlobalHydra
 
 import srs_eval as se
 from srs_eval.api.inputs import option_of_data
@@ -121,6 +123,13 @@ def test_what_cannot_be_is_refused(transcript, tmp_path, monkeypatch):
         return refusal(lambda: getattr(fits[what](), words[0])(**given))
 
     transcript("api_refusals", told_by)
+
+
+def test_the_hydra_of_a_program_is_left_as_it_was():
+    with initialize(version_base=None):
+        around = GlobalHydra.instance().hydra
+        assert se.algorithm("constant", p=0.8).p == 0.8
+        assert GlobalHydra.instance().hydra is around
 
 
 def test_arguments_are_given_to_the_option_that_has_them():

@@ -7,6 +7,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -106,7 +108,7 @@ def composed(
     option or key.
     """
     words = [f"{group}={name}" for group, name in choices.items()]
-    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+    with _aside(), initialize_config_dir(str(conf_folder()), version_base="1.3"):
         try:
             whole = compose("config", overrides=words, return_hydra_config=True)
             used = dict(whole.hydra.runtime.choices)
@@ -120,6 +122,17 @@ def composed(
         except (HydraException, OmegaConfBaseException) as error:
             raise ConfigError(_first_line(error)) from error
     return cfg, used
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """Put the Hydra of the program around this aside: a study is an application of its own."""
+    around = GlobalHydra.instance().hydra
+    GlobalHydra.instance().hydra = None
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = around
 
 
 def build(
