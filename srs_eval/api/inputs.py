@@ -58,8 +58,8 @@ def algorithm(name: str, **arguments: Any) -> Algorithm:
     >>> algorithm("constant", p=0.8)
     Constant(p=0.8)
     """
-    cfg, choices = _composed({"algo": name}, arguments)
-    return cast(Algorithm, option("algo", resolved(cfg, choices)["algo"]))
+    cfg, _ = _composed({"algo": name}, arguments)
+    return cast(Algorithm, option("algo", resolved(cfg)["algo"]))
 
 
 def source(data: DataLike, **arguments: Any) -> Source:
@@ -118,7 +118,7 @@ def setup_of(
         arguments = {"user": "user", **arguments}
     cfg, choices = _composed(names, {**arguments, **paths}, settings)
     if table is not None:
-        objects["data"] = _of_table(table, resolved(cfg, choices)["data"])
+        objects["data"] = _of_table(table, resolved(cfg)["data"])
     algo = [f"{key}={value}" for key, value in arguments.items() if key in cfg.algo]
     setup = build(cfg, choices, objects=objects)
     own = {g: each for g, each in objects.items() if g in _NEEDED and g not in names}

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # Functions import what they need: --help and wrong words do without.
 
 _COMPARISONS = "srs_eval_comparisons"  # Their experiment in MLflow: they are no models in charts
-_NAMED = 5  # Users without parameters
 
 
 def main(name: str) -> NoReturn:
@@ -57,7 +56,7 @@ class Compare:
     runs: list[str] = field(default_factory=list)
     baseline: str | None = None
     metric: str = "log_loss"
-    latex: list[str] = field(default_factory=list)
+    latex: str = ""
     out: str = ""
     intersect: bool = False
     published: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +84,7 @@ def compare(options: Compare) -> None:
     stored, notes = _stored(options, out / "runs")
     runs, empty = read_runs([*map(Path, options.runs), *stored])
     file, models = options.choices["published"], str(options.published.get("models", ""))
-    others = read_published(Path(file), models.split(",") if models else ()) if file else []
+    others = read_published(Path(file), _names(models)) if file else []
     if options.when:
         time = when_named(options.when)
         runs, others = ([run for run in each if run.when == time] for each in (runs, others))
@@ -102,13 +101,17 @@ def compare(options: Compare) -> None:
     )
     text = terminal_text(verdict)
     page = write_html(verdict, out, command=shlex.join(["srs_eval.compare", *sys.argv[1:]]))
-    files = [*write_files(verdict, out, chosen=options.latex), page]
+    files = [*write_files(verdict, out, chosen=_names(options.latex)), page]
     say(f"{text}\n\nresults  {out}\nreport   {page}")
     usual = "mlflow" if any(run.run for run in runs) else "none"
     if (options.choices["tracking"] or usual) != "none":
         standings = Standings(text, pd.DataFrame(tidy(verdict)), files)
         for line in _tracking(options).log_comparison(out.name, [standings], out):
             say(line)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
@@ -130,8 +133,8 @@ def _tracking(options: Compare) -> Any:
 
     values = {"experiment": _COMPARISONS, "view": False, **options.tracking}
     name = options.choices["tracking"] or "mlflow"
-    cfg, choices = composed({"tracking": name}, dict(dotted(values, "tracking.")))
-    return option("tracking", resolved(cfg, choices)["tracking"])
+    cfg, _ = composed({"tracking": name}, dict(dotted(values, "tracking.")))
+    return option("tracking", resolved(cfg)["tracking"])
 
 
 @dataclass
@@ -140,7 +143,7 @@ class Export:
 
       python -m srs_eval.export outputs/2026-01-31/12-00-00 to=anki
       python -m srs_eval.export RUN to=py_fsrs user=7 out=scheduler.json
-      python -m srs_eval.export RUN to=json user=all out=parameters/     one file per user
+      python -m srs_eval.export RUN to=json out=parameters/              one file per user
       python -m srs_eval.export RUN to=srs_benchmark out=result/         NAME.jsonl, a line per user
 
     to=anki             the list for Anki's field "FSRS parameters"
@@ -148,9 +151,9 @@ class Export:
     to=json             JSON for other programs
     to=srs_benchmark    scores and parameters, as srs-benchmark writes them; also of a folder with
                         several runs, and of published scores
-    user=NAME           the user (the only one); all, with out=FOLDER/, for a file of each
+    user=NAME           the user (the only one, or all with out=FOLDER/)
     fold=NUMBER         the fold (the last, which has most training reviews)
-    out=PATH            the file to write, or a folder (standard output)
+    out=PATH            the file to write, or a folder for a file of each user (standard output)
 
     Nothing is fitted again. Notes go to standard error. A fit that failed or was skipped is not
     exported: exit status 1.
@@ -173,26 +176,22 @@ def export(options: Export) -> int:
     if options.to not in FORMATS:
         raise ConfigError(f"to={options.to}: expected one of {', '.join(FORMATS)}, srs_benchmark")
     fits = RunFits.read(options.run)
-    is_every = options.user == "all" and "all" not in map(str, fits.users)
-    several = is_every or (options.user is None and _is_folder(options.out))
-    hint = "user=all out=parameters/ writes a file of each"
+    several = options.user is None and _is_folder(options.out)
+    hint = "out=parameters/ writes a file of each"
     users = fits.users if several else [fits.user(options.user, otherwise=hint)]
     exported: dict[str, HandOver] = {}
     problems: list[SrsEvalError] = []
     for user in users:
         try:
-            exported[_file_name(user, options.to)] = FORMATS[options.to](
-                fits.fitted(user, options.fold)
-            )
+            made = FORMATS[options.to](fits.fitted(user, options.fold))
+            exported[_file_name(user, options.to)] = made
         except SrsEvalError as error:
             problems.append(error)
     if not exported:
         raise problems[0]
     _hand_over(exported, options.out)
-    for problem in problems[:_NAMED]:
-        complain(str(problem))
-    if len(problems) > _NAMED:
-        complain(f"… and {len(problems) - _NAMED:,} more users without parameters: fits.parquet")
+    if problems:
+        complain(f"{len(problems):,} users have no parameters (fits.parquet): {problems[0]}")
     return int(bool(problems))
 
 
@@ -200,8 +199,8 @@ def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
     """Write parameters, by the names of their files, and notes about them."""
     files = _write({name: each.text for name, each in exported.items()}, out)
     first, *others = exported.values()
-    users = Counter(note for each in (first, *others) for note in each.notes)
     complain(first.learned if not others else "each fit is of reviews before those it is tested on")
+    users = Counter(note for each in exported.values() for note in each.notes)
     for note, count in users.items():
         whose = "" if count == len(exported) else f"{count:,} of {len(exported):,} users: "
         complain(f"{whose}{note}")
@@ -219,12 +218,8 @@ def _export_results(options: Export) -> int:
     if options.fold is not None:
         raise ConfigError("fold= goes with parameters: to=srs_benchmark has the scores of all")
     runs, notes = read_runs([options.run])
-    results = [result_rows(run, None if options.user == "all" else options.user) for run in runs]
-    texts = {f"{rows.name}.jsonl": rows.text for rows in results}
-    earlier = [name for name in texts if Path(options.out, name).exists()]
-    if earlier and _is_folder(options.out):
-        raise ConfigError(f"{options.out} has {', '.join(earlier)} already: name another place")
-    _write(texts, options.out)
+    results = [result_rows(run, options.user) for run in runs]
+    _write({f"{rows.name}.jsonl": rows.text for rows in results}, options.out)
     for note in [*notes, *(f"{rows.name}: {note}" for rows in results for note in rows.notes)]:
         complain(note)
     return 0
@@ -358,7 +353,7 @@ def prepare(options: Prepare) -> None:
 
     values = dict(dotted(options.data, "data."))
     cfg, choices = composed(options.choices, values)
-    source = option("data", resolved(cfg, choices)["data"])
+    source = option("data", resolved(cfg)["data"])
     if not isinstance(source, ReviewTable):
         raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
     out = Place.of(options.out)

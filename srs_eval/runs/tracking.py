@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -191,7 +191,7 @@ class Tracked:
         self,
         run: Run,
         text: str,
-        figures: Mapping[str, list[Path]],
+        figures: Iterable[Path],
         against: Mapping[str, float],
     ) -> None:
         """Log the results, whose files are on the disk; `figures` is read last."""
@@ -208,15 +208,17 @@ class Tracked:
             from srs_eval.runs.mlflow_model import log_model  # Not where no model is logged
 
             store.set_tag("model", log_model(store, setup, run))
-        for file in [file for files in figures.values() for file in files]:
+        files = list(figures)
+        for file in files:
             store.log_artifact(str(file), "figures")
             if file.suffix == ".png":
                 store.log_figure(self.run_id, file)
         tags = {"rows_fingerprint": facts.rows_fingerprint}
         if undefined := sorted(values.keys() - defined.keys()):
             tags["undefined_metrics"] = ", ".join(undefined)
+        has_picture = any(file.stem == "calibration" for file in files)
         tags[_DESCRIPTION] = _description(
-            self.run_id, run, text, setup.content["notes"], has_picture="calibration" in figures
+            self.run_id, run, text, setup.content["notes"], has_picture=has_picture
         )
         store.set_tags({**tags, COMPLETE: "true"})
         self.is_failed = bool(facts.failed)

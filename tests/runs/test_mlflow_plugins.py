@@ -170,8 +170,8 @@ def test_a_data_set_leads_back_to_its_reader_from_another_folder(tmp_path, monke
         ("synthetic", {"data.users": 2, "data.size_scale": 0.02}),
     ):
         monkeypatch.chdir(tmp_path / "here")
-        cfg, choices = config.composed({"algo": "avg", "data": option}, values)
-        content = config.resolved(cfg, choices)["data"]
+        cfg, _ = config.composed({"algo": "avg", "data": option}, values)
+        content = config.resolved(cfg)["data"]
         source = config.option("data", content)
         read = {user: source.read(user) for user in source.users()}
         kept = json.dumps(ReviewLogSource(source.location, whole_paths(content)).to_dict())

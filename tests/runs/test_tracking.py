@@ -59,7 +59,7 @@ def client(uri):
 
 def logged(tracker, setup, run, figures=(), against=(), run_id=None):
     with tracker.run(setup, run.folder, run_id) as tracked:
-        tracked.log(run, "hlr on synthetic\nthe rest", dict(figures), dict(against))
+        tracked.log(run, "hlr on synthetic\nthe rest", figures, dict(against))
     return tracked
 
 
@@ -73,7 +73,7 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
     figure = tmp_path / "calibration.png"
     PIL.Image.new("RGB", (60, 40), "white").save(figure)
     tracker = Mlflow(uri=uri)
-    figures = {"calibration": [figure]}
+    figures = [figure]
     tracked = logged(tracker, setup, run, figures, {"log_loss": -3.0})
     kept = client.get_run(tracked.run_id)
     assert (kept.info.run_name, kept.info.status) == ("hlr on synthetic", "FINISHED")
