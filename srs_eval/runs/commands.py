@@ -42,15 +42,14 @@ class Compare:
       python -m srs_eval.compare results/per_user_metrics.parquet            published scores
 
     baseline=NAME    the run to compare the others with: name, algorithm or folder (the first)
-    metric=NAME      log_loss, brier, auc, rmse_bins, smece, … (log_loss)
+    metric=NAME      any metric of the runs (log_loss)
     intersect=true   only reviews that all runs scored, instead of refusing runs that differ
     when=TIME        only runs that predict then: previous_review, day_before, at_review
     published=PATH published.models=A,B             published scores to list beside the runs
     experiment=NAME sweep_id=ID tags.KEY=VALUE      runs of MLflow
     out=FOLDER       for comparison.json, .csv, .md, .tex and report.html
     latex=A,B        only these tables in comparison.tex, by their labels
-    tracking=mlflow  log the comparison as a run of its own (none for published scores alone)
-    tracking.uri=URI tracking.experiment=NAME       where
+    tracking=NAME tracking.KEY=VALUE    log the comparison as a run (mlflow, if the runs are there)
     """
 
     runs: list[str] = field(default_factory=list)
@@ -149,14 +148,12 @@ class Export:
     to=anki             the list for Anki's field "FSRS parameters"
     to=py_fsrs          JSON for py-fsrs's Scheduler.from_json
     to=json             JSON for other programs
-    to=srs_benchmark    scores and parameters, as srs-benchmark writes them; also of a folder with
-                        several runs, and of published scores
+    to=srs_benchmark    scores and parameters, as srs-benchmark writes them, of one or several runs
     user=NAME           the user (the only one, or all with out=FOLDER/)
     fold=NUMBER         the fold (the last, which has most training reviews)
     out=PATH            the file to write, or a folder for a file of each user (standard output)
 
-    Nothing is fitted again. Notes go to standard error. A fit that failed or was skipped is not
-    exported: exit status 1.
+    Nothing is fitted again. A fit that failed or was skipped is not exported: exit status 1.
     """
 
     run: Path = REQUIRED
@@ -265,8 +262,6 @@ class Fit:
     data.KEY=VALUE          arguments of the data, as in data.decks='Spanish*'
     user=NAME               the user (the only one)
     out=FILE                the file to write (standard output)
-
-    A fit that fails or is skipped has no parameters: exit status 1.
     """
 
     log: Path = REQUIRED
@@ -296,9 +291,8 @@ class Score:
       python -m srs_eval.score raw/FSRS-7.jsonl out=result/FSRS-7.jsonl    … and scores of each user
 
     A line is {"user": 1, "p": [0.91, …], "y": [1, …]}: predicted probabilities of recall and
-    outcomes, as srs-benchmark writes them with --raw. With lists elapsed_days, nth_review and
-    lapses as well, it has RMSE(bins). The scores of each user are written as by export
-    to=srs_benchmark: compare reads them.
+    outcomes, as srs-benchmark writes them with --raw. RMSE(bins) needs lists elapsed_days,
+    nth_review and lapses too. The scores of each user are a file that compare reads.
     """
 
     file: Path = REQUIRED
@@ -333,10 +327,7 @@ class Prepare:
 
       python -m srs_eval.prepare data=csv data.path=reviews.parquet data.columns.user=user out=logs
 
-    All other options are those of data=csv or data=py_fsrs. Files may be CSV or parquet, in a
-    folder or not. Then, with the same names of columns,
-
-      python -m srs_eval data=partitioned data.path=logs
+    All other options are those of data=csv or data=py_fsrs. data=partitioned reads the folder.
     """
 
     out: str = REQUIRED
@@ -345,7 +336,7 @@ class Prepare:
 
 
 def prepare(options: Prepare) -> None:
-    """Write the folder, and print the command that reads it."""
+    """Write the folder."""
     from srs_eval.data.prepare import prepare as prepared
     from srs_eval.data.table import ReviewTable
     from srs_eval.places import Place
@@ -358,10 +349,7 @@ def prepare(options: Prepare) -> None:
         raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
     out = Place.of(options.out)
     users, rows = prepared(source, out)
-    others = [word for word in sys.argv[1:] if word.startswith("data.")]
-    words = [word for word in others if not word.startswith(("data.path=", "data.columns.user="))]
-    command = ["python", "-m", "srs_eval", "data=partitioned", f"data.path={out}", *words]
-    say(f"{out}: {rows:,} reviews of {users:,} users\n{shlex.join(command)}")
+    say(f"{out}: {rows:,} reviews of {users:,} users, for data=partitioned data.path={out}")
 
 
 COMMANDS: Mapping[str, tuple[type[Any], Callable[[Any], int | None]]] = {

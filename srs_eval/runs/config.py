@@ -207,40 +207,26 @@ def targets(content: Any) -> Iterator[str]:
 
 
 def _problems(node: Any, key: str) -> Iterator[str]:
-    """Yield what is wrong with the arguments of targets: unknown names, and wrong plain values."""
+    """Yield what is wrong with plain values of arguments."""
     if isinstance(node, list):
-        for number, value in enumerate(node):
-            yield from _problems(value, f"{key}[{number}]")
+        node = dict(enumerate(node))
     if not isinstance(node, Mapping):
         return
+    hints = _hints(node["_target_"]) if "_target_" in node else {}
     for name, value in node.items():
         yield from _problems(value, f"{key}.{name}")
-    if "_target_" not in node:
-        return
-    try:
-        target = get_object(node["_target_"])
-    except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
-        yield f"{key}: cannot import {node['_target_']} ({_first_line(error)})"
-        return
-    known = inspect.signature(target).parameters
-    hints = _hints(target)
-    is_open = any(each.kind is each.VAR_KEYWORD for each in known.values())
-    for name, value in node.items():
-        if name.startswith("_"):
-            continue
-        if name not in known and not is_open:
-            yield f"{key}.{name}: {target.__name__} has no such argument; it has {', '.join(known)}"
-        elif _is_plain(hints.get(name)):
+        if _is_plain(hints.get(name)):
             try:
                 TypeAdapter(hints[name]).validate_python(value)
             except ValidationError as error:
                 yield f"{key}.{name}={value!r}: {error.errors()[0]['msg']}"
 
 
-def _hints(target: Any) -> dict[str, Any]:
+def _hints(name: str) -> dict[str, Any]:
     try:
+        target = get_object(name)
         return get_type_hints(target.__init__ if inspect.isclass(target) else target)
-    except Exception:  # noqa: BLE001 - names that only type checkers see
+    except Exception:  # noqa: BLE001 - Hydra tells it, or it is a name that only type checkers see
         return {}
 
 
