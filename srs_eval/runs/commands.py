@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -197,10 +196,8 @@ def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
     files = _write({name: each.text for name, each in exported.items()}, out)
     first, *others = exported.values()
     complain(first.learned if not others else "each fit is of reviews before those it is tested on")
-    users = Counter(note for each in exported.values() for note in each.notes)
-    for note, count in users.items():
-        whose = "" if count == len(exported) else f"{count:,} of {len(exported):,} users: "
-        complain(f"{whose}{note}")
+    for note in dict.fromkeys(note for each in exported.values() for note in each.notes):
+        complain(note)
     if files:
         say(f"use      {first.use(files[0])}")
     else:
