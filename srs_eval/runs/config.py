@@ -113,7 +113,7 @@ def composed(
         try:
             whole = compose("config", overrides=words, return_hydra_config=True)
             used = dict(whole.hydra.runtime.choices)
-            cfg = OmegaConf.masked_copy(whole, [key for key in whole if key != "hydra"])
+            cfg = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
             for key, value in (values or {}).items():
                 OmegaConf.update(cfg, key, value, force_add=True)
         except MissingConfigException as error:
