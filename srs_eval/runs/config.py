@@ -154,7 +154,7 @@ def build(
         if content[key] < 0
     ]
     algo = content["algo"]
-    is_current = algo.get("_target_") == _FSRS6 and algo["parameters"] == "current"
+    is_current = algo.get("_target_") == _FSRS6 and algo.get("parameters") == "current"
     for group in GROUPS:
         try:
             if group not in built and not (group == "algo" and is_current):
