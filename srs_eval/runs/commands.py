@@ -104,7 +104,7 @@ def compare(options: Compare) -> None:
     usual = "mlflow" if any(run.run for run in runs) else "none"
     if (options.choices["tracking"] or usual) != "none":
         standings = Standings(text, pd.DataFrame(tidy(verdict)), files)
-        for line in _tracking(options).log_comparison(out.name, [standings], out):
+        for line in _tracking(options).log_comparison([standings], out):
             say(line)
 
 
@@ -119,10 +119,9 @@ def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
     if not (tags or options.experiment):
         return [], []
     from srs_eval.runs.mlflow_store import Store
-    from srs_eval.runs.mlflow_stored import fetch_runs
 
     uri = options.tracking.get("uri") or os.environ.get("MLFLOW_TRACKING_URI")
-    return fetch_runs(Store(uri or "sqlite:///mlflow.db"), folder, options.experiment, tags)
+    return Store(uri or "sqlite:///mlflow.db").fetch(folder, options.experiment, tags)
 
 
 def _tracking(options: Compare) -> Any:
