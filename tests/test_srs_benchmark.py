@@ -75,6 +75,9 @@ def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, 
     assert compare(words) == 0
     pairs = json.loads(Path("both/comparison.json").read_text())["pairs"]
     assert max(abs(pair["difference"]) for pair in pairs) < 1e-6
+    before = Path("result/AVG.jsonl").stat().st_mtime_ns
+    assert export([str(runs), "to=srs_benchmark", "out=result/"]) == 1  # nothing is replaced
+    assert Path("result/AVG.jsonl").stat().st_mtime_ns == before
 
 
 def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys):

@@ -212,7 +212,11 @@ def _export_results(options: Export) -> int:
         raise ConfigError("fold= goes with parameters: to=srs_benchmark has the scores of all")
     runs, notes = read_runs([options.run])
     results = [result_rows(run, options.user) for run in runs]
-    _write({f"{rows.name}.jsonl": rows.text for rows in results}, options.out)
+    texts = {f"{rows.name}.jsonl": rows.text for rows in results}
+    earlier = [name for name in texts if Path(options.out, name).exists()]
+    if earlier and _is_folder(options.out):  # published results have such names
+        raise ConfigError(f"{options.out} has {', '.join(earlier)} already: name another place")
+    _write(texts, options.out)
     for note in [*notes, *(f"{rows.name}: {note}" for rows in results for note in rows.notes)]:
         complain(note)
     return 0
