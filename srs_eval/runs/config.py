@@ -51,6 +51,7 @@ class Setup:
     choices: Mapping[str, str]  # Name of the option of each group, or class of an object
     arguments: Sequence[str] = ()  # Arguments of the algorithm that were chosen: ``fit=default``
     name: str = ""  # The label, in place of these
+    objects_hash: str = ""  # Digest of objects whose content the configuration cannot tell
 
     @property
     def label(self) -> str:
@@ -81,7 +82,7 @@ class Setup:
     @property
     def stamp(self) -> str:
         """Digest of settings and code: what a resumed run shares with the one it continues."""
-        return f"{self.config_hash}-{self.code_hash}"
+        return "-".join(filter(None, [self.config_hash, self.code_hash, self.objects_hash]))
 
     @property
     def tags(self) -> dict[str, str]:
