@@ -118,5 +118,9 @@ class Pruned(Exception):
     """A search ends a trial early: neither a failure nor a result; do not catch it."""
 
 
+class Stopped(SystemExit):
+    """The command was told to end, by SIGTERM."""
+
+
 class TrackingError(SrsEvalError):
     """The tracking store or server cannot be used; results stay in the output folder."""

@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from cases import refusal, rest_nightly, values_in
 from commands import process, run_here, simulated
+from hydra import initialize
+from hydra.core.global_hydra import GlobalHydra
 
 import srs_eval as se
 from srs_eval.api.inputs import option_of_data
@@ -123,6 +125,13 @@ def test_what_cannot_be_is_refused(transcript, tmp_path, monkeypatch):
     transcript("api_refusals", told_by)
 
 
+def test_the_hydra_of_a_program_is_left_as_it_was():
+    with initialize(version_base=None):
+        around = GlobalHydra.instance().hydra
+        assert se.algorithm("constant", p=0.8).p == 0.8
+        assert GlobalHydra.instance().hydra is around
+
+
 def test_arguments_are_given_to_the_option_that_has_them():
     assert se.source("synthetic", users=3, seed=1).users() == range(1, 4)
     assert se.algorithm("constant", p=0.8).p == 0.8
@@ -170,6 +179,45 @@ def test_a_pickled_result_keeps_its_predictions_and_fits(result, tmp_path):
         copied = pickle.loads(pickle.dumps(whole))
         pd.testing.assert_frame_equal(copied.predictions, whole.predictions)
         pd.testing.assert_frame_equal(copied.fits, whole.fits)
+
+
+class Shifts(Rate):
+    """Is moved by what no option could say; begins fits until it is interrupted."""
+
+    begun: list[int] = []
+    most = 7
+
+    def __init__(self, *shifts):
+        self.shifts = np.array(shifts)
+
+    def fit(self, reviews, rows, rng):
+        if len(self.begun) == self.most:
+            raise KeyboardInterrupt
+        self.begun.append(reviews.user)
+        return Constant(self.shifts.sum())
+
+
+def test_an_interrupted_evaluation_goes_on_with_an_object_of_the_same_content(
+    tmp_path, monkeypatch
+):
+    for again, begun in ((0.8, [2] * 5), (0.6, [1] * 5 + [2] * 5)):
+        monkeypatch.setattr(Shifts, "most", 7)
+        monkeypatch.setattr(Shifts, "begun", [])
+        options = {"users": 2, "size_scale": 0.02, "folder": tmp_path / str(again)}
+        options["check_lookahead"] = False  # it fits too
+        with pytest.raises(KeyboardInterrupt):
+            evaluated(Shifts(0.5, 0.3), **options)
+        monkeypatch.setattr(Shifts, "most", None)
+        monkeypatch.setattr(Shifts, "begun", [])
+        made = evaluated(Shifts(again - 0.3, 0.3), **options)
+        assert Shifts.begun == begun
+        np.testing.assert_allclose(made.predictions["p"], again, rtol=1e-6)
+
+
+def test_a_result_can_be_saved_where_it_is(result, tmp_path):
+    saved = result.save(tmp_path)
+    assert saved.save(tmp_path).folder == tmp_path
+    pd.testing.assert_frame_equal(se.load(tmp_path).predictions, result.predictions)
 
 
 def test_names_from_data_are_escaped():

@@ -216,17 +216,12 @@ def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run,
 def test_a_folder_takes_a_file_of_each_user(copied):
     for words, names in {
         "to=anki out=made/": "user_1.txt user_2.txt",
-        "to=py_fsrs user=all out=all/": "user_1.json user_2.json",
         "to=json user=2 out=one/": "user_2.json",
         "to=json user=2 out=several": "user_2.json",
     }.items():
         assert command(["run", *words.split()]) == 0
         folder = Path(words.rpartition("=")[2])
         assert sorted(path.name for path in folder.glob("user*")) == names.split()
-    # a user of the name all is exported alone
-    folder = copied(lambda fit: replace(fit, user="all") if fit.user == 1 else fit)
-    assert command([str(folder), "to=anki", "user=all", "out=one.txt"]) == 0
-    assert Path("one.txt").is_file()
 
 
 @pytest.mark.parametrize("status", ["failed", "skipped"])

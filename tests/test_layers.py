@@ -22,7 +22,7 @@ MAY_IMPORT_LATE = """
     collection/command.py comparison/by_users.py comparison/sweep.py metrics/result.py
     runs/callbacks.py runs/cli.py runs/commands.py runs/compute.py runs/config.py
     runs/drawing.py runs/evaluation.py runs/job.py runs/mlflow_evaluator.py runs/mlflow_model.py
-    runs/mlflow_source.py runs/mlflow_store.py runs/mlflow_stored.py runs/tracking.py
+    runs/mlflow_source.py runs/mlflow_store.py runs/tracking.py
     runs/ray.py runs/search.py data/anki/__init__.py data/table.py
 """
 

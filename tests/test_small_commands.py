@@ -38,7 +38,7 @@ class Example:
 def test_words_become_values_of_the_types_that_are_declared(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a=b").mkdir()
-    words = ["out=o p", "name=007", "small=true", "count=7", "names=x, y", "data=table"]
+    words = ["out=o p", "name=007", "small=true", "count=7", "names=[x, y]", "data=table"]
     words += ["data.path=*x", "data.users=[1, b]", "data.columns.user=who", "a=b"]
     assert read(Example, words) == Example(
         Path("a=b"),

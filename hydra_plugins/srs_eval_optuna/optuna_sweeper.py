@@ -35,6 +35,8 @@ class OptunaSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> None:
         """Search."""
+        assert self.config is not None
+        assert self.launcher is not None
         folder = Path(self.config.hydra.sweep.dir)
         OmegaConf.save(self.config, folder / "multirun.yaml")  # as Hydra's own sweeper does
         words = [*(f"{key}={value}" for key, value in self.params.items()), *arguments]

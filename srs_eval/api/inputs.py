@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Mapping
+import pickle
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import cloudpickle
 from omegaconf import DictConfig
 
 from srs_eval.data.table import ReviewTable, is_table, to_pandas
@@ -58,8 +63,8 @@ def algorithm(name: str, **arguments: Any) -> Algorithm:
     >>> algorithm("constant", p=0.8)
     Constant(p=0.8)
     """
-    cfg, choices = _composed({"algo": name}, arguments)
-    return cast(Algorithm, option("algo", resolved(cfg, choices)["algo"]))
+    cfg, _ = _composed({"algo": name}, arguments)
+    return cast(Algorithm, option("algo", resolved(cfg)["algo"]))
 
 
 def source(data: DataLike, **arguments: Any) -> Source:
@@ -118,7 +123,7 @@ def setup_of(
         arguments = {"user": "user", **arguments}
     cfg, choices = _composed(names, {**arguments, **paths}, settings)
     if table is not None:
-        objects["data"] = _of_table(table, resolved(cfg, choices)["data"])
+        objects["data"] = _of_table(table, resolved(cfg)["data"])
     algo = [f"{key}={value}" for key, value in arguments.items() if key in cfg.algo]
     setup = build(cfg, choices, objects=objects)
     own = {g: each for g, each in objects.items() if g in _NEEDED and g not in names}
@@ -130,6 +135,8 @@ def setup_of(
         content={**setup.content, **{group: _content(each) for group, each in own.items()}},
         choices={**choices, **{group: type(each).__name__ for group, each in own.items()}},
         name=settings.get("name", ""),
+        # logs of a source are compared one by one
+        objects_hash=_digest([own[group] for group in sorted({*own} - {"data"})]),
     )
 
 
@@ -191,6 +198,20 @@ def _checked(group: str, each: Any) -> Any:
         what = "is a class: an object is needed" if isinstance(each, type) else "has no "
         raise ConfigError(f"{group}: {kind} {what}{', '.join(lacking) if lacking else ''}")
     return each
+
+
+def _digest(objects: Sequence[object]) -> str:
+    """Return the digest of objects of one's own, with the program or notebook that defines them."""
+    if not objects:
+        return ""
+    program = Path(getattr(sys.modules["__main__"], "__file__", ""))
+    code = program.read_bytes() if program.is_file() else None
+    try:
+        # what was typed into a notebook is known by value alone
+        content = cloudpickle.dumps(objects) if code is None else pickle.dumps(objects)
+    except Exception:  # noqa: BLE001 - one's own classes may raise anything: nothing is like them
+        content = uuid.uuid4().bytes
+    return hashlib.sha256(content + (code or b"")).hexdigest()[:16]
 
 
 def _content(each: object) -> dict[str, Any]:

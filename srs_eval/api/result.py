@@ -26,7 +26,7 @@ from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import User
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.runs.claim import claimed
-from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, Run
+from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run
 from srs_eval.runs.summary import Summary
 
 if TYPE_CHECKING:
@@ -106,7 +106,10 @@ class RunResult(Shown):
             If the folder cannot be written to.
         """
         path = Path(place).expanduser()
+        if path.resolve() == self.run.folder.resolve():
+            return self
         with claimed(path):
+            (path / SUMMARY).unlink(missing_ok=True)  # comes last: it marks the run as finished
             for name in (*reversed(FILES), CONFIG):
                 (path / name).parent.mkdir(exist_ok=True)
                 if (self.run.folder / name).is_file():

@@ -100,7 +100,7 @@ def _compared(config: DictConfig) -> bool:
     tracking, parent = _tracking(config), os.environ.get(PARENT)
     say(f"\nresults  {folder}")
     if parent:
-        for link in tracking.standings(parent, standings, folder):
+        for link in tracking.log_comparison(standings, folder, parent):
             say(link)
     return has_failed
 

@@ -12,6 +12,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from srs_eval.errors import Stopped
 from srs_eval.runs.settings import conf_folder
 
 
@@ -31,10 +32,14 @@ def job(cfg: DictConfig) -> float:
 
     end_with_launcher()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        signal.signal(signal.SIGTERM, _stop)
     info = HydraConfig.get()
     one = Job(cfg, Path(info.runtime.output_dir), dict(info.runtime.choices), info.overrides.task)
     loss = one.run(is_single=info.mode == RunMode.RUN)
     if info.mode == RunMode.RUN and one.status == "failed":
         sys.exit(1)
     return loss
+
+
+def _stop(*_: object) -> None:
+    raise Stopped(128 + signal.SIGTERM)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 # Functions import what they need: --help and wrong words do without.
 
 _COMPARISONS = "srs_eval_comparisons"  # Their experiment in MLflow: they are no models in charts
-_NAMED = 5  # Users without parameters
 
 
 def main(name: str) -> NoReturn:
@@ -43,21 +41,20 @@ class Compare:
       python -m srs_eval.compare results/per_user_metrics.parquet            published scores
 
     baseline=NAME    the run to compare the others with: name, algorithm or folder (the first)
-    metric=NAME      log_loss, brier, auc, rmse_bins, smece, … (log_loss)
+    metric=NAME      any metric of the runs (log_loss)
     intersect=true   only reviews that all runs scored, instead of refusing runs that differ
     when=TIME        only runs that predict then: previous_review, day_before, at_review
     published=PATH published.models=A,B             published scores to list beside the runs
     experiment=NAME sweep_id=ID tags.KEY=VALUE      runs of MLflow
     out=FOLDER       for comparison.json, .csv, .md, .tex and report.html
     latex=A,B        only these tables in comparison.tex, by their labels
-    tracking=mlflow  log the comparison as a run of its own (none for published scores alone)
-    tracking.uri=URI tracking.experiment=NAME       where
+    tracking=NAME tracking.KEY=VALUE    log the comparison as a run (mlflow, if the runs are there)
     """
 
     runs: list[str] = field(default_factory=list)
     baseline: str | None = None
     metric: str = "log_loss"
-    latex: list[str] = field(default_factory=list)
+    latex: str = ""
     out: str = ""
     intersect: bool = False
     published: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +82,7 @@ def compare(options: Compare) -> None:
     stored, notes = _stored(options, out / "runs")
     runs, empty = read_runs([*map(Path, options.runs), *stored])
     file, models = options.choices["published"], str(options.published.get("models", ""))
-    others = read_published(Path(file), models.split(",") if models else ()) if file else []
+    others = read_published(Path(file), _names(models)) if file else []
     if options.when:
         time = when_named(options.when)
         runs, others = ([run for run in each if run.when == time] for each in (runs, others))
@@ -102,13 +99,17 @@ def compare(options: Compare) -> None:
     )
     text = terminal_text(verdict)
     page = write_html(verdict, out, command=shlex.join(["srs_eval.compare", *sys.argv[1:]]))
-    files = [*write_files(verdict, out, chosen=options.latex), page]
+    files = [*write_files(verdict, out, chosen=_names(options.latex)), page]
     say(f"{text}\n\nresults  {out}\nreport   {page}")
     usual = "mlflow" if any(run.run for run in runs) else "none"
     if (options.choices["tracking"] or usual) != "none":
         standings = Standings(text, pd.DataFrame(tidy(verdict)), files)
-        for line in _tracking(options).log_comparison(out.name, [standings], out):
+        for line in _tracking(options).log_comparison([standings], out):
             say(line)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
@@ -118,10 +119,9 @@ def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
     if not (tags or options.experiment):
         return [], []
     from srs_eval.runs.mlflow_store import Store
-    from srs_eval.runs.mlflow_stored import fetch_runs
 
     uri = options.tracking.get("uri") or os.environ.get("MLFLOW_TRACKING_URI")
-    return fetch_runs(Store(uri or "sqlite:///mlflow.db"), folder, options.experiment, tags)
+    return Store(uri or "sqlite:///mlflow.db").fetch(folder, options.experiment, tags)
 
 
 def _tracking(options: Compare) -> Any:
@@ -130,8 +130,8 @@ def _tracking(options: Compare) -> Any:
 
     values = {"experiment": _COMPARISONS, "view": False, **options.tracking}
     name = options.choices["tracking"] or "mlflow"
-    cfg, choices = composed({"tracking": name}, dict(dotted(values, "tracking.")))
-    return option("tracking", resolved(cfg, choices)["tracking"])
+    cfg, _ = composed({"tracking": name}, dict(dotted(values, "tracking.")))
+    return option("tracking", resolved(cfg)["tracking"])
 
 
 @dataclass
@@ -140,20 +140,18 @@ class Export:
 
       python -m srs_eval.export outputs/2026-01-31/12-00-00 to=anki
       python -m srs_eval.export RUN to=py_fsrs user=7 out=scheduler.json
-      python -m srs_eval.export RUN to=json user=all out=parameters/     one file per user
+      python -m srs_eval.export RUN to=json out=parameters/              one file per user
       python -m srs_eval.export RUN to=srs_benchmark out=result/         NAME.jsonl, a line per user
 
     to=anki             the list for Anki's field "FSRS parameters"
     to=py_fsrs          JSON for py-fsrs's Scheduler.from_json
     to=json             JSON for other programs
-    to=srs_benchmark    scores and parameters, as srs-benchmark writes them; also of a folder with
-                        several runs, and of published scores
-    user=NAME           the user (the only one); all, with out=FOLDER/, for a file of each
+    to=srs_benchmark    scores and parameters, as srs-benchmark writes them, of one or several runs
+    user=NAME           the user (the only one, or all with out=FOLDER/)
     fold=NUMBER         the fold (the last, which has most training reviews)
-    out=PATH            the file to write, or a folder (standard output)
+    out=PATH            the file to write, or a folder for a file of each user (standard output)
 
-    Nothing is fitted again. Notes go to standard error. A fit that failed or was skipped is not
-    exported: exit status 1.
+    Nothing is fitted again. A fit that failed or was skipped is not exported: exit status 1.
     """
 
     run: Path = REQUIRED
@@ -173,26 +171,22 @@ def export(options: Export) -> int:
     if options.to not in FORMATS:
         raise ConfigError(f"to={options.to}: expected one of {', '.join(FORMATS)}, srs_benchmark")
     fits = RunFits.read(options.run)
-    is_every = options.user == "all" and "all" not in map(str, fits.users)
-    several = is_every or (options.user is None and _is_folder(options.out))
-    hint = "user=all out=parameters/ writes a file of each"
+    several = options.user is None and _is_folder(options.out)
+    hint = "out=parameters/ writes a file of each"
     users = fits.users if several else [fits.user(options.user, otherwise=hint)]
     exported: dict[str, HandOver] = {}
     problems: list[SrsEvalError] = []
     for user in users:
         try:
-            exported[_file_name(user, options.to)] = FORMATS[options.to](
-                fits.fitted(user, options.fold)
-            )
+            made = FORMATS[options.to](fits.fitted(user, options.fold))
+            exported[_file_name(user, options.to)] = made
         except SrsEvalError as error:
             problems.append(error)
     if not exported:
         raise problems[0]
     _hand_over(exported, options.out)
-    for problem in problems[:_NAMED]:
-        complain(str(problem))
-    if len(problems) > _NAMED:
-        complain(f"… and {len(problems) - _NAMED:,} more users without parameters: fits.parquet")
+    if problems:
+        complain(f"{len(problems):,} users have no parameters (fits.parquet): {problems[0]}")
     return int(bool(problems))
 
 
@@ -200,11 +194,9 @@ def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
     """Write parameters, by the names of their files, and notes about them."""
     files = _write({name: each.text for name, each in exported.items()}, out)
     first, *others = exported.values()
-    users = Counter(note for each in (first, *others) for note in each.notes)
     complain(first.learned if not others else "each fit is of reviews before those it is tested on")
-    for note, count in users.items():
-        whose = "" if count == len(exported) else f"{count:,} of {len(exported):,} users: "
-        complain(f"{whose}{note}")
+    for note in dict.fromkeys(note for each in exported.values() for note in each.notes):
+        complain(note)
     if files:
         say(f"use      {first.use(files[0])}")
     else:
@@ -219,10 +211,10 @@ def _export_results(options: Export) -> int:
     if options.fold is not None:
         raise ConfigError("fold= goes with parameters: to=srs_benchmark has the scores of all")
     runs, notes = read_runs([options.run])
-    results = [result_rows(run, None if options.user == "all" else options.user) for run in runs]
+    results = [result_rows(run, options.user) for run in runs]
     texts = {f"{rows.name}.jsonl": rows.text for rows in results}
     earlier = [name for name in texts if Path(options.out, name).exists()]
-    if earlier and _is_folder(options.out):
+    if earlier and _is_folder(options.out):  # published results have such names
         raise ConfigError(f"{options.out} has {', '.join(earlier)} already: name another place")
     _write(texts, options.out)
     for note in [*notes, *(f"{rows.name}: {note}" for rows in results for note in rows.notes)]:
@@ -270,8 +262,6 @@ class Fit:
     data.KEY=VALUE          arguments of the data, as in data.decks='Spanish*'
     user=NAME               the user (the only one)
     out=FILE                the file to write (standard output)
-
-    A fit that fails or is skipped has no parameters: exit status 1.
     """
 
     log: Path = REQUIRED
@@ -301,9 +291,8 @@ class Score:
       python -m srs_eval.score raw/FSRS-7.jsonl out=result/FSRS-7.jsonl    … and scores of each user
 
     A line is {"user": 1, "p": [0.91, …], "y": [1, …]}: predicted probabilities of recall and
-    outcomes, as srs-benchmark writes them with --raw. With lists elapsed_days, nth_review and
-    lapses as well, it has RMSE(bins). The scores of each user are written as by export
-    to=srs_benchmark: compare reads them.
+    outcomes, as srs-benchmark writes them with --raw. RMSE(bins) needs lists elapsed_days,
+    nth_review and lapses too. The scores of each user are a file that compare reads.
     """
 
     file: Path = REQUIRED
@@ -338,10 +327,7 @@ class Prepare:
 
       python -m srs_eval.prepare data=csv data.path=reviews.parquet data.columns.user=user out=logs
 
-    All other options are those of data=csv or data=py_fsrs. Files may be CSV or parquet, in a
-    folder or not. Then, with the same names of columns,
-
-      python -m srs_eval data=partitioned data.path=logs
+    All other options are those of data=csv or data=py_fsrs. data=partitioned reads the folder.
     """
 
     out: str = REQUIRED
@@ -350,7 +336,7 @@ class Prepare:
 
 
 def prepare(options: Prepare) -> None:
-    """Write the folder, and print the command that reads it."""
+    """Write the folder."""
     from srs_eval.data.prepare import prepare as prepared
     from srs_eval.data.table import ReviewTable
     from srs_eval.places import Place
@@ -358,15 +344,12 @@ def prepare(options: Prepare) -> None:
 
     values = dict(dotted(options.data, "data."))
     cfg, choices = composed(options.choices, values)
-    source = option("data", resolved(cfg, choices)["data"])
+    source = option("data", resolved(cfg)["data"])
     if not isinstance(source, ReviewTable):
         raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
     out = Place.of(options.out)
     users, rows = prepared(source, out)
-    others = [word for word in sys.argv[1:] if word.startswith("data.")]
-    words = [word for word in others if not word.startswith(("data.path=", "data.columns.user="))]
-    command = ["python", "-m", "srs_eval", "data=partitioned", f"data.path={out}", *words]
-    say(f"{out}: {rows:,} reviews of {users:,} users\n{shlex.join(command)}")
+    say(f"{out}: {rows:,} reviews of {users:,} users, for data=partitioned data.path={out}")
 
 
 COMMANDS: Mapping[str, tuple[type[Any], Callable[[Any], int | None]]] = {

@@ -200,7 +200,8 @@ def _results(group: list[Any]) -> bytes:
     _worker.be_patient()
     try:
         results = [_worker.work(item, _worker.tick) for item in group]
-        return cloudpickle.dumps((results, process_is_spoiled()))
+        content: bytes = cloudpickle.dumps((results, process_is_spoiled()))
+        return content
     finally:
         faulthandler.cancel_dump_traceback_later()
 

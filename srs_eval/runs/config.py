@@ -7,6 +7,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -22,13 +24,19 @@ from pydantic import TypeAdapter, ValidationError
 
 import srs_eval
 from srs_eval.cpu import common_level
-from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source, when_of
 from srs_eval.runs.settings import NUMBERS, conf_folder
 
 GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
+<<<<<<< HEAD
+=======
+# Settings that can change a number.
+_NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
+_FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
+>>>>>>> ring
 _USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
 
 
@@ -46,6 +54,7 @@ class Setup:
     choices: Mapping[str, str]  # Name of the option of each group, or class of an object
     arguments: Sequence[str] = ()  # Arguments of the algorithm that were chosen: ``fit=default``
     name: str = ""  # The label, in place of these
+    objects_hash: str = ""  # Digest of objects whose content the configuration cannot tell
 
     @property
     def label(self) -> str:
@@ -76,7 +85,7 @@ class Setup:
     @property
     def stamp(self) -> str:
         """Digest of settings and code: what a resumed run shares with the one it continues."""
-        return f"{self.config_hash}-{self.code_hash}"
+        return "-".join(filter(None, [self.config_hash, self.code_hash, self.objects_hash]))
 
     @property
     def tags(self) -> dict[str, str]:
@@ -101,23 +110,33 @@ def composed(
     """Compose options by name, as the command does, and set values by key.
 
     Return the configuration and the option of each group. Raise `ConfigError` if there is no such
-    option or key.
+    option.
     """
     words = [f"{group}={name}" for group, name in choices.items()]
-    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+    with _aside(), initialize_config_dir(str(conf_folder()), version_base="1.3"):
         try:
             whole = compose("config", overrides=words, return_hydra_config=True)
             used = dict(whole.hydra.runtime.choices)
-            cfg = OmegaConf.masked_copy(whole, [key for key in whole if key != "hydra"])
-            OmegaConf.set_struct(cfg, value=True)
+            cfg = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
             for key, value in (values or {}).items():
-                OmegaConf.update(cfg, key, value, force_add=_is_open(cfg, key))
+                OmegaConf.update(cfg, key, value, force_add=True)
         except MissingConfigException as error:
             there = ", ".join(error.options or ())
             raise ConfigError(f"{error.missing_cfg_file}: there are {there}") from error
         except (HydraException, OmegaConfBaseException) as error:
             raise ConfigError(_first_line(error)) from error
     return cfg, used
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """Put the Hydra of the program around this aside: a study is an application of its own."""
+    around = GlobalHydra.instance().hydra
+    GlobalHydra.instance().hydra = None
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = around
 
 
 def build(
@@ -130,45 +149,41 @@ def build(
 
     Raise `ConfigError` with all that cannot be built.
     """
-    objects = objects or {}
-    content = resolved(cfg, choices)
+    content = resolved(cfg)
     content["protocol"] = _in_user_folds(content["protocol"])
-    built = dict(objects)
+    built = dict(objects or {})
     problems = [
         f"{key}={content[key]}: expected a whole number, 0 or more"
         for key in ("seed", "curves_per_user")
         if content[key] < 0
     ]
-    is_current = content["algo"].get("parameters") == "current"
-    options = {**content, "algo": _without_parameters(content["algo"])} if is_current else content
+    algo = content["algo"]
+    is_current = algo.get("_target_") == _FSRS6 and algo.get("parameters") == "current"
     for group in GROUPS:
         try:
-            if group not in built:
-                built[group] = option(group, options[group])
+            if group not in built and not (group == "algo" and is_current):
+                built[group] = option(group, content[group])
         except ConfigError as error:
             problems.append(f"{group}={choices[group]}: {error}")
     if problems:
         raise ConfigError(*problems)
     if is_current:
-        built["algo"] = _of_collection(built["algo"], built["data"])
+        built["algo"] = _of_collection(built["data"])
     algorithm, source = built.pop("algo"), built.pop("data")
     return Setup(
         algorithm, source, **built, content=content, choices=choices, arguments=tuple(arguments)
     )
 
 
-def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Resolve a configuration; raise `ConfigError` if values are missing."""
-    missing = {key: key.partition(".")[0] for key in sorted(OmegaConf.missing_keys(cfg))}
-    if missing:
-        lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in missing.items()]
-        raise ConfigError(*lines)
+def resolved(cfg: DictConfig) -> dict[str, Any]:
+    """Resolve a configuration; raise `ConfigError` if a value is missing."""
     try:
-        content: Any = OmegaConf.to_container(cfg, resolve=True)
+        content = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
-        raise ConfigError(_first_line(error)) from error
-    found: dict[str, Any] = _keyed_by_text(content)
-    return found
+        raise ConfigError(f"{error.full_key}: {_first_line(error)}") from error
+    # keys become text, and paths: data.ratings={0: 1, pass: 3}
+    plain: dict[str, Any] = json.loads(json.dumps(content, default=str))
+    return plain
 
 
 def option(group: str, content: Mapping[str, Any]) -> Any:
@@ -181,10 +196,7 @@ def option(group: str, content: Mapping[str, Any]) -> Any:
     try:
         return instantiate(content, _convert_="all")
     except InstantiationException as error:
-        cause = error.__cause__
-        if isinstance(cause, SrsEvalError | ValueError | TypeError | OSError):
-            raise ConfigError(str(cause)) from error
-        raise ConfigError(_first_line(error)) from error
+        raise ConfigError(str(error.__cause__ or error)) from error
 
 
 def targets(content: Any) -> Iterator[str]:
@@ -199,40 +211,26 @@ def targets(content: Any) -> Iterator[str]:
 
 
 def _problems(node: Any, key: str) -> Iterator[str]:
-    """Yield what is wrong with the arguments of targets: unknown names, and wrong plain values."""
+    """Yield what is wrong with plain values of arguments."""
     if isinstance(node, list):
-        for number, value in enumerate(node):
-            yield from _problems(value, f"{key}[{number}]")
+        node = dict(enumerate(node))
     if not isinstance(node, Mapping):
         return
+    hints = _hints(node["_target_"]) if "_target_" in node else {}
     for name, value in node.items():
         yield from _problems(value, f"{key}.{name}")
-    if "_target_" not in node:
-        return
-    try:
-        target = get_object(node["_target_"])
-    except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
-        yield f"{key}: cannot import {node['_target_']} ({_first_line(error)})"
-        return
-    known = inspect.signature(target).parameters
-    hints = _hints(target)
-    is_open = any(each.kind is each.VAR_KEYWORD for each in known.values())
-    for name, value in node.items():
-        if name.startswith("_"):
-            continue
-        if name not in known and not is_open:
-            yield f"{key}.{name}: {target.__name__} has no such argument; it has {', '.join(known)}"
-        elif _is_plain(hints.get(name)):
+        if _is_plain(hints.get(name)):
             try:
                 TypeAdapter(hints[name]).validate_python(value)
             except ValidationError as error:
                 yield f"{key}.{name}={value!r}: {error.errors()[0]['msg']}"
 
 
-def _hints(target: Any) -> dict[str, Any]:
+def _hints(name: str) -> dict[str, Any]:
     try:
+        target = get_object(name)
         return get_type_hints(target.__init__ if inspect.isclass(target) else target)
-    except Exception:  # noqa: BLE001 - names that only type checkers see
+    except Exception:  # noqa: BLE001 - Hydra tells it, or it is a name that only type checkers see
         return {}
 
 
@@ -241,12 +239,6 @@ def _is_plain(hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return all(map(_is_plain, get_args(hint)))
     return hint in (bool, int, float, str, NoneType, Path) or get_origin(hint) is Literal
-
-
-def _is_open(cfg: DictConfig, key: str) -> bool:
-    """Whether any key may be added where `key` belongs: an empty mapping, such as ``ratings``."""
-    parent = OmegaConf.select(cfg, key.rpartition(".")[0]) if "." in key else None
-    return isinstance(parent, DictConfig) and not len(parent)
 
 
 def _in_user_folds(protocol: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,36 +250,20 @@ def _in_user_folds(protocol: Mapping[str, Any]) -> dict[str, Any]:
     return {"_target_": _USER_FOLDS, "base": base, "user_folds": folds}
 
 
-def _without_parameters(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of FSRS-6 with its defaults, in place of those of a collection."""
-    return {**content, "parameters": None, "fit": "default"}
-
-
-def _of_collection(algorithm: Algorithm, source: Source) -> Algorithm:
+def _of_collection(source: Source) -> Algorithm:
     """Return FSRS-6 with the parameters that a collection has now for each preset."""
     # Here, so that other runs do not load readers and engine
     from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
-    from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-    from srs_eval.data.anki.collection import AnkiCollection
+    from srs_eval.data.anki import AnkiCollection
     from srs_eval.data.anki.presets import read_fsrs_settings
 
-    if not isinstance(algorithm, Fsrs6) or not isinstance(source, AnkiCollection):
-        raise ConfigError("algo.parameters=current needs algo=fsrs6 and data=anki")
+    if not isinstance(source, AnkiCollection):
+        raise ConfigError("algo.parameters=current needs data=anki")
     settings = read_fsrs_settings(source.location)
     if not settings.enabled:
-        raise ConfigError(
-            f"algo.parameters=current: FSRS is off in {source.location}; algo.fit=default has "
-            "the default parameters"
-        )
+        raise ConfigError(f"algo.parameters=current: FSRS is off in {source.location}")
     stored = {number: preset.parameters for number, preset in settings.presets.items()}
     return CurrentParameters(current_parameters(stored))
-
-
-def _keyed_by_text(value: Any) -> Any:
-    """Make keys text, as JSON has them: ``data.ratings={0: 1, pass: 3}``."""
-    if isinstance(value, Mapping):
-        return {str(key): _keyed_by_text(inner) for key, inner in value.items()}
-    return [_keyed_by_text(inner) for inner in value] if isinstance(value, list) else value
 
 
 @cache

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 
 from srs_eval.metrics.panel import Panel
@@ -19,18 +18,16 @@ _SHARES = NAMES[::2], NAMES[1::2]  # Which take about as long
 
 
 @contextmanager
-def drawn(
-    run: Run, panel: Panel, data: str, *, on: bool, aside: bool
-) -> Iterator[Mapping[str, list[Path]]]:
-    """Draw the figures of a run, and yield the files of each; with `aside`, while the body runs.
+def drawn(run: Run, panel: Panel, data: str, *, on: bool, aside: bool) -> Iterator[Iterable[Path]]:
+    """Draw the figures of a run, and yield their files; with `aside`, while the body runs.
 
-    What is yielded then waits for the files when it is first read.
+    What is yielded then waits for the files when it is read.
     """
     for name in NAMES:  # of another run; no other file
         for ending in ("png", "svg"):
             (run.folder / FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
     if not on or not run.complete:
-        yield {}
+        yield ()
         return
     title = f"{run.facts.label} on {data}"
     better = {metric.name: metric.better for metric in panel}
@@ -40,18 +37,18 @@ def drawn(
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(len(_SHARES), context) as pool:
         shares = [pool.submit(draw, run.folder, names, title, better) for names in _SHARES]
-        yield _Later(shares)
+        yield (file for share in shares for file in share.result())
 
 
 def draw(
     folder: Path, names: Sequence[str], title: str, better: Mapping[str, Better]
-) -> dict[str, list[Path]]:
-    """Draw figures of the run in a folder, and return the files of each."""
+) -> list[Path]:
+    """Draw figures of the run in a folder, and return their files."""
     from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
 
     run = Run.read(folder)
     scores = dict(zip(run.by_user.names, run.by_user.values.T, strict=True))
-    return figures.draw(
+    files = figures.draw(
         run.every_prediction(),
         scores,
         better,
@@ -61,6 +58,7 @@ def draw(
         title=title,
         note=note_of(run),
     )
+    return [file for each in files.values() for file in each]
 
 
 def note_of(run: Run) -> str:
@@ -69,24 +67,3 @@ def note_of(run: Run) -> str:
     counts = {"failed": facts.failed, "fell back": facts.fallback, "skipped": facts.skipped}
     irregular = [f"{n:,} of {facts.fits:,} fits {how}" for how, n in counts.items() if n]
     return "; ".join([f"predicted {IN_WORDS[facts.when]}", *irregular])
-
-
-class _Later(Mapping[str, list[Path]]):
-    """The files of each figure, as soon as they are drawn."""
-
-    def __init__(self, shares: Sequence[Future[dict[str, list[Path]]]]) -> None:
-        self._shares = shares
-
-    @cached_property
-    def _files(self) -> dict[str, list[Path]]:
-        files = {name: paths for share in self._shares for name, paths in share.result().items()}
-        return {name: files[name] for name in NAMES if name in files}
-
-    def __getitem__(self, name: str) -> list[Path]:
-        return self._files[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)

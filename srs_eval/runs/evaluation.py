@@ -8,12 +8,20 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from srs_eval.errors import ConfigError, FailedAlikeError, FitSkipped, ReviewLogError, SrsEvalError
+from srs_eval.errors import (
+    ConfigError,
+    FailedAlikeError,
+    FitSkipped,
+    ReviewLogError,
+    SrsEvalError,
+    Stopped,
+)
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
 from srs_eval.evaluation.scoring import EvaluateAndScore, Scores, score_user, summarise_users
@@ -51,7 +59,14 @@ class Work:
         """Evaluate a user, calling `tick` after each fold."""
         if before := self.before(user):
             return before
-        done = self.done(user, tick)
+        try:
+            done = self.done(user, tick)
+        except Stopped:
+            raise
+        except (SystemExit, GeneratorExit, KeyboardInterrupt) as error:
+            if isinstance(error, KeyboardInterrupt) and parent_process() is None:
+                raise  # workers ignore Ctrl-C: there it is of the algorithm
+            return self.died(user, f"its fit raised {error!r}")
         self.checkpoint.write(done)
         return Outcome(user, done.scored.fits)
 

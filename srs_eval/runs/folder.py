@@ -283,7 +283,9 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _table(path: Path) -> pa.Table:
-    return pq.read_table(path, page_checksum_verification=True)
+    # `read_table` would load all of pyarrow.dataset
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read()
 
 
 def _scores_table(scores: Scores, kind: pa.DataType) -> pa.Table:

@@ -57,6 +57,7 @@ class SrsEvaluator(ModelEvaluator):
         from mlflow.models.evaluation.base import EvaluationResult
 
         from srs_eval.metrics.score import score
+        from srs_eval.metrics.tally import tally
         from srs_eval.plots import calibration_figure, roc_figure, save_figure
         from srs_eval.runs.tracking import SHOWN, WITH_BOUNDS
 
@@ -67,11 +68,13 @@ class SrsEvaluator(ModelEvaluator):
             )
         if dataset.labels_data is None:
             raise ScoreError("give targets=, the column that says whether a review was recalled")
-        recalled = np.asarray(dataset.labels_data)
-        p = _predicted(dataset, model, config.get("column", predictions))
-        columns = {
-            name: _column(dataset.features_data, name, config.get(name)) for name in _COLUMNS
-        }
+        recalled, features, p = dataset.labels_data, dataset.features_data, dataset.predictions_data
+        if model is not None:
+            p = probabilities(model, features, config.get("column", predictions))
+        if p is None:
+            raise ScoreError("give predictions=, the column of probabilities, or a model")
+        p, recalled = np.asarray(p), np.asarray(recalled)
+        columns = {name: _column(features, name, config.get(name)) for name in _COLUMNS}
         settings: dict[str, Any] = {n: v for n, v in columns.items() if v is not None}
         scores = score(p, recalled, **settings, **{n: config[n] for n in _SETTINGS if n in config})
         values = dict(scores)
@@ -87,7 +90,9 @@ class SrsEvaluator(ModelEvaluator):
         if scores.thresholds:
             mlflow.log_table(pd.DataFrame(scores.thresholds), "tables/thresholds.json")
         figures = {"calibration": calibration_figure, "roc": roc_figure}
-        seen, title = _tally(p, recalled), str(config.get("title", ""))
+        whole = ~(np.isnan(p) | np.isnan(recalled.astype(np.float64)))
+        seen = tally(p[whole], recalled[whole].astype(np.bool_))
+        title = str(config.get("title", ""))
         with tempfile.TemporaryDirectory() as folder:
             for name, draw in figures.items():
                 save_figure(draw(seen, title=title), Path(folder), name)
@@ -97,15 +102,6 @@ class SrsEvaluator(ModelEvaluator):
         result: Any = EvaluationResult
         images = {name: image(f"{place}/figures/{name}.png") for name in figures}
         return result(metrics=metrics, artifacts=images)
-
-
-def _predicted(dataset: Any, model: Any, column: Any) -> Any:
-    """Return the probabilities of the data, or of a model."""
-    if model is not None:
-        return probabilities(model, dataset.features_data, column)
-    if dataset.predictions_data is None:
-        raise ScoreError("give predictions=, the column of predicted probabilities, or a model")
-    return np.asarray(dataset.predictions_data)
 
 
 def probabilities(model: Any, features: Any, column: str | int | None) -> Any:
@@ -121,14 +117,14 @@ def probabilities(model: Any, features: Any, column: str | int | None) -> Any:
         return _of_classifier(raw, features)
     answer = pd.DataFrame(model.predict(features))
     names: list[Any] = list(answer.columns)
-    if column is None and len(names) > 1 and names != [0, 1]:
+    if len(names) == 1 or (column is None and names == [0, 1]):
+        column = names[-1]
+    if column not in names:
         raise ScoreError(
             f"the model returns {', '.join(map(str, names))}; say which is the probability of "
             "recall with predictions= or evaluator_config={'column': …}"
         )
-    if column is not None and column not in names and len(names) > 1:
-        raise ScoreError(f"the model returns {', '.join(map(str, names))}, not {column!r}")
-    values = np.array(answer[column if column in names else names[-1]])
+    values = answer[column].to_numpy()
     if values.dtype.kind != "f":
         raise ScoreError(
             "the model returns classes, not probabilities; log it with "
@@ -149,13 +145,7 @@ def _of_classifier(classifier: Any, features: Any) -> Any:
     names = getattr(classifier, "feature_names_in_", None)
     if names is not None and isinstance(features, pd.DataFrame):
         features = features[names]  # Columns such as `card` and `user` are none of the model's
-    try:
-        p = np.asarray(classifier.predict_proba(features))
-    except ValueError as error:  # Another number of columns than it was fitted on
-        raise ScoreError(
-            f"{error}; fit the model on a table with the names of its columns, or give the values "
-            "of others: evaluator_config={'card': values}"
-        ) from error
+    p = np.asarray(classifier.predict_proba(features))
     return p[:, known.index(1)] if 1 in known else np.zeros(len(p))
 
 
@@ -168,10 +158,3 @@ def _column(features: Any, name: str, values: Any) -> Any:
     if values is not None:
         raise ScoreError(f"{name}={values}: the data has no such column")
     return None
-
-
-def _tally(p: Any, recalled: Any) -> Any:
-    from srs_eval.metrics.tally import tally
-
-    whole = ~(np.isnan(p) | np.isnan(recalled.astype(np.float64)))
-    return tally(p[whole], recalled[whole].astype(np.bool_))

@@ -23,13 +23,19 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import reduce
 from importlib.metadata import version
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from hydra.utils import get_object
+from mlflow.models import ModelSignature, set_model
+from mlflow.pyfunc import log_model as log_pyfunc
+from mlflow.pyfunc.model import PythonModel
+from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 from numpy.typing import ArrayLike
 
 from srs_eval.algorithms.history import no_reviews
@@ -42,7 +48,8 @@ from srs_eval.runs.config import Setup, option
 from srs_eval.runs.folder import Run
 from srs_eval.runs.mlflow_store import Store
 
-COLUMNS = ("card", "elapsed_days", "rating")
+_INPUT = {"card": "long", "elapsed_days": "double", "rating": "long"}
+_OUTPUT = {"card": "long", "days": "double", "recall": "double"}
 _DAYS = (1.0, 2.0, 4.0, 7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 365.0)
 _CLOSE = 1e-6  # Predictions of a model that is built again
 _EXAMPLE = {"card": [1, 1, 1, 2], "elapsed_days": [0.0, 1.0, 3.0, 0.0], "rating": [3, 3, 1, 4]}
@@ -69,23 +76,18 @@ def log_model(store: Store, setup: Setup, run: Run) -> str:
         "whole_days": whole_days,
         "learned_from": f"{setup.source.name}, user {last.user}, fold {last.fold}",
     }
-    from mlflow.models import ModelSignature
-    from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
-
-    columns = {"card": "long", "elapsed_days": "double", "rating": "long"}
-    answer = {"card": "long", "days": "double", "recall": "double"}
     groups = [ColSpec("long", group, required=False) for group in GROUPS]
     signature = ModelSignature(
-        Schema([*(ColSpec(kind, name) for name, kind in columns.items()), *groups]),
-        Schema([ColSpec(kind, name) for name, kind in answer.items()]),
+        Schema([ColSpec(kind, name) for name, kind in _INPUT.items()] + groups),
+        Schema([ColSpec(kind, name) for name, kind in _OUTPUT.items()]),
         ParamSchema([ParamSpec("days", "double", np.array(_DAYS), shape=(-1,))]),
     )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "memory_model.json")
         file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        model = store.log_pyfunc(
+        model = store.waiting(log_pyfunc)(
             name=re.sub(r"[^\w-]+", "_", setup.label).strip("_"),
-            python_model=str(Path(__file__).with_name("mlflow_served.py")),
+            python_model=__file__,
             artifacts={"model": str(file)},
             signature=signature,
             input_example=pd.DataFrame(_EXAMPLE),
@@ -138,10 +140,8 @@ def rebuilt_model(
     kind = get_object(target)
     if hasattr(kind, "assembled"):
         return _assembled(options, parameters, parts, whole_days=whole_days)
-    if not {"fit", "parameters"} <= {*options, *inspect.signature(kind).parameters}:
+    if not parameters or not {"fit", "parameters"} <= {*inspect.signature(kind).parameters}:
         raise ConfigError(f"{target} has no fit and parameters to be built from")
-    if not parameters:
-        raise ConfigError(f"{target} keeps no parameters")
     whole = {**options, "fit": "default", "parameters": list(parameters)}
     reviews = no_reviews(whole_days=whole_days)
     return option("algo", whole).fit(reviews, np.empty(0, np.int64), np.random.default_rng(0))
@@ -156,27 +156,23 @@ def _assembled(
 ) -> Any:
     """Build the models of the parts, then the combined model."""
     models: dict[str, Any] = {}
-    outer = [p for p in parts if not any(p.name.startswith(f"{o.name}/") for o in parts)]
-    for part in outer:
-        inside = f"{part.name}/"
-        inner = [
-            replace(
-                other,
-                name=other.name.removeprefix(inside),
-                option=other.option.removeprefix(f"{part.option}."),
-            )
-            for other in parts
-            if other.name.startswith(inside)
-        ]
-        own: Any = options
-        for name in part.option.split("."):
-            own = own.get(name) if isinstance(own, Mapping) else None
-        if not isinstance(own, Mapping):
-            raise ConfigError(f"{options.get('_target_')} has no option {part.option}")
-        models[part.name] = rebuilt_model(own, part.parameters, inner, whole_days=whole_days)
     try:
+        for part in parts:
+            if any(part.name.startswith(f"{other.name}/") for other in parts):
+                continue  # It is a part of that part
+            inner = [
+                replace(
+                    other,
+                    name=other.name.removeprefix(f"{part.name}/"),
+                    option=other.option.removeprefix(f"{part.option}."),
+                )
+                for other in parts
+                if other.name.startswith(f"{part.name}/")
+            ]
+            own = reduce(getitem, part.option.split("."), options)
+            models[part.name] = rebuilt_model(own, part.parameters, inner, whole_days=whole_days)
         return option("algo", options).assembled(parameters, models)
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, TypeError) as error:
         raise ConfigError(f"{options['_target_']}: a part is missing: {error}") from error
 
 
@@ -213,7 +209,7 @@ class CurvesOfCards:
     def _reviews(self, histories: pd.DataFrame) -> tuple[Reviews, Any]:
         """Build one log of all cards, each with one more review: the queried one."""
         frame = histories.reset_index(drop=True)
-        frame = frame.reindex(columns=[*COLUMNS, *(g for g in GROUPS if g in histories)])
+        frame = frame.reindex(columns=[*_INPUT, *(g for g in GROUPS if g in histories)])
         first = ~frame["card"].duplicated()
         frame.loc[first, "elapsed_days"] = 0.0
         if not self._keeps_same_day:
@@ -246,19 +242,37 @@ class CurvesOfCards:
 
 
 def _problems(histories: pd.DataFrame, days: Any, *, whole_days: bool) -> list[str]:
-    missing = [name for name in COLUMNS if name not in histories.columns]
-    if missing:
-        return [f"no column {', '.join(missing)}; there are {', '.join(map(str, histories))}"]
-    problems = []
-    if not len(histories):
-        problems.append("no reviews")
-    if not histories["rating"].isin((1, 2, 3, 4)).all():
-        problems.append("a rating that is not 1, 2, 3 or 4")
+    """Return what is wrong with the values; of columns the signature says what is missing."""
     elapsed = histories["elapsed_days"][histories["card"].duplicated()].to_numpy(np.float64)
-    if not (np.isfinite(elapsed) & (elapsed >= 0)).all():
-        problems.append("elapsed_days that are no number of days, 0 or more")
-    elif whole_days and (elapsed != np.floor(elapsed)).any():
-        problems.append("elapsed_days with a fraction: this model counts whole days")
-    if not (np.isfinite(days) & (days >= 0)).all() or not len(days):
-        problems.append("days that are no numbers of days, 0 or more")
-    return problems
+    wrong = {
+        "no reviews": histories.empty,
+        "a rating that is not 1, 2, 3 or 4": not histories["rating"].isin((1, 2, 3, 4)).all(),
+        "elapsed_days that are no number of days, 0 or more": not _are_days(elapsed),
+        "elapsed_days with a fraction: this model counts whole days": (
+            whole_days and (elapsed != np.floor(elapsed)).any()
+        ),
+        "days that are no numbers of days, 0 or more": not len(days) or not _are_days(days),
+    }
+    return [problem for problem, is_so in wrong.items() if is_so]
+
+
+def _are_days(values: Any) -> bool:
+    return bool((np.isfinite(values) & (values >= 0)).all())
+
+
+class ServedMemoryModel(PythonModel):
+    """Forgetting curves of cards, given their histories; MLflow keeps a copy of this file."""
+
+    def load_context(self, context: Any) -> None:
+        """Build the model from its JSON."""
+        text = Path(context.artifacts["model"]).read_text(encoding="utf-8")
+        self.curves = CurvesOfCards(json.loads(text))
+
+    def predict(
+        self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Predict the curves: see `CurvesOfCards`."""
+        return self.curves(model_input, (params or {})["days"])
+
+
+set_model(ServedMemoryModel())

@@ -5,7 +5,9 @@ MLflow loads it while it is itself being imported, so that all else is imported 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from mlflow.data.dataset_source import DatasetSource
@@ -53,3 +55,13 @@ class ReviewLogSource(DatasetSource):
     def from_dict(cls, source_dict: dict[Any, Any]) -> ReviewLogSource:
         """Build it from the dictionary that MLflow stored."""
         return cls(source_dict.get("uri", ""), source_dict.get("options") or {})
+
+
+def whole_paths(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a source so that it can be built again from another folder."""
+    from srs_eval.places import is_uri
+
+    path = options.get("path")
+    if not isinstance(path, str) or is_uri(path):
+        return dict(options)
+    return {**options, "path": str(Path(path).expanduser().absolute())}

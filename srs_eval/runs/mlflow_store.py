@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import logging
 import os
@@ -11,21 +10,19 @@ import random
 import re
 import shlex
 import shutil
-import tempfile
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 from hydra.utils import to_absolute_path
 
-from srs_eval.errors import TrackingError
-from srs_eval.nouns import Source
+from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.places import has_secret, masked
+from srs_eval.runs.folder import PREDICTIONS, SCORES, SUMMARY
 
 _VIEW = "srs_eval_6"  # Changes with the content of the view
 _VIEW_FILE = Path(__file__).with_name("view.json")
@@ -44,6 +41,7 @@ _SETTINGS = {
 # What passes, and the seconds to wait for it: locks of sqlite, and rows that two runs add at once
 _PASSING = {"database is locked": 300.0, "unique constraint": 10.0}
 _LOCK_SECONDS = 600.0
+RESULTS = "results"  # The folder of a run's files
 
 
 class Store:
@@ -57,16 +55,17 @@ class Store:
             os.environ.setdefault(name, value)
         for library in ("mlflow", "alembic", "sqlalchemy", "urllib3.connectionpool"):
             logging.getLogger(library).setLevel(logging.CRITICAL)  # Errors are raised as well
-            warnings.filterwarnings("ignore", module=rf"{library}\\b")
-        import mlflow
-
         kind, _, rest = uri.partition(":///")
         place, _, query = rest.partition("?")
         self.file = Path(to_absolute_path(place)) if kind.startswith("sqlite") and place else None
         if self.file is not None:
             uri = f"{kind}:///{self.file.as_posix()}" + (f"?{query}" if query else "")
+        os.environ["MLFLOW_TRACKING_URI"] = uri
+        import mlflow
+
         self.uri, self._mlflow = uri, mlflow
-        mlflow.set_tracking_uri(uri)
+        if mlflow.get_tracking_uri() != uri:  # To set it again would load what traces need
+            mlflow.set_tracking_uri(uri)
 
     def __getattr__(self, name: str) -> Any:
         return self.waiting(getattr(self._mlflow, name))
@@ -102,68 +101,55 @@ class Store:
             helps = "end that process, or go on with tracking=none"
         return f"MLflow at {masked(self.uri)}: {line}\n  {helps}"
 
-    def alone(self) -> FileLock | nullcontext[None]:
-        """Return a lock for what all runs share; a server sees to itself."""
-        if self.uri.startswith("http"):
-            return nullcontext()
-        digest = hashlib.sha256(self.uri.encode()).hexdigest()[:16]
-        place = self.file or Path(tempfile.gettempdir(), f"srs_eval-{digest}")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return FileLock(f"{place}.lock", timeout=_LOCK_SECONDS)
-
     def create(self) -> None:
         """Let MLflow make its tables beside a new file, so that a kill leaves no half of them."""
         if self.file is not None and not self.file.exists():
             self.waiting(self._create)(self.file)
 
     def _create(self, file: Path) -> None:
-        with self.alone():
-            if not file.exists():
-                self._make(file)
-
-    def _make(self, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
         folder = file.with_name(f".{file.name}.partial")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        fresh = folder / file.name
-        self.set_tracking_uri(f"sqlite:///{fresh.as_posix()}")
-        self.search_experiments(max_results=1)
-        fresh.replace(file)
-        self.set_tracking_uri(self.uri)
-        shutil.rmtree(folder, ignore_errors=True)
+        with FileLock(f"{file}.lock", timeout=_LOCK_SECONDS):
+            if file.exists():
+                return
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            fresh = folder / file.name
+            self.MlflowClient(f"sqlite:///{fresh.as_posix()}").search_experiments(max_results=1)
+            fresh.replace(file)
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def experiment(self, name: str, place: str | None) -> Any:
-        """Return an experiment, which is made with its files at a place if it is new."""
-        if self.get_experiment_by_name(name) is None:
-            try:
-                self.create_experiment(name, artifact_location=place)
-            except TrackingError:  # Another program may have been first
-                if self.get_experiment_by_name(name) is None:
-                    raise
-        return self.get_experiment_by_name(name)
+    def open(self, name: str, place: str | None, run_id: str | None, *, has_view: bool) -> None:
+        """Open the experiment of a run, or that of a name, which is made if it is new."""
+        if run_id:
+            experiment = self.get_experiment(self.get_run(run_id).info.experiment_id)
+        else:
+            experiment = self.waiting(self._experiment)(name, place)
+        self.experiment_id, self._has_view = experiment.experiment_id, has_view
+        if has_view and _VIEW_TAG not in experiment.tags:
+            set_tag = self.waiting(self.MlflowClient().set_experiment_tag)
+            for tag, value in _view_tags().items():
+                set_tag(self.experiment_id, tag, value)
 
-    def open(self, experiment: Any, *, with_view: bool) -> None:
-        """Put runs into an experiment, which gets its prepared view if it has none."""
-        self.experiment_id, self._has_view = experiment.experiment_id, with_view
-        if with_view and _VIEW_TAG not in experiment.tags:
-            client = self._mlflow.MlflowClient()
-            for name, value in _view_tags().items():
-                self.waiting(client.set_experiment_tag)(self.experiment_id, name, value)
+    def _experiment(self, name: str, place: str | None) -> Any:
+        # Where another program was first, this is called again
+        known = self._mlflow.get_experiment_by_name(name)
+        made = known or self._mlflow.create_experiment(name, artifact_location=place)
+        return known or self._mlflow.get_experiment(made)
 
     def run(self, run_id: str) -> Any:
         """Return a run; None if it is not there, or deleted."""
-        try:
-            run = self._mlflow.get_run(run_id)
-        except self._mlflow.MlflowException as error:
-            if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
-                return None
-            raise TrackingError(self._reason(error)) from None
-        return run if run.info.lifecycle_stage == "active" else None
+        runs = self.search_runs(
+            search_all_experiments=True,
+            filter_string=f"attributes.run_id = '{run_id}'",
+            output_format="list",
+        )
+        return next(iter(runs), None)
 
     def end(self, run_id: str, status: str) -> None:
         """End a run."""
         # To try `end_run` again would do nothing
-        self.waiting(self._mlflow.MlflowClient().set_terminated)(run_id, status)
+        self.waiting(self.MlflowClient().set_terminated)(run_id, status)
         self.leave(status)
 
     def leave(self, status: str) -> None:
@@ -171,46 +157,65 @@ class Store:
         with suppress(Exception):
             self._mlflow.end_run(status)
 
-    def log_dataset(self, source: Source, options: Any, digest: str) -> None:
-        """Log which reviews were scored."""
-        from mlflow.data.meta_dataset import MetaDataset
-
-        from srs_eval.runs.mlflow_source import ReviewLogSource
-
-        reader = ReviewLogSource(masked(_from_anywhere(source.location)), whole_paths(options))
-        name = text_of(source.name, 450)
-        self.log_input(
-            MetaDataset(reader, name, digest[:36]),  # type: ignore[abstract]
-            "evaluation",
-        )
-
-    def log_tables(self, run_id: str, tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
-        """Log tables; MLflow adds rows to one that is there, which is therefore emptied."""
+    def log_tables(self, run_id: str, tables: Mapping[str, Any]) -> None:
+        """Log frames; MLflow adds rows to one that is there, which is therefore emptied."""
         earlier = self.files(run_id, "tables")
         for name, table in tables.items():
             file = f"tables/{name}.json"
             if file in earlier:
                 self.log_dict({"columns": list(table), "data": []}, file)
-            self.log_table(dict(table), file)
+            if len(table):
+                self.log_table(table, file)
 
-    def log_figure(self, run_id: str, file: Path) -> None:
-        """Log a figure, to be seen beside the metrics."""
-        import PIL.Image
-
-        if not any(f"/{file.stem}+" in each for each in self.files(run_id, "images")):
-            with PIL.Image.open(file) as image:
-                self.log_image(image, key=file.stem, step=0)
-
-    def log_pyfunc(self, **options: Any) -> Any:
-        """Log a model."""
-        import mlflow.pyfunc
-
-        return self.waiting(mlflow.pyfunc.log_model)(**options)
+    def log_figures(self, run_id: str, files: Sequence[Path]) -> None:
+        """Log figures, the pictures also to be seen beside the metrics."""
+        earlier = " ".join(self.files(run_id, "images"))
+        for file in files:
+            self.log_artifact(str(file), "figures")
+            if file.suffix == ".png" and f"/{file.stem}+" not in earlier:
+                self.log_image(self._mlflow.Image(str(file)), key=file.stem, step=0)
 
     def files(self, run_id: str, folder: str) -> list[str]:
         """List the files in a folder of a run."""
         listed = self.waiting(self._mlflow.artifacts.list_artifacts)
         return [file.path for file in listed(run_id=run_id, artifact_path=folder)]
+
+    def fetch(
+        self, folder: Path, experiment: str, tags: Mapping[str, str]
+    ) -> tuple[list[Path], list[str]]:
+        """Download the runs of an experiment, or of all ("") with tags, each into its own folder.
+
+        Return the folders, also of runs with failed fits, and a note for each run without results.
+        Raise `ConfigError` if there are none.
+        """
+        if experiment and self.get_experiment_by_name(experiment) is None:
+            raise ConfigError(
+                f"experiment={experiment}: MLflow has none of this name at {masked(self.uri)}"
+            )
+        runs = self.search_runs(
+            experiment_names=[experiment] if experiment else None,
+            search_all_experiments=not experiment,
+            filter_string=" and ".join(f"tags.`{name}` = '{tags[name]}'" for name in tags),
+            order_by=["attributes.start_time ASC"],
+            output_format="list",
+        )
+        folders, notes = [], []
+        download = self.waiting(self._mlflow.artifacts.download_artifacts)
+        for run in runs:
+            if "kind" in run.data.tags:  # A sweep, or a comparison
+                continue
+            run_id = run.info.run_id
+            files = {Path(file).name for file in self.files(run_id, RESULTS)}
+            if not {SUMMARY, SCORES} <= files:
+                notes.append(f"{run.info.run_name} has no results and was left out: run {run_id}")
+                continue
+            for file in files & {SUMMARY, SCORES, PREDICTIONS}:
+                place = folder / run_id
+                path = download(run_id=run_id, artifact_path=f"{RESULTS}/{file}", dst_path=place)
+            folders.append(Path(path).parent)  # Not every kind of store keeps the name
+        if not folders:
+            raise ConfigError(f"MLflow has no finished run with these tags at {masked(self.uri)}")
+        return folders, notes
 
     def links(self) -> list[str]:
         """Return lines to print: how to see the runs."""
@@ -247,27 +252,6 @@ def _view_tags() -> dict[str, str]:
     }
 
 
-def whole_paths(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a source so that it can be built again from another folder."""
-    path = options.get("path")
-    return {**options, "path": _from_anywhere(path)} if isinstance(path, str) else dict(options)
-
-
-def _from_anywhere(place: str) -> str:
-    """Write a path, or a pattern of paths, that is there in full; leave any other text alone."""
-    with suppress(OSError, ValueError, RuntimeError):  # What is no path at all
-        path = Path(place).expanduser()
-        if place and (path.exists() or (not path.anchor and any(Path().glob(place)))):
-            return str(path.absolute())
-    return place
-
-
 def key(name: str) -> str:
     """Return a name that MLflow takes for parameters and metrics."""
     return re.sub(r"[^\w\-. /]", "_", name)[:250]
-
-
-def text_of(value: object, length: int) -> str:
-    """Return a text that databases take: no NUL, no half of a surrogate pair."""
-    text = str(value).encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
-    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -71,8 +71,8 @@ class Ray:
             max_retries=self.retries,
             runtime_env={"env_vars": {VARIABLE: level}} if level else None,
         )
-        sent, under_way = ray.put(work), {}
-        todo = deque(items)
+        sent, todo = ray.put(work), deque(items)
+        under_way: dict[Any, Any] = {}
         try:
             while todo or under_way:
                 cores = int(ray.cluster_resources().get("CPU", 1))  # machines come and go

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import optuna
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -106,7 +107,7 @@ class Search:
         if state != TrialState.COMPLETE:
             return state, None, content["message"] or content["status"]
         value = Run.read(folder).facts.metrics[self._options.metric].mean_users
-        if value is None:
+        if math.isnan(value):
             return TrialState.FAIL, None, f"it has no {self._options.metric}"
         return state, value, ""
 
@@ -134,7 +135,7 @@ def _words(trial: FrozenTrial) -> list[str]:
     return [f"{key}={value}" for key, value in trial.params.items()]
 
 
-def _direction(config: DictConfig, metric: str) -> str:
+def _direction(config: DictConfig, metric: str) -> Literal["minimize", "maximize"]:
     content: Any = OmegaConf.to_container(config.panel, resolve=True)
     better = {each.name: each.better for each in option("panel", content)}
     if better.get(metric) not in ("lower", "higher"):
@@ -157,7 +158,8 @@ def _distribution(override: Override) -> Any:
             return kind(min(points), max(points), log=log, step=step)
     except (ValueError, IndexError) as error:
         raise ConfigError(f"{override.input_line}: {error}") from error
-    return CategoricalDistribution(list(override.sweep_iterator(Transformer.encode)))
+    choices: list[Any] = list(override.sweep_iterator(Transformer.encode))
+    return CategoricalDistribution(choices)
 
 
 def _group(key: str) -> str:

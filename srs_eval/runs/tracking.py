@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 from hydra.core.hydra_config import HydraConfig
 from hydra.utils import to_absolute_path
@@ -21,7 +22,7 @@ from srs_eval.metrics.headline import HEADLINE, shown_metrics
 from srs_eval.places import has_secret, masked
 from srs_eval.runs.config import Setup
 from srs_eval.runs.folder import FILES, FITS, Run
-from srs_eval.runs.mlflow_store import Store, key, text_of
+from srs_eval.runs.mlflow_store import RESULTS, Store, key
 
 PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run of a sweep, for its jobs
 COMPLETE = "complete"  # The tag of a run that has all it shall have
@@ -33,6 +34,8 @@ SHOWN = (*HEADLINE, "brier", "ici")
 WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")
 _COUNTS = ("failed", "fallback", "skipped")
 _ROWS_SHOWN = 200
+_LONGEST_NAME = 250
+_LONGEST_VALUE = 500
 _LONGEST_NOTE = 8000
 
 
@@ -101,8 +104,9 @@ class Mlflow:
     @contextmanager
     def run(self, setup: Setup, folder: Path, run_id: str | None) -> Iterator[Tracked]:
         """Begin the run of a job, or continue that of an interrupted one."""
-        name, tags = _name(setup), {**_tags(setup), "output": str(folder.absolute())}
-        store, run = self._begun(name, tags, run_id, parent=os.environ.get(PARENT))
+        tags = {name: text for name, text in setup.tags.items() if name not in _IN_PARAMS}
+        tags["output"] = str(folder.absolute())
+        store, run = self._begun(_name(setup), tags, run_id, parent=os.environ.get(PARENT))
         tracked = Tracked(store, run.info.run_id, setup, with_model=self.model)
         try:
             # `mlflow run` has logged those of its entry point, an interrupted run its own
@@ -129,16 +133,19 @@ class Mlflow:
         store.leave("RUNNING")  # It stays open, while the active runs are those of jobs
         return str(run.info.run_id)
 
-    def standings(self, parent_id: str, standings: Sequence[Standings], folder: Path) -> list[str]:
-        """Log the comparison of a sweep to its run, and end it; return lines to print."""
-        store = self._opened()
-        store.start_run(parent_id)
-        return _log_standings(store, parent_id, standings, folder)
-
-    def log_comparison(self, name: str, standings: Sequence[Standings], folder: Path) -> list[str]:
-        """Log a comparison as a run of its own; return lines to print."""
-        store, run = self._begun(name, {"kind": "comparison"})
-        return _log_standings(store, run.info.run_id, standings, folder)
+    def log_comparison(
+        self, standings: Sequence[Standings], folder: Path, run_id: str | None = None
+    ) -> list[str]:
+        """Log comparisons to the run of their sweep, or to one of its own; return its links."""
+        kind = {} if run_id else {"kind": "comparison"}
+        store, run = self._begun(folder.name, kind, run_id)
+        try:
+            _log_standings(store, run.info.run_id, standings, folder)
+        except BaseException:
+            store.leave("FAILED")
+            raise
+        store.end(run.info.run_id, "FINISHED")
+        return store.links()
 
     def _begun(
         self,
@@ -156,8 +163,8 @@ class Mlflow:
         run = store.start_run(
             own or (run_id if run_id and store.run(run_id) else None),
             experiment_id=store.experiment_id,
-            run_name=text_of(name, 250),
-            tags={name: text_of(text, 5000) for name, text in tags.items()},
+            run_name=name[:_LONGEST_NAME],
+            tags=tags,
             parent_run_id=parent,
             log_system_metrics=self.system_metrics or None,
         )
@@ -170,11 +177,7 @@ class Mlflow:
         if place and "://" not in place:
             place = Path(to_absolute_path(place)).as_uri()
         store.create()
-        if run_id:
-            opened = store.get_experiment(store.get_run(run_id).info.experiment_id)
-        else:
-            opened = store.experiment(self.experiment, place)
-        store.open(opened, with_view=self.view)
+        store.open(self.experiment, place, run_id, has_view=self.view)
         return store
 
 
@@ -191,70 +194,61 @@ class Tracked:
         self,
         run: Run,
         text: str,
-        figures: Mapping[str, list[Path]],
+        figures: Iterable[Path],
         against: Mapping[str, float],
     ) -> None:
         """Log the results, whose files are on the disk; `figures` is read last."""
         store, setup, facts = self._store, self._setup, run.facts
         values = _values(setup, run, against)
-        defined = {name: six_digits(v) for name, v in values.items() if math.isfinite(v)}
-        store.log_metrics(defined)
-        store.log_dataset(setup.source, setup.content["data"], facts.rows_fingerprint)
-        store.log_tables(self.run_id, dict(_tables(run)))
+        defined = {name: v for name, v in values.items() if math.isfinite(v)}
+        store.log_metrics(
+            {name: float(f"{v:.6g}") if abs(v) < 1e5 else round(v) for name, v in defined.items()}
+        )
+        self._log_dataset(facts.rows_fingerprint)
+        store.log_tables(self.run_id, _tables(run))
         for name in FILES:
             if (run.folder / name).is_file():
-                store.log_artifact(str(run.folder / name), "results")
+                store.log_artifact(str(run.folder / name), RESULTS)
         if self._with_model:
             from srs_eval.runs.mlflow_model import log_model  # Not where no model is logged
 
             store.set_tag("model", log_model(store, setup, run))
-        for file in [file for files in figures.values() for file in files]:
-            store.log_artifact(str(file), "figures")
-            if file.suffix == ".png":
-                store.log_figure(self.run_id, file)
+        files = list(figures)
+        store.log_figures(self.run_id, files)
         tags = {"rows_fingerprint": facts.rows_fingerprint}
         if undefined := sorted(values.keys() - defined.keys()):
             tags["undefined_metrics"] = ", ".join(undefined)
+        has_picture = any(file.stem == "calibration" for file in files)
         tags[_DESCRIPTION] = _description(
-            self.run_id, run, text, setup.content["notes"], has_picture="calibration" in figures
+            self.run_id, run, text, setup.content["notes"], has_picture=has_picture
         )
         store.set_tags({**tags, COMPLETE: "true"})
         self.is_failed = bool(facts.failed)
 
+    def _log_dataset(self, digest: str) -> None:
+        """Log which reviews were scored."""
+        from mlflow.data.meta_dataset import MetaDataset  # After `Store` has set MLflow up
 
-def _log_standings(
-    store: Store, run_id: str, standings: Sequence[Standings], folder: Path
-) -> list[str]:
-    """Log comparisons to a run, and end it."""
-    try:
-        tables = {}
-        for number, each in enumerate(standings, 1):
-            name = f"comparison_{number}" if len(standings) > 1 else "comparison"
-            if each.table is not None and len(each.table):
-                tables[name] = each.table.to_dict("list")
-            for file in each.files:
-                inside = file.parent.relative_to(folder) if folder in file.parents else Path()
-                store.log_artifact(str(file), str(Path("comparison") / inside))
-        store.log_tables(run_id, tables)
-        texts = "\n\n".join(each.text for each in standings if each.text)
+        from srs_eval.runs.mlflow_source import ReviewLogSource, whole_paths
+
+        source, options = self._setup.source, whole_paths(self._setup.content["data"])
+        reader = ReviewLogSource(masked(options.get("path") or source.location), options)
+        data = MetaDataset(reader, source.name, digest)  # type: ignore[abstract]
+        self._store.log_input(data, "evaluation")
+
+
+def _log_standings(store: Store, run_id: str, standings: Sequence[Standings], folder: Path) -> None:
+    tables = {}
+    for number, each in enumerate(standings, 1):
+        if each.table is not None:
+            tables["comparison" + f"_{number}" * (len(standings) > 1)] = each.table
+        for file in each.files:
+            inside = file.parent.relative_to(folder) if folder in file.parents else Path()
+            store.log_artifact(str(file), str(Path("comparison") / inside))
+    store.log_tables(run_id, tables)
+    if texts := "\n\n".join(each.text for each in standings if each.text):
         first = texts.partition("\n")[0]
-        if texts:
-            note = text_of(f"**{first}**\n\n```text\n{texts}\n```", _LONGEST_NOTE)
-            store.set_tag(_DESCRIPTION, note)
-    except BaseException:
-        store.leave("FAILED")
-        raise
-    store.end(run_id, "FINISHED")
-    return store.links()
-
-
-def six_digits(value: float) -> float:
-    """Round a number to six digits, and none of a whole number away.
-
-    >>> six_digits(0.123456789), six_digits(12345678.0)
-    (0.123457, 12345678.0)
-    """
-    return float(f"{value:.6g}") if abs(value) < 1e5 else float(round(value))
+        store.set_tag(_DESCRIPTION, f"**{first}**\n\n```text\n{texts}\n```"[:_LONGEST_NOTE])
 
 
 def _name(setup: Setup) -> str:
@@ -263,11 +257,6 @@ def _name(setup: Setup) -> str:
     )
     label = f"{setup.label} {marks}".rstrip()
     return setup.content["name"] or f"{label} on {setup.choices['data']}"
-
-
-def _tags(setup: Setup) -> dict[str, str]:
-    """Return what finds a run again and is no parameter."""
-    return {name: text for name, text in setup.tags.items() if name not in _IN_PARAMS}
 
 
 def _params(setup: Setup) -> dict[str, str]:
@@ -282,7 +271,7 @@ def _params(setup: Setup) -> dict[str, str]:
     }
     chosen = {group: setup.choices[group] for group in _IN_PARAMS}
     named = {**flat, **chosen, "seed": setup.content["seed"]}
-    return {key(name): masked(text_of(value, 500)) for name, value in named.items()}
+    return {key(name): masked(str(value)[:_LONGEST_VALUE]) for name, value in named.items()}
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -310,28 +299,27 @@ def _values(setup: Setup, run: Run, against: Mapping[str, float]) -> dict[str, f
     for name, counts in (("users", facts.coverage.users), ("reviews", facts.coverage.reviews)):
         values |= {f"rests_on/{name}": counts.scored, f"rests_on/{name}_read": counts.read}
     values |= {f"fits/{name}": getattr(facts, name) for name in _COUNTS}
-    seconds = pq.read_table(run.folder / FITS, columns=["seconds"])["seconds"]
+    with pq.ParquetFile(run.folder / FITS) as file:
+        seconds = file.read(columns=["seconds"])["seconds"]
     values["fits/seconds"] = float(np.sum(seconds.to_numpy()))
     return values | {key(f"vs_baseline/{name}_percent"): v for name, v in against.items()}
 
 
-def _tables(run: Run) -> Iterator[tuple[str, dict[str, list[Any]]]]:
-    """Yield all metrics, the counts at each threshold, and an even sample of users."""
+def _tables(run: Run) -> dict[str, pd.DataFrame]:
+    """Return all metrics, the counts at each threshold, and an even sample of users."""
     facts, scores = run.facts, run.by_user
-    metrics = [{"metric": name, **asdict(row)} for name, row in facts.metrics.items()]
-    for name, rows in (("metrics", metrics), ("thresholds", facts.thresholds)):
-        if rows:
-            yield name, {column: [row[column] for row in rows] for column in rows[0]}
-    count = len(scores.users)
-    sample = np.linspace(0, count - 1, min(count, _ROWS_SHOWN)).round().astype(np.int64)
-    columns = {
-        name: scores.values[sample, number].tolist()
-        for number, name in enumerate(scores.names)
-        if name in HEADLINE
+    users = pd.DataFrame({"user": [str(user) for user in scores.users], "reviews": scores.reviews})
+    for number, name in enumerate(scores.names):
+        if name in HEADLINE:
+            users[name] = scores.values[:, number]
+    sample = np.linspace(0, len(users) - 1, min(len(users), _ROWS_SHOWN)).round().astype(np.int64)
+    return {
+        "metrics": pd.DataFrame(
+            [{"metric": name, **asdict(facts.metrics[name])} for name in facts.metrics]
+        ),
+        "thresholds": pd.DataFrame(facts.thresholds),
+        "users": users.iloc[sample],
     }
-    if count:
-        users = [str(scores.users[number]) for number in sample]
-        yield "users", {"user": users, "reviews": scores.reviews[sample].tolist(), **columns}
 
 
 def _description(run_id: str, run: Run, text: str, notes: str, *, has_picture: bool) -> str:
@@ -340,6 +328,5 @@ def _description(run_id: str, run: Run, text: str, notes: str, *, has_picture: b
     score = "" if loss is None else f"log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]"
     where = f"get-artifact?path=figures/calibration.png&run_uuid={run_id}"
     picture = f"![calibration]({where})\n\n" if has_picture else ""
-    return text_of(
-        f"**{score or 'no log loss'}**\n\n{picture}```text\n{text}\n```\n\n{notes}", _LONGEST_NOTE
-    )
+    note = f"**{score or 'no log loss'}**\n\n{picture}```text\n{text}\n```\n\n{notes}"
+    return note[:_LONGEST_NOTE]

@@ -40,9 +40,9 @@ def status(options: type[T], run: Callable[[T], int | None], words: Sequence[str
 def read(options: type[T], words: Sequence[str]) -> T:
     """Return the options of a command line; raise `ConfigError` if there are no such.
 
-    The first field takes the words without a key. Texts, paths and lists are what was typed, all
-    other values are read as Hydra reads them. Of a group in a field ``choices``, ``data=NAME`` goes
-    there, and ``data.KEY=VALUE`` into the field of that name.
+    The first field takes the words without a key. Texts and paths are what was typed, all other
+    values are YAML. Of a group in a field ``choices``, ``data=NAME`` goes there, and
+    ``data.KEY=VALUE`` into the field of that name.
     """
     hints = get_type_hints(options)
     first, groups = next(iter(hints)), getattr(options(), "choices", ())
@@ -55,8 +55,6 @@ def read(options: type[T], words: Sequence[str]) -> T:
             raise ConfigError(f"{key}: leave the password to the environment (PGPASSWORD, …)")
         if not sign or Path(word).exists():
             alone.append(word)
-        elif "list" in str(hints.get(key)):
-            typed[key] = [part.strip() for part in text.strip("[]").split(",")]
         elif hints.get(key) in (str, Path, str | None, Path | None):
             typed[key] = text
         else:
@@ -64,8 +62,8 @@ def read(options: type[T], words: Sequence[str]) -> T:
     if alone:
         typed[first] = alone if "list" in str(hints[first]) else " ".join(alone)
     try:
-        given = OmegaConf.merge(OmegaConf.structured(options), typed, OmegaConf.from_cli(rest))
-        chosen: Any = OmegaConf.to_object(given)
+        merged = OmegaConf.merge(OmegaConf.structured(options), typed, OmegaConf.from_cli(rest))
+        chosen: Any = OmegaConf.to_object(merged)
     except OmegaConfBaseException as error:
         line = str(error).partition("\n")[0]
         raise ConfigError(f"{error.full_key}: {line}" if error.full_key else line) from error

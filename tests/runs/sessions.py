@@ -56,6 +56,7 @@ class Command(subprocess.Popen):
         variables |= {"FITS": str(folder / "fits.txt"), "SECONDS": str(seconds), "MARK": self.mark}
         variables |= {"WAYS": json.dumps(ways or {}), "OMP_NUM_THREADS": "1"}
         variables |= {"PYTHONPATH": str(TREE), "COLUMNS": "80"}
+        words = sorted(words, key=lambda word: not word.startswith("-"))  # flags come first
         command = [*wrap, sys.executable, "-m", "srs_eval", *words]
         with self.said.open("w") as file:
             super().__init__(

@@ -22,8 +22,7 @@ from srs_eval.runs.compute import Serial
 from srs_eval.runs.folder import save
 from srs_eval.runs.mlflow_evaluator import SrsEvaluator, probabilities
 from srs_eval.runs.mlflow_model import CurvesOfCards
-from srs_eval.runs.mlflow_source import ReviewLogSource
-from srs_eval.runs.mlflow_store import whole_paths
+from srs_eval.runs.mlflow_source import ReviewLogSource, whole_paths
 from srs_eval.runs.tracking import Mlflow
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
@@ -121,7 +120,6 @@ def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood():
 
 def test_what_cannot_be_scored_is_refused(frame):
     features = frame[["elapsed_days", "nth_review"]]
-    on_arrays = LogisticRegression().fit(features.to_numpy(), frame["recalled"])
     several = MultiOutputClassifier(LogisticRegression()).fit(features, frame[["recalled"]])
 
     def returned(answer, column=None):
@@ -142,7 +140,7 @@ def test_what_cannot_be_scored_is_refused(frame):
     cases = {
         "classes": returned(np.array([1, 0])),
         "say which is the probability": returned(two),
-        "not 'other'": returned(two, "other"),
+        "forgotten, r; say which": returned(two, "other"),
         "0, 1, 2; say which": returned(np.array([[0.2, 0.5, 0.3]])),
         "give predictions=": told(),
         "give targets=": told(labels_data=None),
@@ -152,7 +150,6 @@ def test_what_cannot_be_scored_is_refused(frame):
         "evaluator_config has crad": told(evaluator_config={"crad": "card"}),
         "the classes -1, 1": lambda: asked(classifier_of(-1, 1), features.assign(x=0.5)),
         "which of them is recall": lambda: asked(several, features),
-        "names of its columns": lambda: asked(on_arrays, features.assign(card=1)),
     }
     for words, call in cases.items():
         assert words in refusal(call, ScoreError)
@@ -166,12 +163,12 @@ def test_a_data_set_leads_back_to_its_reader_from_another_folder(tmp_path, monke
     log = pd.DataFrame({"card": [5, 6, 5, 6], "rating": [3, 3, 1, 4], "time": moments})
     log.to_csv("logs/ann.csv", index=False)
     for option, values in (
-        ("csv", {"data.path": "logs/*.csv", "data.time_zone": "Europe/Vienna"}),
+        ("csv", {"data.path": "logs/ann.csv", "data.time_zone": "Europe/Vienna"}),
         ("synthetic", {"data.users": 2, "data.size_scale": 0.02}),
     ):
         monkeypatch.chdir(tmp_path / "here")
-        cfg, choices = config.composed({"algo": "avg", "data": option}, values)
-        content = config.resolved(cfg, choices)["data"]
+        cfg, _ = config.composed({"algo": "avg", "data": option}, values)
+        content = config.resolved(cfg)["data"]
         source = config.option("data", content)
         read = {user: source.read(user) for user in source.users()}
         kept = json.dumps(ReviewLogSource(source.location, whole_paths(content)).to_dict())
@@ -216,8 +213,9 @@ def test_a_model_that_predicts_as_its_run_did_is_logged_and_served(mlflow, tmp_p
         pd.testing.assert_frame_equal(curves, built(history, [1.0, 9.0]))
         assert curves["card"].tolist() == [1, 1, 2, 2]
         assert (np.diff(curves["recall"])[::2] < 0).all()
+        with pytest.raises(mlflow.MlflowException, match="rating"):
+            served.predict(history.drop(columns="rating"))
         for wrong, words in (
-            (history.drop(columns="rating"), "no column rating"),
             (history.assign(rating=7), "a rating that is not"),
             (history.assign(elapsed_days=0.5), "a fraction"),
             (history[:0], "no reviews"),
