@@ -31,12 +31,7 @@ from srs_eval.runs.settings import NUMBERS, conf_folder
 
 GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
-<<<<<<< HEAD
-=======
-# Settings that can change a number.
-_NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
 _FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
->>>>>>> ring
 _USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
 
 

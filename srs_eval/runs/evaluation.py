@@ -33,9 +33,8 @@ from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.runs.checkpoint import Checkpoint, Done
 from srs_eval.runs.compute import Tick
 from srs_eval.runs.config import Setup, targets
+from srs_eval.runs.failing import FailingAlike
 from srs_eval.runs.summary import CoverageCount, Summary, reason_of
-
-_FAILING_USERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ def evaluate(
     mine = of_shard(users, setup.content["shard"])
     limits = FitLimits(setup.content["fit_timeout"], report=reports)
     work = _work(setup, users, folder, limits)
-    failing = _FailingAlike(len(mine), on=setup.content["fail_fast"])
+    failing = FailingAlike(len(mine), on=setup.content["fail_fast"])
     folds, finished, was_done = setup.protocol.folds, 0, 0
     with bar(total=folds * len(mine)) as progress:
 
@@ -156,7 +155,7 @@ def evaluate(
             progress.update(max(finished - progress.n, 0))
             was_done += each.was_done
             try:
-                failing.add(each)
+                failing.add(each.fits, was_done=each.was_done)
             except FailedAlikeError:
                 work.checkpoint.remove_failed(failing.users)
                 raise
@@ -377,44 +376,3 @@ class _Total:
         values = np.asarray(self.values, float).reshape(len(self.users), len(names))
         reviews = np.asarray(self.reviews, np.int64)
         return Scores(tuple(self.users), reviews, tuple(self.rows), names, values)
-
-
-class _FailingAlike:
-    """Stops an evaluation of which all fits of the first users fail alike."""
-
-    def __init__(self, of_users: int, *, on: bool) -> None:
-        self._of_users, self._is_on = of_users, on
-        self._failed: list[Fit] = []
-
-    @property
-    def users(self) -> list[User]:
-        """The users who failed."""
-        return list(dict.fromkeys(fit.user for fit in self._failed))
-
-    def add(self, outcome: Outcome) -> None:
-        """Add a user; raise `FailedAlikeError` if there are enough and others are left."""
-        self._is_on &= not outcome.was_done and not any(fit.predicts for fit in outcome.fits)
-        if not self._is_on:
-            return
-        self._failed += [f for f in outcome.fits if f.status == "failed" and f.fold >= 0]
-        users = len(self.users)
-        self._is_on = len({_kind(fit) for fit in self._failed}) < 2 and users < self._of_users
-        if self._is_on and users >= _FAILING_USERS:
-            first = self._failed[0]
-            raise FailedAlikeError(
-                f"stopped after {users} of {self._of_users:,} users: all {len(self._failed)} fits "
-                f"failed alike, the first {reason_of(first)}\n{_last_frame(first)}"
-                "fail_fast=false evaluates all users"
-            )
-
-
-def _kind(fit: Fit) -> str:
-    """Return what is alike in failures of one cause: reasons without numbers, and the line."""
-    reason = reason_of(fit).partition(": ")[2]
-    return re.sub(r"\d+", "#", reason) + _last_frame(fit)
-
-
-def _last_frame(fit: Fit) -> str:
-    """Return the last line of a traceback that names a file."""
-    lines = [line for line in fit.traceback.splitlines() if line.startswith('  File "')]
-    return f"{lines[-1]}\n" if lines else ""

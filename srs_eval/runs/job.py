@@ -8,6 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -61,7 +62,7 @@ class Job:
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
             complain(f"interrupted; the same command with hydra.run.dir={self.folder} goes on")
-            self._write()
+            self._write_if_there_is_room()
             raise
         except Pruned:
             self.status = "pruned"
@@ -71,7 +72,7 @@ class Job:
         except Exception as error:  # noqa: BLE001 - the other jobs of a sweep go on
             self.status, self.message = "failed", f"{type(error).__name__}: {error}"
             complain(traceback.format_exc())
-        self._write()
+        self._write_if_there_is_room()
         return loss
 
     def _run(self, setup: Setup, *, is_single: bool) -> float:
@@ -158,6 +159,10 @@ class Job:
     @property
     def _seconds(self) -> float:
         return time.perf_counter() - self.began
+
+    def _write_if_there_is_room(self) -> None:
+        with suppress(OSError):  # what is wrong has been told
+            self._write()
 
     def _write(self) -> None:
         """Write the file; shards, which share a folder, have none."""
