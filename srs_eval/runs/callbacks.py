@@ -73,7 +73,7 @@ def _refuse_other_settings(config: DictConfig, folder: Path) -> None:
     saved = folder / ".hydra" / "config.yaml"
     if not ((folder / "checkpoint").is_dir() and saved.is_file()):
         return
-    before = OmegaConf.load(saved)
+    before: Any = OmegaConf.load(saved)
     different = [key for key in NUMBERS if before.get(key) != config.get(key)]
     if different:
         raise ConfigError(

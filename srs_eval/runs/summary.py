@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -169,8 +169,9 @@ class CoverageCount:
         ]
         left_out.sort(key=lambda each: (each.status, -each.users))
         dropped, unscored = dict(+self.dropped), dict(+self.unscored)
-        reviews = replace(Counts(**self.reviews), dropped=dropped, unscored=unscored)
-        return Coverage(Counts(**self.users), reviews, tuple(_shortest(left_out)))
+        of_users, of_reviews = dict[str, Any](self.users), dict[str, Any](self.reviews)
+        reviews = Counts(**of_reviews, dropped=dropped, unscored=unscored)
+        return Coverage(Counts(**of_users), reviews, tuple(_shortest(left_out)))
 
 
 def reason_of(fit: Fit) -> str:

@@ -23,6 +23,7 @@ from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
 from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.anki.rules import matching, patterns_of, select_reviews
 from srs_eval.data.cells import violations
+from srs_eval.data.files import existing
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
@@ -126,7 +127,8 @@ class AnkiCollection:
         return Path(self.path).expanduser()
 
     def users(self) -> Sequence[User]:
-        """Return the name of the one user of the file."""
+        """Return the name of the one user of the file, which must be there."""
+        existing(self.location)
         return (self._file.stem if self.user is None else self.user,)
 
     def read(self, user: User) -> Reviews:
