@@ -91,7 +91,7 @@ def made_to_fall(result: Any) -> Change:
     interpolated.
     """
     frames = []
-    for user in result.predicted.of(result.complete):
+    for user in result.run.every_prediction():
         curves = user.curves
         order = np.argsort(curves.row, kind="stable")
         numbers = np.searchsorted(user.row, curves.row[order])
@@ -116,7 +116,7 @@ def curves_table(
     rows = []
     for name, result in results.items():
         metrics = result.facts.metrics
-        users = result.predicted.of(result.complete)
+        users = result.run.every_prediction()
         row = {"log": log, "model": name, "curve": kinds[name][1]}
         row["log loss"] = scored_reviews(result)["loss"].mean()
         row["rises"] = metrics["temporal_strict"].pooled
@@ -143,7 +143,7 @@ def draw(results: Mapping[str, Any], log: str) -> Figure:
     title = f"Which curves rise? 40 reviews of {log}"
     with panels(9.0, 3.2, len(shown), title, sharey=True) as (figure, every):
         for axes, name in zip(every, shown, strict=True):
-            user = next(iter(results[name].predicted.of(results[name].complete)))
+            user = next(results[name].run.every_prediction())
             curves = user.curves
             for each in np.linspace(0, len(curves.row) - 1, 40).astype(int):
                 known = curves.weight[each] > 0

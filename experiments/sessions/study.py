@@ -52,14 +52,16 @@ def models() -> dict[str, Algorithm]:
         "FSRS-6, whole days": se.algorithm("fsrs6"),
         BASELINE: se.algorithm("fsrs7"),
         "mixture": se.algorithm("mixture"),
-        CARD: se.algorithm("forecast", base="fsrs7"),
+        CARD: replace(se.algorithm("forecast"), base=se.algorithm("fsrs7")),
         "forecast": se.algorithm("forecast"),
         PUBLISHED: replace(se.algorithm("session_filter"), base=published),
         SMALLER: se.algorithm("session_filter_small"),
         "session filter, weights by day": se.algorithm("session_filter", every="day"),
         UNSAFE: se.algorithm("session_filter", trust=1.0),
         FULL: se.algorithm("session_filter"),
-        "session filter on the mixture": se.algorithm("session_filter", base="mixture"),
+        "session filter on the mixture": replace(
+            se.algorithm("session_filter"), base=se.algorithm("mixture")
+        ),
         ORACLE: se.algorithm("oracle"),
     }
 
@@ -81,7 +83,7 @@ def losses_table(reviews: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFr
 def contributions(result: Any) -> list[tuple[Contribution, ...]]:
     """Return what groups of features are worth to each user, in the last fit."""
     users = scored_reviews(result, FEWEST)["user"].unique()
-    last = {fit.user: fit for fit in result.fitted}
+    last = {fit.user: fit for fit in result.run.fits()}
     return [last[user].contributions for user in users]
 
 

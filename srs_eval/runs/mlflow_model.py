@@ -78,7 +78,7 @@ def log_model(store: Store, setup: Setup, run: Run) -> str:
     }
     groups = [ColSpec("long", group, required=False) for group in GROUPS]
     signature = ModelSignature(
-        Schema([ColSpec(kind, name) for name, kind in _INPUT.items()] + groups),
+        Schema([*(ColSpec(kind, name) for name, kind in _INPUT.items()), *groups]),
         Schema([ColSpec(kind, name) for name, kind in _OUTPUT.items()]),
         ParamSchema([ParamSpec("days", "double", np.array(_DAYS), shape=(-1,))]),
     )

@@ -134,8 +134,10 @@ class Store:
     def _experiment(self, name: str, place: str | None) -> Any:
         # Where another program was first, this is called again
         known = self._mlflow.get_experiment_by_name(name)
-        made = known or self._mlflow.create_experiment(name, artifact_location=place)
-        return known or self._mlflow.get_experiment(made)
+        if known is not None:
+            return known
+        made = self._mlflow.create_experiment(name, artifact_location=place)
+        return self._mlflow.get_experiment(made)
 
     def run(self, run_id: str) -> Any:
         """Return a run; None if it is not there, or deleted."""

@@ -136,7 +136,7 @@ def require_algorithm(owner: str, option: str, value: object) -> None:
     if undeclared(value) or not callable(getattr(value, "fit", None)):
         raise ConfigError(
             f"{owner}: {option}={value} is no algorithm; write "
-            f"{option}=fsrs6 or {option}={{_target_: package.module.Class}}"
+            f"algo@algo.{option}=fsrs6 or {option}={{_target_: package.module.Class}}"
         )
 
 
