@@ -39,9 +39,9 @@ class Jobs(Callback):
         with _ending():
             refuse_secrets(config)
             folder = Path(config.hydra.run.dir)
+            claims.enter_context(claimed(folder, config.shard))
             if (folder.parent / _FILE).is_file():  # it is of a job of a sweep
                 claims.enter_context(claimed(folder.parent))
-            claims.enter_context(claimed(folder, config.shard))
             if config.shard is not None:
                 _refuse_other_settings(config, folder)
 
