@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -9,19 +10,31 @@ from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import CompactHydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.errors import Stopped
+from srs_eval.runs.console import complain
 from srs_eval.runs.settings import conf_folder
 
 
 def main() -> None:
     """Run the command and exit: 0 if every fit succeeded or was skipped, else 1."""
+    is_full = "HYDRA_FULL_ERROR" in os.environ
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # so that errors come here
     try:
         job()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    except (CompactHydraException, OSError) as error:
+        if is_full:
+            raise
+        cause = error.__cause__
+        inner = f"\n{cause}" if isinstance(cause, OmegaConfBaseException) else ""
+        complain(f"{error}{inner}")
+        sys.exit(1)
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name="config")
