@@ -19,7 +19,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from pydantic import TypeAdapter, ValidationError
 
 import srs_eval
@@ -174,6 +174,8 @@ def resolved(cfg: DictConfig) -> dict[str, Any]:
     """Resolve a configuration; raise `ConfigError` if a value is missing."""
     try:
         content = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        raise ConfigError(f"{error.full_key} is missing: add {error.full_key}=…") from error
     except OmegaConfBaseException as error:
         raise ConfigError(f"{error.full_key}: {_first_line(error)}") from error
     # keys become text, and paths: data.ratings={0: 1, pass: 3}

@@ -154,7 +154,7 @@ REFUSED = {
     "seed=x": "could not be converted to Integer",
     "nix=1": "Key 'nix' not in 'Settings'",
     "algo=avg,hlr": "Ambiguous value",
-    "data=csv": "data.path: Missing mandatory value",
+    "data=csv": "data.path is missing: add data.path=…",
     "data=csv data.path=nix.csv": "nix.csv: no such file",
     "data=anki data.path=nix.colpkg": "nix.colpkg: no such file",
     "shard=3/2": "shard=3/2: expected K/N",
