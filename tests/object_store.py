@@ -51,9 +51,8 @@ def object_store(monkeypatch, *buckets):
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
         monkeypatch.setenv(name, value)
-    from srs_eval import place, places
+    from srs_eval import places
 
-    place._filesystem.cache_clear()
     places._filesystem.cache_clear()
     from pyarrow.fs import S3FileSystem
 
@@ -67,7 +66,6 @@ def object_store(monkeypatch, *buckets):
     try:
         yield store
     finally:
-        place._filesystem.cache_clear()
         places._filesystem.cache_clear()
         server.shutdown()
         thread.join()

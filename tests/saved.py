@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluation.scoring import score_user
+from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -46,7 +47,10 @@ def result_from(evaluations, panel, folder, algorithm=None):
     setup = setup_of(algorithm or Average(), Logs({}), panel)
     checkpoint = Checkpoint(folder, setup.stamp)
     for each in evaluations:
-        checkpoint.write(Done(score_user(each, panel), None, is_double=True))
+        scored = score_user(each, panel)
+        has_sums = panel.pooled and scored.is_complete
+        sums = PooledSums(panel, [each.predictions]).arrays() if has_sums else None
+        checkpoint.write(Done(scored, sums, is_double=True))
     return save(added_up(setup, [each.user for each in evaluations], checkpoint), folder)
 
 

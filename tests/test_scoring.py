@@ -1,6 +1,8 @@
 """From predictions of each user, joined, named and copied, to the reported scores."""
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,12 +39,12 @@ KEPT = SimpleNamespace(
 
 
 @pytest.fixture
-def scored(logs_of):
+def scored(logs_of, tmp_path):
     def run(algorithm, *users):
         source = logs_of(*users)
         work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=20)
         evaluations = [work(user) for user in source.users()]
-        return evaluations, result_from(evaluations, PANEL)
+        return evaluations, result_from(evaluations, PANEL, Path(mkdtemp(dir=tmp_path)))
 
     return run
 
@@ -50,7 +52,7 @@ def scored(logs_of):
 def statuses(result):
     """Count fits by status, which the summary counts too where it is not ok."""
     counts = dict.fromkeys(("ok", "fallback", "failed", "skipped"), 0)
-    for fit in result.fitted:
+    for fit in result.fits():
         counts[fit.status] += 1
     for name in ("fallback", "failed", "skipped"):
         assert counts[name] == getattr(result.facts, name)
@@ -142,20 +144,21 @@ def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
 
 
 @pytest.mark.parametrize("status", ["failed", "skipped"])
-def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status):
+def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status, tmp_path):
     logs = (ReviewLog(5, {"cards": 2, "manual": 1}, "aa"), ReviewLog(7, {"manual": 4}, "bb"))
     fits = tuple(Fit(user, -1, status, "why") for user in (1, 2))
     results = [
         UserEvaluation(fit.user, (fit,), None, log) for fit, log in zip(fits, logs, strict=True)
     ]
-    result = result_from(results, PANEL)
-    assert result.fitted == fits
+    result = result_from(results, PANEL, tmp_path)
+    assert tuple(result.fits()) == fits
     assert (result.facts.users, result.facts.reviews) == (0, 0)
     for summary in result.facts.metrics.values():
         assert summary.n_users == 0
         assert np.isnan([summary.mean_users, summary.pooled, summary.lo]).all()
-    assert (result.reviews_read, result.facts.left_out) == (12, {"cards": 2, "manual": 5})
-    others = result_from(results[:1], PANEL)
+    assert result.facts.coverage.reviews.read == 12
+    assert result.facts.left_out == {"cards": 2, "manual": 5}
+    others = result_from(results[:1], PANEL, tmp_path)
     assert result.facts.data_fingerprint != others.facts.data_fingerprint
 
 

@@ -63,7 +63,8 @@ def select(names: Sequence[User], known: Mapping[str, User], source: str) -> tup
     """
     missing = [name for name in names if str(name) not in known]
     if missing:
-        hint = f"It has {len(known):,} users: {_listed([*known.values()])}."
+        users = "1 user" if len(known) == 1 else f"{len(known):,} users"
+        hint = f"It has {users}: {_listed([*known.values()])}."
         if len(missing) == 1 and isinstance(missing[0], int):
             hint += (
                 f" data.users takes names; data.first={missing[0]} takes so many users, and "

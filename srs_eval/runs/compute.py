@@ -86,10 +86,15 @@ class Processes:
         count = min(self.workers or available_cores(), len(items) or 1)
         size = 1 if patience else max(1, min(_MOST_IN_GROUP, len(items) // (50 * count)))
         groups = deque([*items[n : n + size]] for n in range(0, len(items), size))
+        suspects: deque[list[Any]] = deque()
+        is_last = False
         idle: list[ProcessPoolExecutor] = []
         busy: dict[Future[Any], tuple[ProcessPoolExecutor, list[Any], float]] = {}
         with _workers(work, patience) as (new, ticks):
-            while groups or busy:
+            while groups or busy or suspects:
+                if not (groups or busy):  # those whose worker died, with no other beside them
+                    groups, suspects, is_last = suspects, deque(), True
+                    count = 1
                 while groups and len(busy) < count:
                     executor, group = idle.pop() if idle else new(), groups.popleft()
                     with _main_hidden():  # an executor starts its process when it has work
@@ -104,11 +109,11 @@ class Processes:
                     try:
                         results, is_spoiled = cloudpickle.loads(future.result())
                     except BrokenProcessPool:
-                        if len(group) > 1:  # each by itself, to know which it is
-                            groups.extend([item] for item in group)
-                        else:
-                            is_stuck = patience and time.monotonic() - began > patience
+                        is_stuck = patience and time.monotonic() - began > patience
+                        if is_stuck or is_last:
                             yield died(group[0], _STUCK if is_stuck else _DIED)
+                        else:
+                            suspects.extend([item] for item in group)
                         continue
                     if is_spoiled:
                         executor.shutdown(wait=False)

@@ -17,7 +17,6 @@ from contract import (
     honest,
 )
 from hydra.utils import get_class, get_object
-from omegaconf import DictConfig
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
@@ -70,7 +69,7 @@ def test_its_configuration_lists_every_argument_at_its_default(name):
     signature = inspect.signature(get_object(config["_target_"])).parameters
     assert set(arguments) == set(signature)
     # What an algorithm is made of has no default.
-    plain = {key: value for key, value in arguments.items() if not isinstance(value, DictConfig)}
+    plain = {key: value for key, value in arguments.items() if not isinstance(value, dict)}
     other = {key for key, value in plain.items() if value != signature[key].default}
     assert other == PRESETS.get(name, set())
 

@@ -299,11 +299,11 @@ def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkey
     for content in ("1", "2"):
         (package / "model.py").write_text(f"class Mine:\n    number = {content}\n")
         model = importlib.import_module("of_a_plug_in.model")
-        config._code_hash.cache_clear()
+        config.code_hash.cache_clear()
         digests.add(replace(one, algorithm=model.Mine()).code_hash)
         named = {"_target_": "of_a_plug_in.model.Mine"}
         digests.add(replace(one, content={**one.content, "algo": named}).code_hash)
-    config._code_hash.cache_clear()
+    config.code_hash.cache_clear()
     assert len(digests) == 3
 
 
