@@ -28,7 +28,7 @@ def main() -> None:
         job()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    except (CompactHydraException, OSError) as error:
+    except (CompactHydraException, OmegaConfBaseException, OSError) as error:
         if is_full:
             raise
         cause = error.__cause__

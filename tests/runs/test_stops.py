@@ -90,7 +90,8 @@ def test_a_command_that_is_stopped_while_it_logs_ends_and_logs_when_it_is_repeat
 def test_a_query_is_stopped(tmp_path, number):
     endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select x as card, "
     query = f"data.query='{endless} 3 as rating, x as time from n where x < 0'"
-    (tmp_path / "log.db").touch()
+    with closing(sqlite3.connect(tmp_path / "log.db")) as log:
+        log.execute("create table revlog (id integer)")
     words = (*PLUG, *SMALL, "data=sql", query, "data.path=log.db", NO_STORE, "hydra.run.dir=out")
     command = Command(tmp_path, *words)
     cpu = 8  # seconds, of which the imports take three

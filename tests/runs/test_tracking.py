@@ -133,7 +133,7 @@ def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, setup, ru
     key = link.partition("viewStateShareKey=")[2]
     assert f"mlflow.sharedViewState.{key}" in kept.tags
     assert f"#/experiments/{kept.experiment_id}/runs?workflowType=machine_learning" in link
-    assert command == "MLflow   mlflow ui --backend-store-uri sqlite:///mlflow.db"
+    assert command.startswith("MLflow   mlflow ui --backend-store-uri sqlite:///")
     state = json.loads(mlflow_store._VIEW_FILE.read_bytes())
     shown = {chart["metricKey"] for chart in state["compareRunCharts"] if "metricKey" in chart}
     metrics = client.get_run(tracked.run_id).data.metrics
