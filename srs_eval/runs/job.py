@@ -8,7 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from omegaconf import DictConfig
 from tqdm import tqdm
 
-from srs_eval.errors import Pruned, SrsEvalError
+from srs_eval.errors import Pruned, SrsEvalError, TrackingError
 from srs_eval.runs import report
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.claim import claimed
@@ -68,6 +68,10 @@ class Job:
             self.status = "pruned"
         except (SrsEvalError, OSError) as error:
             self.status, self.message = "failed", str(error)
+            if isinstance(error, TrackingError) and is_run(self.folder):
+                self.message += (
+                    f"\n  results are in {self.folder}: repeat the command there to send them"
+                )
             complain(self.message)
         except Exception as error:  # noqa: BLE001 - the other jobs of a sweep go on
             self.status, self.message = "failed", f"{type(error).__name__}: {error}"
@@ -90,23 +94,29 @@ class Job:
             return self._shard(setup, run)
         checkpoint = Checkpoint(self.folder, setup.stamp)
         self.run_id = self._begun_run(setup)
-        if run is not None and (self.run_id is None or setup.tracking.has(self.run_id)):
+        if run is not None and setup.tracking.has(self.run_id):
             checkpoint.remove()  # what a kill has left of its removal
             say(f"{setup.label} was finished before, and nothing is fitted: {self.folder}")
             return self._ended(run)
         if run is None:
             report.announce(setup, checkpoint, checked_users(setup.source))
-        with setup.tracking.run(setup, self.folder, self.run_id) as tracked:
+        with ExitStack() as stack:
+            try:
+                begun = setup.tracking.run(setup, self.folder, self.run_id)
+                tracked = stack.enter_context(begun)
+            except TrackingError:
+                if run is None:  # what can be sent later is evaluated now
+                    self._evaluated(setup, checkpoint)
+                raise
             self.run_id = tracked.run_id if tracked else None
             self._write()
-            run = run or self._evaluated(setup)
+            run = run or self._evaluated(setup, checkpoint)
             aside = tracked is not None and not is_single
             draws = setup.content["figures"]
             with drawn(run, setup.panel, setup.source.name, on=draws, aside=aside) as figures:
                 text = report.run_text(run, setup.panel, self._seconds)
                 if tracked:
                     tracked.log(run, text, figures, _against(run, other))
-        checkpoint.remove()
         if is_single:
             links = tracked.links if tracked else []
             first = report.advice(run, setup)
@@ -123,12 +133,15 @@ class Job:
             self.status = "failed" if evaluation.summary.failed else "ok"
         return math.nan
 
-    def _evaluated(self, setup: Setup) -> Run:
+    def _evaluated(self, setup: Setup, checkpoint: Checkpoint) -> Run:
+        """Evaluate all users, and write the results."""
         evaluation = evaluate(setup, self.folder, bar=_bar(setup))
         if evaluation.was_done:
             done, users = evaluation.was_done, len(evaluation.users)
             say(f"{done:,} of {users:,} users were done before")
-        return save(evaluation, self.folder)
+        run = save(evaluation, self.folder)
+        checkpoint.remove()
+        return run
 
     def _finished(self, setup: Setup) -> Run | None:
         """Return the run in the folder if it has the same settings, code and logs."""

@@ -55,7 +55,7 @@ class Nothing:
         """Run without a trace."""
         yield None
 
-    def has(self, run_id: str) -> bool:
+    def has(self, run_id: str | None) -> bool:
         """Whether all of a run is where it is kept: always."""
         return True
 
@@ -121,9 +121,9 @@ class Mlflow:
             raise
         store.end(tracked.run_id, "FAILED" if tracked.is_failed else "FINISHED")
 
-    def has(self, run_id: str) -> bool:
+    def has(self, run_id: str | None) -> bool:
         """Whether the store has a run, complete."""
-        run = self._opened().run(run_id)
+        run = self._opened().run(run_id) if run_id else None
         return run is not None and COMPLETE in run.data.tags and run.info.status != "RUNNING"
 
     def parent(self, name: str, sweep_id: str, run_id: str | None = None) -> str:

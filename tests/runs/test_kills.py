@@ -67,20 +67,20 @@ def kill_and_repeat(folder, words, whom, moment, *, tracked=False):
 
 
 QUICK = [("serial", "group", 3), ("processes", "parent", 2), ("sweep", "group", USERS + 2)]
-REST = [
-    *(("serial", "parent", 3), ("processes", "group", 3), ("processes", "worker", 3)),
-    *(("sweep", "parent", USERS + 2), ("sweep in processes", "parent", 3)),
-    *(("sweep in processes", "worker", USERS + 2), ("joblib", "group", 5), ("joblib", "parent", 5)),
-    *(("search", "group", USERS + 2), ("search", "parent", 2 * USERS + 2)),
+SLOW_CASES = [("processes", "worker", 3), ("search", "parent", 2 * USERS + 2)]
+LONG = [
+    *(("serial", "parent", 3), ("processes", "group", 3), ("sweep", "parent", USERS + 2)),
+    *(("sweep in processes", "parent", 3), ("sweep in processes", "worker", USERS + 2)),
+    *(("joblib", "group", 5), ("joblib", "parent", 5), ("search", "group", USERS + 2)),
+    *(("ray", "worker", 2), ("ray", "parent", 2)),
 ]
-LONG = [("ray", "worker", 2), ("ray", "parent", 2)]
 
 
 @pytest.mark.parametrize(
     ("kind", "whom", "users"),
     [
         *QUICK,
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in REST),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_CASES),
         *(pytest.param(*case, marks=pytest.mark.nightly) for case in LONG),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_command_that_is_stopped_in_a_fit_ends_and_goes_on_when_it_is_repeated
     assert_same(tmp_path / "out", undisturbed(*words[:-2]))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", STATUS)
 def test_a_sweep_that_is_stopped_has_one_run_per_job_in_the_end(tmp_path, number):
     words = (*RUN, *SWEEP, "hydra.sweep.dir=out")
@@ -68,7 +68,7 @@ def test_a_sweep_that_is_stopped_has_one_run_per_job_in_the_end(tmp_path, number
     assert_one_run_each(store_of(tmp_path), 3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", STATUS)
 def test_a_command_that_is_stopped_while_it_logs_ends_and_logs_when_it_is_repeated(
     tmp_path, number

@@ -30,7 +30,9 @@ A_WHOLE_STORE = 800_000  # bytes of mlflow.db when all its tables are there
 A_PAGE = 30  # lines at most, what a run says of its results among them
 
 
-@pytest.mark.parametrize("many", [6, pytest.param(30, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "many", [pytest.param(6, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.nightly)]
+)
 def test_many_commands_may_be_the_first_to_use_a_store(tmp_path, many):
     seeds = [(f"seed={n}", f"hydra.run.dir=out{n}") for n in range(many)]
     commands = [Command(tmp_path, *ONE_USER, *own) for own in seeds]
@@ -44,7 +46,10 @@ SHARES = [0.0, 0.02, 0.5, 0.9, 1.0]
 
 @pytest.mark.parametrize(
     "share",
-    [0.3, *(pytest.param(share, marks=pytest.mark.slow) for share in SHARES)],
+    [
+        pytest.param(0.3, marks=pytest.mark.slow),
+        *(pytest.param(share, marks=pytest.mark.nightly) for share in SHARES),
+    ],
 )
 def test_a_command_may_be_killed_while_it_creates_the_store(tmp_path, share):
     def created():
@@ -112,7 +117,7 @@ def assert_told(command, address):
 
 
 @WITHOUT_A_STORE
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_results_are_on_the_disk_when_the_server_is_down_and_are_sent_later(tmp_path):
     port = free_port()
     address, words = f"http://127.0.0.1:{port}", (*RUN, "hydra.run.dir=out")
@@ -160,7 +165,7 @@ def test_commands_use_a_store_in_postgresql_at_once(tmp_path):
         assert_one_run_each(uri, 5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.xfail(OLD, reason="0.2 keeps no run in a store that was removed, and says nothing")
 def test_a_store_that_is_removed_is_not_passed_over(tmp_path):
     run(tmp_path, *ONE_USER, "hydra.run.dir=first")

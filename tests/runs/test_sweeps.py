@@ -71,6 +71,7 @@ def test_an_error_between_jobs_leaves_those_that_were_done(tmp_path, what, whole
     assert len(runs_in(store_of(tmp_path))) == whole
 
 
+@pytest.mark.nightly
 @OVERLAP
 def test_jobs_take_no_longer_than_the_sweep(tmp_path):
     words = (*RUN, "-m", "algo.factor=1,0.9,0.8,0.7", "hydra.sweep.dir=out")
@@ -81,6 +82,7 @@ def test_jobs_take_no_longer_than_the_sweep(tmp_path):
     assert sum(info.end_time - info.start_time for info in infos) <= 1000 * seconds
 
 
+@pytest.mark.nightly
 @OVERLAP
 def test_a_sweep_that_is_stopped_and_repeated_has_each_job_once(tmp_path):
     words = ("-m", "algo=fsrs6", "seed=1,2,3", *DATA, *SMALL, "hydra.sweep.dir=out")

@@ -321,7 +321,7 @@ def begun(folder, number):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_several_first_uses_at_once_make_one_whole_store(tmp_path):
     programs = [begun(tmp_path, number) for number in range(3)]
     told = [program.communicate(timeout=300)[0].strip() for program in programs]
@@ -333,7 +333,7 @@ def test_several_first_uses_at_once_make_one_whole_store(tmp_path):
     assert names == {"mlflow.db", "mlflow.db.lock"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_kill_while_the_store_is_made_leaves_none_and_the_next_use_makes_it(tmp_path):
     program = begun(tmp_path, 1)
     partial_file = tmp_path / ".mlflow.db.partial" / "mlflow.db"
