@@ -1,7 +1,22 @@
 """`python -m srs_eval`: run one algorithm, or several with ``-m``."""
 
+import sys
+
 from srs_eval import cpu as cpu  # before anything imports NumPy
-from srs_eval.runs.cli import main
+from srs_eval.runs.console import say
+from srs_eval.runs.options import help_page
+
+
+def main() -> None:
+    """Print the help, or run the command and exit."""
+    words = sys.argv[1:]
+    if {"-h", "--help"} & {*words}:
+        say(help_page(words))
+        return
+    from srs_eval.runs import cli  # With Hydra: not for --help
+
+    cli.main()
+
 
 if __name__ == "__main__":
     main()

@@ -18,9 +18,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
+from srs_eval.__main__ import main
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.runs import callbacks, cli
-from srs_eval.runs.settings import conf_folder
+from srs_eval.runs import callbacks
+from srs_eval.runs.options import conf_folder
 
 # Two simulated users with some hundred scored reviews each: half a second.
 SMALL = (
@@ -49,7 +50,7 @@ def run_here(words):
     environ = dict(os.environ)
     try:
         with simulating, patch.object(sys, "argv", ["srs_eval", *words]):
-            cli.main()
+            main()
     except SystemExit as end:
         if isinstance(end.code, str):
             sys.stderr.write(f"{end.code}\n")

@@ -16,8 +16,9 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.errors import Stopped
+from srs_eval.runs import settings as settings  # What Hydra composes
 from srs_eval.runs.console import complain
-from srs_eval.runs.settings import conf_folder
+from srs_eval.runs.options import conf_folder
 
 
 def main() -> None:

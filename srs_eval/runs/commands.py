@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.nouns.when import when_named
 from srs_eval.runs.console import complain, say
 from srs_eval.runs.words import REQUIRED, dotted, status
 
@@ -77,6 +76,7 @@ def compare(options: Compare) -> None:
     from srs_eval.comparison.report.html import write_html
     from srs_eval.comparison.sweep import Standings
     from srs_eval.exporting.upstream import is_another_model
+    from srs_eval.nouns.when import when_named
 
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
     stored, notes = _stored(options, out / "runs")

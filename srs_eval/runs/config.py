@@ -27,10 +27,10 @@ from srs_eval.cpu import common_level
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source, when_of
-from srs_eval.runs.settings import NUMBERS, conf_folder
+from srs_eval.runs.options import conf_folder
+from srs_eval.runs.settings import NUMBERS
 
 GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
-PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
 _FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
 _USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
 

@@ -38,7 +38,8 @@ class ReviewLogSource(DatasetSource):
     def load(self) -> Any:
         """Build the reader, a `srs_eval.nouns.Source`, of srs_eval or a package with options."""
         from srs_eval.errors import ConfigError
-        from srs_eval.runs.config import PLUG_INS, option, targets
+        from srs_eval.runs.config import option, targets
+        from srs_eval.runs.options import PLUG_INS
 
         modules = ["srs_eval", *(entry.module for entry in entry_points(group=PLUG_INS))]
         packages = {module.partition(".")[0] for module in modules}

@@ -1,9 +1,8 @@
-"""The top level of the configuration, and where its options are."""
+"""The top level of the configuration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
@@ -13,7 +12,6 @@ SWEEP = "SRS_EVAL_SWEEP"  # Environment: digest that the jobs of a sweep share
 # Settings that can change a number
 NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
 PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in
-_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass
@@ -42,9 +40,3 @@ class Settings:
 
 
 ConfigStore.instance().store(name="settings_schema", node=Settings)
-
-
-def conf_folder() -> Path:
-    """Return the folder of the options: beside the package in a checkout, inside it in a wheel."""
-    inside = _PACKAGE / "conf"
-    return inside if inside.is_dir() else _PACKAGE.parent / "conf"

@@ -8,16 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-import yaml
-from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.places import has_secret
 from srs_eval.runs.console import complain, say
 
 T = TypeVar("T")
-REQUIRED: Any = MISSING  # The default of what has to be typed
+REQUIRED: Any = "???"  # The default of what has to be typed, as OmegaConf has it
 
 
 def status(options: type[T], run: Callable[[T], int | None], words: Sequence[str]) -> int:
@@ -44,11 +39,15 @@ def read(options: type[T], words: Sequence[str]) -> T:
     values are YAML. Of a group in a field ``choices``, ``data=NAME`` goes there, and
     ``data.KEY=VALUE`` into the field of that name.
     """
+    from omegaconf import OmegaConf  # not for --help
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    from srs_eval.places import has_secret
+
     hints = get_type_hints(options)
     first, groups = next(iter(hints)), getattr(options(), "choices", ())
-    alone: list[str] = []
-    typed: dict[str, Any] = {}
-    rest = []
+    alone, parts = [], []
     for word in words:
         key, sign, text = word.partition("=")
         if has_secret(text):
@@ -56,14 +55,18 @@ def read(options: type[T], words: Sequence[str]) -> T:
         if not sign or Path(word).exists():
             alone.append(word)
         elif hints.get(key) in (str, Path, str | None, Path | None):
-            typed[key] = text
+            parts.append({key: text})
+        elif key in groups:
+            parts.append({"choices": {key: text}})
         else:
-            rest.append(f"choices.{word}" if key in groups else f"{key}={_readable(text)}")
+            try:
+                parts.append(OmegaConf.from_dotlist([word]))
+            except YAMLError:  # a text such as *Spanish*
+                parts.append(OmegaConf.from_dotlist([f"{key}={json.dumps(text)}"]))
     if alone:
-        typed[first] = alone if "list" in str(hints[first]) else " ".join(alone)
+        parts.append({first: alone if "list" in str(hints[first]) else " ".join(alone)})
     try:
-        merged = OmegaConf.merge(OmegaConf.structured(options), typed, OmegaConf.from_cli(rest))
-        chosen: Any = OmegaConf.to_object(merged)
+        chosen: Any = OmegaConf.to_object(OmegaConf.merge(options, *parts))
     except OmegaConfBaseException as error:
         line = str(error).partition("\n")[0]
         raise ConfigError(f"{error.full_key}: {line}" if error.full_key else line) from error
@@ -84,12 +87,3 @@ def dotted(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield from dotted(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
-
-
-def _readable(text: str) -> str:
-    """Quote a text that is no YAML, such as ``*Spanish*``."""
-    try:
-        yaml.safe_load(text)
-    except yaml.YAMLError:
-        return json.dumps(text, ensure_ascii=False)
-    return text
