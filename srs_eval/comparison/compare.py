@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from srs_eval.comparison.baseline import usual_baseline
 from srs_eval.comparison.entry import Entry, with_own_names
 from srs_eval.comparison.pairing import Paired, pair
 from srs_eval.comparison.verdict import Verdict
@@ -30,7 +31,7 @@ def compare(
     Runs of the same name are distinguished by protocol or folder; `yardsticks` are published runs
     to list beside the others, and may have more users. `metric` is any with a better direction;
     runs without it are listed without a score. `baseline` is the name, algorithm or folder of the
-    run that the others are compared with; the first run by default.
+    run that the others are compared with; by default ``avg``, or else the first run.
 
     With `intersect`, compare on the reviews that all runs scored, instead of raising an error where
     they differ; without saved predictions, on the users for whom all runs scored the same reviews.
@@ -46,7 +47,7 @@ def compare(
         named[: len(runs)], named[len(runs) :], intersect=intersect, users=users, notes=notes
     )
     _check_metric(metric, paired)
-    number = 0 if baseline is None else _baseline(paired, baseline)
+    number = usual_baseline(paired.runs) if baseline is None else _baseline(paired, baseline)
     return Verdict(paired, metric, directions(paired.runs)[metric], number)
 
 

@@ -13,7 +13,7 @@ from srs_eval.comparison.restriction import SameReviews
 from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.nouns import FloatArray, IntArray, Predictions
-from srs_eval.stats.estimate import Estimate, clustered_mean, ratio_of_clustered_sums
+from srs_eval.stats.estimate import Estimate, clustered_mean
 
 
 def leaderboard_of_one(
@@ -41,19 +41,6 @@ def leaderboard_of_one(
     ]
     lo, hi = np.array(bounds).T
     return Leaderboard("users", 1.0, mean, lo, hi, pairs, scores, rules)
-
-
-def ratio_of_one(paired: Paired, metric: str, number: int, baseline: int) -> Estimate:
-    """Estimate the difference of a run to the baseline as a share of the baseline's mean.
-
-    The estimate has no mean if the metric is no mean over reviews, or predictions were not saved.
-    """
-    same = SameReviews([paired.runs[number], paired.runs[baseline]], paired.restricted)
-    if metric not in PER_REVIEW or len(same.runs) < 2:
-        return Estimate(math.nan)
-    reviews = same.read(paired.users[0])
-    ours, theirs = losses(reviews[0], metric), losses(reviews[1], metric)
-    return ratio_of_clustered_sums(ours - theirs, theirs, *_clusters(reviews[0]), size=1.0)
 
 
 def _clusters(reviews: Predictions) -> list[IntArray]:

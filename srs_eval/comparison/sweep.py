@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
+from srs_eval.comparison.baseline import in_percent
 from srs_eval.comparison.compare import compare, directions
 from srs_eval.comparison.entry import Entry, read_entry, with_own_names
 from srs_eval.comparison.matching import shared_users
@@ -27,6 +28,8 @@ class Standings:
     text: str = ""  # For the terminal
     table: pd.DataFrame = field(default_factory=pd.DataFrame)  # A row for each run and weighting
     files: list[Path] = field(default_factory=list)
+    # By folder of a job: its means above those of the baseline, in percent
+    against: Mapping[Path, Mapping[str, float]] = field(default_factory=dict)
     problem: str = ""
 
     @property
@@ -66,7 +69,9 @@ def _standings(verdict: Verdict, place: Path, *, report: bool, command: str) -> 
         from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
 
         files.append(write_html(verdict, place, command=command))
-    return Standings(terminal_text(verdict), pd.DataFrame(tidy(verdict)), files)
+    baseline = verdict.runs[verdict.baseline]
+    against = {run.place: in_percent(run, baseline) for run in verdict.paired.every_run}
+    return Standings(terminal_text(verdict), pd.DataFrame(tidy(verdict)), files, against)
 
 
 def grouped(entries: Sequence[Entry]) -> list[list[Entry]]:

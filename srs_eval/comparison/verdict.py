@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from srs_eval.comparison.by_users import Extremes, extremes_of, mean_ranks, supe
 from srs_eval.comparison.coverage import Rest, rest_of
 from srs_eval.comparison.entry import TIMES, Entry
 from srs_eval.comparison.leaderboard import Leaderboard, Rules, leaderboards
-from srs_eval.comparison.one_user import leaderboard_of_one, ratio_of_one
+from srs_eval.comparison.one_user import leaderboard_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.remarks import at_retention, mean_of, warnings, worse_than_a_constant
 from srs_eval.comparison.strata import Strata, stratify
@@ -22,7 +21,6 @@ from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.summary import UNBOUNDED, MetricSummary
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
-from srs_eval.stats.estimate import Estimate, ratio_of_sums
 
 # Metrics shown beside the one that is compared.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
@@ -187,22 +185,6 @@ class Verdict:
             f"{self.metric} is not defined for {left_out:,} of {users:,} users, who are left out"
         )
         return (*self.paired.notes, *((undefined,) if left_out and not self.coverage else ()))
-
-    def ratio_to_baseline(self, run: int, metric: str) -> Estimate:
-        """Estimate the difference of a run to the baseline as a share of the baseline's mean.
-
-        The estimate, of any metric, has no mean if the baseline's is not above 0.
-        """
-        scores = self.paired.scores(metric)
-        ours, theirs = scores[:, run], scores[:, self.baseline]
-        known = ~np.isnan(ours) & ~np.isnan(theirs)
-        ours, theirs = ours[known], theirs[known]
-        if not theirs.sum() > 0:
-            return Estimate(math.nan)
-        if len(self.paired.users) > 1:
-            return ratio_of_sums(ours - theirs, theirs, size=1.0)
-        found = ratio_of_one(self.paired, metric, run, self.baseline)
-        return Estimate(float(ours[0] / theirs[0] - 1)) if math.isnan(found.mean) else found
 
     @cached_property
     def every_score(self) -> FloatArray:

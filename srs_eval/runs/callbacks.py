@@ -14,7 +14,7 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
-from hydra.utils import instantiate
+from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from srs_eval.errors import ConfigError, SrsEvalError
@@ -24,6 +24,8 @@ from srs_eval.runs.secrets import refuse_secrets
 from srs_eval.runs.settings import NUMBERS, PARENT, SWEEP
 
 _FILE = "sweep.json"
+BEST = "optimization_results.yaml"  # Of a search
+_WELL = ("ok", "skipped", "pruned")
 claims = ExitStack()  # Until the command ends
 
 
@@ -50,8 +52,12 @@ class Jobs(Callback):
         HydraConfig.instance().set_config(config)
         with _ending():
             refuse_secrets(config)
-            if "n_trials" in config.hydra.sweeper:
-                _refuse_test_rows(config)
+            protocol = get_object(config.protocol._target_)
+            if "n_trials" in config.hydra.sweeper and not getattr(protocol, "is_validation", False):
+                raise ConfigError(
+                    f"protocol={config.hydra.runtime.choices.protocol} scores test rows, and a "
+                    "search chooses by what it scores: protocol=validation has rows before them"
+                )
             folder = Path(config.hydra.sweep.dir)
             claims.enter_context(claimed(folder))
             sweep = _read(folder / _FILE) or {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
@@ -89,36 +95,40 @@ def _compared(config: DictConfig) -> bool:
 
     folder = Path(config.hydra.sweep.dir)
     files = sorted(folder.glob(f"*/{JOB}"), key=lambda file: job_number(file.parent))
-    jobs = [(file.parent, told) for file in files if (told := _read(file))]
-    jobs = [(job, told) for job, told in jobs if told.get("sweep_id") == os.environ[SWEEP]]
-    has_failed = not jobs or any(told["status"] not in _WELL for _, told in jobs)
-    finished = [job for job, _ in jobs if is_run(job)]
+    jobs = {file.parent: _read(file) for file in files}
+    jobs = {job: told for job, told in jobs.items() if told.get("sweep_id") == os.environ[SWEEP]}
+    has_failed = not jobs or any(told["status"] not in _WELL for told in jobs.values())
+    finished = [job for job in jobs if is_run(job)]
     standings = compare_jobs(finished, folder, report=config.report, command="srs_eval -m")
     for each in standings:
         say(f"\n{each.text or each.problem}")
         has_failed |= each.failed
+    best = _best(folder)
     tracking, parent = _tracking(config), os.environ.get(PARENT)
     say(f"\nresults  {folder}")
     if parent:
-        for link in tracking.log_comparison(standings, folder, parent):
-            say(link)
+        percents = (
+            {} if config.baseline else {k: v for s in standings for k, v in s.against.items()}
+        )
+        ids = {job: told["run_id"] for job, told in jobs.items() if told["run_id"]}
+        against = {ids[job]: percent for job, percent in percents.items() if job in ids}
+        pictures = sorted(folder.glob("optimization_*.png"))
+        links = tracking.log_comparison(
+            standings, folder, parent, best=best, pictures=pictures, against=against
+        )
+        say("\n".join(links))
+    if best:
+        say(f"\n{best}")
     return has_failed
 
 
-_WELL = ("ok", "skipped", "pruned")
-
-
-def _refuse_test_rows(config: DictConfig) -> None:
-    """Raise `ConfigError` if a search would choose by the rows that it is not to have seen."""
-    from srs_eval.runs.config import option
-
-    content: Any = OmegaConf.to_container(config.protocol, resolve=True)
-    content.pop("user_folds", None)
-    if not getattr(option("protocol", content), "is_validation", False):
-        raise ConfigError(
-            f"protocol={config.hydra.runtime.choices.protocol} scores test rows, and a search "
-            "chooses by what it scores: protocol=validation has rows before them"
-        )
+def _best(folder: Path) -> str:
+    """Return what to say of the best trial of a search; nothing of a sweep that is none."""
+    if not (folder / BEST).is_file():
+        return ""
+    best: Any = OmegaConf.to_container(OmegaConf.load(folder / BEST))
+    value = f"{best['metric']} {best['best_evaluated_value']:.4f}"
+    return f"best     trial {best['trial']}: validation {value}\nuse it   {best['command']}"
 
 
 def _tracking(config: DictConfig) -> Any:

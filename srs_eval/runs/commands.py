@@ -39,7 +39,7 @@ class Compare:
       python -m srs_eval.compare sweep_id=ten-844de1                         runs of MLflow
       python -m srs_eval.compare results/per_user_metrics.parquet            published scores
 
-    baseline=NAME    the run to compare the others with: name, algorithm or folder (the first)
+    baseline=NAME    the run to compare the others with: name, algorithm or folder (avg)
     metric=NAME      any metric of the runs (log_loss)
     intersect=true   only reviews that all runs scored, instead of refusing runs that differ
     when=TIME        only runs that predict then: previous_review, day_before, at_review

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 from tqdm import tqdm
 
@@ -135,7 +138,7 @@ class Job:
 
     def _evaluated(self, setup: Setup, checkpoint: Checkpoint) -> Run:
         """Evaluate all users, and write the results."""
-        evaluation = evaluate(setup, self.folder, bar=_bar(setup))
+        evaluation = evaluate(setup, self.folder, bar=_bar(setup), watch=_watch(setup))
         if evaluation.was_done:
             done, users = evaluation.was_done, len(evaluation.users)
             say(f"{done:,} of {users:,} users were done before")
@@ -191,9 +194,12 @@ def arguments_of(words: Sequence[str]) -> list[str]:
 
     >>> arguments_of(["algo=per_group", "algo@algo.base=hlr", "algo.group=deck", "seed=1"])
     ['base=hlr', 'group=deck']
+    >>> arguments_of(["algo.prior_weight=4.009909998"])  # as a search proposes it
+    ['prior_weight=4.0099']
     """
     plain = [word.lstrip("+").removeprefix("algo@") for word in words]
     typed = [word.removeprefix("algo.") for word in plain if word.startswith("algo.")]
+    typed = [re.sub(r"\d+\.\d{6,}\b", lambda long: f"{float(long[0]):.5g}", word) for word in typed]
     return [word[:_LONGEST_VALUE] + "…" * (len(word) > _LONGEST_VALUE) for word in typed]
 
 
@@ -202,10 +208,21 @@ def _bar(setup: Setup) -> Any:
     return partial(tqdm, desc=setup.label, unit="fit", leave=False, disable=None)
 
 
+def _watch(setup: Setup) -> Any:
+    """Return what tells a search of each user who is done, where it can end trials early."""
+    config: Any = HydraConfig.get() if HydraConfig.initialized() else None
+    if config is None or config.mode != RunMode.MULTIRUN or not config.sweeper.get("pruner"):
+        return None
+    from srs_eval.runs.search import Watch
+
+    return Watch(config, checked_users(setup.source), setup.panel.names)
+
+
 def _against(run: Run, baseline: Run | None) -> dict[str, float]:
     """Compare with the baseline, in percent."""
     if baseline is None:
         return {}
     from srs_eval.comparison.baseline import in_percent
+    from srs_eval.comparison.entry import entry_of
 
-    return {each.metric: each.difference for each in in_percent(run, baseline).percents}
+    return in_percent(entry_of(run), entry_of(baseline))

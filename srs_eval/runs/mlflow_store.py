@@ -162,6 +162,13 @@ class Store:
         with suppress(Exception):
             self._mlflow.end_run(status)
 
+    def give_up(self, run_id: str) -> None:
+        """End a run that is still open at the end of the command, without complaint."""
+        with suppress(Exception):
+            client = self._mlflow.MlflowClient(self.uri)
+            if client.get_run(run_id).info.status == "RUNNING":
+                client.set_terminated(run_id, "KILLED")
+
     def log_tables(self, run_id: str, tables: Mapping[str, Any]) -> None:
         """Log frames; MLflow adds rows to one that is there, which is therefore emptied."""
         earlier = self.files(run_id, "tables")

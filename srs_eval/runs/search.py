@@ -5,26 +5,33 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import optuna
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep, Transformer
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, Pruned
+from srs_eval.nouns import User
+from srs_eval.runs.callbacks import BEST
+from srs_eval.runs.checkpoint import Done
 from srs_eval.runs.compute import available_cores
 from srs_eval.runs.config import option
-from srs_eval.runs.console import complain, say
+from srs_eval.runs.console import complain
 from srs_eval.runs.folder import JOB, Run
 
-STUDY = "optuna.db"
-RESULTS = "optimization_results.yaml"
-_STATES = {"ok": TrialState.COMPLETE, "pruned": TrialState.PRUNED}
+_OF_ROWS = ("protocol", "data", "panel")
+# What the command for the best trial does without: it scores the rows of the protocol inside
+_OF_THE_SEARCH = ("sweep=optuna", "protocol=", "protocol.base", "protocol.share=")
+_USUAL = "srs_eval.protocol.srs_benchmark.SrsBenchmark"
 
 
 class Search:
@@ -46,12 +53,12 @@ class Search:
             raise ConfigError(
                 "nothing to search: give a space, such as 'algo.KEY=interval(0.1,10)'"
             )
-        if rows := [key for key in self._space if _group(key) in ("protocol", "data", "panel")]:
+        if rows := [key for key in self._space if key.lstrip("~+").startswith(_OF_ROWS)]:
             raise ConfigError(f"{', '.join(rows)}: trials on other rows cannot be compared")
         self._study = self._opened({key: str(last[key].input_line) for key in self._space})
 
     def run(self, launch: Callable[..., Sequence[Any]]) -> None:
-        """Run the trials that are left, in batches, and tell which is the best."""
+        """Run the trials that are left, in batches, and write which is the best."""
         failures = 0
         while batch := self._batch():
             words = [[*self._fixed.values(), *_words(trial)] for trial in batch]
@@ -60,20 +67,20 @@ class Search:
                 state, value, message = self._outcome(job)
                 self._study.tell(trial.number, value, state)
                 failures = failures + 1 if state == TrialState.FAIL else 0
-                if state == TrialState.FAIL:
-                    complain(f"trial {trial.number} failed: {message}")
+                if message:
+                    complain(f"trial {trial.number} {message}")
             if failures >= self._options.max_failures:
                 complain(f"the search ends: {failures} trials in a row have failed")
                 break
-        self._end()
+        if trials := self._study.get_trials(states=(TrialState.COMPLETE,)):
+            self._write(next(each for each in trials if each.value == self._study.best_value))
+            _draw(self._study, self._options.metric, self._folder)
 
     def _opened(self, space: dict[str, str]) -> optuna.Study:
         """Open the study in the folder, or begin one."""
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
         metric = self._options.metric
         study = optuna.create_study(
-            storage=f"sqlite:///{self._folder.resolve() / STUDY}",
-            study_name="search",
+            **_place(self._folder),
             load_if_exists=True,
             direction=_direction(self._config, metric),
         )
@@ -87,11 +94,9 @@ class Search:
     def _batch(self) -> list[FrozenTrial]:
         """Return a trial that a kill has left, or the next ones; none at the end."""
         trials = [t for t in self._study.get_trials() if set(t.params) == set(self._space)]
-        for trial in trials:
-            if trial.state == TrialState.RUNNING:
-                return [trial]
-        jobs = self._options.n_jobs
-        size = jobs if jobs > 0 else available_cores()
+        if left := [trial for trial in trials if trial.state == TrialState.RUNNING]:
+            return left[:1]
+        size = self._options.n_jobs if self._options.n_jobs > 0 else available_cores()
         numbers = []
         for known in range(len(trials), min(len(trials) + size, self._options.n_trials)):
             seed = self._options.seed + known  # as if it had never been interrupted
@@ -103,32 +108,87 @@ class Search:
         """Read from the folder of a job how it ended, with its value."""
         folder = Path(job.hydra_cfg.hydra.runtime.output_dir)
         content = json.loads((folder / JOB).read_bytes())
-        state = _STATES.get(content["status"], TrialState.FAIL)
-        if state != TrialState.COMPLETE:
-            return state, None, content["message"] or content["status"]
+        if content["status"] == "pruned":
+            return TrialState.PRUNED, None, "pruned"
+        if content["status"] != "ok":
+            return TrialState.FAIL, None, f"failed: {content['message'] or content['status']}"
         value = Run.read(folder).facts.metrics[self._options.metric].mean_users
         if math.isnan(value):
-            return TrialState.FAIL, None, f"it has no {self._options.metric}"
-        return state, value, ""
+            return TrialState.FAIL, None, f"failed: it has no {self._options.metric}"
+        return TrialState.COMPLETE, value, ""
 
-    def _end(self) -> None:
-        """Write and print the best trial, with the command that scores it on test rows."""
-        trials = self._study.get_trials(states=(TrialState.COMPLETE,))
-        if not trials:
-            return
-        best = next(trial for trial in trials if trial.value == self._study.best_value)
+    def _write(self, best: FrozenTrial) -> None:
+        """Write the best trial, with the command that scores it on test rows."""
+        sources = self._config.hydra.runtime.config_sources
+        own = [f"--config-dir={each.path}" for each in sources if each.provider == "command-line"]
+        fixed = [
+            word for word in self._fixed.values() if not word.lstrip("+").startswith(_OF_THE_SEARCH)
+        ]
+        inside = dict(self._config.protocol.get("base", {}))  # Of what a validation prepares for
+        if (target := inside.pop("_target_", _USUAL)) != _USUAL:
+            fixed.append(f"protocol._target_={target}")
+        fixed += [f"++protocol.{key}={value}" for key, value in inside.items()]
+        words = [*own, *fixed, "protocol=srs_benchmark", *_words(best)]
         result = {
             "name": "optuna",
             "best_evaluated_params": best.params,
             "best_evaluated_value": best.value,
+            "trial": best.number,
+            "metric": self._options.metric,
+            "command": shlex.join(["python", "-m", "srs_eval", *words]),
         }
-        OmegaConf.save(OmegaConf.create(result), self._folder / RESULTS)
-        sources = self._config.hydra.runtime.config_sources
-        own = [f"--config-dir={each.path}" for each in sources if each.provider == "command-line"]
-        words = [word for key, word in self._fixed.items() if key not in ("sweep", "protocol")]
-        command = shlex.join(["python", "-m", "srs_eval", *own, *words, *_words(best)])
-        say(f"\nbest     trial {best.number}: validation {self._options.metric} {best.value:.4f}")
-        say(f"use it   {command}")
+        OmegaConf.save(OmegaConf.create(result), self._folder / BEST)
+
+
+class Watch:
+    """Tell the search the mean over the users so far, in their order; end a trial that it prunes.
+
+    `config` is that of Hydra for the job, `names` are the metrics of each user.
+    """
+
+    def __init__(self, config: DictConfig, users: Sequence[User], names: Sequence[str]) -> None:
+        self._users, self._column = users, names.index(config.sweeper.metric)
+        pruner = instantiate(config.sweeper.pruner)
+        study = optuna.load_study(**_place(Path(config.sweep.dir)), pruner=pruner)
+        before = study.get_trials()[config.job.num]
+        self._trial = optuna.trial.Trial(study, before._trial_id)
+        self._reported = before.intermediate_values  # By this trial, before it was killed
+        self._values: dict[User, float] = {}
+        self._step = 0
+
+    def __call__(self, user: User, done: Done) -> None:
+        """Take the score of a user; raise `Pruned` if the trial is to end."""
+        self._values[user] = done.scored.values[self._column]
+        while self._step < len(self._users) and self._users[self._step] in self._values:
+            self._step += 1
+            scores = [self._values[each] for each in self._users[: self._step]]
+            if self._step in self._reported or np.isnan(scores).all():
+                continue
+            self._trial.report(float(np.nanmean(scores)), self._step)
+            if self._step < len(self._users) and self._trial.should_prune():
+                raise Pruned
+
+
+def _draw(study: optuna.Study, metric: str, folder: Path) -> None:
+    """Draw the history of a search, and how much each option matters."""
+    import matplotlib.pyplot as plt
+    from optuna.visualization import matplotlib as figures
+
+    with warnings.catch_warnings(), plt.rc_context():
+        warnings.simplefilter("ignore")  # figures are new in Optuna, and trials can be few
+        plt.switch_backend("agg")
+        figures.plot_optimization_history(study, target_name=metric)
+        figures.plot_param_importances(study)
+        for number, name in zip(plt.get_fignums(), ("history", "importances"), strict=True):
+            figure = plt.figure(number, figsize=(8, 4))
+            figure.savefig(folder / f"optimization_{name}.png", dpi=150, bbox_inches="tight")
+            plt.close(figure)
+
+
+def _place(folder: Path) -> dict[str, Any]:
+    """Return where the study of a search is, for Optuna, which keeps quiet."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return {"storage": f"sqlite:///{folder.resolve() / 'optuna.db'}", "study_name": "search"}
 
 
 def _words(trial: FrozenTrial) -> list[str]:
@@ -153,14 +213,10 @@ def _distribution(override: Override) -> Any:
             return kind(value.start, value.end, log=log)
         if isinstance(value, RangeSweep):
             points = list(value.range())
-            kind = IntDistribution if isinstance(points[0], int) else FloatDistribution
-            step = None if log and kind is FloatDistribution else 1 if log else abs(value.step)
-            return kind(min(points), max(points), log=log, step=step)
+            is_whole = all(isinstance(point, int) for point in points)
+            kind = IntDistribution if is_whole else FloatDistribution
+            return kind(min(points), max(points), log=log, step=abs(value.step))
     except (ValueError, IndexError) as error:
         raise ConfigError(f"{override.input_line}: {error}") from error
     choices: list[Any] = list(override.sweep_iterator(Transformer.encode))
     return CategoricalDistribution(choices)
-
-
-def _group(key: str) -> str:
-    return key.lstrip("~+").partition("@")[0].partition(".")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -131,16 +132,30 @@ class Mlflow:
         tags = {"kind": "sweep", "sweep_id": sweep_id}
         store, run = self._begun(name, tags, run_id)
         store.leave("RUNNING")  # It stays open, while the active runs are those of jobs
+        atexit.register(store.give_up, run.info.run_id)
         return str(run.info.run_id)
 
     def log_comparison(
-        self, standings: Sequence[Standings], folder: Path, run_id: str | None = None
+        self,
+        standings: Sequence[Standings],
+        folder: Path,
+        run_id: str | None = None,
+        *,
+        best: str = "",
+        pictures: Sequence[Path] = (),
+        against: Mapping[str, Mapping[str, float]] | None = None,
     ) -> list[str]:
-        """Log comparisons to the run of their sweep, or to one of its own; return its links."""
+        """Log comparisons to the run of their sweep, or to one of its own; return its links.
+
+        `best` and `pictures` are of a search; `against` has, by run, differences to the baseline.
+        """
         kind = {} if run_id else {"kind": "comparison"}
         store, run = self._begun(folder.name, kind, run_id)
         try:
-            _log_standings(store, run.info.run_id, standings, folder)
+            _log_standings(store, run.info.run_id, standings, folder, best)
+            store.log_figures(run.info.run_id, pictures)
+            for job, percent in (against or {}).items():
+                store.log_metrics(_in_percent(percent), run_id=job)
         except BaseException:
             store.leave("FAILED")
             raise
@@ -237,7 +252,9 @@ class Tracked:
         self._store.log_input(data, "evaluation")
 
 
-def _log_standings(store: Store, run_id: str, standings: Sequence[Standings], folder: Path) -> None:
+def _log_standings(
+    store: Store, run_id: str, standings: Sequence[Standings], folder: Path, best: str
+) -> None:
     tables = {}
     for number, each in enumerate(standings, 1):
         if each.table is not None:
@@ -246,7 +263,7 @@ def _log_standings(store: Store, run_id: str, standings: Sequence[Standings], fo
             inside = file.parent.relative_to(folder) if folder in file.parents else Path()
             store.log_artifact(str(file), str(Path("comparison") / inside))
     store.log_tables(run_id, tables)
-    if texts := "\n\n".join(each.text for each in standings if each.text):
+    if texts := "\n\n".join(filter(None, [best, *(each.text for each in standings)])):
         first = texts.partition("\n")[0]
         store.set_tag(_DESCRIPTION, f"**{first}**\n\n```text\n{texts}\n```"[:_LONGEST_NOTE])
 
@@ -302,7 +319,11 @@ def _values(setup: Setup, run: Run, against: Mapping[str, float]) -> dict[str, f
     with pq.ParquetFile(run.folder / FITS) as file:
         seconds = file.read(columns=["seconds"])["seconds"]
     values["fits/seconds"] = float(np.sum(seconds.to_numpy()))
-    return values | {key(f"vs_baseline/{name}_percent"): v for name, v in against.items()}
+    return values | _in_percent(against)
+
+
+def _in_percent(against: Mapping[str, float]) -> dict[str, float]:
+    return {key(f"vs_baseline/{name}_percent"): value for name, value in against.items()}
 
 
 def _tables(run: Run) -> dict[str, pd.DataFrame]:

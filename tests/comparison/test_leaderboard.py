@@ -8,20 +8,18 @@ import pandas as pd
 import pytest
 from saved import load_predictions
 
-from srs_eval.comparison.baseline import first_alike, in_percent
+from srs_eval.comparison.baseline import in_percent, usual_baseline
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import Entry, entry_of, read_entry, with_own_names
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import Rules, leaderboards
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.runs.folder import JOB, Run
+from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import Summary
 from srs_eval.stats.estimate import (
     clustered_mean,
     mean_of_users,
-    ratio_of_clustered_sums,
-    ratio_of_sums,
 )
 from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
 from srs_eval.stats.significance import SignTest
@@ -211,16 +209,6 @@ def test_one_user_is_compared_review_by_review(make_run):
     assert board.pairs[1][0].p_value == pytest.approx(expected.p_value)
     assert [standing.average.verdict for standing in board.to_best] == ["best", "worse"]
     assert verdict.strata.over == "cards"
-    before = LogLoss().per_review(mine)
-    ratio = ratio_of_clustered_sums(gaps, before, mine.card, mine.day, size=1.0)
-    percent, brier = in_percent(*map(Run.read, reversed(folders))).percents
-    assert percent.difference == pytest.approx(100 * gaps.sum() / before.sum())
-    assert (percent.lo, percent.hi) == pytest.approx([100 * b for b in ratio.interval()])
-    assert brier.lo < brier.difference < brier.hi
-    (folders[1] / "predictions.parquet").unlink()
-    found, _ = in_percent(*map(Run.read, reversed(folders))).percents
-    assert found.difference == pytest.approx(percent.difference)
-    assert np.isnan([found.lo, found.hi]).all()
 
 
 def test_a_baseline_is_found_by_its_label_or_any_path_to_its_folder(
@@ -249,48 +237,34 @@ def test_percentages_are_those_of_the_means_over_users_with_the_same_reviews_and
     avg, mine = Run.read(make_run("avg", blur=1, failed=[2])), Run.read(make_run("mine"))
     other = Run.read(make_run("mine", other_reviews=[1]))
     avg, mine, other = (
-        without(run, "brier", user) for run, user in ((avg, 3), (mine, 5), (other, 5))
+        entry_of(without(run, "brier", user)) for run, user in ((avg, 3), (mine, 5), (other, 5))
     )
-    for run, first, n_users in ((mine, 1, 11), (other, 3, 10)):
-        against = in_percent(run, avg)
-        assert (against.n_users, against.of_users) == (n_users, 12)
-        assert [percent.metric for percent in against.percents] == ["log_loss", "brier"]
-        for percent, unknown in zip(against.percents, ({2}, {2, 3, 5}), strict=True):
+    for run, first in ((mine, 1), (other, 3)):
+        percent = in_percent(run, avg)
+        assert [*percent] == ["log_loss", "brier"]
+        for metric, unknown in (("log_loss", {2}), ("brier", {2, 3, 5})):
             users = [user for user in range(first, 13) if user not in unknown]
-            ours, theirs = (entry_of(one).values(percent.metric, users) for one in (run, avg))
-            expected = ratio_of_sums(ours - theirs, theirs, size=1.0)
-            assert percent.difference == pytest.approx(100 * (ours.mean() / theirs.mean() - 1))
-            bounds = percent.lo, percent.hi
-            assert bounds == pytest.approx([100 * bound for bound in expected.interval()])
-    nobody = in_percent(mine, Run.read(make_run("else", [77])))
-    assert (nobody.n_users, nobody.percents) == (0, ())
+            ours, theirs = (one.values(metric, users) for one in (run, avg))
+            assert percent[metric] == pytest.approx(100 * (ours.mean() / theirs.mean() - 1))
+    assert in_percent(mine, entry_of(Run.read(make_run("else", [77])))) == {}
 
 
 def test_a_baseline_of_zero_has_no_percentages_and_a_copy_those_of_zero(make_run):
     avg, mine = Run.read(make_run("avg", blur=1)), Run.read(make_run("mine"))
     zero = replace(avg, by_user=replace(avg.by_user, values=0 * avg.by_user.values))
-    assert in_percent(mine, zero).percents == ()
+    assert in_percent(entry_of(mine), entry_of(zero)) == {}
     for users in ([1], [1, 2, 3]):
-        first, again = (Run.read(make_run("a", users, folder=f"{n}{users}")) for n in "ab")
-        numbers = {(p.difference, p.lo, p.hi) for p in in_percent(again, first).percents}
-        assert numbers == {(0, 0, 0)}
+        first, again = (read_entry(make_run("a", users, folder=f"{n}{users}")) for n in "ab")
+        assert {*in_percent(again, first).values()} == {0}
 
 
-def test_the_first_finished_job_that_scored_the_same_is_the_baseline(make_run, tmp_path):
-    def job(folder, *users, **options):
-        place = make_run(folder.partition("_")[2], *users, folder=folder, **options)
-        (place / JOB).touch()
-        return Run.read(place)
-
-    job("no_job")
-    (job("2_hlr").folder / "summary.json").unlink()
-    (job("1_old").folder / JOB).unlink()
-    assert first_alike(job("3_first"), tmp_path) is None
-    (tmp_path / "3_first" / JOB).unlink()
-    job("4_else", [101, 102])
-    job("0_lacks", failed=[3])
-    assert first_alike(job("6_avg"), tmp_path) is None
-    job("7_second")
-    job("11_later")
-    for own, failed, expected in (("10_mine", [], "avg"), ("12_fewer", [3], "lacks")):
-        assert first_alike(job(own, failed=failed), tmp_path).facts.label == expected
+def test_the_usual_baseline_is_avg_and_no_model_that_knows_the_truth(make_run):
+    runs = (
+        make_run(name, shift=0.1 * n, sees_truth=name == "oracle")
+        for n, name in enumerate(("oracle", "hlr", "avg"))
+    )
+    oracle, hlr, avg = map(read_entry, runs)
+    for runs, expected in (([oracle, hlr, avg], 2), ([oracle, hlr], 1), ([oracle], 0), ([hlr], 0)):
+        assert usual_baseline(runs) == expected
+    assert compare([oracle, hlr, avg]).baseline == 2
+    assert compare([oracle, hlr, avg], baseline="oracle").baseline == 0

@@ -6,11 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import optuna
+import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, outcome_of, summary_of
+from commands import QUIET, SMALL, outcome_of, summary_of, write
+from mlflow import MlflowClient
 from omegaconf import OmegaConf
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from sessions import run, store_of
 
 BRIEF = (*SMALL, *QUIET, "panel=quick", "curves_per_user=0", "data.max_reviews=1500")
 SPACE = "algo.prior_weight=tag(log,interval(0.1,10))"
@@ -22,6 +27,16 @@ def trials_in(folder):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = f"sqlite:///{folder / 'optuna.db'}"
     return optuna.load_study(study_name="search", storage=storage).trials
+
+
+def used(here, search):
+    """Paste the last line of a search; return the configuration and the summary of that run."""
+    *_, first, last = search.out.splitlines()
+    assert (first[:9], last[:9]) == ("best     ", "use it   ")
+    final = here(*shlex.split(last)[5:], "hydra.run.dir=final")
+    assert final.status == 0, final.err
+    config = OmegaConf.load(here.folder / "final" / ".hydra" / "config.yaml")
+    return config, summary_of(here.folder / "final")
 
 
 @pytest.mark.slow
@@ -38,16 +53,129 @@ def test_a_search_ends_with_a_command_for_its_best_trial(here):
     assert result.best_evaluated_value == best.value
     assert dict(result.best_evaluated_params) == best.params
     assert f"trial {best.number}: validation log_loss {best.value:.4f}" in done.out
-    (command,) = (line for line in done.out.splitlines() if line.startswith("use it "))
-    final = here(*shlex.split(command)[5:], "hydra.run.dir=final")
-    assert final.status == 0, final.err
-    config = OmegaConf.load(here.folder / "final" / ".hydra" / "config.yaml")
+    config, summary = used(here, done)
     assert config.algo.prior_weight == best.params["algo.prior_weight"]
-    assert not summary_of(here.folder / "final")["is_validation"]
+    assert summary["protocol"] == "srs_benchmark"
+    for name in ("history", "importances"):
+        assert (out / f"optimization_{name}.png").read_bytes().startswith(b"\x89PNG")
     times = [(out / f"{n}_hlr" / "summary.json").stat().st_mtime_ns for n in range(3)]
     again = here(*THREE)  # nothing is left to do
     assert (again.status, trials_in(out)[-1].number) == (0, 2)
     assert times == [(out / f"{n}_hlr" / "summary.json").stat().st_mtime_ns for n in range(3)]
+
+
+OWN = """from srs_eval.nouns import Algorithm
+
+
+class Shifted(Algorithm):
+    def __init__(self, base, shift=0.0, times=1):
+        assert times == int(times)
+        self.base, self.shift, self.times = base, shift, times
+
+    def fit(self, reviews, rows, rng):
+        return self.base.fit(reviews, rows, rng)
+"""
+OPTION = """
+defaults: [/algo@base: avg, _self_]
+_target_: shifted.Shifted
+shift: 0.0
+times: 1
+"""
+OVERLAY = """# @package _global_
+defaults:
+  - override /hydra/sweeper: optuna
+  - override /protocol: validation
+algo:
+  shift: 0.25
+"""
+REFIT = "srs_eval.protocol.srs_benchmark.SrsBenchmarkRefit"
+BASE = (f"protocol.base._target_={REFIT}", "+protocol.base.refits=5")
+
+
+@pytest.mark.slow
+def test_an_algorithm_of_ones_own_and_what_is_inside_it_are_searched(here, monkeypatch):
+    write(
+        here.folder,
+        {
+            "code/shifted.py": OWN,
+            "own/algo/shifted.yaml": OPTION,
+            "own/sweep/mine.yaml": OVERLAY,
+        },
+    )
+    monkeypatch.syspath_prepend(here.folder / "code")
+    words = ("--config-dir", "own", "-m", "algo=shifted", "sweep=mine", "algo@algo.base=hlr")
+    spaces = {
+        "algo.base.prior_weight": "tag(log,interval(0.1,10))",
+        "algo.base.recency": "choice(none,mild)",
+        "algo.times": "range(1,9,3)",
+        "seed": "int(interval(1,5))",
+    }
+    given = [f"{key}={space}" for key, space in spaces.items()]
+    done = here(*words, *BASE, *BRIEF, *given, "hydra.sweeper.n_trials=2", "hydra.sweep.dir=out")
+    assert done.status == 0, done.err
+    trials = trials_in(here.folder / "out")
+    assert trials[0].distributions == {
+        "algo.base.prior_weight": FloatDistribution(0.1, 10, log=True),
+        "algo.base.recency": CategoricalDistribution(["none", "mild"]),
+        "algo.times": IntDistribution(1, 7, step=3),
+        "seed": IntDistribution(1, 5),
+    }
+    best = min(trials, key=lambda trial: trial.value).params
+    config, summary = used(here, done)
+    assert {key: OmegaConf.select(config, key) for key in best} == best
+    assert config.algo.shift == 0.25
+    assert summary["protocol"] == "srs_benchmark_refit5"
+
+
+@pytest.mark.slow
+def test_trials_that_are_worse_on_the_first_users_are_ended(here):
+    pruner = "hydra.sweeper.pruner={_target_:optuna.pruners.MedianPruner,n_startup_trials:1}"
+    words = ("algo=constant", "algo.p=choice(0.1,0.6,0.9)", "data.users=3", pruner)
+    search = ("-m", "sweep=optuna", *BRIEF, *words, "hydra.sweeper.n_trials=6")
+    done = here(*search, "hydra.sweep.dir=out")
+    assert done.status == 0, done.err
+    trials = trials_in(here.folder / "out")
+    states = [trial.state.name for trial in trials]
+    assert {*states} == {"COMPLETE", "PRUNED"}
+    for trial in trials:
+        folder = here.folder / "out" / f"{trial.number}_constant"
+        ended = trial.state.name == "PRUNED"
+        assert outcome_of(folder)["status"] == ("pruned" if ended else "ok")
+        assert (f"trial {trial.number} pruned" in done.err) == ended
+        assert (folder / "summary.json").is_file() == (not ended)
+        if not ended:
+            losses = pq.read_table(folder / "scores.parquet")["log_loss"].to_pylist()
+            means = {n: pytest.approx(sum(losses[:n]) / n) for n in range(1, 4)}
+            assert trial.intermediate_values == means
+    first = next(trial.number for trial in trials if trial.state.name == "PRUNED")
+    before = [trial for trial in trials[:first] if trial.state.name == "COMPLETE"]
+    step, value = max(trials[first].intermediate_values.items())
+    assert value > sorted(t.intermediate_values[step] for t in before)[(len(before) - 1) // 2]
+    assert here(*search, "hydra.sweep.dir=out").status == 0  # nothing is left to do
+    assert [trial.state.name for trial in trials_in(here.folder / "out")] == states
+
+
+@pytest.mark.slow
+def test_the_run_of_a_search_shows_the_best_trial_and_how_it_was_found(tmp_path):
+    done = run(tmp_path, *(word for word in THREE if word != "tracking=none"))
+    client = MlflowClient(store_of(tmp_path))
+    runs = client.search_runs([client.get_experiment_by_name("srs_eval").experiment_id])
+    (parent,) = (each for each in runs if each.data.tags.get("kind") == "sweep")
+    assert parent.info.status == "FINISHED"
+    *_, first, last = done.text.splitlines()
+    note = parent.data.tags["mlflow.note.content"]
+    assert note.startswith(f"**{first}**\n")
+    assert last in note
+    files = [file.path for file in client.list_artifacts(parent.info.run_id, "figures")]
+    assert files == [f"figures/optimization_{name}.png" for name in ("history", "importances")]
+    values = [trial.value for trial in trials_in(tmp_path / "out")]
+    trials = [each for each in runs if each is not parent]
+    assert len(trials) == 3
+    for each in trials:
+        assert each.data.tags["mlflow.parentRunId"] == parent.info.run_id
+        value = values[int(Path(each.data.tags["output"]).name.partition("_")[0])]
+        percent = each.data.metrics["vs_baseline/log_loss_percent"]
+        assert percent == pytest.approx(100 * (value / values[0] - 1))
 
 
 @pytest.mark.parametrize(
