@@ -9,13 +9,14 @@ import numpy as np
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.matching import shared_users
 
+_USUAL = "avg"  # What knowing nothing about a card gives
 # Scores with a natural zero that is perfect, so that a percentage is meaningful.
 _IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
 
 
 def usual_baseline(runs: Sequence[Entry]) -> int:
     """Return the number of ``avg``, or else of the first run that may be called the best."""
-    order = [(not run.is_eligible, run.facts.algo != "avg") for run in runs]
+    order = [(not run.is_eligible, run.facts.algo != _USUAL) for run in runs]
     return order.index(min(order))
 
 
