@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from typing import Literal
@@ -37,7 +37,7 @@ from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit, Predictions
-from srs_eval.runs.checkpoint import Checkpoint, Done
+from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.config import build, composed
 from srs_eval.runs.evaluation import added_up
@@ -105,7 +105,7 @@ def fed(users: int) -> None:
         checkpoint = Checkpoint(Path(name), setup.stamp)
         with _step("made up and written by workers", users):
             for user in range(users):
-                checkpoint.write(Done(made_up(user, panel)))
+                checkpoint.write(made_up(user, panel))
         with _step("summarise", users):
             evaluation = added_up(setup, range(users), checkpoint)
         with _step("save", users):
@@ -133,7 +133,7 @@ def compared(runs: int, users: int) -> None:
             folder.mkdir()
             values = easy[:, None] * (1 + 0.002 * run) + rng.normal(0, 0.05, (users, len(_QUICK)))
             facts = Summary(label=f"run {run}", users=users, when="previous_review")
-            write_json(folder / SUMMARY, facts.as_json())
+            write_json(folder / SUMMARY, asdict(facts))
             columns = dict(zip(_QUICK, values.T, strict=True))
             about = {"user": range(users), "reviews": reviews, "rows": rows}
             pq.write_table(pa.table({**about, **columns}), folder / SCORES)

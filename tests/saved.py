@@ -13,7 +13,7 @@ from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.runs.checkpoint import Checkpoint, Done
+from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.compute import Serial
 from srs_eval.runs.config import Setup
 from srs_eval.runs.evaluation import added_up, evaluate
@@ -50,7 +50,7 @@ def result_from(evaluations, panel, folder, algorithm=None):
         scored = score_user(each, panel)
         has_sums = panel.pooled and scored.is_complete
         sums = PooledSums(panel, [each.predictions]).arrays() if has_sums else None
-        checkpoint.write(Done(scored, sums, is_double=True))
+        checkpoint.write(scored, sums)
     return save(added_up(setup, [each.user for each in evaluations], checkpoint), folder)
 
 

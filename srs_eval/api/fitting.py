@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverythi
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
 from srs_eval.nouns import Fit, IntArray, MemoryModel, Reviews, Source, Task, User, has_curve
+from srs_eval.runs.compute import Lost
 from srs_eval.runs.config import Setup
 from srs_eval.runs.evaluation import checked_users
 from srs_eval.runs.folder import fits_table
@@ -345,8 +347,9 @@ def fit(
     one = EvaluateUser(setup.source, setup.algorithm, setup.protocol, seed=seed, curves=0)
     with bar(on=progress)(total=len(users)) as shown:
         tick = partial(shown.update, 1)
-        done = compute_with(workers).map(FitToEverything(one), users, _died, tick)
-        by_user = {fitted.fit.user: fitted for fitted in done}
+        done = compute_with(workers).map(FitToEverything(one), users, tick, math.inf)
+        results = [_lost(*each) if isinstance(each, Lost) else each for each in done]
+    by_user = {fitted.fit.user: fitted for fitted in results}
     models = {user: by_user[user] for user in users}
     return FittedModels(setup.label, models, setup, data, options)
 
@@ -357,5 +360,5 @@ def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:
     return np.array([names.get(card, card) for card in cards.tolist()]) if names else cards
 
 
-def _died(user: User, reason: str) -> FittedUser:
+def _lost(user: User, reason: str) -> FittedUser:
     return FittedUser(Fit(user, -1, "failed", f"user {user}: {reason}"))

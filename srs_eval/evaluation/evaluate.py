@@ -87,8 +87,6 @@ class ReviewLog:
     # Reviews that are not scored, as in `Task`, and those that are only learned from
     dropped: Mapping[str, int] = field(default_factory=dict)
     unscored: Mapping[str, int] = field(default_factory=dict)
-    # How many reviews other protocols could score, where this one skips the user
-    could_score: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +138,8 @@ class EvaluateUser:
             task = self.protocol(log, same_day=self.algorithm.same_day)
             facts = _with_what_is_scored(facts, task)
         if reading.skipped is not None:
-            names = ("dropped", "unscored", "could_score")
-            facts = replace(facts, **{name: getattr(reading.skipped, name) for name in names})
+            skipped = reading.skipped
+            facts = replace(facts, dropped=skipped.dropped, unscored=skipped.unscored)
         if task is None or reading.fit.status != "ok":
             return UserEvaluation(user, (reading.fit,), None, facts)
         fits, parts = [], []

@@ -5,29 +5,14 @@ from __future__ import annotations
 import hashlib
 import pickle
 import shutil
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from zipfile import BadZipFile, ZipFile
 
 from srs_eval.evaluation.scoring import ScoredUser
-from srs_eval.nouns import Predictions, User
-
-CHECKPOINT = "checkpoint"  # Its folder in that of the run
-_SIZE = 8  # Bytes that hold the length of a file
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A user who has been evaluated and scored."""
-
-    scored: ScoredUser
-    # What pooled scores are computed from; None where nothing is pooled, or a fold is missing
-    sums: Mapping[str, NDArray[Any]] | None = None
-    is_double: bool = False  # Whether predictions have double precision
+from srs_eval.nouns import User
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,63 +22,39 @@ class Checkpoint:
     folder: Path  # Of the run
     stamp: str
 
-    @property
-    def place(self) -> Path:
-        """Folder of the files."""
-        return self.folder / CHECKPOINT / self.stamp
+    def write(self, scored: ScoredUser, sums: Any = None) -> None:
+        """Keep a user: in one move, so that a kill leaves the file whole or not at all.
 
-    def write(self, done: Done) -> None:
-        """Keep a user: in one move, so that a kill leaves the file whole or not at all."""
-        path = self._path(done.scored.user)
+        `sums` is what pooled scores are computed from; None where nothing is pooled.
+        """
+        path = self._path(scored.user)
         path.parent.mkdir(parents=True, exist_ok=True)
-        head = replace(done, scored=replace(done.scored, predictions=None))
-        parts = head, done.scored.predictions
-        content = b"".join(pickle.dumps(part, pickle.HIGHEST_PROTOCOL) for part in parts)
+        parts = {"scored": replace(scored, predictions=None), "sums": sums}
         partial = path.with_suffix(".partial")
-        partial.write_bytes(len(content).to_bytes(_SIZE, "little") + content)
+        with ZipFile(partial, "w") as file:
+            for name, part in {**parts, "predictions": scored.predictions}.items():
+                file.writestr(name, pickle.dumps(part))
         partial.replace(path)
 
-    def read(self, user: User) -> Done | None:
+    def read(self, user: User, part: str = "scored") -> Any:
+        """Return a part of a user who is done: ``scored``, ``sums`` or ``predictions``."""
+        with ZipFile(self._path(user)) as file:
+            return pickle.loads(file.read(part))
+
+    def find(self, user: User) -> ScoredUser | None:
         """Return a user without the predictions; None if the user is not done."""
-        try:
-            with self._path(user).open("rb") as file:
-                size = int.from_bytes(file.read(_SIZE), "little")
-                if size != self._path(user).stat().st_size - _SIZE:
-                    return None
-                done: Done = pickle.load(file)
-                return done
-        except (OSError, EOFError, pickle.UnpicklingError):
-            return None
+        with suppress(OSError, BadZipFile):  # a damaged file is no file
+            scored: ScoredUser = self.read(user)
+            return scored
+        return None
 
-    def predictions(self, user: User) -> Predictions | None:
-        """Return the predictions of a user who is done; None if there are none."""
-        with self._path(user).open("rb") as file:
-            file.seek(_SIZE)
-            pickle.load(file)
-            predictions: Predictions | None = pickle.load(file)
-            return predictions
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether a user was done with these settings and this code."""
-        return self.place.is_dir()
-
-    @property
-    def others(self) -> int:
-        """Count users who were done with other settings or other code."""
-        files = (self.folder / CHECKPOINT).glob("*/*.pkl")
-        return sum(file.parent != self.place for file in files)
-
-    def remove(self) -> None:
-        """Remove all files, also those of other settings."""
-        shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
-
-    def remove_failed(self, users: list[User]) -> None:
-        """Remove users."""
-        for user in users:
+    def remove(self, user: User | None = None) -> None:
+        """Remove a user, or all files, also those of other settings."""
+        if user is None:
+            shutil.rmtree(self.folder / "checkpoint", ignore_errors=True)
+        else:
             self._path(user).unlink(missing_ok=True)
 
     def _path(self, user: User) -> Path:
-        name = user.item() if isinstance(user, np.generic) else user
-        digest = hashlib.sha256(f"{type(name).__name__} {name}".encode()).hexdigest()[:24]
-        return self.place / f"{digest}.pkl"
+        digest = hashlib.sha256(f"{type(user).__name__} {user}".encode()).hexdigest()[:24]
+        return self.folder / "checkpoint" / self.stamp / f"{digest}.pkl"

@@ -167,7 +167,8 @@ def save(evaluation: Evaluation, folder: Path) -> Run:
     (folder / SUMMARY).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     kind = user_column(evaluation.users).type
-    precision = pa.float64() if evaluation.is_double else pa.float32()
+    is_double = any(each.p.dtype == np.float64 for each in evaluation.predictions())
+    precision = pa.float64() if is_double else pa.float32()
     predicted = (_predictions(p, kind) for p in evaluation.predictions())
     _write(folder / PREDICTIONS, predicted, precision)
     sampled = (_curves(p, kind) for p in evaluation.predictions() if p.curves is not None)
@@ -178,7 +179,7 @@ def save(evaluation: Evaluation, folder: Path) -> Run:
             file.write_table(fits_table(fits, schema))
     with whole(folder / SCORES) as path:
         _write_table(path, _scores_table(evaluation.scores, kind))
-    write_json(folder / SUMMARY, evaluation.summary.as_json())
+    write_json(folder / SUMMARY, asdict(evaluation.summary))
     return Run.read(folder)  # Where some users are numbers and some are text, all become text
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +21,7 @@ from omegaconf import DictConfig
 from tqdm import tqdm
 
 from srs_eval.errors import Pruned, SrsEvalError, TrackingError
+from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.runs import report
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.claim import claimed
@@ -28,16 +29,12 @@ from srs_eval.runs.compute import Processes, Serial
 from srs_eval.runs.config import Setup, build
 from srs_eval.runs.console import complain, say
 from srs_eval.runs.drawing import drawn
-from srs_eval.runs.evaluation import (
-    checked_users,
-    data_fingerprint,
-    evaluate,
-    refuse_lookahead,
-)
+from srs_eval.runs.evaluation import checked_users, data_fingerprint, evaluate, refuse_lookahead
 from srs_eval.runs.folder import JOB, Run, is_run, save, write_json
 from srs_eval.runs.settings import SWEEP
 
 _LONGEST_VALUE = 60
+_BAR = partial(tqdm, unit="fit", leave=False, disable=None)  # only on a terminal
 
 
 @dataclass
@@ -65,7 +62,7 @@ class Job:
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
             complain(f"interrupted; the same command with hydra.run.dir={self.folder} goes on")
-            self._write_if_there_is_room()
+            self._write()
             raise
         except Pruned:
             self.status = "pruned"
@@ -79,7 +76,7 @@ class Job:
         except Exception as error:  # noqa: BLE001 - the other jobs of a sweep go on
             self.status, self.message = "failed", f"{type(error).__name__}: {error}"
             complain(traceback.format_exc())
-        self._write_if_there_is_room()
+        self._write()
         return loss
 
     def _run(self, setup: Setup, *, is_single: bool) -> float:
@@ -88,15 +85,19 @@ class Job:
             # a fit that ends its process must not end the jobs beside it
             setup = replace(setup, compute=Processes(1))
         self.label, self.stamp = setup.label, setup.stamp
-        baseline = setup.content["baseline"]
+        baseline, shard = setup.content["baseline"], setup.content["shard"]
         other = None if baseline is None else Run.read(Path(baseline))
         run = self._finished(setup)
         if run is None and setup.content["check_lookahead"]:
             refuse_lookahead(setup)
-        if setup.content["shard"] is not None:
-            return self._shard(setup, run)
+        if shard is not None:
+            if run is None:
+                evaluation = evaluate(setup, self.folder, bar=_BAR)
+                say(report.shard_text(shard, evaluation, self.folder))
+                self.status = "failed" if evaluation.summary.failed else "ok"
+            return math.nan
         checkpoint = Checkpoint(self.folder, setup.stamp)
-        self.run_id = self._begun_run(setup)
+        self.run_id = self._begun_run()
         if run is not None and setup.tracking.has(self.run_id):
             checkpoint.remove()  # what a kill has left of its removal
             say(f"{setup.label} was finished before, and nothing is fitted: {self.folder}")
@@ -128,20 +129,11 @@ class Job:
             say(report.line(run, self._seconds))
         return self._ended(run)
 
-    def _shard(self, setup: Setup, run: Run | None) -> float:
-        """Evaluate a shard, unless the whole run is finished."""
-        if run is None:
-            evaluation = evaluate(setup, self.folder, bar=_bar(setup))
-            say(report.shard_text(setup.content["shard"], evaluation, self.folder))
-            self.status = "failed" if evaluation.summary.failed else "ok"
-        return math.nan
-
     def _evaluated(self, setup: Setup, checkpoint: Checkpoint) -> Run:
         """Evaluate all users, and write the results."""
-        evaluation = evaluate(setup, self.folder, bar=_bar(setup), watch=_watch(setup))
-        if evaluation.was_done:
-            done, users = evaluation.was_done, len(evaluation.users)
-            say(f"{done:,} of {users:,} users were done before")
+        evaluation = evaluate(setup, self.folder, bar=_BAR, watch=_watch(setup))
+        if done := evaluation.was_done:
+            say(f"{done:,} of {len(evaluation.users):,} users were done before")
         run = save(evaluation, self.folder)
         checkpoint.remove()
         return run
@@ -155,13 +147,12 @@ class Job:
         is_same = same and run.facts.data_fingerprint == data_fingerprint(setup.source)
         return run if is_same else None
 
-    def _begun_run(self, setup: Setup) -> str | None:
+    def _begun_run(self) -> str | None:
         """Return the id in MLflow of the run that an interrupted command has begun here."""
-        try:
-            content: dict[str, Any] = json.loads((self.folder / JOB).read_bytes())
-        except (OSError, ValueError):
-            return None
-        return content.get("run_id") if content.get("stamp") == setup.stamp else None
+        content: dict[str, Any] = {}
+        with suppress(OSError, ValueError):
+            content = json.loads((self.folder / JOB).read_bytes())
+        return content.get("run_id") if content.get("stamp") == self.stamp else None
 
     def _ended(self, run: Run) -> float:
         """Note how the job ended, and return the log loss."""
@@ -176,17 +167,14 @@ class Job:
     def _seconds(self) -> float:
         return time.perf_counter() - self.began
 
-    def _write_if_there_is_room(self) -> None:
-        with suppress(OSError):  # what is wrong has been told
-            self._write()
-
     def _write(self) -> None:
-        """Write the file; shards, which share a folder, have none."""
+        """Write the file if there is room; shards, which share a folder, have none."""
         if self.cfg.shard is None and self.folder.is_dir():
             names = ("status", "label", "message", "stamp", "run_id")
             content = {name: getattr(self, name) for name in names}
             content |= {"sweep_id": os.environ.get(SWEEP), "seconds": self._seconds}
-            write_json(self.folder / JOB, content)
+            with suppress(OSError):
+                write_json(self.folder / JOB, content)
 
 
 def arguments_of(words: Sequence[str]) -> list[str]:
@@ -203,17 +191,12 @@ def arguments_of(words: Sequence[str]) -> list[str]:
     return [word[:_LONGEST_VALUE] + "…" * (len(word) > _LONGEST_VALUE) for word in typed]
 
 
-def _bar(setup: Setup) -> Any:
-    """Return what makes a progress bar; there is none where standard error is no terminal."""
-    return partial(tqdm, desc=setup.label, unit="fit", leave=False, disable=None)
-
-
-def _watch(setup: Setup) -> Any:
+def _watch(setup: Setup) -> Callable[[ScoredUser], None]:
     """Return what tells a search of each user who is done, where it can end trials early."""
     config: Any = HydraConfig.get() if HydraConfig.initialized() else None
     if config is None or config.mode != RunMode.MULTIRUN or not config.sweeper.get("pruner"):
-        return None
-    from srs_eval.runs.search import Watch
+        return lambda _: None
+    from srs_eval.runs.search import Watch  # with Optuna, which other jobs do without
 
     return Watch(config, checked_users(setup.source), setup.panel.names)
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import faulthandler
 import logging
+import math
 import os
 import platform
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from srs_eval.cpu import VARIABLE, common_level
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.runs.compute import Tick
+from srs_eval.runs.compute import Lost, Tick
 from srs_eval.runs.config import code_hash
-from srs_eval.runs.evaluation import Outcome, Work
 
 _AHEAD = 2  # Tasks under way or waiting for each core
 _DIED = "its worker process died on every try (killed, out of memory, or its machine was lost)"
@@ -48,14 +48,7 @@ class Ray:
         if min(self.retries, self.cpus, self.gpus) < 0:
             raise ConfigError(f"{self}: at least 0 of each")
 
-    def map(
-        self,
-        work: Any,
-        items: Sequence[Any],
-        died: Callable[[Any, str], Any],
-        tick: Tick,
-        patience: float | None = None,
-    ) -> Iterator[Any]:
+    def map(self, work: Any, items: Iterable[Any], tick: Tick, patience: float) -> Iterator[Any]:
         """As in `Serial`, but `tick` is called by no machine.
 
         Raise `SrsEvalError` if the cluster cannot be reached, or a machine has other code.
@@ -65,25 +58,19 @@ class Ray:
 
         level = common_level()
         # a fit that was interrupted may have left its process in any state
-        task = ray.remote(max_calls=1 if patience else 0)(_result).options(
+        task = ray.remote(max_calls=1 if patience < math.inf else 0)(_result).options(
             num_cpus=self.cpus,
             num_gpus=self.gpus,
             max_retries=self.retries,
             runtime_env={"env_vars": {VARIABLE: level}} if level else None,
         )
-        sent, todo = ray.put(work), deque(items)
-        under_way: dict[Any, Any] = {}
+        fixed = ray.put(work), str(Path.cwd()), code_hash(), patience
+        todo, under_way = iter(items), dict[Any, Any]()
         try:
-            while todo or under_way:
-                cores = int(ray.cluster_resources().get("CPU", 1))  # machines come and go
-                while todo and len(under_way) < max(2, _AHEAD * cores):
-                    item = todo.popleft()
-                    if before := work.before(item) if isinstance(work, Work) else None:
-                        yield before
-                        continue
-                    under_way[task.remote(sent, item, str(Path.cwd()), code_hash(), patience)] = (
-                        item
-                    )
+            while True:
+                most = max(2, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+                for item in islice(todo, max(most - len(under_way), 0)):  # machines come and go
+                    under_way[task.remote(item, *fixed)] = item
                 if not under_way:
                     return
                 for reference in ray.wait(list(under_way), num_returns=1, timeout=1)[0]:
@@ -93,7 +80,7 @@ class Ray:
                     except RayTaskError as error:  # a fault of the program itself
                         raise error.cause or error from error
                     except RayError:
-                        result = died(item, _DIED)
+                        result = Lost(item, _DIED)
                     yield result
         finally:
             for reference in under_way:
@@ -122,7 +109,7 @@ class Ray:
         return ray
 
 
-def _result(work: Any, item: Any, folder: str, code: str, patience: float | None) -> Any:
+def _result(item: Any, work: Any, folder: str, code: str, patience: float) -> Any:
     """Do the work for one item on whichever machine this is, be it one that has just joined."""
     if code_hash() != code:
         raise SrsEvalError(f"compute=ray: {platform.node()} has other code; install the same there")
@@ -130,14 +117,11 @@ def _result(work: Any, item: Any, folder: str, code: str, patience: float | None
         os.chdir(folder)  # paths are relative to it
 
     def tick(*_: object) -> None:
-        if patience is not None:  # compiled code that runs on beyond it ends the process
+        if patience < math.inf:  # compiled code that runs on beyond it ends the process
             faulthandler.dump_traceback_later(patience, exit=True)
 
     tick()
     try:
-        if not isinstance(work, Work):
-            return work(item, tick)
-        done = work.done(item, tick)  # the driver keeps it, whose folder others may not see
-        return Outcome(item, done.scored.fits, done=done)
+        return work(item, tick)
     finally:
         faulthandler.cancel_dump_traceback_later()

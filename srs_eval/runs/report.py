@@ -49,10 +49,8 @@ def announce(setup: Setup, checkpoint: Checkpoint, users: Sequence[User]) -> Non
             f"algo={algo} predicts by a model made for whole days, and protocol={protocol.name} "
             "counts fractional days; fsrs7 and logistic were made for these"
         )
-    if others := checkpoint.others:
-        complain(f"{others:,} users in {checkpoint.folder} are of other settings or code: not used")
     if list(checkpoint.folder.glob(".lock_*_of_*")):
-        missing = sum(checkpoint.read(user) is None for user in users)
+        missing = sum(checkpoint.find(user) is None for user in users)
         if missing:
             say(f"evaluates {missing:,} of {len(users):,} users that no shard has done")
 
@@ -144,20 +142,11 @@ def where(run: Run, links: Sequence[str], words: Sequence[str], setup: Setup) ->
 
 
 def _left_out(run: Run) -> Iterator[str]:
-    """Go through what is left out for which reason, with what could score it."""
+    """Go through what is left out for which reason."""
     covered = run.facts.coverage
     if covered.caution:
         yield covered.caution
     yield from _reasons(run)
-    notes = run.facts.fit_notes if run.facts.fallback else ()
-    for note in notes[:1]:
-        yield textwrap.fill(f"fallback: {note}", _WIDTH, break_long_words=False)
-    could_score: dict[str, int] = {}
-    for each in covered.left_out:
-        for protocol, reviews in each.could_score.items():
-            could_score[protocol] = could_score.get(protocol, 0) + reviews
-    for protocol, reviews in could_score.items():
-        yield f"protocol={protocol} could score {reviews:,} reviews of these users"
     for reason, count in run.facts.left_out.items():
         yield f"left out: {count:,} {reason}"
 

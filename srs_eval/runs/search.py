@@ -20,9 +20,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import FrozenTrial, TrialState
 
 from srs_eval.errors import ConfigError, Pruned
+from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.nouns import User
 from srs_eval.runs.callbacks import BEST
-from srs_eval.runs.checkpoint import Done
 from srs_eval.runs.compute import available_cores
 from srs_eval.runs.config import option
 from srs_eval.runs.console import complain
@@ -156,9 +156,9 @@ class Watch:
         self._values: dict[User, float] = {}
         self._step = 0
 
-    def __call__(self, user: User, done: Done) -> None:
+    def __call__(self, scored: ScoredUser) -> None:
         """Take the score of a user; raise `Pruned` if the trial is to end."""
-        self._values[user] = done.scored.values[self._column]
+        self._values[scored.user] = scored.values[self._column]
         while self._step < len(self._users) and self._users[self._step] in self._values:
             self._step += 1
             scores = [self._values[each] for each in self._users[: self._step]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -16,11 +17,10 @@ from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit
 from srs_eval.nouns.when import UNKNOWN
-from srs_eval.stats.significance import LEVEL
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user.
 TRAITS = ("pretrained", "sees_truth", "in_sample")
-_MOST_REASONS = 5
+_MOST_REASONS = 20
 _LONGEST_REASON = 300
 _LOUD = 0.1
 _OTHERWISE = "not used by the protocol"
@@ -34,7 +34,6 @@ class LeftOut:
     reason: str  # That of the first
     users: int
     reviews: int  # In their logs, as far as these could be read
-    could_score: Mapping[str, int] = field(default_factory=dict)  # Reviews, by protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +96,11 @@ class Summary:
     thresholds: tuple[Mapping[str, float], ...] = ()
     # What the intervals are over: ``users``, or ``cards and days`` of a single user
     interval_over: str = "users"
-    interval_level: float = LEVEL
     when: str = UNKNOWN  # When predictions were made, one of `srs_eval.nouns.when.WHEN`
     sees_truth: bool = False
     pretrained: bool = False
     in_sample: bool = False
-    seed: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)  # Rows that are no reviews, by reason
-    notes: tuple[str, ...] = ()  # Remarks of the source on the logs
-    fit_notes: tuple[str, ...] = ()  # Remarks of algorithms on the last fit of each user
     data_fingerprint: str = ""  # Digest of the logs
     rows_fingerprint: str = ""  # Digest of the scored reviews
     coverage: Coverage = field(default_factory=Coverage)
@@ -116,62 +111,76 @@ class Summary:
         """Traits of the model."""
         return tuple(trait for trait in TRAITS if getattr(self, trait))
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the content of the file; NaN is not yet null."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Summary:
         """Build from the content of the file; raise `ValueError` if it is something else."""
-        tables = {
-            "metrics": {name: _numbers(row) for name, row in content.get("metrics", {}).items()},
-            "thresholds": [_numbers(row) for row in content.get("thresholds", ())],
-        }
-        summary: Summary = _SUMMARY.validate_python({**content, **tables})
+        metrics = {name: _numbers(row) for name, row in content.get("metrics", {}).items()}
+        thresholds = [_numbers(row) for row in content.get("thresholds", ())]
+        content = {**content, "metrics": metrics, "thresholds": thresholds}
+        summary: Summary = _SUMMARY.validate_python(content)
         return summary
 
 
 _SUMMARY = TypeAdapter(Summary)
 
 
-class CoverageCount:
-    """Adds up users, in the order of the source."""
+class Census:
+    """Counts users with their reviews and fits, in the order of the source."""
 
     def __init__(self) -> None:
-        self.users, self.reviews = Counter[str](), Counter[str]()
-        self.dropped, self.unscored = Counter[str](), Counter[str]()
-        self._alike: dict[tuple[str, str], list[Any]] = {}
+        self.users, self.reviews, self.fits = Counter[str](), Counter[str](), Counter[str]()
+        self.dropped, self.unscored, self.rows = Counter[str](), Counter[str](), Counter[str]()
+        self.left_out: dict[tuple[str, str], LeftOut] = {}
+        self.forgotten = self.not_converged = 0
+        self.logs = hashlib.sha256()
 
     def add(self, user: ScoredUser) -> None:
         """Add a user."""
-        log, status = user.log, "scored"
+        log, status, reviews = user.log, "scored", user.reviews
         if user.is_complete:
             self.dropped.update(log.dropped)
-            known = sum((*log.dropped.values(), *log.unscored.values()))
-            rest = max(log.reviews - user.reviews - known, 0)
-            self.unscored.update({**log.unscored, _OTHERWISE: rest})
+            self.unscored.update(log.unscored)
         else:
-            status, reason = _missing(user)
-            row = self._alike.setdefault((status, _kind(reason)), [reason, 0, 0, Counter()])
-            row[1] += 1
-            row[2] += log.reviews
-            row[3].update(log.could_score)
+            status, reviews = self._add_left_out(user), log.reviews
         self.users.update(["read", status])
-        self.reviews["read"] += log.reviews
-        self.reviews[status] += user.reviews if status == "scored" else log.reviews
+        self.reviews.update({"read": log.reviews, status: reviews})
+        self.fits.update(fit.status for fit in user.fits)
+        self.not_converged += sum(fit.predicts and not fit.converged for fit in user.fits)
+        self.forgotten += user.forgotten
+        self.rows.update(log.left_out)
+        self.logs.update(log.fingerprint.encode())
 
-    @property
-    def total(self) -> Coverage:
-        """All users that were added."""
-        left_out = [
-            LeftOut(status, reason, users, reviews, dict(could_score))
-            for (status, _), (reason, users, reviews, could_score) in self._alike.items()
-        ]
-        left_out.sort(key=lambda each: (each.status, -each.users))
-        dropped, unscored = dict(+self.dropped), dict(+self.unscored)
+    def facts(self) -> dict[str, Any]:
+        """Return what a summary says of all of them."""
+        known = sum((*self.dropped.values(), *self.unscored.values()))
+        self.unscored[_OTHERWISE] = 2 * self.reviews["read"] - self.reviews.total() - known
         of_users, of_reviews = dict[str, Any](self.users), dict[str, Any](self.reviews)
-        reviews = Counts(**of_reviews, dropped=dropped, unscored=unscored)
-        return Coverage(Counts(**of_users), reviews, tuple(_shortest(left_out)))
+        of_reviews |= {"dropped": dict(+self.dropped), "unscored": dict(+self.unscored)}
+        left_out = sorted(self.left_out.values(), key=lambda each: (each.status, -each.users))
+        return {
+            "forgotten": self.forgotten,
+            "fits": self.fits.total(),
+            **{status: self.fits[status] for status in ("failed", "fallback", "skipped")},
+            "not_converged": self.not_converged,
+            "left_out": dict(self.rows),
+            "data_fingerprint": self.logs.hexdigest()[:16],
+            "coverage": Coverage(Counts(**of_users), Counts(**of_reviews), tuple(left_out)),
+        }
+
+    def _add_left_out(self, user: ScoredUser) -> str:
+        """Count a user under the reason why there is no score; return how the fit ended."""
+        nothing = Fit(user.user, -1, "skipped", "nothing was scored")
+        without = [fit for fit in user.fits if not fit.predicts] or [nothing]
+        missing = min(without, key=lambda fit: fit.status)
+        reason = textwrap.shorten(reason_of(missing), _LONGEST_REASON, placeholder=" …")
+        key = missing.status, kind_of(reason)
+        if len(self.left_out) >= _MOST_REASONS and key not in self.left_out:
+            key, reason = (missing.status, ""), "other reasons, all in fits.parquet"
+        before = self.left_out.get(key, LeftOut(missing.status, reason, 0, 0))
+        self.left_out[key] = replace(
+            before, users=before.users + 1, reviews=before.reviews + user.log.reviews
+        )
+        return missing.status
 
 
 def reason_of(fit: Fit) -> str:
@@ -181,30 +190,9 @@ def reason_of(fit: Fit) -> str:
     return f"{where}: {reason}" if reason else where
 
 
-def _missing(user: ScoredUser) -> tuple[str, str]:
-    """Return how a fit without predictions ended, and its reason."""
-    for status in ("failed", "skipped"):
-        for fit in user.fits:
-            if fit.status == status:
-                gist = reason_of(fit).partition("; ")[0] if status == "skipped" else reason_of(fit)
-                line = re.sub(r"(?<![:.;?!])\n", ". ", re.sub(r"\n\s*- ", "\n", gist))
-                return status, textwrap.shorten(line, _LONGEST_REASON, placeholder=" …")
-    return "skipped", "nothing was scored"
-
-
-def _kind(reason: str) -> str:
+def kind_of(reason: str) -> str:
     """Return a reason without what differs between users: names and numbers."""
     return re.sub(r"\d+(?:[.,]\d+)*", "#", re.sub(r"^user .*?: ", "", reason))
-
-
-def _shortest(left_out: list[LeftOut]) -> Iterable[LeftOut]:
-    """Return the reasons of most users of each status, and one for all others."""
-    for status in dict.fromkeys(each.status for each in left_out):
-        same = [each for each in left_out if each.status == status]
-        yield from same[:_MOST_REASONS]
-        if rest := same[_MOST_REASONS:]:
-            users, reviews = sum(e.users for e in rest), sum(e.reviews for e in rest)
-            yield LeftOut(status, "other reasons, all in fits.parquet", users, reviews)
 
 
 def _numbers(row: Mapping[str, float | None]) -> dict[str, float]:

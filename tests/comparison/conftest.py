@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import count
 from shutil import copytree
@@ -123,12 +123,11 @@ def make_run(tmp_path):
                 *(tuple(users), np.array(sizes), tuple(digests), PANEL.names, np.array(values))
             ),
             users=users,
-            is_double=True,
             predictions=lambda: iter(parts),
             fits=lambda: iter(()),
         )
         save(made, place)
-        write_json(place / SUMMARY, {**made.summary.as_json(), **summary})
+        write_json(place / SUMMARY, {**asdict(made.summary), **summary})
         return place
 
     return make

@@ -1,7 +1,7 @@
 """Commands in sessions of their own, which can be watched, killed and repeated.
 
-`SRS_EVAL_TREE=FOLDER` runs the tests of this folder against another checkout. They know commands,
-exit status, processes, the files of a run, and the store as MLflow's client shows it.
+The tests know commands, exit status, processes, the files of a run, and the store as MLflow's
+client shows it.
 """
 
 import json
@@ -23,9 +23,7 @@ import pyarrow.parquet as pq
 from mlflow import MlflowClient
 
 HERE = Path(__file__).parent
-TREE = Path(os.environ.get("SRS_EVAL_TREE", HERE.parents[1])).resolve()
-# Release 0.2 resumes if it is told to, and adds shards up by a command of its own.
-OLD = (TREE / "srs_eval" / "run").is_dir()
+TREE = HERE.parents[1]
 USERS, FOLDS = 6, 5
 DATA = ("data=synthetic", f"data.users={USERS}", "data.size_scale=0.02")
 SMALL = ("panel=quick", "curves_per_user=10", "figures=false")
@@ -42,17 +40,14 @@ _SUMMARY = ("label", "metrics", "coverage", *_COUNTS)
 class Command(subprocess.Popen):
     """A command in a folder that has the plug-in of these tests; what it says goes to a file.
 
-    `again` repeats a command; `seconds` is how long each fit takes at least, and `ways` says how
-    fits fail, by user.
+    `seconds` is how long each fit takes at least, and `ways` says how fits fail, by user.
     """
 
-    def __init__(self, folder, *words, again=False, seconds=0, ways=None, wrap=(), **variables):
+    def __init__(self, folder, *words, seconds=0, ways=None, wrap=(), **variables):
         with suppress(FileExistsError):
             prepare(folder)
         self.folder, self.began, self.mark = folder, time.time(), uuid.uuid4().hex
         self.said = next(f for n in count() if not (f := folder / f"said_{n}.txt").exists())
-        if again and OLD:
-            words = (*words, "resume=true")
         variables |= {"FITS": str(folder / "fits.txt"), "SECONDS": str(seconds), "MARK": self.mark}
         variables |= {"WAYS": json.dumps(ways or {}), "OMP_NUM_THREADS": "1"}
         variables |= {"PYTHONPATH": str(TREE), "COLUMNS": "80"}
@@ -234,21 +229,15 @@ def runs_in(uri):
     """Return the runs of a store that are jobs, not those of whole sweeps."""
     client = MlflowClient(uri)
     experiments = [each.experiment_id for each in client.search_experiments()]
-    runs = list(client.search_runs(experiments, max_results=1000))
-    parents = {run.data.tags.get("mlflow.parentRunId") for run in runs}
-    runs = [run for run in runs if run.info.run_id not in parents]
-    return [run for run in runs if run.data.tags.get("kind") != "sweep"]  # of 0.2: a search
+    runs = client.search_runs(experiments, max_results=1000)
+    return [run for run in runs if "kind" not in run.data.tags]
 
 
 def assert_one_run_each(uri, names):
     """Hold a store against the jobs that it must have, each once, finished, with its numbers."""
     runs = runs_in(uri)
-    done = [run for run in runs if run.info.status == "FINISHED"]
-    assert len(done) == names
-    assert all("log_loss" in " ".join(run.data.metrics) for run in done)
-    # Release 0.2 leaves runs that were killed beside those that resumed them.
-    others = {run.info.status for run in runs} - {"FINISHED"}
-    assert others <= ({"KILLED", "FAILED"} if OLD else set())
+    assert [run.info.status for run in runs] == ["FINISHED"] * names
+    assert all("log_loss" in " ".join(run.data.metrics) for run in runs)
 
 
 def _noted(folder):

@@ -1,6 +1,7 @@
 """Users in worker processes: none is lost with another's, and none is left behind."""
 
 import ctypes
+import math
 import os
 import signal
 import subprocess
@@ -12,17 +13,13 @@ from pathlib import Path
 import pytest
 
 from srs_eval.errors import ConfigError
-from srs_eval.runs.compute import Processes, Serial
+from srs_eval.runs.compute import Lost, Processes, Serial
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
 
 
-def lost(item, reason):
-    return item, reason
-
-
-def results(compute, work, items, tick=lambda *_: None, **options):
-    return list(compute.map(work, items, lost, tick, **options))
+def results(compute, work, items, tick=lambda *_: None, patience=math.inf):
+    return list(compute.map(work, items, tick, patience))
 
 
 def doubled(item, tick, seconds=0.0):
@@ -75,16 +72,17 @@ def test_results_are_those_of_one_process_and_ticks_arrive(compute):
 def test_a_killed_worker_costs_its_user_and_little_time(dying):
     began = time.monotonic()
     done = results(Processes(2), partial(kills, dying, seconds=0.05), range(80))
-    dead = [each for each in done if isinstance(each, tuple)]
+    dead = [each for each in done if isinstance(each, Lost)]
     assert sorted(item for item, _ in dead) == sorted(dying)
     assert sorted(each for each in done if each not in dead) == sorted({*range(80)} - {*dying})
     assert time.monotonic() - began < 40
 
 
 def test_a_hang_that_holds_the_interpreter_is_ended():
+    results(Processes(1), doubled, [1])  # afterwards workers begin soon
     done = results(Processes(2), hangs, range(5), patience=3.0)
-    (dead,) = [each for each in done if isinstance(each, tuple)]
-    assert (dead[0], "compiled code" in dead[1]) == (2, True)
+    (dead,) = [each for each in done if isinstance(each, Lost)]
+    assert (dead[0], "compiled code" in dead.reason) == (2, True)
     assert sorted(each for each in done if each != dead) == [0, 1, 3, 4]
 
 
@@ -111,7 +109,7 @@ class Mine:
         time.sleep(600)
 
 if __name__ == "__main__":
-    list(Processes(2).map(Mine(), range(4), lambda *each: each, print))
+    list(Processes(2).map(Mine(), range(4), print, float("inf")))
 """
 
 

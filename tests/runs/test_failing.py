@@ -7,7 +7,6 @@ import pytest
 from sessions import (
     FOLDS,
     NO_STORE,
-    OLD,
     RUN,
     USERS,
     Command,
@@ -28,7 +27,6 @@ RAISED = {
     "nan": ("nan", ""),
     "short": ("", ""),
 }
-# Of these 0.2 says that the worker died, and shows tracebacks of workers.
 ENDED = {"interrupt": "KeyboardInterrupt", "leave": "SystemExit", "close": "GeneratorExit"}
 DIED = ("end", "kill")
 
@@ -93,7 +91,6 @@ def test_a_worker_that_dies_costs_its_user(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(OLD, reason="N7: to 0.2 the worker has died, and shows a traceback")
 @pytest.mark.parametrize("compute", [(), PROCESSES], ids=str)
 def test_a_fit_that_ends_its_process_or_says_it_is_interrupted_is_a_failed_fit(tmp_path, compute):
     ways = dict(zip("234", ENDED, strict=True))
@@ -131,7 +128,7 @@ def test_a_run_whose_first_users_fail_alike_stops(tmp_path):
     assert "no fit for this user" in command.text
     assert len(fits(tmp_path)) == 3
     assert not (tmp_path / "out" / "summary.json").exists()
-    run(tmp_path, *WORDS, again=True)  # it is mended
+    run(tmp_path, *WORDS)  # it is mended
     assert_others_are_whole(tmp_path / "out", ())
 
 

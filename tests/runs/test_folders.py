@@ -8,7 +8,6 @@ import time
 import pytest
 from sessions import (
     NO_STORE,
-    OLD,
     PLUG,
     RUN,
     SMALL,
@@ -69,18 +68,10 @@ def test_a_run_in_the_folder_of_a_sweeps_job_is_refused(tmp_path):
     first.ended()
 
 
-def add_up(folder, *words, **options):
-    """Return the command that makes a run of its shards."""
-    if not OLD:
-        return Command(folder, *words, **options)
-    merge = ["sh", "-c", f"exec {sys.executable} -m srs_eval.merge out", "sh"]
-    return Command(folder, wrap=merge)
-
-
 def test_shards_at_once_and_the_command_that_adds_them_up_are_one_run(tmp_path):
     shards = [Command(tmp_path, *WORDS, f"shard={n}/2", ways={"all": "wait"}) for n in (1, 2)]
     shards[0].until(lambda: len(fits(tmp_path)) == 2)  # a user of each
-    refused = add_up(tmp_path, *WORDS)
+    refused = Command(tmp_path, *WORDS)
     refused.wait()
     assert refused.returncode != 0, refused.text
     assert_refused(Command(tmp_path, *WORDS, "shard=1/2"))
@@ -89,17 +80,16 @@ def test_shards_at_once_and_the_command_that_adds_them_up_are_one_run(tmp_path):
     for shard in shards:
         shard.ended()
     assert not (tmp_path / "out" / "summary.json").exists()
-    added = add_up(tmp_path, *WORDS).ended()
+    added = Command(tmp_path, *WORDS).ended()
     assert not fits(tmp_path, added.began)
     assert_same(tmp_path / "out", undisturbed(*RUN))
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(OLD, reason="merge of 0.2 refuses a run whose shards are not all there")
 def test_users_of_a_shard_that_was_not_run_are_evaluated_and_counted_first(tmp_path):
     run(tmp_path, *WORDS, "shard=1/3")
     Command(tmp_path, *WORDS, "shard=2/3", seconds=0.3).until_fitted(1).kill()
-    added = add_up(tmp_path, *WORDS).ended()
+    added = Command(tmp_path, *WORDS).ended()
     users = len(fits(tmp_path, added.began))
     assert f"{users} of {USERS}" in added.text
     assert 2 <= users <= 4
@@ -110,7 +100,7 @@ def test_users_of_a_shard_that_was_not_run_are_evaluated_and_counted_first(tmp_p
 def test_a_shard_of_other_settings_is_refused(tmp_path):
     run(tmp_path, *WORDS, "shard=1/2")
     before = contents(tmp_path / "out")
-    assert_refused(Command(tmp_path, *WORDS, "shard=2/2", "seed=7", again=True))
+    assert_refused(Command(tmp_path, *WORDS, "shard=2/2", "seed=7"))
     assert contents(tmp_path / "out") == before
 
 
@@ -120,7 +110,7 @@ def test_a_shard_of_other_settings_is_refused(tmp_path):
 def test_the_command_of_a_finished_run_fits_nothing_and_keeps_its_results(tmp_path, words):
     run(tmp_path, *words)
     before = {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
-    again = run(tmp_path, *words, again=True)
+    again = run(tmp_path, *words)
     assert not fits(tmp_path, again.began)
     assert before == {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
 
@@ -174,7 +164,7 @@ def test_a_log_that_changed_is_evaluated_again(tmp_path, state):
         run(tmp_path, *words)
         done = set("123456")
     logs(tmp_path, changed=2)
-    again = run(tmp_path, *words, again=state == "killed")
+    again = run(tmp_path, *words)
     fitted = {user for _, user in fits(tmp_path, again.began)}
     assert "2" in done & fitted
     if state == "killed":  # after the end the users are one file
@@ -189,13 +179,11 @@ def test_a_log_that_changed_is_evaluated_again(tmp_path, state):
 @pytest.mark.parametrize("share", [0.5, pytest.param(0.0, marks=pytest.mark.slow)])
 def test_a_damaged_checkpoint_costs_its_user_alone(tmp_path, share):
     Command(tmp_path, *WORDS, seconds=0.1).until_fitted(4).kill()
-    ends = (".parquet",) if OLD else (".pkl",)
-    files = [file for file in (tmp_path / "out").rglob("*") if file.suffix in ends]
-    assert files
+    files = (tmp_path / "out").rglob("*.pkl")
     largest = max(files, key=lambda file: file.stat().st_size)
     content = largest.read_bytes()
     largest.write_bytes(content[: int(share * len(content))])
-    again = run(tmp_path, *WORDS, again=True)
+    again = run(tmp_path, *WORDS)
     assert 2 <= len(fits(tmp_path, again.began)) <= 4
     assert_same(tmp_path / "out", undisturbed(*RUN))
 
@@ -206,7 +194,7 @@ def test_only_the_checkpoint_has_pickles(tmp_path):
     files = [file.relative_to(out) for file in out.rglob("*") if file.is_file()]
     outside = {file.suffix or file.name for file in files if file.parts[0] != "checkpoint"}
     assert outside <= {".json", ".parquet", ".yaml", ".lock", ".log"}
-    run(tmp_path, *WORDS, again=True)
+    run(tmp_path, *WORDS)
     left = {file.suffix or file.name for file in out.rglob("*") if file.is_file()}
     assert left <= {".json", ".parquet", ".yaml", ".lock", ".log"}
 
@@ -256,7 +244,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_line(tmp_path):
 def test_a_full_disk_costs_nothing_that_was_done(tmp_path, kind, size):
     words = RUN if kind == "run" else (*RUN, "-m", "algo.factor=1,0.9")
     wrap = in_memory(f"size={size}k", "mount -o remount,size=50m place")
-    command = Command(tmp_path, *words, NO_STORE, *to("place/out", words), again=True, wrap=wrap)
+    command = Command(tmp_path, *words, NO_STORE, *to("place/out", words), wrap=wrap)
     command.ended()
     first, second = statuses(command)
     assert (first, second) == (1, 0)

@@ -7,7 +7,6 @@ from random import Random
 import pytest
 from sessions import (
     NO_STORE,
-    OLD,
     RUN,
     USERS,
     Command,
@@ -22,7 +21,6 @@ from sessions import (
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-SEARCH = ("srs_eval_optuna" if OLD else "optuna", "hydra.sweeper.n_trials=3")
 PROCESSES = ("compute=processes", "compute.workers=2")
 WORDS = {
     "serial": RUN,
@@ -34,7 +32,7 @@ WORDS = {
         *("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
     ),
     "search": (
-        *(*RUN, "-m", f"hydra/sweeper={SEARCH[0]}", SEARCH[1], "protocol=validation"),
+        *(*RUN, "-m", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=3", "protocol=validation"),
         "algo.factor=interval(0.8,1)",
     ),
     "ray": (*RUN, "compute=ray"),
@@ -59,7 +57,7 @@ def kill_and_repeat(folder, words, whom, moment, *, tracked=False):
         killed = time.time()
         if whom == "parent":
             first.gone()
-        run(folder, *words, *tracking, again=True)
+        run(folder, *words, *tracking)
         assert not done & fits(folder, killed).keys()
     assert_same(folder / "out", expected)
     if tracked:

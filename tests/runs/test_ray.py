@@ -1,5 +1,6 @@
 """Users on a Ray cluster: the same files as in one process."""
 
+import math
 import os
 import signal
 import sys
@@ -10,14 +11,15 @@ import pytest
 from commands import QUIET, SMALL, summary_of
 
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.runs.compute import Lost
 from srs_eval.runs.config import code_hash
 from srs_eval.runs.ray import Ray, _result
 
 RUN = ("algo=fsrs6", *SMALL, *QUIET, "panel=quick", "data.max_reviews=600", "data.users=5")
 
 
-def results(compute, work, items, **options):
-    return list(compute.map(work, items, lambda item, reason: (item, reason), print, **options))
+def results(compute, work, items, patience=math.inf):
+    return list(compute.map(work, items, print, patience))
 
 
 @pytest.mark.nightly
@@ -57,9 +59,9 @@ def test_a_lost_worker_costs_its_user_only_and_faults_are_raised(monkeypatch):
         raise LookupError(f"fault at {item}")
 
     compute = Ray(retries=0)
-    for work, patience in ((killing, None), (hanging, 5)):
+    for work, patience in ((killing, math.inf), (hanging, 5)):
         done = results(compute, work, range(6), patience=patience)
-        (dead,) = [each for each in done if isinstance(each, tuple)]
+        (dead,) = [each for each in done if isinstance(each, Lost)]
         assert dead[0] == 3
         assert sorted(each for each in done if each != dead) == [0, 1, 2, 4, 5]
     with pytest.raises(LookupError, match="fault at"):
@@ -71,9 +73,9 @@ def test_a_machine_with_other_code_is_refused():
     def doubled(item, _):
         return 2 * item
 
-    assert _result(doubled, 1, "nowhere", code_hash(), None) == 2
+    assert _result(1, doubled, "nowhere", code_hash(), math.inf) == 2
     with pytest.raises(SrsEvalError, match="other code"):
-        _result(doubled, 1, "nowhere", "other", None)
+        _result(1, doubled, "nowhere", "other", math.inf)
 
 
 def test_a_cluster_of_this_machine_asks_for_a_token(monkeypatch):

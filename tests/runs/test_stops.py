@@ -52,7 +52,7 @@ def test_a_command_that_is_stopped_in_a_fit_ends_and_goes_on_when_it_is_repeated
     words = (*RUN, *words, NO_STORE, "hydra.run.dir=out")
     stopped = Command(tmp_path, *words, ways={"3": way}).until_fitted(2)
     assert_stopped(stopped, number)
-    again = run(tmp_path, *words, again=True)
+    again = run(tmp_path, *words)
     assert len(fits(tmp_path, again.began)) < USERS
     assert_same(tmp_path / "out", undisturbed(*words[:-2]))
 
@@ -63,7 +63,7 @@ def test_a_sweep_that_is_stopped_has_one_run_per_job_in_the_end(tmp_path, number
     words = (*RUN, *SWEEP, "hydra.sweep.dir=out")
     stopped = Command(tmp_path, *words, seconds=0.05).until_fitted(USERS + 2)
     assert_stopped(stopped, number)
-    run(tmp_path, *words, again=True)
+    run(tmp_path, *words)
     assert_same(tmp_path / "out", undisturbed(*words[:-1]))
     assert_one_run_each(store_of(tmp_path), 3)
 
@@ -80,7 +80,7 @@ def test_a_command_that_is_stopped_while_it_logs_ends_and_logs_when_it_is_repeat
         command.until((tmp_path / "out" / "summary.json").exists)
         assert_stopped(command, number)
         other.rollback()
-    again = run(tmp_path, *RUN, "hydra.run.dir=out", again=True)
+    again = run(tmp_path, *RUN, "hydra.run.dir=out")
     assert not fits(tmp_path, again.began)
     assert_one_run_each(store_of(tmp_path), 2)
 

@@ -12,7 +12,6 @@ from urllib.request import urlopen
 import pytest
 from postgresql_server import free_port, postgresql_server
 from sessions import (
-    OLD,
     RUN,
     Command,
     assert_one_run_each,
@@ -25,7 +24,6 @@ from sessions import (
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 ONE_USER = (*RUN, "data.users=1")
-WITHOUT_A_STORE = pytest.mark.xfail(OLD, reason="0.2 evaluates nothing without a store")
 A_WHOLE_STORE = 800_000  # bytes of mlflow.db when all its tables are there
 A_PAGE = 30  # lines at most, what a run says of its results among them
 
@@ -61,7 +59,7 @@ def test_a_command_may_be_killed_while_it_creates_the_store(tmp_path, share):
 
     words = (*ONE_USER, "hydra.run.dir=out")
     Command(tmp_path, *words).until(created).kill()
-    run(tmp_path, *words, again=True)
+    run(tmp_path, *words)
     run(tmp_path, *ONE_USER, "seed=1", "hydra.run.dir=other")
     assert_one_run_each(store_of(tmp_path), 2)
 
@@ -116,7 +114,6 @@ def assert_told(command, address):
     assert (command.folder / "out" / "summary.json").exists()
 
 
-@WITHOUT_A_STORE
 @pytest.mark.nightly
 def test_results_are_on_the_disk_when_the_server_is_down_and_are_sent_later(tmp_path):
     port = free_port()
@@ -125,14 +122,13 @@ def test_results_are_on_the_disk_when_the_server_is_down_and_are_sent_later(tmp_
     assert_told(Command(tmp_path, *words, **store), address)
     before = (tmp_path / "out" / "summary.json").read_bytes()
     with served(tmp_path, port):
-        again = run(tmp_path, *words, again=True, **store)
+        again = run(tmp_path, *words, **store)
         assert_one_run_each(address, 1)
     assert not fits(tmp_path, again.began)
     assert (tmp_path / "out" / "summary.json").read_bytes() == before
     assert_same(tmp_path / "out", undisturbed(*RUN))
 
 
-@WITHOUT_A_STORE
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["run", "sweep"])
 def test_results_are_on_the_disk_when_the_server_dies_and_are_sent_later(tmp_path, kind):
@@ -147,7 +143,7 @@ def test_results_are_on_the_disk_when_the_server_dies_and_are_sent_later(tmp_pat
     assert address in command.text
     assert_same(tmp_path / "out", undisturbed(*words[:-1]))
     with served(tmp_path, port):
-        again = run(tmp_path, *words, again=True, **store)
+        again = run(tmp_path, *words, **store)
         assert_one_run_each(address, 1 + len(sweep) // 2)
     assert not fits(tmp_path, again.began)
 
@@ -161,12 +157,11 @@ def test_commands_use_a_store_in_postgresql_at_once(tmp_path):
             command.ended()
         words = (*RUN, "hydra.run.dir=out")
         Command(tmp_path, *words, seconds=0.1, **store).until_fitted(3).kill()
-        run(tmp_path, *words, again=True, **store)
+        run(tmp_path, *words, **store)
         assert_one_run_each(uri, 5)
 
 
 @pytest.mark.nightly
-@pytest.mark.xfail(OLD, reason="0.2 keeps no run in a store that was removed, and says nothing")
 def test_a_store_that_is_removed_is_not_passed_over(tmp_path):
     run(tmp_path, *ONE_USER, "hydra.run.dir=first")
     command = Command(tmp_path, *RUN, "hydra.run.dir=out", seconds=0.05).until_fitted(2)

@@ -1,4 +1,4 @@
-"""Jobs of a sweep are runs of their own: tags, times, ends, memory, names (faults of 0.2)."""
+"""Jobs of a sweep are runs of their own: tags, times, ends, memory, names."""
 
 import signal
 import sys
@@ -9,7 +9,6 @@ import pytest
 from sessions import (
     DATA,
     NO_STORE,
-    OLD,
     RUN,
     SMALL,
     Command,
@@ -25,13 +24,11 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
     pytest.mark.slow,
 ]
-OVERLAP = pytest.mark.xfail(OLD, reason="jobs of 0.2 overlap", strict=False)
 AVG = ("algo=avg", *DATA, *SMALL)
 # What is of one run alone: its place, its times.
 OWN = ("mlflow.", "output", "pid", "sweep", "job", "view")
 
 
-@OVERLAP
 def test_each_job_has_the_tags_of_its_own_run(tmp_path):
     run(tmp_path, *AVG, "-m", "protocol.user_folds=null,2", "hydra.sweep.dir=out")
     of_jobs = [dict(each.data.tags) for each in runs_in(store_of(tmp_path))]
@@ -57,7 +54,6 @@ BETWEEN = {
 }
 
 
-@OVERLAP
 @pytest.mark.parametrize(("what", "whole"), [("option", 1), ("folder", 3)])
 def test_an_error_between_jobs_leaves_those_that_were_done(tmp_path, what, whole):
     (tmp_path / "out").mkdir()
@@ -72,7 +68,6 @@ def test_an_error_between_jobs_leaves_those_that_were_done(tmp_path, what, whole
 
 
 @pytest.mark.nightly
-@OVERLAP
 def test_jobs_take_no_longer_than_the_sweep(tmp_path):
     words = (*RUN, "-m", "algo.factor=1,0.9,0.8,0.7", "hydra.sweep.dir=out")
     began = time.time()
@@ -83,14 +78,13 @@ def test_jobs_take_no_longer_than_the_sweep(tmp_path):
 
 
 @pytest.mark.nightly
-@OVERLAP
 def test_a_sweep_that_is_stopped_and_repeated_has_each_job_once(tmp_path):
     words = ("-m", "algo=fsrs6", "seed=1,2,3", *DATA, *SMALL, "hydra.sweep.dir=out")
     command = Command(tmp_path, *words)
     command.until(lambda: len(jobs(tmp_path / "out")) >= 1)
     command.stop(signal.SIGINT)
     command.ended(130)
-    run(tmp_path, *words, again=True)
+    run(tmp_path, *words)
     assert_one_run_each(store_of(tmp_path), 3)
     runs = runs_in(store_of(tmp_path))
     assert len(runs) == 3
@@ -107,7 +101,6 @@ def test_jobs_share_no_state(tmp_path):
     assert numbers(jobs(tmp_path / "out")["1_watched"]) == numbers(alone / "out")
 
 
-@OVERLAP
 @pytest.mark.nightly
 def test_a_sweep_takes_no_more_memory_than_its_job(tmp_path):
     small = [word for word in AVG if not word.startswith("data.")]
