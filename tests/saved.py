@@ -33,7 +33,8 @@ def setup_of(algorithm, source, panel, protocol=None, *, compute=None, **setting
     objects["compute"] = compute or Serial()
     choices = {"algo": type(algorithm).__name__.lower(), "data": "logs"}
     content = {**CONTENT, **settings}
-    return Setup(algorithm, source, **objects, tracking=None, content=content, choices=choices)
+    about = {"content": content, "choices": choices, "label": choices["algo"]}
+    return Setup(algorithm, source, **objects, tracking=None, **about)
 
 
 def run_of(setup, folder):

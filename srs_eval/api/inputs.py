@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, Source
-from srs_eval.runs.config import Setup, build, composed, option, resolved
+from srs_eval.runs.config import Setup, build, composed, label_of, option, resolved
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
 _PLAIN = (int, float, str, bool, type(None))
@@ -129,12 +129,12 @@ def setup_of(
     own = {g: each for g, each in objects.items() if g in _NEEDED and g not in names}
     if "algo" in own:
         algo = [f"{k}={v}" for k, v in _content(own["algo"]).items() if k != "_target_"]
+    choices |= {group: type(each).__name__ for group, each in own.items()}
     return replace(
         setup,
-        arguments=algo,
         content={**setup.content, **{group: _content(each) for group, each in own.items()}},
-        choices={**choices, **{group: type(each).__name__ for group, each in own.items()}},
-        name=settings.get("name", ""),
+        choices=choices,
+        label=settings.get("name") or label_of(choices["algo"], algo),
         # logs of a source are compared one by one
         objects_hash=_digest([own[group] for group in sorted({*own} - {"data"})]),
     )

@@ -7,7 +7,6 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from hydra.errors import HydraException, InstantiationException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
@@ -47,16 +46,8 @@ class Setup:
     compute: Any
     content: Mapping[str, Any]  # The resolved configuration
     choices: Mapping[str, str]  # Name of the option of each group, or class of an object
-    arguments: Sequence[str] = ()  # Arguments of the algorithm that were chosen: ``fit=default``
-    name: str = ""  # The label, in place of these
+    label: str  # The algorithm with its chosen arguments: ``fsrs6(fit=default)``
     objects_hash: str = ""  # Digest of objects whose content the configuration cannot tell
-
-    @property
-    def label(self) -> str:
-        """The algorithm with its chosen arguments: ``fsrs6(fit=default)``."""
-        if self.name:
-            return self.name
-        return self.choices["algo"] + (f"({', '.join(self.arguments)})" if self.arguments else "")
 
     @property
     def config_hash(self) -> str:
@@ -108,30 +99,20 @@ def composed(
     option.
     """
     words = [f"{group}={name}" for group, name in choices.items()]
-    with _aside(), initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        try:
-            whole = compose("config", overrides=words, return_hydra_config=True)
-            used = dict(whole.hydra.runtime.choices)
-            cfg = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
-            for key, value in (values or {}).items():
-                OmegaConf.update(cfg, key, value, force_add=True)
-        except MissingConfigException as error:
-            there = ", ".join(error.options or ())
-            raise ConfigError(f"{error.missing_cfg_file}: there are {there}") from error
-        except (HydraException, OmegaConfBaseException) as error:
-            raise ConfigError(_first_line(error)) from error
-    return cfg, used
-
-
-@contextmanager
-def _aside() -> Iterator[None]:
-    """Put the Hydra of the program around this aside: a study is an application of its own."""
-    around = GlobalHydra.instance().hydra
-    GlobalHydra.instance().hydra = None
+    # a study is an application of Hydra's own, which goes on afterwards
+    program = GlobalHydra.instance()
+    around, program.hydra = program.hydra, None
     try:
-        yield
+        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+            whole = compose("config", overrides=words, return_hydra_config=True)
+        cfg = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
+        for key, value in (values or {}).items():
+            OmegaConf.update(cfg, key, value, force_add=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(str(error).strip()) from error
     finally:
-        GlobalHydra.instance().hydra = around
+        program.hydra = around
+    return cfg, dict(whole.hydra.runtime.choices)
 
 
 def build(
@@ -165,9 +146,13 @@ def build(
     if is_current:
         built["algo"] = _of_collection(built["data"])
     algorithm, source = built.pop("algo"), built.pop("data")
-    return Setup(
-        algorithm, source, **built, content=content, choices=choices, arguments=tuple(arguments)
-    )
+    label = label_of(choices["algo"], arguments)
+    return Setup(algorithm, source, **built, content=content, choices=choices, label=label)
+
+
+def label_of(name: str, arguments: Sequence[str]) -> str:
+    """Return what a run is called: ``fsrs6(fit=default)``."""
+    return name + (f"({', '.join(arguments)})" if arguments else "")
 
 
 def resolved(cfg: DictConfig) -> dict[str, Any]:
@@ -177,7 +162,7 @@ def resolved(cfg: DictConfig) -> dict[str, Any]:
     except MissingMandatoryValue as error:
         raise ConfigError(f"{error.full_key} is missing: add {error.full_key}=…") from error
     except OmegaConfBaseException as error:
-        raise ConfigError(f"{error.full_key}: {_first_line(error)}") from error
+        raise ConfigError(str(error)) from error
     # keys become text, and paths: data.ratings={0: 1, pass: 3}
     plain: dict[str, Any] = json.loads(json.dumps(content, default=str))
     return plain
@@ -276,7 +261,3 @@ def code_hash(modules: frozenset[str] = frozenset()) -> str:
     for path in sorted(files):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__

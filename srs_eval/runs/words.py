@@ -47,7 +47,8 @@ def read(options: type[T], words: Sequence[str]) -> T:
 
     hints = get_type_hints(options)
     first, groups = next(iter(hints)), getattr(options(), "choices", ())
-    alone, parts = [], []
+    alone: list[str] = []
+    parts: list[Any] = []
     for word in words:
         key, sign, text = word.partition("=")
         if has_secret(text):
