@@ -126,12 +126,11 @@ def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
 
 def _tracking(options: Compare) -> Any:
     """Return what keeps the comparison."""
-    from srs_eval.runs.config import composed, option, resolved
+    from srs_eval.runs.config import named_option
 
     values = {"experiment": _COMPARISONS, "view": False, **options.tracking}
     name = options.choices["tracking"] or "mlflow"
-    cfg, _ = composed({"tracking": name}, dict(dotted(values, "tracking.")))
-    return option("tracking", resolved(cfg)["tracking"])
+    return named_option("tracking", name, values)
 
 
 @dataclass
@@ -177,9 +176,9 @@ def export(options: Export) -> int:
     exported: dict[str, HandOver] = {}
     problems: list[SrsEvalError] = []
     for user in users:
+        name = _file_name(user, options.to)
         try:
-            made = FORMATS[options.to](fits.fitted(user, options.fold))
-            exported[_file_name(user, options.to)] = made
+            exported[name] = FORMATS[options.to](fits.fitted(user, options.fold))
         except SrsEvalError as error:
             problems.append(error)
     if not exported:
@@ -277,8 +276,8 @@ def fit(options: Fit) -> None:
     """Fit, and hand the parameters over."""
     from srs_eval.api.fitting import fit as fitted
 
-    values = {**dict(dotted(options.algo)), **dict(dotted(options.data))}
-    models = fitted(options.choices["algo"], options.log, progress=False, **values)
+    arguments = {**options.algo, **options.data}
+    models = fitted(options.choices["algo"], options.log, progress=False, **arguments)
     name = _file_name(options.user or models.users[0], options.to)
     _hand_over({name: models.export(options.to, user=options.user)}, options.out)
 
@@ -340,13 +339,12 @@ def prepare(options: Prepare) -> None:
     from srs_eval.data.prepare import prepare as prepared
     from srs_eval.data.table import ReviewTable
     from srs_eval.places import Place
-    from srs_eval.runs.config import composed, option, resolved
+    from srs_eval.runs.config import named_option
 
-    values = dict(dotted(options.data, "data."))
-    cfg, choices = composed(options.choices, values)
-    source = option("data", resolved(cfg)["data"])
+    name = options.choices["data"]
+    source = named_option("data", name, options.data)
     if not isinstance(source, ReviewTable):
-        raise ConfigError(f"data={choices['data']}: expected data=csv or data=py_fsrs, a table")
+        raise ConfigError(f"data={name}: expected data=csv or data=py_fsrs, a table")
     out = Place.of(options.out)
     users, rows = prepared(source, out)
     say(f"{out}: {rows:,} reviews of {users:,} users, for data=partitioned data.path={out}")

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException, InstantiationException
+from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
@@ -108,6 +108,9 @@ def composed(
         cfg = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
         for key, value in (values or {}).items():
             OmegaConf.update(cfg, key, value, force_add=True)
+    except MissingConfigException as error:
+        there = ", ".join(error.options or ())
+        raise ConfigError(f"{error.missing_cfg_file}: there are {there}") from error
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(str(error).strip()) from error
     finally:
@@ -179,6 +182,12 @@ def option(group: str, content: Mapping[str, Any]) -> Any:
         return instantiate(content, _convert_="all")
     except InstantiationException as error:
         raise ConfigError(str(error.__cause__ or error)) from error
+
+
+def named_option(group: str, name: str, arguments: Mapping[str, Any]) -> Any:
+    """Build the object of one group from the name of an option and its arguments."""
+    cfg, _ = composed({group: name}, {group: arguments})
+    return option(group, resolved(cfg)[group])
 
 
 def targets(content: Any) -> Iterator[str]:

@@ -92,7 +92,7 @@ def run_text(run: Run, panel: Panel, seconds: float) -> str:
         *_left_out(run),
     ]
     rows = [
-        (metric.name, _number(row.mean_users), f"[{_number(row.lo)}, {_number(row.hi)}]")
+        (metric.name, f"{row.mean_users:.4f}", _interval(row.lo, row.hi))
         for metric in shown_metrics(panel)
         if (row := facts.metrics.get(metric.name)) and facts.users
     ]
@@ -106,9 +106,9 @@ def run_text(run: Run, panel: Panel, seconds: float) -> str:
 def line(run: Run, seconds: float) -> str:
     """Return the result of one job of several."""
     facts = run.facts
-    loss = facts.metrics.get("log_loss")
-    score = "no user was scored" if loss is None or not facts.users else ""
-    score = score or f"log_loss {_number(loss.mean_users):>7}"  # type: ignore[union-attr]
+    score = "no user was scored"
+    if facts.users and "log_loss" in facts.metrics:
+        score = f"log_loss {facts.metrics['log_loss'].mean_users:>7.4f}"
     counts = {"failed": facts.failed, "fallback": facts.fallback}
     bad = ", ".join(f"{n:,} of {facts.fits:,} fits {how}" for how, n in counts.items() if n)
     lines = [f"{run.folder.name:<24} {score}  {seconds:6.1f} s  {bad}".rstrip()]
@@ -163,5 +163,5 @@ def _in_fractional_days(setup: Setup) -> bool:
     return bool(getattr(setup.protocol, "in_fractional_days", False))
 
 
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.4f}"
+def _interval(lo: float, hi: float) -> str:
+    return "" if math.isnan(lo) else f"[{lo:.4f}, {hi:.4f}]"
