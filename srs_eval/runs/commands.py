@@ -42,24 +42,20 @@ class Compare:
     baseline=NAME    the run to compare the others with: name, algorithm or folder (avg)
     metric=NAME      any metric of the runs (log_loss)
     intersect=true   only reviews that all runs scored, instead of refusing runs that differ
-    when=TIME        only runs that predict then: previous_review, day_before, at_review
     published=PATH published.models=A,B             published scores to list beside the runs
     experiment=NAME sweep_id=ID tags.KEY=VALUE      runs of MLflow
     out=FOLDER       for comparison.json, .csv, .md, .tex and report.html
-    latex=A,B        only these tables in comparison.tex, by their labels
     tracking=NAME tracking.KEY=VALUE    log the comparison as a run (mlflow, if the runs are there)
     """
 
     runs: list[str] = field(default_factory=list)
     baseline: str | None = None
     metric: str = "log_loss"
-    latex: str = ""
     out: str = ""
     intersect: bool = False
     published: dict[str, Any] = field(default_factory=dict)
     experiment: str = ""
     sweep_id: str = ""
-    when: str = ""
     tags: dict[str, str] = field(default_factory=dict)
     tracking: dict[str, Any] = field(default_factory=dict)
     choices: dict[str, str] = field(default_factory=lambda: {"published": "", "tracking": ""})
@@ -76,16 +72,13 @@ def compare(options: Compare) -> None:
     from srs_eval.comparison.report.html import write_html
     from srs_eval.comparison.sweep import Standings
     from srs_eval.exporting.upstream import is_another_model
-    from srs_eval.nouns.when import when_named
 
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
     stored, notes = _stored(options, out / "runs")
     runs, empty = read_runs([*map(Path, options.runs), *stored])
     file, models = options.choices["published"], str(options.published.get("models", ""))
-    others = read_published(Path(file), _names(models)) if file else []
-    if options.when:
-        time = when_named(options.when)
-        runs, others = ([run for run in each if run.when == time] for each in (runs, others))
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    others = read_published(Path(file), names) if file else []
     if not (runs or others):
         raise ConfigError(*notes, *empty, "there are no runs to compare")
     alike = (is_another_model(run.facts.algo, each.name) for run in runs for each in others)
@@ -99,17 +92,13 @@ def compare(options: Compare) -> None:
     )
     text = terminal_text(verdict)
     page = write_html(verdict, out, command=shlex.join(["srs_eval.compare", *sys.argv[1:]]))
-    files = [*write_files(verdict, out, chosen=_names(options.latex)), page]
+    files = [*write_files(verdict, out), page]
     say(f"{text}\n\nresults  {out}\nreport   {page}")
     usual = "mlflow" if any(run.run for run in runs) else "none"
     if (options.choices["tracking"] or usual) != "none":
         standings = Standings(text, pd.DataFrame(tidy(verdict)), files)
         for line in _tracking(options).log_comparison([standings], out):
             say(line)
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:

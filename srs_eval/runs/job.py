@@ -122,9 +122,8 @@ class Job:
                 if tracked:
                     tracked.log(run, text, figures, _against(run, other))
         if is_single:
-            links = tracked.links if tracked else []
-            first = report.advice(run, setup)
-            say("\n".join([*first, text, *report.where(run, links, self.words, setup)]))
+            where = [f"results  {run.folder}", *(tracked.links if tracked else [])]
+            say("\n".join([*report.advice(run, setup), text, *where]))
         else:
             say(report.line(run, self._seconds))
         return self._ended(run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,12 +26,6 @@ _MOST_REASONS = 3
 _HARDLY = 0.2
 _USERS_TRIED = 10
 _LONGEST_REASON = 400
-# Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
-# fractional days.
-_SUGGESTED = {
-    False: ("avg", "fsrs6", "fsrs7", "session_filter"),
-    True: ("avg", "fsrs7", "logistic", "session_filter"),
-}
 _TRAITS = {
     "sees_truth": "knows the truth of simulated users: a bound, not a model",
     "in_sample": "may have been fitted to the very reviews that it is scored on",
@@ -125,20 +118,6 @@ def shard_text(shard: str, evaluation: Evaluation, folder: Path) -> str:
         f"shard {shard}: {users:,} users are done in {folder}{bad}\n"
         "the same command without shard= adds up all shards"
     )
-
-
-def where(run: Run, links: Sequence[str], words: Sequence[str], setup: Setup) -> list[str]:
-    """Return where everything is, and what to do next."""
-    suggested = _SUGGESTED[_in_fractional_days(setup)]
-    models = ",".join(dict.fromkeys((setup.choices["algo"], *suggested)))
-    mine = ("algo=", "algo.", "algo@", "+algo", "name=", "hydra.run.dir=")
-    others = [word for word in words if not word.startswith(mine)]
-    command = shlex.join(["-m", f"algo={models}", *others])
-    return [
-        f"results  {run.folder}",
-        *links,
-        *([f"next     python -m srs_eval {command}"] if run.facts.users else []),
-    ]
 
 
 def _left_out(run: Run) -> Iterator[str]:

@@ -13,7 +13,6 @@ from srs_eval.comparison.entry import read_entry, with_own_names
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import read_published
-from srs_eval.comparison.report.files import latex
 from srs_eval.comparison.restriction import SameReviews
 from srs_eval.comparison.strata import stratify
 
@@ -45,7 +44,6 @@ def strata_of(folders, *, metric):
 
 CALLS = {
     "compare": lambda folders, **options: compare(runs_of(*folders), **options),
-    "latex": lambda folders, tables: latex(compare(runs_of(*folders)), tables),
     "pair": lambda folders, **options: pair(runs_of(*folders), **options),
     "paths": lambda folders, names: read_runs([folders[0] / name for name in names]),
     "predictions_of": predictions_of,

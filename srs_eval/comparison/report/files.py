@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.table import Table
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.words import one_line
-from srs_eval.errors import ConfigError
 from srs_eval.runs.folder import whole, write_json
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
@@ -66,12 +64,9 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
-def write_files(verdict: Verdict, folder: Path, *, chosen: Sequence[str] = ()) -> list[Path]:
-    """Write a comparison into a folder in every format but HTML.
-
-    `chosen` are the tables of the LaTeX file, all if empty: see `chosen_tables`.
-    """
-    texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict, chosen)}
+def write_files(verdict: Verdict, folder: Path) -> list[Path]:
+    """Write a comparison into a folder in every format but HTML."""
+    texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict)}
     for name, text in texts.items():
         write_text(folder / name, text)
     write_json(folder / JSON, as_json(verdict))
@@ -93,34 +88,11 @@ def _paragraph(text: str) -> tuple[str, str]:
     return for_markdown_line(text), ""
 
 
-def chosen_tables(verdict: Verdict, names: Sequence[str]) -> list[Table]:
-    """Return the tables of these names, in the order of a report; all tables if there are none.
-
-    A name may be the beginning of others, such as ``leaderboard`` of ``leaderboard_users``. Raise
-    `ConfigError` if there is no such table.
-    """
-    every = list(tables(verdict))
-    known = [table.key for table in every]
-    chosen, unknown = set[str](), []
-    for name in names:
-        keys = [key for key in known if key == name]
-        keys = keys or [key for key in known if key.startswith(f"{name}_")]
-        chosen.update(keys)
-        unknown += [] if keys else [name]
-    if unknown:
-        there = ", ".join(known)
-        raise ConfigError(f"latex={','.join(unknown)}: no such table; there are {there}")
-    return [table for table in every if not names or table.key in chosen]
-
-
-def latex(verdict: Verdict, chosen: Sequence[str] = ()) -> str:
-    """Format tables as LaTeX tables in the style of booktabs, no wider than the text.
-
-    `chosen` are their names, as in `chosen_tables`.
-    """
+def latex(verdict: Verdict) -> str:
+    """Format every table as a LaTeX table in the style of booktabs, no wider than the text."""
     said = [headline(verdict), *facts_of(verdict), *remarks(verdict)]
     lines = ["% needs \\usepackage{booktabs,graphicx}", *(f"% {one_line(text)}" for text in said)]
-    for table in chosen_tables(verdict, chosen):
+    for table in tables(verdict):
         lines += [
             "",
             "\\begin{table}",
