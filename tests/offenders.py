@@ -156,6 +156,17 @@ def distance_of_names(reviews):
     return 0.5 + 0.4 * np.exp(-np.abs(np.diff(number, prepend=number[0])) / 5)
 
 
+def of_today(reviews, together):
+    """Share of recalls before each row on its day, of the rows that go together with it."""
+    p = np.full(len(reviews), 0.7)
+    for row, begin in enumerate(day_begins(reviews)):
+        before = np.arange(begin, row)
+        before = before[together(reviews, before, row)]
+        if len(before):
+            p[row] = 0.2 + 0.6 * reviews.recalled[before].mean()
+    return p
+
+
 def answer_times_of_the_day(reviews):
     spent = np.r_[0, np.cumsum(reviews.duration_ms)]
     return 0.1 + 0.8 / (1 + (spent[:-1] - spent[day_begins(reviews)]) / 10_000)
@@ -214,6 +225,9 @@ caught(
     TIME,
     LearnsFromNewCardsWithoutSayingSo=lambda log: mean_before(log.recalled, log.elapsed_days < 0),
     LearnsUntilTheDayBeforeWithoutSayingSo=until_the_day_before,
+    ReadsTheSiblingOfToday=lambda log: of_today(log, lambda log, a, b: log.note[a] == log.note[b]),
+    ReadsTheRecallOfToday=lambda log: of_today(log, lambda log, a, _: log.rating[a] > 0),
+    ReadsTheFourthReviewBefore=lambda log: of_today(log, lambda _, before, row: before == row - 4),
 )
 caught(
     TIME,

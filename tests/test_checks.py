@@ -5,6 +5,7 @@ import random
 import re
 import sys
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from srs_eval.checks import (
     check_goes_to_a_worker,
     check_pretraining_users_are_refused,
 )
+from srs_eval.checks.lookahead import too_late_for
 from srs_eval.checks.perturb import other_future, twice
 from srs_eval.checks.quick import check_quickly
 from srs_eval.checks.toy_log import trial_task
@@ -94,6 +96,24 @@ def test_the_invented_log_hangs_together_also_twice(same_day):
     # a cheat can add the readings of the clock up
     if same_day:
         assert log.duration_ms[fold.test[clock(log)[fold.test] < 0.5]].mean() > 10_000
+
+
+@pytest.mark.parametrize("same_day", [True, False])
+def test_what_comes_too_late_is_in_the_invented_log_of_any_seed(same_day):
+    for seed in range(20):
+        task = trial_task(same_day=same_day, seed=seed)
+        log, (fold,) = task.reviews, task.folds
+        trial = SimpleNamespace(algorithm=Honest(), reviews=log, fold=fold)
+        siblings = others = sessions = 0
+        for row in fold.test:
+            late = too_late_for(trial, row)
+            today = late[log.day[late] == log.day[row]]
+            siblings += log.note[row] in log.note[today]
+            others += len(today) > 0
+            sessions += len(today) > 2
+        assert siblings >= 20
+        assert others >= 40
+        assert sessions >= 5
 
 
 def test_an_exception_is_reported_once_with_its_line_and_kept_as_the_cause():

@@ -40,24 +40,31 @@ def trial_task(*, same_day: bool, seed: int = 0, cards: int = _CARDS) -> Task:
 
 
 def _log(rng: np.random.Generator, cards: int) -> Reviews:
-    """Forget exponentially, with a stability that grows with passes and shrinks with lapses."""
+    """Forget exponentially, with a stability that grows with passes and shrinks with lapses.
+
+    Cards are asked for every other day, so that several come in a session, and those of every third
+    note, which are siblings, on the same days.
+    """
     shape = (_REVIEWS_PER_CARD, cards)
     gap = np.zeros(shape, np.int64)
     truth = np.full(shape, 0.5)
     recalled = np.zeros(shape, bool)
     stability = np.full(cards, 2.0)
     step = np.zeros(shape, np.int64)
+    leader = np.arange(cards)  # Card whose days a card has
+    leader[1::6] = leader[:-1:6]
     for nth in range(_REVIEWS_PER_CARD):
         if nth > 0:
-            later = np.ceil(stability * rng.lognormal(0.0, 0.6, cards)).astype(np.int64)
+            later = 2 * np.ceil(stability * rng.lognormal(0.0, 0.6, cards) / 2).astype(np.int64)
             gap[nth] = np.where(rng.random(cards) < _SAME_DAY_SHARE, 0, later)
+            gap[nth] = gap[nth, leader]
             step[nth] = np.where(gap[nth] == 0, step[nth - 1] + 1, 0)
             truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
         recalled[nth] = rng.random(cards) < truth[nth]
         stability = np.where(recalled[nth], stability * 1.8, np.maximum(stability * 0.4, 0.5))
-    begins = rng.integers(0, _FIRST_DAYS, cards)
+    begins = 2 * rng.integers(0, _FIRST_DAYS // 2, cards)
     begins[::4] += 2 * _FIRST_DAYS  # new cards come as long as others are tested
-    day = begins + np.cumsum(gap, axis=0)
+    day = begins[leader] + np.cumsum(gap, axis=0)
     position, card = np.indices(shape)
     new = position == 0
     # In one sitting cards that are due come before new ones, and those before second looks.
