@@ -11,6 +11,8 @@ from invented import Told
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.neural.published import Gru
+from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
 from srs_eval.checks import check_last_step_is_the_fit
 from srs_eval.checks.trial import CheckFailed
 from srs_eval.errors import FitError, FitSkipped
@@ -121,6 +123,32 @@ def test_the_loss_on_test_rows_is_noted_after_each_step_unless_it_starts_from_ot
     begun.pretrained = True
     (fit, *_) = evaluated(logs_of(1), begun).fits
     assert (begun.taken, fit.parameters, fit.test_log_loss) == (0, (0.8,), ())
+
+
+class Unseen:
+    """An algorithm of which no step is seen."""
+
+    def __init__(self, algorithm):
+        self.algorithm, self.same_day = algorithm, algorithm.same_day
+
+    def fit(self, reviews, rows, rng):
+        return self.algorithm.fit(reviews, rows, rng)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [Lstm(hidden=2, steps=4), LstmPublished(hidden=2, epochs=2), Gru(epochs=2)],
+    ids=lambda algorithm: algorithm.name,
+)
+def test_that_a_network_is_asked_for_the_loss_on_test_rows_changes_nothing(logs_of, algorithm):
+    source = logs_of(1)
+    seen, unseen = (evaluated(source, each) for each in (algorithm, Unseen(algorithm)))
+    np.testing.assert_array_equal(seen.predictions.p, unseen.predictions.p)
+    for shown, hidden in zip(seen.fits, unseen.fits, strict=True):
+        assert shown.parameters == hidden.parameters
+        assert shown.training_loss == hidden.training_loss
+        assert len(shown.test_log_loss) == len(shown.training_loss) > 1
+        assert hidden.test_log_loss == ()
 
 
 def one_model_again_and_again(steps):

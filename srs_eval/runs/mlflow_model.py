@@ -148,7 +148,7 @@ class CurvesOfCards:
         reviews, rows = with_next_reviews(reviews)
         rows = rows[np.argsort(reviews.card[rows])]
         p = self._model.predict_at(reviews, rows, np.tile(asked, (len(rows), 1)))
-        cards = pd.unique(histories["card"])
+        cards = histories["card"].drop_duplicates().to_numpy()
         columns = {"card": np.repeat(cards, len(asked)), "days": np.tile(asked, len(cards))}
         return pd.DataFrame({**columns, "recall": np.array(p, np.float64).ravel()})
 

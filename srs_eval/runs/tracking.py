@@ -166,15 +166,14 @@ class Mlflow:
             sweep_id = sweep.data.tags["sweep_id"]
             tags = {**tags, "mlflow.parentRunId": parent, "sweep_id": sweep_id}
         name, before = name[:_LONGEST_NAME], own or run_id
-        run = store.run(before) if before else None
-        if run is None:
-            from mlflow.tracking.context.registry import resolve_tags
+        if before and (run := store.run(before)):
+            store.update_run(before, "RUNNING", name)
+            store.log(before, tags=tags)
+            return store, run
+        from mlflow.tracking.context.registry import resolve_tags
 
-            tags = resolve_tags(dict(tags))
-            return store, store.create_run(store.experiment_id, tags=tags, run_name=name)
-        store.update_run(before, "RUNNING", name)
-        store.log(before, tags=tags)
-        return store, run
+        tags = resolve_tags(dict(tags))
+        return store, store.create_run(store.experiment_id, tags=tags, run_name=name)
 
     def _opened(self, run_id: str | None = None) -> Store:
         """Open the store and the experiment, or that of a run."""
