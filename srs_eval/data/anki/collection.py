@@ -28,7 +28,7 @@ from srs_eval.data.files import existing
 from srs_eval.data.options import OddRows, wrong_options
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
-from srs_eval.nouns import BoolArray, IntArray, Reviews, User
+from srs_eval.nouns import IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
@@ -40,7 +40,7 @@ class CollectionLog:
     """A log, with the table that it comes from."""
 
     reviews: Reviews
-    revlog: Any  # The whole table, as `Collection.revlog` reads it, answers renumbered
+    revlog: Any  # The valid rows of `Collection.revlog`, answers renumbered
     rows: IntArray  # [len(reviews)]: Row of the table that each review is
     start: int  # Second of the UTC day at which days begin
 
@@ -120,8 +120,7 @@ class AnkiCollection:
             what = f"there is no user {user!r}"
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
         with open_collection(Path(self.location)) as collection:
-            revlog = collection.revlog()
-            valid = self._valid(revlog, collection)
+            revlog, invalid = self._valid(collection)
             version, told_by = scheduler_version(collection, revlog, self.scheduler)
             if version == 1:  # renumbered as Anki does when the version changes
                 revlog.ease += has_other_meaning(revlog)
@@ -134,10 +133,11 @@ class AnkiCollection:
             if patterns := [names] if isinstance(names, str | int) else names:
                 matched = matching(self.location, f"data.{group}s", patterns, titles[group])
                 wanted &= np.isin(groups.get(group, -1), matched)
-        rows, state, left_out = select_reviews(revlog, valid, wanted)
+        rows, state, left_out = select_reviews(revlog, wanted)
+        left_out |= {"invalid values": invalid} if invalid else {}
         if not len(rows):
             counts = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
-            what = f"none of its {len(revlog)} rows is a review that can be used"
+            what = f"none of its {len(revlog) + invalid} rows is a review that can be used"
             nothing = Violation(f"{what}: {counts}" if counts else what, "empty")
             hint = "Learn cards in Anki; export with 'Include scheduling information' ticked."
             raise ReviewLogError(self.location, [nothing], hint)
@@ -150,8 +150,9 @@ class AnkiCollection:
         reviews = _reviews(revlog[rows], start, notes=notes, **known)
         return CollectionLog(replace(reviews, titles=titles), revlog, rows, start)
 
-    def _valid(self, revlog: Any, collection: Collection) -> BoolArray:
-        """Rows whose values are possible; raise if there are others and none may be dropped."""
+    def _valid(self, collection: Collection) -> tuple[Any, int]:
+        """Return the rows whose values are possible, and the number of others; raise at these."""
+        revlog = collection.revlog()
         latest = int((time.time() + DAY_SECONDS) * 1000)
         rules = {
             "id": (_EARLIEST_MS, latest, "a time from 1980 to now, in ms"),
@@ -176,7 +177,7 @@ class AnkiCollection:
         if wrong and self.invalid_rows == "error":
             hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
             raise ReviewLogError(self.location, wrong, hint)
-        return valid
+        return revlog[valid], int(np.sum(~valid))
 
 
 def _reviews(answers: Any, start: int, *, notes: list[str], **known: Any) -> Reviews:

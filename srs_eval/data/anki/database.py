@@ -35,7 +35,7 @@ _NOT_A_NUMBER = -(2**63)
 _SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset", "fsrs")
 # Columns of the review table, and those that may have decimals
 _REVLOG, _REALS = ("cid", "ease", "ivl", "factor", "time", "type"), ("factor", "time")
-_WHOLE = "iif(typeof({0}) in ('integer', {1}), cast({0} as integer), {2})"
+_WHOLE = "case when typeof({0}) in ('integer', {1}) then cast({0} as integer) else {2} end"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,9 @@ def groups_of(
     # Cloze cards have the number of their deletion in the place of a template's number: all of
     # them belong to the only template of their note type.
     only = _PLACES * columns["note_type"]
-    for number in (only, only + known.ord):  # its own place counts before the first
-        is_one = np.isin(number, [*titles["template"]])
-        columns["template"] = np.where(is_one, number, columns.get("template", _NOT_KNOWN))
+    numbers = [only + known.ord, only]
+    are_there = [np.isin(each, [*titles["template"]]) for each in numbers]
+    columns["template"] = np.select(are_there, numbers, _NOT_KNOWN)
     table = pd.DataFrame(columns, known.id, dtype=np.int64)
     is_known = (table != _NOT_KNOWN).any()
     is_known["preset"] = is_known["deck"] and any(each != _NOT_KNOWN for each in presets.values())

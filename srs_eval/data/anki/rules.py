@@ -18,10 +18,8 @@ ELSEWHERE = "card of another deck or preset"
 _NAMED_AT_MOST = 20
 
 
-def select_reviews(
-    revlog: Any, valid: BoolArray, wanted: BoolArray
-) -> tuple[IntArray, IntArray, dict[str, int]]:
-    """Choose the `valid` rows that are reviews by the rules of the public data set.
+def select_reviews(revlog: Any, wanted: BoolArray) -> tuple[IntArray, IntArray, dict[str, int]]:
+    """Choose the rows that are reviews by the rules of the public data set.
 
     Of these, the rows of cards that are `wanted` are taken. Returns their numbers, their states (0
     new, 1 learning, 2 review, 3 relearning, 4 filtered), and how many other rows there are by the
@@ -37,11 +35,9 @@ def select_reviews(
     After ``build_parquet.py`` of open-spaced-repetition/anki-revlogs-dataset-builder and
     ``reviews_for_fsrs`` in Anki's ``rslib/src/scheduler/fsrs/params.rs``.
     """
-    by_hand = valid & (revlog.type == MANUAL)
-    by_anki = valid & (revlog.type == RESCHEDULED)
-    answers = valid & (revlog.type < MANUAL)
-    cramming = answers & (revlog.ease > 0) & (revlog.type == FILTERED) & (revlog.factor == 0)
-    counted = answers & (revlog.ease > 0) & ~cramming
+    by_hand, button = revlog.type == MANUAL, (revlog.type < MANUAL) & (revlog.ease > 0)
+    cramming = button & (revlog.type == FILTERED) & (revlog.factor == 0)
+    counted = button & ~cramming
     events = np.flatnonzero(counted | (by_hand & (revlog.factor == 0)))
     cards = rows_by_card(revlog.cid[events])
     learning = counted[events] & (revlog.type[events] == LEARNING)
@@ -52,12 +48,11 @@ def select_reviews(
     kept = counted & (of_card > 0) & (starts == of_card)
     reasons = {
         "set by hand (due date or reset)": by_hand,
-        "rescheduled by Anki": by_anki,
-        "no button pressed": answers & (revlog.ease == 0),
+        "rescheduled by Anki": revlog.type == RESCHEDULED,
+        "no button pressed": (revlog.type < MANUAL) & (revlog.ease == 0),
         "filtered deck without rescheduling": cramming,
         "before the card was last learnt from the start": counted & (starts < of_card),
         "card without a learning step": counted & (of_card == 0),
-        "invalid values": ~valid,
         ELSEWHERE: kept & ~wanted,
     }
     rows = np.flatnonzero(kept & wanted)
