@@ -21,6 +21,7 @@ from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import summarise_users
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
+from srs_eval.metrics.means import mean_of_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import clipped
@@ -28,7 +29,6 @@ from srs_eval.nouns import Curves, Fit, Learned
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint, rows_fingerprint, select
 from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
-from srs_eval.stats.estimate import mean_of_users
 
 PANEL = Panel([METRIC[name] for name in ("log_loss", "brier", "auc", "rmse_bins")])
 # A model that was not fitted.

@@ -15,12 +15,12 @@ from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.resample import GROUPS
 from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.nouns import Fit, FloatArray, IntArray, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint
-from srs_eval.stats.resample import GROUPS
 
 OfUsers = Callable[[], Iterable[Predictions]]
 Interval = tuple[float, float]
