@@ -36,6 +36,7 @@ from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.resample import GROUPS, group_of
 from srs_eval.nouns import Fit, Predictions
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.commands import COMMANDS
@@ -44,7 +45,6 @@ from srs_eval.runs.evaluation import added_up
 from srs_eval.runs.folder import FITS, SCORES, SUMMARY, save, write_json
 from srs_eval.runs.summary import Summary
 from srs_eval.runs.words import status
-from srs_eval.stats.resample import GROUPS, group_of
 
 FOLDS = 5
 PART = 200  # Users whose sums are added again and again

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 
 from srs_eval.collection.words import Change
-from srs_eval.stats.estimate import Estimate
+from srs_eval.metrics.means import Estimate
 
 # Mean and standard error of a difference to a log loss of 0.4.
 KINDS = {

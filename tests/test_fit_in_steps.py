@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,13 +11,12 @@ from invented import Told
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.neural.published import Gru
+from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
 from srs_eval.checks import check_last_step_is_the_fit
 from srs_eval.checks.trial import CheckFailed
-from srs_eval.errors import FitError, FitSkipped, Pruned
+from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.evaluation.scoring import EvaluateAndScore
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import FittingInSteps, Learned, WarmStarting
 from srs_eval.nouns.capabilities import CAPABILITIES, misspelt
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
@@ -57,7 +55,7 @@ class Continues(WarmStarting):
 class Walks(FittingInSteps):
     """Goes towards the mean of the training rows, and errs a little; steps and fit may be others.
 
-    `change` makes other steps of its own, and `fitted` is what it returns when nobody watches.
+    `change` makes other steps of its own, and `fitted` is what `fit` returns.
     """
 
     def __init__(self, change=lambda steps: steps, fitted=None):
@@ -77,19 +75,9 @@ class Walks(FittingInSteps):
             yield Told(p, (p,))
 
 
-def evaluated(source, algorithm, *, watch=None, protocol=None):
-    work = EvaluateUser(source, algorithm, protocol or Validation(SrsBenchmark()), 0, 0, watch)
+def evaluated(source, algorithm, *, protocol=None):
+    work = EvaluateUser(source, algorithm, protocol or Validation(SrsBenchmark()), 0, 0)
     return [work(user) for user in source.users()][-1]
-
-
-def test_steps_are_told_beside_folds_only_where_they_are_watched(logs_of):
-    source = logs_of(1)
-    work = EvaluateUser(source, Walks(), Validation(SrsBenchmark()), 0, 0)
-    for watched in (False, True):
-        told = []
-        panel = Panel([LogLoss()])
-        EvaluateAndScore(work, panel, watched=watched)(1, lambda *given, to=told: to.append(given))
-        assert [len(given) for given in told] == [2] * STEPS * watched + [0]
 
 
 def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(logs_of):
@@ -123,34 +111,44 @@ def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(logs_of, odd
     assert algorithm.ways == how
 
 
-def test_being_watched_changes_nothing_that_comes_of_a_user(logs_of):
-    source, seen = logs_of(1), []
-    alone = evaluated(source, Walks())
-    watched = evaluated(source, Walks(), watch=lambda step, p: seen.append((step, p)))
-    assert [step for step, _ in seen] == [1, 2, 3, 4]
-    assert len({float(predictions.p[0]) for _, predictions in seen}) == STEPS
-    for field in ("p", "row", "recalled"):
-        expected = getattr(alone.predictions, field)
-        np.testing.assert_array_equal(getattr(watched.predictions, field), expected)
-        np.testing.assert_array_equal(getattr(seen[-1][1], field), expected)
-    for one, other in zip(alone.fits, watched.fits, strict=True):
-        assert replace(one, seconds=0.0) == replace(other, seconds=0.0)
+def test_the_loss_on_test_rows_is_noted_after_each_step_unless_it_starts_from_others(logs_of):
+    fits = evaluated(logs_of(1), Walks()).fits
+    assert [len(fit.test_log_loss) for fit in fits] == [STEPS] * len(fits)
+    p, recalled = (
+        getattr(evaluated(logs_of(1), Walks()).predictions, n) for n in ("p", "recalled")
+    )
+    loss = -np.log(np.where(recalled, p, 1 - p)).mean()
+    assert fits[0].test_log_loss[-1] == pytest.approx(loss)
+    begun = Walks(fitted=Told(0.8, (0.8,)))
+    begun.pretrained = True
+    (fit, *_) = evaluated(logs_of(1), begun).fits
+    assert (begun.taken, fit.parameters, fit.test_log_loss) == (0, (0.8,), ())
 
 
-def test_steps_are_taken_where_somebody_watches_until_the_watch_raises(logs_of):
-    steps, algorithm = [], Walks(fitted=Told(0.8, (0.8,)))
+class Unseen:
+    """An algorithm of which no step is seen."""
 
-    def watch(step, predictions):
-        steps.append(step)
-        if len(steps) == 2:
-            raise Pruned
+    def __init__(self, algorithm):
+        self.algorithm, self.same_day = algorithm, algorithm.same_day
 
-    assert evaluated(logs_of(1), algorithm).fits[0].parameters == (0.8,)
-    assert evaluated(logs_of(1), Average(), watch=watch).predictions is not None
-    assert (algorithm.taken, steps) == (0, [])
-    with pytest.raises(Pruned):
-        evaluated(logs_of(1), algorithm, watch=watch, protocol=WARM)
-    assert (algorithm.taken, steps) == (2, [1, 2])
+    def fit(self, reviews, rows, rng):
+        return self.algorithm.fit(reviews, rows, rng)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [Lstm(hidden=2, steps=4), LstmPublished(hidden=2, epochs=2), Gru(epochs=2)],
+    ids=lambda algorithm: algorithm.name,
+)
+def test_that_a_network_is_asked_for_the_loss_on_test_rows_changes_nothing(logs_of, algorithm):
+    source = logs_of(1)
+    seen, unseen = (evaluated(source, each) for each in (algorithm, Unseen(algorithm)))
+    np.testing.assert_array_equal(seen.predictions.p, unseen.predictions.p)
+    for shown, hidden in zip(seen.fits, unseen.fits, strict=True):
+        assert shown.parameters == hidden.parameters
+        assert shown.training_loss == hidden.training_loss
+        assert len(shown.test_log_loss) == len(shown.training_loss) > 1
+        assert hidden.test_log_loss == ()
 
 
 def one_model_again_and_again(steps):
@@ -163,7 +161,7 @@ def one_model_again_and_again(steps):
 def test_steps_that_do_not_work_or_lead_elsewhere_than_the_fit_are_told(logs_of, golden_text):
     text = ""
     for steps in ([], [Told(0.5), Told(1.5)], [Told(0.5), None]):
-        done = evaluated(logs_of(1), Walks(lambda _, to=steps: to), watch=lambda step, p: None)
+        done = evaluated(logs_of(1), Walks(lambda _, to=steps: to))
         assert (done.predictions, done.fits[0].status) == (None, "failed")
         text += f"{done.fits[0].reason}\n\n"
     others = {

@@ -5,29 +5,23 @@ from types import SimpleNamespace
 
 import fsrs
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from commands import QUIET
 from commands import run_here as run_command
 from invented import of_presets
 from omegaconf import OmegaConf
-from saved import load_predictions
 
 from srs_eval.algorithms.combined.per_group import PerGroup
-from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
-from srs_eval.errors import ConfigError
-from srs_eval.nouns import Part
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import Run
-from srs_eval.runs.mlflow_model import CurvesOfCards, rebuilt_model
 from srs_eval.runs.words import status
 
 PRESETS = ("hard words", "easy words")
@@ -76,31 +70,6 @@ def test_each_preset_has_the_parameters_of_a_fit_to_its_own_reviews(run, task):
     assert [tuple(p["parameters"]) for p in run.parts] == [p.parameters for p in run.fit.parts]
 
 
-def test_the_model_built_again_predicts_what_the_run_has_predicted(run, task):
-    kept = load_predictions(run.folder)
-    model = rebuilt_model(run.options, (), run.fit.parts, whole_days=True)
-    again = model.predict(task.reviews, task.folds[-1].test)
-    np.testing.assert_array_equal(again, kept.p[kept.fold == run.fit.fold])
-    for number in np.flatnonzero(kept.curves.fold == run.fit.fold)[:20]:
-        (row,) = np.flatnonzero(task.log_row == kept.curves.row[number])
-        elapsed = kept.curves.elapsed[[number]]
-        curve = model.predict_at(task.reviews, np.array([row]), elapsed)
-        np.testing.assert_allclose(curve, kept.curves.p[[number]], rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_a_served_model_asks_for_the_preset_of_a_card(run):
-    content = {"options": run.options, "parameters": [], "whole_days": True}
-    curves = CurvesOfCards({**content, "parts": run.parts})
-    history = pd.DataFrame({"card": [1, 2, 3], "elapsed_days": 0.0, "rating": 3})
-    asked = curves(history.assign(preset=[0, 1, -1]), [3.0])["recall"].tolist()
-    for recall, name in zip(asked, ("preset 0", "preset 1", "all"), strict=True):
-        (part,) = [part for part in run.fit.parts if part.name == name]
-        base = {"options": run.options["base"], "parameters": part.parameters, "whole_days": True}
-        assert [recall] == CurvesOfCards(base)(history[:1], [3.0])["recall"].tolist()
-    assert curves(history[:1], [3.0])["recall"].tolist() == asked[2:]
-
-
 def test_every_form_of_export_has_the_parameters_of_each_preset(run, capsys):
     printed = {}
     for form in ("anki", "py_fsrs", "json"):
@@ -120,46 +89,17 @@ def test_every_form_of_export_has_the_parameters_of_each_preset(run, capsys):
         assert (own["name"], own["version"]) == (part.name, "FSRS-6")
 
 
-def options_for(kind, **options):
-    return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **options}
-
-
 @pytest.mark.slow
-def test_groups_of_mixtures_are_built_again_and_a_filter_of_groups_is_not(task):
+def test_groups_of_mixtures_tell_their_parts(task):
     def learned(algorithm):
         model = algorithm.fit(task.reviews, task.folds[-1].train, np.random.default_rng(0))
-        return model, model.learned.parts, [part.name for part in model.learned.parts]
+        return model.learned.parts, [part.name for part in model.learned.parts]
 
     mixture = Mixture(Fsrs6(), Hlr(), Fsrs6())
-    model, parts, names = learned(PerGroup(mixture, fewest=150))
+    parts, names = learned(PerGroup(mixture, fewest=150))
     assert names[:4] == ["all", "all/fsrs7", "all/logistic", "all/sbd"]
     assert {part.option for part in parts} == {"base", "base.fsrs7", "base.logistic", "base.sbd"}
     assert [part.name for part in parts if part.standalone] == ["all", "preset 0", "preset 1"]
-    fsrs6 = options_for(Fsrs6)
-    base = options_for(Mixture, fsrs7=fsrs6, logistic=options_for(Hlr), sbd=fsrs6)
-    options = options_for(PerGroup, base=base, fewest=150)
-    again, tested = rebuilt_model(options, (), parts, whole_days=True), task.folds[-1].test
-    expected = model.predict(task.reviews, tested)
-    np.testing.assert_array_equal(again.predict(task.reviews, tested), expected)
-    model, parts, names = learned(SessionFilter(PerGroup(Hlr(), fewest=150)))
+    parts, names = learned(SessionFilter(PerGroup(Hlr(), fewest=150)))
     assert names == ["base", "base/all", "base/preset 0", "base/preset 1"]
     assert not any(part.standalone for part in parts)
-    with pytest.raises(ConfigError, match="no fit and parameters"):
-        rebuilt_model(
-            options_for(SessionFilter, base=options_for(Hlr)),
-            model.parameters,
-            parts,
-            whole_days=True,
-        )
-
-
-def test_parts_that_do_not_fit_are_refused():
-    per_group = options_for(PerGroup, base=options_for(Fsrs6))
-    for options, *parts in (
-        (per_group, Part("preset 0", "base", (0.1,))),
-        (per_group, Part("all", "other", (0.1,))),
-        ({**per_group, "base": {"_target_": "os.system"}}, Part("all", "base", (0.1,))),
-        (options_for(Mixture, sbd=options_for(Dash)),),
-    ):
-        with pytest.raises(ConfigError):
-            rebuilt_model(options, (), parts, whole_days=True)

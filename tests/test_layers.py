@@ -21,8 +21,8 @@ MAY_IMPORT_LATE = """
     algorithms/half_life/hlr.py api/comparing.py api/evaluating.py api/result.py api/show.py
     collection/command.py comparison/by_users.py comparison/sweep.py metrics/result.py
     __main__.py runs/callbacks.py runs/cli.py runs/commands.py runs/compute.py runs/config.py
-    runs/drawing.py runs/evaluation.py runs/job.py runs/mlflow_evaluator.py runs/mlflow_model.py
-    runs/mlflow_source.py runs/mlflow_store.py runs/tracking.py runs/words.py
+    runs/drawing.py runs/evaluation.py runs/job.py runs/mlflow_model.py
+    runs/mlflow_store.py runs/tracking.py runs/words.py
     runs/ray.py runs/search.py data/anki/__init__.py data/table.py
 """
 

@@ -28,14 +28,14 @@ from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 from scipy.special import expit, logit, stdtrit
 
+from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.proper import log_losses
+from srs_eval.metrics.significance import ALPHA, holm
 from srs_eval.metrics.threshold import STATISTICS, ConfusionCounts
 from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.stats.estimate import Estimate, clustered_mean
-from srs_eval.stats.significance import ALPHA, holm
 
 FRACTIONAL = "FSRS-7, fractional days"
 MODELS = {

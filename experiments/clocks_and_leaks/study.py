@@ -32,6 +32,7 @@ from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 
 from srs_eval.cards import rows_by_card
+from srs_eval.metrics.significance import wilson_interval
 from srs_eval.nouns import (
     BoolArray,
     EvaluationProtocol,
@@ -44,7 +45,6 @@ from srs_eval.nouns import (
 from srs_eval.plots.style import BAND, BLUE, INK
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.stats.significance import wilson_interval
 
 # A longer pause ends a session.
 SESSION_ENDS = 1800.0

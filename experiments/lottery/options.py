@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from srs_eval.data.anki.database import open_collection
-from srs_eval.data.anki.groups import FLOAT, NUMBER, message_fields
+from srs_eval.data.anki.groups import FLOAT, NUMBER, value_of
 
 LEAST_FACTOR, MOST_FACTOR = 0.01, 100
-# Fields of ``DeckConfig.Config`` of Anki, and the names that older versions have for them in JSON
+# Fields of ``DeckConfig.Config`` of Anki, and the paths that older versions have for them in JSON
 STORED = {
-    (15, FLOAT): "$.rev.ivlFct",
-    (13, FLOAT): "$.rev.hardFactor",
-    (12, FLOAT): "$.rev.ease4",
-    (16, NUMBER): "$.rev.maxIvl",
+    "modifier": (15, "rev.ivlFct"),
+    "hard": (13, "rev.hardFactor"),
+    "easy": (12, "rev.ease4"),
 }
 
 
@@ -33,23 +31,19 @@ class IntervalOptions:
 def interval_options(path: str | Path) -> dict[int, IntervalOptions]:
     """Read the options of all presets of a collection or package, by their numbers."""
     with open_collection(Path(path).expanduser()) as collection:
-        stored = collection.entries("deck_config", "config", "dconf", *STORED.values())
+        stored = collection.entries("deck_config", "config", "dconf")
         return {number: options_of(each) for number, each in stored.items()}
 
 
-def options_of(stored: bytes | str) -> IntervalOptions:
-    """Return the options in a message, or in a list in JSON, and defaults for the unusable."""
-    if isinstance(stored, bytes):
-        fields = message_fields(stored)
-        values = [fields.get(key) for key in STORED]
-    else:
-        values = json.loads(stored)
-    *factors, maximum = values
+def options_of(stored: Any) -> IntervalOptions:
+    """Return the options of a preset, and defaults for the unusable."""
+    factors = {name: value_of(stored, path, (key, FLOAT)) for name, (key, path) in STORED.items()}
     usable: dict[str, Any] = {
         name: round(float(value), 4)
-        for name, value in zip(("modifier", "hard", "easy"), factors, strict=True)
+        for name, value in factors.items()
         if isinstance(value, int | float) and LEAST_FACTOR <= value <= MOST_FACTOR
     }
+    maximum = value_of(stored, "rev.maxIvl", (16, NUMBER))
     if isinstance(maximum, int) and maximum > 0:
         usable["maximum"] = maximum
     return IntervalOptions(**usable)

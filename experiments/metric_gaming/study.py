@@ -23,12 +23,12 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.metrics.bins import WIKI_2024, RmseBins, RmseBinsByP, RmseBinsWiki, log_bins
 from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.means import mean_of_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import Smece
 from srs_eval.nouns import FloatArray, Source
 from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION
-from srs_eval.stats.estimate import mean_of_users
 
 HONEST, TRUTH, BASE, HINDSIGHT = "honest", "the truth", "base rate, known before", "base rate"
 SHRUNK, FLAT = "honest, shrunk by 30 %", "honest, shrunk by 90 %"

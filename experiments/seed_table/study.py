@@ -32,12 +32,11 @@ from matplotlib.figure import Figure
 from scipy.stats import kendalltau
 
 from srs_eval.metrics.bins import RmseBins, RmseBinsByP
+from srs_eval.metrics.means import mean_of_users, user_weights
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
-from srs_eval.stats.estimate import mean_of_users
-from srs_eval.stats.paired import user_weights
 
 # The post "The Benchmark" (2024): 19,990 users, weighted by the logarithm of their reviews; log
 # loss and RMSE(bins) by prediction, with half-widths of 99 % intervals.

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from srs_eval.collection.study import Study, difference, losses
 from srs_eval.collection.words import Change
-from srs_eval.stats.significance import ALPHA, LEVEL
+from srs_eval.metrics.significance import ALPHA, LEVEL
 
 # From which chance of being better on parameters are recommended, and up to which they are not.
 _LIKELY, _UNLIKELY = 0.6, 0.4

@@ -21,6 +21,7 @@ from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, Scores, summarise_users
+from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
 from srs_eval.metrics.summary import MetricSummary
@@ -35,7 +36,6 @@ from srs_eval.nouns import (
 )
 from srs_eval.nouns.predictions import select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.stats.estimate import Estimate, clustered_mean
 
 _LOSS = LogLoss()
 _SEED = 2026

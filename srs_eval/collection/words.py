@@ -10,8 +10,8 @@ from typing import Any, Literal
 from scipy.special import ndtri
 
 from srs_eval.comparison.words import percent
-from srs_eval.stats.estimate import Estimate
-from srs_eval.stats.significance import LEVEL
+from srs_eval.metrics.means import Estimate
+from srs_eval.metrics.significance import LEVEL
 
 Kind = Literal["better", "worse", "noise", "same", "no_gain", "open", "unknown"]
 # A gain that would be worth the trouble of new parameters.

@@ -11,11 +11,17 @@ from itertools import groupby
 import numpy as np
 
 from srs_eval.comparison.standing import Standing
+from srs_eval.metrics.means import (
+    Estimate,
+    Weighting,
+    effective_users,
+    mean_of_users,
+    paired_signs,
+    user_weights,
+)
+from srs_eval.metrics.significance import Adjusted, SignTest, behind_leader, holm
 from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
-from srs_eval.stats.estimate import Estimate, mean_of_users
-from srs_eval.stats.paired import Weighting, effective_users, paired_signs, user_weights
-from srs_eval.stats.significance import Adjusted, SignTest, behind_leader, holm
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
 
@@ -37,8 +43,8 @@ class Rules:
 class Leaderboard:
     """One metric of several models over the same users, compared two by two."""
 
-    weighting: Weighting  # Weights of users: see `srs_eval.stats.paired.user_weights`
-    effective: float  # Effective number of users: see `srs_eval.stats.paired.effective_users`
+    weighting: Weighting  # Weights of users: see `srs_eval.metrics.means.user_weights`
+    effective: float  # Effective number of users: see `srs_eval.metrics.means.effective_users`
     # [models]: Weighted mean with its 99 % interval
     mean: FloatArray
     lo: FloatArray

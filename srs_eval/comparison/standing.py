@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from srs_eval.stats.estimate import Estimate
-from srs_eval.stats.significance import ALPHA, SignTest
+from srs_eval.metrics.means import Estimate
+from srs_eval.metrics.significance import ALPHA, SignTest
 
 # "best": every other eligible model is significantly worse; "leads": not every one is.
 Decision = Literal[

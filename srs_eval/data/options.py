@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 from zoneinfo import available_timezones
 
 from annotated_types import Ge, Le, Lt
-from pydantic import Strict, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Strict, TypeAdapter, ValidationError
 
 from srs_eval.data.cells import folded
 from srs_eval.errors import ConfigError
@@ -134,6 +135,13 @@ class Columns:
         return cls(**(names or {}))
 
 
+def _of_pairs(ratings: Any) -> Any:
+    """Return pairs, which can be hashed, as a mapping."""
+    with suppress(TypeError, ValueError):
+        return dict(ratings)
+    return ratings
+
+
 @dataclass(frozen=True, slots=True)
 class TableOptions:
     """How the rows of a table are read; see `srs_eval.data.table.ReviewTable`."""
@@ -141,24 +149,16 @@ class TableOptions:
     time_unit: TimeUnit = "auto"
     time_zone: str = "UTC"
     day_start_hour: Annotated[float, Ge(0), Lt(24)] = 4
-    ratings: Mapping[Any, Rating] | None = field(default=None, hash=False)
+    ratings: Annotated[Mapping[Any, Rating] | None, BeforeValidator(_of_pairs)] = field(
+        default=None, hash=False
+    )
     missing: OddRows = "error"
     duplicates: OddRows = "error"
     invalid_times: OddRows = "error"
 
     def __post_init__(self) -> None:
         """Check every option."""
-        wrong = []
-        for name, adapter in _adapters().items():
-            value = getattr(self, name)
-            try:
-                pairs = name == "ratings" and isinstance(value, list | tuple)
-                value = adapter.validate_python(dict(value) if pairs else value)
-            except (ValidationError, TypeError, ValueError) as error:
-                errors = error.errors() if isinstance(error, ValidationError) else []
-                said = "; ".join(each["msg"] for each in errors[:3]) or "expected {VALUE: RATING}"
-                wrong.append(f"data.{name}={value}: {said}")
-            object.__setattr__(self, name, value)
+        wrong = wrong_options(self)
         if self.time_zone not in _zones():
             wrong.append(f"data.time_zone={self.time_zone}: expected one such as Europe/Vienna")
         alike: dict[str, set[int]] = {}
@@ -180,10 +180,23 @@ class TableOptions:
         )
 
 
+def wrong_options(options: Any) -> list[str]:
+    """Give the options of a dataclass their types, and say which values cannot be meant."""
+    wrong = []
+    for name, adapter in _adapters(options.__class__).items():
+        value = getattr(options, name)
+        try:
+            object.__setattr__(options, name, adapter.validate_python(value))
+        except ValidationError as error:
+            said = "; ".join(each["msg"] for each in error.errors()[:3])
+            wrong.append(f"data.{name}={value}: {said}")
+    return wrong
+
+
 @cache
-def _adapters() -> dict[str, TypeAdapter[Any]]:
+def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
     """Return what checks each option."""
-    hints = get_type_hints(TableOptions, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
     return {name: TypeAdapter(hint) for name, hint in hints.items()}
 
 

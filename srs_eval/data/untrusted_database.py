@@ -34,8 +34,8 @@ def programs_in_sqlite(connection: Any, query: str) -> list[str]:
 def programs_in_duckdb(connection: Any, query: str) -> list[str]:
     """Return the views and macros of a file of DuckDB that a query names."""
     statement = """
-        select 'view', view_name from duckdb_views() where not internal
-        union select 'macro', function_name from duckdb_functions() where not internal
+        select 'view', view_name from system.main.duckdb_views() where not internal
+        union select 'macro', function_name from system.main.duckdb_functions() where not internal
         order by 2
     """
     found = [

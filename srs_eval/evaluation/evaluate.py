@@ -13,8 +13,8 @@ given the model of the fold before, to start from. What the functions below add 
 a status for every fit, a sample of forgetting curves, and the facts about each scored review
 that metrics need. They cut the log off after the last row in question, so that there is nothing
 later to be seen. Row numbers and times are handed over as copies, and predictions are copied when
-they are returned: an algorithm may write into either, and use its output array again. And where
-a search watches, it is shown the model after each step of a fit.
+they are returned: an algorithm may write into either, and use its output array again. What
+is trained from nothing is asked after each step for the loss on the test rows, which is only noted.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
     REVIEW_COLUMNS,
     Algorithm,
+    BoolArray,
     Curves,
     EvaluationProtocol,
     Fit,
@@ -59,10 +60,8 @@ from srs_eval.protocol.split import used_rows
 
 _CURVE_TIMES = 16
 _CURVES = 1
+_LEAST_P = 1e-7
 ONLY_LEARNED = "only learned from"
-
-# Callback(step, predictions) after each training step, counted from 1.
-Watch = Callable[[int, Predictions], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +122,6 @@ class EvaluateUser:
     # users nor on how many processes share them
     seed: int
     curves: int  # At most so many forgetting curves are kept per user
-    # Callback(step, predictions) after each step of a fit that can be made in steps, without
-    # forgetting curves; the time that it takes counts as the fit's. It ends the evaluation by
-    # raising `Pruned`, and changes nothing else in the result
-    watch: Watch | None = None
     limits: FitLimits = NO_LIMITS  # How long a fit may take, and what is reported meanwhile
 
     def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
@@ -172,7 +167,7 @@ class EvaluateUser:
         cuts = _Cuts(task, self.algorithm)
         with _Attempt(Fit(user, fold.number, "ok", n_train=len(rows))) as attempt:
             with _thread_pools(len(sys.modules)).limit(limits=1):
-                model = self._model(task, fold, cuts, None)
+                model = self._model(task, fold, cuts, None, attempt)
             attempt.took_until_now()
             attempt.fit = _with_what_was_learned(attempt.fit, model)
         if model is None or not attempt.fit.predicts:
@@ -186,7 +181,7 @@ class EvaluateUser:
         user = task.reviews.user
         fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
         with _Attempt(fit) as attempt, self.limits.applied(user, fold.number):
-            model = self._model(task, fold, cuts, previous)
+            model = self._model(task, fold, cuts, previous, attempt)
             attempt.took_until_now()
             predictions = self._predict(model, task, fold, cuts)
             curves = self._curves(model, cuts.after(fold.test), task, fold)
@@ -195,7 +190,7 @@ class EvaluateUser:
         return attempt.fit, None, None
 
     def _model(
-        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
+        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None, attempt: _Attempt
     ) -> MemoryModel:
         """Fit one fold, from the fit before it if there is one and the task wants that."""
         to_train, rows = cuts.after(fold.train), fold.train.copy()
@@ -203,11 +198,14 @@ class EvaluateUser:
         algorithm = self.algorithm
         if task.warm_start and previous is not None and isinstance(algorithm, WarmStarting):
             return algorithm.refit(to_train, rows, rng, previous)
-        if self.watch is None or not isinstance(algorithm, FittingInSteps):
+        is_begun = bool(getattr(algorithm, "pretrained", False)) or not len(fold.test)
+        if not isinstance(algorithm, FittingInSteps) or is_begun:
             return algorithm.fit(to_train, rows, rng)
         model: MemoryModel | None = None
-        for step, model in enumerate(algorithm.fit_in_steps(to_train, rows, rng), start=1):
-            self.watch(step, self._predict(model, task, fold, cuts))
+        for model in algorithm.fit_in_steps(to_train, rows, rng):
+            began = time.process_time()
+            p = model.predict(cuts.after(fold.test), fold.test.copy())
+            attempt.note(p, task.reviews.recalled[fold.test], began)
         if model is None:
             raise FitError("fit_in_steps yields no model")
         return model
@@ -260,11 +258,19 @@ class _Attempt:
     def __init__(self, fit: Fit) -> None:
         self.fit = fit
         self.skipped: FitSkipped | None = None
+        self.test_log_loss: list[float] = []
         self._began = time.process_time()
 
+    def note(self, p: FloatArray, recalled: BoolArray, began: float) -> None:
+        """Record the loss on the test rows after a step, whose time is not that of the fit."""
+        losses = -np.log(np.clip(np.where(recalled, p, 1 - p), _LEAST_P, 1))
+        self.test_log_loss.append(float(losses.mean()))
+        self._began += time.process_time() - began
+
     def took_until_now(self) -> None:
-        """Record the CPU time since the beginning."""
-        self.fit = replace(self.fit, seconds=time.process_time() - self._began)
+        """Record the CPU time since the beginning, and the losses."""
+        seconds, losses = time.process_time() - self._began, tuple(self.test_log_loss)
+        self.fit = replace(self.fit, seconds=seconds, test_log_loss=losses)
 
     def __enter__(self) -> Self:
         return self
@@ -332,6 +338,7 @@ def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
         standard_errors=tuple(float(value) for value in learned.standard_errors),
         parts=learned.parts,
         contributions=learned.contributions,
+        training_loss=learned.training_loss,
     )
 
 

@@ -101,19 +101,6 @@ def timed_out_fits(task: Task, slow: Fold, limits: FitLimits) -> list[Fit]:
 
 
 @contextmanager
-def paused() -> Iterator[None]:
-    """Let no limit end the body, such as an exchange with another process."""
-    if not _can_interrupt():
-        yield
-        return
-    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
-
-
-@contextmanager
 def _alarm(seconds: float | None) -> Iterator[None]:
     """Raise `FitTimeoutError` after some seconds, where the system can interrupt Python code."""
     if seconds is None or not _can_interrupt():

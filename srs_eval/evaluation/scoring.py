@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
-from srs_eval.evaluation.limits import paused
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.resample import GROUPS
 from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.nouns import Fit, FloatArray, IntArray, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint
-from srs_eval.stats.resample import GROUPS
 
 OfUsers = Callable[[], Iterable[Predictions]]
 Interval = tuple[float, float]
@@ -54,13 +53,10 @@ class EvaluateAndScore:
 
     evaluate: EvaluateUser
     panel: Panel
-    # Whether `tick` is also called with the step and the predictions after each step of a fit
-    watched: bool = False
 
     def __call__(self, user: User, tick: Callable[..., None] = lambda *_: None) -> ScoredUser:
         """Evaluate one user, calling `tick` after each fold."""
-        evaluate = replace(self.evaluate, watch=paused()(tick)) if self.watched else self.evaluate
-        return score_user(evaluate(user, tick), self.panel)
+        return score_user(self.evaluate(user, tick), self.panel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.intervals import first_intervals
 from srs_eval.exporting.versions import FsrsVersion, outside_bounds
 from srs_eval.nouns import Part
-from srs_eval.runs.folder import json_values
+from srs_eval.runs.folder import json_text
 
 # What Anki shows in its field, and keeps when it optimises.
 _ANKI_DECIMALS = 4
@@ -142,7 +142,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
     is_read = [fit.version is not None and fit.version.read_by_apps for fit in fitted.standalone()]
     unread = () if all(is_read) else (_no_app(fitted),)
     return HandOver(
-        json.dumps(json_values(content), indent=2, ensure_ascii=False, allow_nan=False),
+        json_text(content),
         _learned(fitted),
         lambda _: (
             "log_loss is of all folds of the user, and of reviews that the fits had not seen"

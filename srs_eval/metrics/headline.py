@@ -8,8 +8,9 @@ from srs_eval.metrics.panel import full_panel
 from srs_eval.metrics.threshold import Confusion, ThresholdBias, bias_threshold
 from srs_eval.nouns import Metric
 
-# Headline metrics of a run, logged with their intervals.
+# Headline metrics of a run.
 HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
+WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")  # Logged with their intervals
 # The default retention of schedulers.
 RETENTION = 0.9
 # Shown of a panel that has none of the usual metrics.

@@ -13,18 +13,17 @@ from scipy.special import stdtrit
 
 from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable
 from srs_eval.metrics.curve_rows import CurveMetric, reviews_of_curves
+from srs_eval.metrics.means import FEWEST_EFFECTIVE, effective_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells
+from srs_eval.metrics.resample import FEWEST_CLUSTERS, RESAMPLES, cluster_counts
+from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.summary import UNBOUNDED, clipped
 from srs_eval.metrics.sums import codes_of
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.threshold import ThresholdBias, nearby
 from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
 from srs_eval.nouns.predictions import select
-from srs_eval.stats.estimate import FEWEST_EFFECTIVE
-from srs_eval.stats.paired import effective_users
-from srs_eval.stats.resample import FEWEST_CLUSTERS, RESAMPLES, cluster_counts
-from srs_eval.stats.significance import LEVEL
 
 # Rows drawn for metrics that follow from nothing but the rows, in all resamples together.
 ROWS_DRAWN, FEWEST_RESAMPLES = 4_000_000, 30

@@ -15,12 +15,12 @@ from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scor
 from srs_eval.metrics.intervals import half_widths, intervals_around
 from srs_eval.metrics.panel import Panel, finite
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
+from srs_eval.metrics.resample import GROUPS, RESAMPLES, group_of
+from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import IntArray, Predictions
 from srs_eval.nouns.predictions import concatenate
-from srs_eval.stats.resample import GROUPS, RESAMPLES, group_of
-from srs_eval.stats.significance import LEVEL
 
 _CELLS = PredictionCells.fixed()
 

@@ -13,12 +13,12 @@ from srs_eval.errors import ScoreError
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.intervals import intervals_around, joint_half_widths
 from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.resample import RESAMPLES
 from srs_eval.metrics.result import PanelResult
+from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
 from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions, is_missing
 from srs_eval.nouns import Predictions
-from srs_eval.stats.resample import RESAMPLES
-from srs_eval.stats.significance import LEVEL
 
 NAN_POLICIES = ("raise", "omit")
 Columns = dict[str, NDArray[Any]]

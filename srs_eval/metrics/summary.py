@@ -10,8 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics.means import mean_of_users
 from srs_eval.nouns import FloatArray, IntArray
-from srs_eval.stats.estimate import mean_of_users
 
 UNKNOWN = (math.nan, math.nan)
 UNBOUNDED = (-math.inf, math.inf)

@@ -18,10 +18,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.significance import LEVEL, wilson_interval
 from srs_eval.metrics.sketch import Sketch, SketchMetric, sums_of
 from srs_eval.metrics.sums import OneCell, Sums
 from srs_eval.nouns import Better, BoolArray, FloatArray, Predictions
-from srs_eval.stats.significance import LEVEL, wilson_interval
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # The bias at a threshold is that of predictions closer to it than this.

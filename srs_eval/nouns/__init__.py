@@ -9,7 +9,6 @@ from srs_eval.nouns.columns import (
 )
 from srs_eval.nouns.protocols import (
     Algorithm as Algorithm,
-    Composite as Composite,
     CurveModel as CurveModel,
     EvaluationProtocol as EvaluationProtocol,
     FittingInSteps as FittingInSteps,

@@ -6,7 +6,6 @@ import difflib
 
 from srs_eval.nouns.protocols import (
     Algorithm,
-    Composite,
     CurveModel,
     FittingInSteps,
     MemoryModel,
@@ -22,7 +21,6 @@ CAPABILITIES = {
     "fit_in_steps": FittingInSteps,
     "pretrain": Pretrainable,
     "sample": Sampling,
-    "assembled": Composite,
     "predict_at": CurveModel,
 }
 _KNOWN = {"fit", "predict", "pretrained", *CAPABILITIES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeGuard, runtime_checkable
 
@@ -108,24 +108,6 @@ def has_curve(model: MemoryModel) -> TypeGuard[_Curved]:
     return isinstance(model, CurveModel) and getattr(model, "has_curve", True)
 
 
-@runtime_checkable
-class Composite(Protocol):
-    """An algorithm made of others, whose models tell their parts in `Learned.parts`."""
-
-    def assembled(
-        self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
-    ) -> MemoryModel:
-        """Build a fitted model again.
-
-        Parameters
-        ----------
-        parameters : sequence of float
-            Those of the model itself.
-        models : mapping of str to MemoryModel
-            Models of its parts, by the names of the parts; not those of parts of parts.
-        """
-
-
 class Algorithm(Protocol):
     """Hyper-parameters and a way to learn: what a plug-in writes.
 
@@ -180,8 +162,8 @@ class WarmStarting(Algorithm, Protocol):
 class FittingInSteps(Algorithm, Protocol):
     """An algorithm that can show its model after each step of learning, such as an epoch.
 
-    Where a search prunes its trials and there is one fit, `fit_in_steps` takes the place of
-    `fit`, and a fit that is not worth going on with ends after the step that shows it.
+    Where it starts from nothing, `fit_in_steps` takes the place of `fit`, and the loss on the test
+    rows after each step is shown beside that on the training rows, and is otherwise not used.
     """
 
     def fit_in_steps(

@@ -225,7 +225,8 @@ class Fit:
     `parameters` are the learned numbers of the model, empty where it has none; `parts` are the
     fits of a model that is made of several; `seconds` is CPU time; `traceback` is kept for
     failures that no algorithm announced; `converged` is False where an optimiser stopped early;
-    `contributions` are what groups of features are worth.
+    `contributions` are what groups of features are worth; `training_loss` and `test_log_loss` are
+    those after each step of the fit, which nothing chooses by.
     """
 
     user: User
@@ -241,6 +242,8 @@ class Fit:
     parts: tuple[Part, ...] = ()
     converged: bool = True
     contributions: tuple[Contribution, ...] = ()
+    training_loss: tuple[float, ...] = ()
+    test_log_loss: tuple[float, ...] = ()
 
     @property
     def predicts(self) -> bool:
@@ -256,7 +259,8 @@ class Learned:
     bound. `note` is what should be known of the fit; `fallback` says that something else
     took its place, and `note` what and why. `parts` are the fits of a model that is made of
     several. `converged` is False where an optimiser stopped early. `contributions` say what groups
-    of features are worth. `information` [parameters, parameters] is the curvature of what was
+    of features are worth. `training_loss` is what an optimiser minimised, per training review and
+    after each step. `information` [parameters, parameters] is the curvature of what was
     minimised, at its minimum and in the coordinates of the fit; it is kept in memory only.
     """
 
@@ -266,6 +270,7 @@ class Learned:
     parts: tuple[Part, ...] = ()
     converged: bool = True
     contributions: tuple[Contribution, ...] = ()
+    training_loss: tuple[float, ...] = ()
     information: FloatArray | None = field(default=None, compare=False, repr=False)
 
 

@@ -16,11 +16,11 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
+from srs_eval.metrics.significance import wilson_intervals
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.reliability_axes import FEW_LEVELS, begin, finish, frame, window_of
-from srs_eval.stats.significance import wilson_intervals
 
 _PIECES = 250
 _Z = 1.959963984540054

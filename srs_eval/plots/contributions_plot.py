@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from srs_eval.metrics.means import mean_of_users
 from srs_eval.nouns import Contribution
 from srs_eval.plots.style import (
     BLUE,
@@ -20,7 +21,6 @@ from srs_eval.plots.style import (
     style_axes,
     title_above,
 )
-from srs_eval.stats.estimate import mean_of_users
 
 # Of a single user, whose interval is that over days.
 _Z = 2.5758293035489004

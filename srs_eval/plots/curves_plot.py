@@ -13,11 +13,11 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullL
 from numpy.typing import NDArray
 
 from srs_eval.metrics.curve_rows import reviews_of_curves
+from srs_eval.metrics.significance import wilson_intervals
 from srs_eval.metrics.temporal import Kind, temporal_rates
 from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.recall_over_time import RecallOverTime, recall_of
-from srs_eval.stats.significance import wilson_intervals
 
 _FAN = 150
 # The median of more curves than these looks the same.

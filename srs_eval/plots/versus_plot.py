@@ -13,11 +13,10 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics.means import Estimate, paired_mean, paired_signs
+from srs_eval.metrics.significance import SignTest
 from srs_eval.nouns import Better, FloatArray
 from srs_eval.plots import style
-from srs_eval.stats.estimate import Estimate
-from srs_eval.stats.paired import paired_mean, paired_signs
-from srs_eval.stats.significance import SignTest
 
 # Dots of more users would hide each other, and make large files.
 _DOTS = 1000

@@ -117,7 +117,7 @@ def _tracking(options: Compare) -> Any:
     """Return what keeps the comparison."""
     from srs_eval.runs.config import named_option
 
-    values = {"experiment": _COMPARISONS, "view": False, **options.tracking}
+    values = {"experiment": _COMPARISONS, **options.tracking}
     name = options.choices["tracking"] or "mlflow"
     return named_option("tracking", name, values)
 

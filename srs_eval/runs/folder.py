@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,12 @@ FILES = (SUMMARY, SCORES, FITS, PREDICTIONS, CURVES)
 
 _CURVE_COLUMNS = tuple(f.name for f in fields(Curves))
 _ABOUT_USER = ("user", "reviews", "rows")
-_ROWS_IN_GROUP = 100_000
-_FITS_IN_GROUP = 5_000
-_FIT = TypeAdapter(Fit)
+_BYTES_IN_GROUP = 8 << 20
+_FITS_AT_ONCE = 5_000
+_FIT, _ANY = TypeAdapter(Fit), TypeAdapter(Any)
 _NUMBERS = pa.list_(pa.float64())
 _LISTS = dict.fromkeys(("parameters", "standard_errors"), _NUMBERS)
+_STEPS = dict.fromkeys(("training_loss", "test_log_loss"), _NUMBERS)
 _PART = {"name": pa.string(), "option": pa.string(), **_LISTS, "n_train": pa.int64()}
 _PART |= {"standalone": pa.bool_(), "title": pa.string()}
 _CONTRIBUTION = {"name": pa.string(), "gain": pa.float64(), "standard_error": pa.float64()}
@@ -49,6 +50,7 @@ _FITS = {
     **_LISTS,
     **{"traceback": pa.string(), "parts": pa.list_(pa.struct(_PART)), "converged": pa.bool_()},
     "contributions": pa.list_(pa.struct(_CONTRIBUTION)),
+    **_STEPS,
 }
 
 
@@ -119,7 +121,7 @@ class Run:
     def fits(self) -> Iterator[Fit]:
         """Go through all fits."""
         with reading(self.folder / FITS), pq.ParquetFile(self.folder / FITS) as file:
-            for batch in file.iter_batches(_FITS_IN_GROUP):
+            for batch in file.iter_batches(_FITS_AT_ONCE):
                 for row in batch.to_pylist():
                     yield _FIT.validate_python({k: v for k, v in row.items() if v is not None})
 
@@ -174,11 +176,8 @@ def save(evaluation: Evaluation, folder: Path) -> Run:
     sampled = (_curves(p, kind) for p in evaluation.predictions() if p.curves is not None)
     _write(folder / CURVES, sampled, precision)
     schema = pa.schema({**_FITS, "user": kind})
-    with whole(folder / FITS) as path, _writer(path, schema) as file:
-        for fits in _grouped(evaluation.fits(), _FITS_IN_GROUP):
-            file.write_table(fits_table(fits, schema))
-    with whole(folder / SCORES) as path:
-        _write_table(path, _scores_table(evaluation.scores, kind))
+    _write(folder / FITS, (fits_table(fits, schema) for fits in evaluation.fits()), precision)
+    _write(folder / SCORES, iter([_scores_table(evaluation.scores, kind)]), precision)
     write_json(folder / SUMMARY, asdict(evaluation.summary))
     return Run.read(folder)  # Where some users are numbers and some are text, all become text
 
@@ -199,37 +198,24 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON; NaN becomes null."""
+    """Write JSON; NaN and infinities become null."""
     with whole(path) as partial:
-        text = json.dumps(json_values(content), indent=2, allow_nan=False)
-        partial.write_text(text + "\n", encoding="utf-8")
+        partial.write_text(json_text(content) + "\n", encoding="utf-8")
 
 
-def json_values(value: Any) -> Any:
-    """Return what JSON can hold of a value: NaN and infinities are null.
-
-    >>> json_values({"a": (1, float("nan"))})
-    {'a': [1, None]}
-    """
-    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): json_values(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_values(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return JSON; NaN and infinities become null, and NumPy's arrays lists."""
+    return _ANY.dump_json(content, indent=2, fallback=lambda value: value.tolist()).decode()
 
 
 def fits_table(fits: Iterable[Fit], schema: pa.Schema | None = None) -> pa.Table:
     """Return one row per fit; `fold` is -1 where a whole user was skipped or failed."""
     rows = [asdict(fit) for fit in fits]
-    kind = user_column([row["user"] for row in rows]).type
-    schema = schema or pa.schema({**_FITS, "user": kind})
-    if pa.types.is_string(schema.field("user").type):
-        rows = [{**row, "user": str(row["user"])} for row in rows]
-    return pa.Table.from_pylist(rows, schema)
+    users = user_column([row["user"] for row in rows])
+    schema = schema or pa.schema({**_FITS, "user": users.type})
+    users = users.cast(schema.field("user").type).to_pylist()
+    named = [{**row, "user": user} for row, user in zip(rows, users, strict=True)]
+    return pa.Table.from_pylist(named, schema)
 
 
 def user_column(users: Sequence[User]) -> pa.Array:
@@ -245,32 +231,26 @@ class _RowsOfUsers:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._group: tuple[int, pa.Table] | None = None
-        self._rows: dict[User, list[tuple[int, int, int]]] = {}
+        self._rows: dict[User, tuple[int, int, int]] = {}
         if not path.is_file():
             return
         with reading(path):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
             for number in range(self._file.num_row_groups):
-                column = self._file.read_row_group(number, columns=["user"])["user"]
-                coded = column.combine_chunks().dictionary_encode()
-                codes, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
-                begins = np.flatnonzero(np.diff(codes, prepend=-1))
-                sizes = np.diff(np.append(begins, len(codes)))
-                for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
-                    self._rows.setdefault(names[codes[begin]], []).append((number, begin, size))
+                users = self._file.read_row_group(number, columns=["user"])["user"].to_numpy()
+                begins = np.flatnonzero(np.append(True, users[1:] != users[:-1])).tolist()
+                for begin, end in pairwise([*begins, len(users)]):
+                    self._rows[users[begin]] = number, begin, end - begin
 
     def of(self, user: User) -> pa.Table | None:
         """Read the rows of one user; None if there are none."""
-        parts = self._rows.get(user)
-        if not parts:
+        if user not in self._rows:
             return None
-        return pa.concat_tables([self._read(n).slice(begin, size) for n, begin, size in parts])
-
-    def _read(self, number: int) -> pa.Table:
+        number, begin, size = self._rows[user]
         if self._group is None or self._group[0] != number:
             with reading(self._path):
                 self._group = number, self._file.read_row_group(number)
-        return self._group[1]
+        return self._group[1].slice(begin, size)
 
 
 @contextmanager
@@ -340,41 +320,13 @@ def _write(path: Path, tables: Iterator[pa.Table], precision: pa.DataType) -> No
         return
     kinds = [f.with_type(precision) if f.name == "p" else f for f in first.schema]
     schema = pa.schema(kinds, first.schema.metadata)
-    with whole(path) as partial, _writer(partial, schema) as file:
-        group, rows = [first.cast(schema)], len(first)
+    options = {"compression": "zstd", "use_dictionary": False, "write_page_checksum": True}
+    with whole(path) as partial, pq.ParquetWriter(partial, schema, **options) as file:
+        group, size = [first.cast(schema)], first.nbytes
         for table in tables:
-            if rows >= _ROWS_IN_GROUP:
+            if size >= _BYTES_IN_GROUP:
                 file.write_table(pa.concat_tables(group))
-                group, rows = [], 0
+                group, size = [], 0
             group.append(table.cast(schema))
-            rows += len(table)
+            size += table.nbytes
         file.write_table(pa.concat_tables(group))
-
-
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    whole_numbers = [f.name for f in schema if f.type == pa.int64() and f.name != "user"]
-    encoding = dict.fromkeys(whole_numbers, "DELTA_BINARY_PACKED")
-    encoding |= {"p": "BYTE_STREAM_SPLIT"} if "p" in schema.names else {}
-    return pq.ParquetWriter(
-        path,
-        schema,
-        compression="lz4",
-        use_dictionary=[name for name in schema.names if name not in encoding],
-        column_encoding=encoding,
-        write_page_checksum=True,
-    )
-
-
-def _write_table(path: Path, table: pa.Table) -> None:
-    pq.write_table(table, path, compression="lz4", write_page_checksum=True)
-
-
-def _grouped(of_users: Iterator[tuple[Fit, ...]], size: int) -> Iterator[list[Fit]]:
-    """Join the fits of several users; at least one group, which may be empty."""
-    group: list[Fit] = []
-    for fits in of_users:
-        if len(group) >= size:
-            yield group
-            group = []
-        group += fits
-    yield group

@@ -115,12 +115,10 @@ class Job:
             self.run_id = tracked.run_id if tracked else None
             self._write()
             run = run or self._evaluated(setup, checkpoint)
-            aside = tracked is not None and not is_single
-            draws = setup.content["figures"]
-            with drawn(run, setup.panel, setup.source.name, on=draws, aside=aside) as figures:
-                text = report.run_text(run, setup.panel, self._seconds)
-                if tracked:
-                    tracked.log(run, text, figures, _against(run, other))
+            figures = drawn(run, setup)
+            text = report.run_text(run, setup.panel, self._seconds)
+            if tracked:
+                tracked.log(run, text, figures, _against(run, other))
         if is_single:
             where = [f"results  {run.folder}", *(tracked.links if tracked else [])]
             say("\n".join([*report.advice(run, setup), text, *where]))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import atexit
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,33 +19,27 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import to_absolute_path
 
 from srs_eval.errors import ConfigError, Pruned
-from srs_eval.metrics.headline import HEADLINE, shown_metrics
+from srs_eval.metrics.headline import HEADLINE, WITH_BOUNDS, shown_metrics
 from srs_eval.places import has_secret, masked
 from srs_eval.runs.config import Setup
 from srs_eval.runs.folder import FILES, FITS, Run
-from srs_eval.runs.mlflow_store import RESULTS, Store, key
+from srs_eval.runs.mlflow_store import COMPLETE, RESULTS, Store, key
+
+if TYPE_CHECKING:
+    from srs_eval.comparison.sweep import Standings
 
 PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run of a sweep, for its jobs
-COMPLETE = "complete"  # The tag of a run that has all it shall have
+SHOWN = (*HEADLINE, "brier", "ici")
 _DESCRIPTION = "mlflow.note.content"
 _RUN_ID = "MLFLOW_RUN_ID"  # Set by `mlflow run`
 _MARKS = {"pretrained": "°", "sees_truth": "†", "in_sample": "‡"}
-_IN_PARAMS = ("algo", "data", "protocol", "panel")
-SHOWN = (*HEADLINE, "brier", "ici")
-WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")
+_GROUPS = ("algo", "data", "protocol", "panel")
+_TAGS = ("when", "config_hash", "code_hash")
 _COUNTS = ("failed", "fallback", "skipped")
-_ROWS_SHOWN = 200
+_LEARNING = ("training_loss", "test_log_loss")  # Columns of fits: the loss after each step
 _LONGEST_NAME = 250
 _LONGEST_VALUE = 500
 _LONGEST_NOTE = 8000
-
-
-class Standings(Protocol):
-    """The comparison of runs: what is logged of it."""
-
-    text: str
-    table: Any
-    files: Sequence[Path]
 
 
 class Nothing:
@@ -77,8 +71,6 @@ class Mlflow:
         Group of runs to compare.
     artifacts : str, optional
         Folder or URI for the files of a new experiment; None leaves it to MLflow.
-    view : bool
-        Whether to give the experiment a prepared view in the UI.
     model : bool
         Whether to log the model that was fitted to the first user, to be served.
     system_metrics : bool
@@ -88,7 +80,6 @@ class Mlflow:
     uri: str | None = None
     experiment: str = "srs_eval"
     artifacts: str | None = None
-    view: bool = True
     model: bool = False
     system_metrics: bool = False
 
@@ -105,22 +96,18 @@ class Mlflow:
     @contextmanager
     def run(self, setup: Setup, folder: Path, run_id: str | None) -> Iterator[Tracked]:
         """Begin the run of a job, or continue that of an interrupted one."""
-        tags = {name: text for name, text in setup.tags.items() if name not in _IN_PARAMS}
+        tags = {name: setup.tags[name] for name in _TAGS} | setup.content["tags"]
         tags["output"] = str(folder.absolute())
-        store, run = self._begun(_name(setup), tags, run_id, parent=os.environ.get(PARENT))
+        store, run = self._begun(_name(setup), tags, run_id, os.environ.get(PARENT))
         tracked = Tracked(store, run.info.run_id, setup, with_model=self.model)
-        try:
+        with _ending(store, tracked.run_id), _monitored(tracked.run_id, on=self.system_metrics):
             # `mlflow run` has logged those of its entry point, an interrupted run its own
             known = run.data.params
-            store.log_params({k: v for k, v in _params(setup).items() if k not in known})
+            new = {name: value for name, value in _params(setup).items() if name not in known}
+            store.log(tracked.run_id, params=new)
             yield tracked
-        except (KeyboardInterrupt, SystemExit, Pruned):
-            store.leave("KILLED")
-            raise
-        except BaseException:
-            store.leave("FAILED")
-            raise
-        store.end(tracked.run_id, "FAILED" if tracked.is_failed else "FINISHED")
+            status = "FAILED" if tracked.is_failed else "FINISHED"
+            store.set_terminated(tracked.run_id, status)
 
     def has(self, run_id: str | None) -> bool:
         """Whether the store has a run, complete."""
@@ -129,10 +116,8 @@ class Mlflow:
 
     def parent(self, name: str, sweep_id: str, run_id: str | None = None) -> str:
         """Begin the run of a sweep, or continue that of an interrupted one; return its id."""
-        tags = {"kind": "sweep", "sweep_id": sweep_id}
-        store, run = self._begun(name, tags, run_id)
-        store.leave("RUNNING")  # It stays open, while the active runs are those of jobs
-        atexit.register(store.give_up, run.info.run_id)
+        store, run = self._begun(name, {"kind": "sweep", "sweep_id": sweep_id}, run_id)
+        atexit.register(store.end, run.info.run_id, "KILLED", only_running=True)
         return str(run.info.run_id)
 
     def log_comparison(
@@ -149,17 +134,21 @@ class Mlflow:
 
         `best` and `pictures` are of a search; `against` has, by run, differences to the baseline.
         """
-        kind = {} if run_id else {"kind": "comparison"}
-        store, run = self._begun(folder.name, kind, run_id)
-        try:
-            _log_standings(store, run.info.run_id, standings, folder, best)
-            store.log_figures(run.info.run_id, pictures)
-            for job, percent in (against or {}).items():
-                store.log_metrics(_in_percent(percent), run_id=job)
-        except BaseException:
-            store.leave("FAILED")
-            raise
-        store.end(run.info.run_id, "FINISHED")
+        store, run = self._begun(folder.name, {} if run_id else {"kind": "comparison"}, run_id)
+        run_id = str(run.info.run_id)
+        with _ending(store, run_id):
+            tables = {f"comparison_{n}": each.table for n, each in enumerate(standings, 1)}
+            store.log_tables(run_id, {n: table for n, table in tables.items() if len(table)})
+            for file in (file for each in standings for file in each.files):
+                inside = file.parent.relative_to(folder) if folder in file.parents else ""
+                store.log_artifact(run_id, str(file), str(Path("comparison", inside)))
+            store.log_figures(run_id, pictures)
+            text = "\n\n".join(filter(None, [best, *(each.text for each in standings)]))
+            note = f"**{text.partition(chr(10))[0]}**\n\n```text\n{text}\n```" if text else ""
+            store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
+            for job, percents in (against or {}).items():
+                store.log(job, _in_percent(percents))
+            store.set_terminated(run_id)
         return store.links()
 
     def _begun(
@@ -174,16 +163,17 @@ class Mlflow:
         store = self._opened(own)
         os.environ.pop(_RUN_ID, None)
         if parent and (sweep := store.run(parent)):
-            tags = {**tags, "sweep_id": sweep.data.tags["sweep_id"]}
-        run = store.start_run(
-            own or (run_id if run_id and store.run(run_id) else None),
-            experiment_id=store.experiment_id,
-            run_name=name[:_LONGEST_NAME],
-            tags=tags,
-            parent_run_id=parent,
-            log_system_metrics=self.system_metrics or None,
-        )
-        return store, run
+            sweep_id = sweep.data.tags["sweep_id"]
+            tags = {**tags, "mlflow.parentRunId": parent, "sweep_id": sweep_id}
+        name, before = name[:_LONGEST_NAME], own or run_id
+        if before and (run := store.run(before)):
+            store.update_run(before, "RUNNING", name)
+            store.log(before, tags=tags)
+            return store, run
+        from mlflow.tracking.context.registry import resolve_tags
+
+        tags = resolve_tags(dict(tags))
+        return store, store.create_run(store.experiment_id, tags=tags, run_name=name)
 
     def _opened(self, run_id: str | None = None) -> Store:
         """Open the store and the experiment, or that of a run."""
@@ -191,9 +181,35 @@ class Mlflow:
         place = self.artifacts
         if place and "://" not in place:
             place = Path(to_absolute_path(place)).as_uri()
-        store.create()
-        store.open(self.experiment, place, run_id, has_view=self.view)
+        store.open(self.experiment, place, run_id)
         return store
+
+
+@contextmanager
+def _ending(store: Store, run_id: str) -> Iterator[None]:
+    """End a run without complaint where the body fails or is stopped."""
+    try:
+        yield
+    except BaseException as error:
+        is_stopped = isinstance(error, KeyboardInterrupt | SystemExit | Pruned)
+        store.end(run_id, "KILLED" if is_stopped else "FAILED")
+        raise
+
+
+@contextmanager
+def _monitored(run_id: str, *, on: bool) -> Iterator[None]:
+    """Log the use of the machine while the body runs."""
+    if not on:
+        yield
+        return
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+    monitor = SystemMetricsMonitor(run_id)
+    monitor.start()
+    try:
+        yield
+    finally:
+        monitor.finish()
 
 
 class Tracked:
@@ -206,66 +222,29 @@ class Tracked:
         self._store, self._setup, self._with_model = store, setup, with_model
 
     def log(
-        self,
-        run: Run,
-        text: str,
-        figures: Iterable[Path],
-        against: Mapping[str, float],
+        self, run: Run, text: str, figures: Sequence[Path], against: Mapping[str, float]
     ) -> None:
-        """Log the results, whose files are on the disk; `figures` is read last."""
-        store, setup, facts = self._store, self._setup, run.facts
-        values = _values(setup, run, against)
-        defined = {name: v for name, v in values.items() if math.isfinite(v)}
-        store.log_metrics(
-            {name: float(f"{v:.6g}") if abs(v) < 1e5 else round(v) for name, v in defined.items()}
-        )
-        self._log_dataset(facts.rows_fingerprint)
-        store.log_tables(self.run_id, _tables(run))
+        """Log the results, whose files are on the disk."""
+        store, setup, facts, run_id = self._store, self._setup, run.facts, self.run_id
+        source = {"location": masked(setup.source.location), **setup.content["data"]}
+        store.log_dataset(run_id, setup.source.name, facts.rows_fingerprint, source)
+        rows = [{"metric": name, **asdict(row)} for name, row in facts.metrics.items()]
+        tables = {"metrics": pd.DataFrame(rows), "thresholds": pd.DataFrame(facts.thresholds)}
+        store.log_tables(run_id, tables)
         for name in FILES:
             if (run.folder / name).is_file():
-                store.log_artifact(str(run.folder / name), RESULTS)
+                store.log_artifact(run_id, str(run.folder / name), RESULTS)
+        tags = {}
         if self._with_model:
             from srs_eval.runs.mlflow_model import log_model  # Not where no model is logged
 
-            store.set_tag("model", log_model(store, setup, run))
-        files = list(figures)
-        store.log_figures(self.run_id, files)
-        tags = {"rows_fingerprint": facts.rows_fingerprint}
-        if undefined := sorted(values.keys() - defined.keys()):
-            tags["undefined_metrics"] = ", ".join(undefined)
-        has_picture = any(file.stem == "calibration" for file in files)
-        tags[_DESCRIPTION] = _description(
-            self.run_id, run, text, setup.content["notes"], has_picture=has_picture
-        )
-        store.set_tags({**tags, COMPLETE: "true"})
+            tags["model"] = log_model(store, run_id, setup, run)
+        store.log_figures(run_id, figures)
+        picture = _picture(run_id, figures)
+        tags[_DESCRIPTION] = _description(run, text, setup.content["notes"], picture)
+        values = [*_values(setup, run), *_learning(run), *_in_percent(against)]
+        store.log(run_id, values, tags={**tags, COMPLETE: facts.rows_fingerprint})
         self.is_failed = bool(facts.failed)
-
-    def _log_dataset(self, digest: str) -> None:
-        """Log which reviews were scored."""
-        from mlflow.data.meta_dataset import MetaDataset  # After `Store` has set MLflow up
-
-        from srs_eval.runs.mlflow_source import ReviewLogSource, whole_paths
-
-        source, options = self._setup.source, whole_paths(self._setup.content["data"])
-        reader = ReviewLogSource(masked(options.get("path") or source.location), options)
-        data = MetaDataset(reader, source.name, digest)  # type: ignore[abstract]
-        self._store.log_input(data, "evaluation")
-
-
-def _log_standings(
-    store: Store, run_id: str, standings: Sequence[Standings], folder: Path, best: str
-) -> None:
-    tables = {}
-    for number, each in enumerate(standings, 1):
-        if each.table is not None:
-            tables["comparison" + f"_{number}" * (len(standings) > 1)] = each.table
-        for file in each.files:
-            inside = file.parent.relative_to(folder) if folder in file.parents else Path()
-            store.log_artifact(str(file), str(Path("comparison") / inside))
-    store.log_tables(run_id, tables)
-    if texts := "\n\n".join(filter(None, [best, *(each.text for each in standings)])):
-        first = texts.partition("\n")[0]
-        store.set_tag(_DESCRIPTION, f"**{first}**\n\n```text\n{texts}\n```"[:_LONGEST_NOTE])
 
 
 def _name(setup: Setup) -> str:
@@ -279,75 +258,75 @@ def _name(setup: Setup) -> str:
 def _params(setup: Setup) -> dict[str, str]:
     """Return what describes model, data, protocol and seed: options, and what was typed."""
     words = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
-    typed = {word.lstrip("+~").partition("=")[0].rpartition("@")[2] for word in words}
-    typed = typed - {*_IN_PARAMS} | {"algo"}
-    flat = {
-        name: value
-        for name, value in _flat({group: setup.content[group] for group in _IN_PARAMS})
-        if value is not None and any(f"{name}.".startswith(f"{word}.") for word in typed)
-    }
-    chosen = {group: setup.choices[group] for group in _IN_PARAMS}
-    named = {**flat, **chosen, "seed": setup.content["seed"]}
+    typed = (word.lstrip("+").partition("=") for word in words)
+    named = {name.rpartition("@")[2]: value for name, _, value in typed}
+    named = {name: value for name, value in named.items() if name.partition(".")[0] in _GROUPS}
+    named |= dict(_flat(setup.content["algo"], "algo."))
+    named |= {group: setup.choices[group] for group in _GROUPS} | {"seed": setup.content["seed"]}
     return {key(name): masked(str(value)[:_LONGEST_VALUE]) for name, value in named.items()}
 
 
-def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(content: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     """Go through settings, with the class of what is inside another: ``algo.base``, ``Hlr``."""
     for name, value in content.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         elif name == "_target_":
             yield prefix.rstrip("."), str(value).rpartition(".")[2]
-        else:
+        elif value is not None:
             yield f"{prefix}{name}", value
 
 
-def _values(setup: Setup, run: Run, against: Mapping[str, float]) -> dict[str, float]:
-    """Return the metrics that are shown: the rest is in a table, and in the files."""
+def _values(setup: Setup, run: Run) -> Iterator[tuple[str, float, int]]:
+    """Go through the metrics that are shown: the rest is in a table, and in the files."""
     facts, values = run.facts, {}
     shown = [metric.name for metric in shown_metrics(setup.panel)]
     for name in dict.fromkeys([*shown, *SHOWN]):
         row = facts.metrics.get(name)
         if row is None:
             continue
-        values[key(f"test/{name}")] = row.mean_users
+        values[f"test/{name}"] = row.mean_users
         if name in WITH_BOUNDS:
             values |= {f"test/{name}_low": row.lo, f"test/{name}_high": row.hi}
     for name, counts in (("users", facts.coverage.users), ("reviews", facts.coverage.reviews)):
         values |= {f"rests_on/{name}": counts.scored, f"rests_on/{name}_read": counts.read}
     values |= {f"fits/{name}": getattr(facts, name) for name in _COUNTS}
+    values["fits/seconds"] = np.sum(_of_fits(run, "seconds"))
+    for name, value in values.items():
+        if math.isfinite(value):
+            yield key(name), float(f"{value:.6g}") if abs(value) < 1e5 else round(value), 0
+
+
+def _learning(run: Run) -> Iterator[tuple[str, float, int]]:
+    """Go through the loss after each step, mean over fits; one that ends stays at its last."""
+    for name in _LEARNING:
+        fits = [losses for losses in _of_fits(run, name) if losses]
+        most = max(map(len, fits), default=0)
+        padded = [losses + losses[-1:] * (most - len(losses)) for losses in fits]
+        for step, losses in enumerate(zip(*padded, strict=True), 1):
+            yield f"learning/{name}", float(np.mean(losses)), step
+
+
+def _of_fits(run: Run, name: str) -> list[Any]:
     with pq.ParquetFile(run.folder / FITS) as file:
-        seconds = file.read(columns=["seconds"])["seconds"]
-    values["fits/seconds"] = float(np.sum(seconds.to_numpy()))
-    return values | _in_percent(against)
+        return list(file.read(columns=[name])[name].to_pylist())
 
 
-def _in_percent(against: Mapping[str, float]) -> dict[str, float]:
-    return {key(f"vs_baseline/{name}_percent"): value for name, value in against.items()}
+def _in_percent(against: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
+    for name, value in against.items():
+        yield key(f"vs_baseline/{name}_percent"), value, 0
 
 
-def _tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Return all metrics, the counts at each threshold, and an even sample of users."""
-    facts, scores = run.facts, run.by_user
-    users = pd.DataFrame({"user": [str(user) for user in scores.users], "reviews": scores.reviews})
-    for number, name in enumerate(scores.names):
-        if name in HEADLINE:
-            users[name] = scores.values[:, number]
-    sample = np.linspace(0, len(users) - 1, min(len(users), _ROWS_SHOWN)).round().astype(np.int64)
-    return {
-        "metrics": pd.DataFrame(
-            [{"metric": name, **asdict(facts.metrics[name])} for name in facts.metrics]
-        ),
-        "thresholds": pd.DataFrame(facts.thresholds),
-        "users": users.iloc[sample],
-    }
+def _picture(run_id: str, files: Sequence[Path]) -> str:
+    """Return the calibration figure in Markdown, as the UI finds it."""
+    if not any(file.stem == "calibration" for file in files):
+        return ""
+    return f"![calibration](get-artifact?path=figures/calibration.png&run_uuid={run_id})\n\n"
 
 
-def _description(run_id: str, run: Run, text: str, notes: str, *, has_picture: bool) -> str:
-    """Return the result in one bold line, the calibration figure, and all that is printed."""
+def _description(run: Run, text: str, notes: str, picture: str) -> str:
+    """Return the result in one bold line, a picture, and all that is printed."""
     loss = run.facts.metrics.get("log_loss")
     score = "" if loss is None else f"log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]"
-    where = f"get-artifact?path=figures/calibration.png&run_uuid={run_id}"
-    picture = f"![calibration]({where})\n\n" if has_picture else ""
     note = f"**{score or 'no log loss'}**\n\n{picture}```text\n{text}\n```\n\n{notes}"
     return note[:_LONGEST_NOTE]

@@ -13,7 +13,7 @@ from first_minute import cost_in_new_folder
 from interval_coverage import Quantity, missed, simulated
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.stats.paired import paired_mean
+from srs_eval.metrics.means import paired_mean
 
 
 @pytest.mark.slow

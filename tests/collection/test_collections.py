@@ -33,11 +33,11 @@ from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_of, read_fsrs_settings
 from srs_eval.data.anki.rules import ELSEWHERE, scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.metrics.means import Estimate
 from srs_eval.nouns import Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS, Fit
 from srs_eval.runs.words import read, status
-from srs_eval.stats.estimate import Estimate
 
 OWN = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
 PRESETS = (

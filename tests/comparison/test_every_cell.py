@@ -22,8 +22,8 @@ from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, write_files
 from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
+from srs_eval.metrics.means import Estimate
 from srs_eval.runs.summary import Summary
-from srs_eval.stats.estimate import Estimate
 
 RUNS = ("ann", "bob", "cleo", "dan", "eve")
 TIMES = ("previous_review", "day_before", "at_review")

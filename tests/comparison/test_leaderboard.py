@@ -14,15 +14,18 @@ from srs_eval.comparison.entry import Entry, entry_of, read_entry, with_own_name
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import Rules, leaderboards
+from srs_eval.metrics.means import (
+    clustered_mean,
+    effective_users,
+    mean_of_users,
+    paired_mean,
+    paired_signs,
+    user_weights,
+)
 from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.significance import SignTest
 from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import Summary
-from srs_eval.stats.estimate import (
-    clustered_mean,
-    mean_of_users,
-)
-from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
-from srs_eval.stats.significance import SignTest
 
 U = np.arange(12)
 BASE = 0.3 + 0.02 * np.sin(U)

@@ -303,18 +303,13 @@ def test_groups_of_cards_are_those_that_anki_tells(anki_library, tmp_path):
     assert logs[0] == logs[1]
 
 
-# card, type, ease, factor, and whether the row is valid
-ROW = st.tuples(
-    *(st.integers(1, 3), st.integers(0, 5), st.integers(0, 4), st.sampled_from([0, 2500])),
-    st.sampled_from([True, True, True, True, False]),
-)
+# card, type, ease and factor
+ROW = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(0, 4), st.sampled_from([0, 2500]))
 
 
 def reason(row, starts):
     """Why a row is no review, given the first reviews of cards."""
-    _, card, ease, factor, _, kind, valid = row
-    if not valid:
-        return "invalid values"
+    _, card, ease, factor, _, kind = row
     if kind in (4, 5):
         return "set by hand (due date or reset)" if kind == 4 else "rescheduled by Anki"
     if ease == 0:
@@ -329,14 +324,13 @@ def reason(row, starts):
 @given(st.lists(ROW, max_size=30))
 def test_the_rule_of_any_rows_is_that_of_ankis_optimizer(drawn):
     rows = [
-        (n, card, ease, factor, 700, kind, valid)
-        for n, (card, kind, ease, factor, valid) in enumerate(drawn)
+        (n, card, ease, factor, 700, kind) for n, (card, kind, ease, factor) in enumerate(drawn)
     ]
-    expected = expected_reviews([row[:6] for row in rows if row[6]])
-    number, cid, ease, factor, _, kind, valid = np.array(rows, np.int64).reshape(-1, 7).T
+    expected = expected_reviews(rows)
+    number, cid, ease, factor, _, kind = np.array(rows, np.int64).reshape(-1, 6).T
     columns = {"id": number, "cid": cid, "ease": ease, "factor": factor, "type": kind}
     log = np.rec.fromarrays([*columns.values()], names=[*columns])
-    found, state, left_out = rules.select_reviews(log, valid == 1, np.ones(len(rows), bool))
+    found, state, left_out = rules.select_reviews(log, np.ones(len(rows), bool))
     assert found.tolist() == [row[0] for row, _ in expected]
     states = [row[5] + 1 if place else 0 for row, place in expected]
     assert state.tolist() == states

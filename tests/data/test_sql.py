@@ -125,9 +125,14 @@ def make(path, *statements):
 
 
 FORGED = f"UPDATE sqlite_master SET type = 'view', sql = 'CREATE/*x(*/VIEW reviews AS {ENDLESS}'"
+HIDDEN = (
+    "CREATE MACRO duckdb_views() AS TABLE SELECT true AS internal, 'x' AS view_name",
+    "CREATE MACRO duckdb_functions() AS TABLE SELECT true AS internal, 'x' AS function_name",
+)
 EVIL = [
     (".sqlite", (f"CREATE VIEW reviews AS {ENDLESS}",)),
     (".duckdb", (f"CREATE VIEW reviews AS {ENDLESS}",)),
+    (".duckdb", (f"CREATE VIEW reviews AS {ENDLESS}", *HIDDEN)),
     (".sqlite", ("CREATE VIRTUAL TABLE reviews USING fts5(card)",)),
     (".sqlite", ("CREATE TABLE reviews (a INTEGER, b AS (hex(zeroblob(a))))",)),
     (".duckdb", ("CREATE MACRO lower(x) AS x + 1",)),

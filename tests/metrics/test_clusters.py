@@ -13,17 +13,17 @@ from scipy.special import expit
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics import pooled as pooled_module
+from srs_eval.metrics import resample
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.intervals import intervals_around, joint_half_widths, single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
+from srs_eval.metrics.resample import RESAMPLES, cluster_counts
 from srs_eval.metrics.score import score
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.tally import tally
 from srs_eval.nouns.predictions import concatenate, select
-from srs_eval.stats import resample
-from srs_eval.stats.resample import RESAMPLES, cluster_counts
 
 PANEL = default_panel()
 LOG_LOSS, BRIER, AUC = (METRIC[name] for name in ("log_loss", "brier", "auc"))

@@ -22,6 +22,7 @@ from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.calibration import Ece, MeanBias
 from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.intervals import single_user_intervals
+from srs_eval.metrics.means import mean_of_users, user_weights
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.proper import Brier, LogLoss
@@ -31,8 +32,6 @@ from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import Confusion, confusion_statistics
 from srs_eval.nouns.predictions import select
-from srs_eval.stats.estimate import mean_of_users
-from srs_eval.stats.paired import user_weights
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]

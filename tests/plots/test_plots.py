@@ -19,6 +19,7 @@ from metric_functions import rmse_bins
 
 from srs_eval import plots
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums
+from srs_eval.metrics.means import paired_mean, paired_signs
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.sums import add_up
@@ -30,7 +31,6 @@ from srs_eval.plots.contributions_plot import plot_contributions
 from srs_eval.plots.roc_plot import plot_roc
 from srs_eval.plots.users_plot import plot_user_scores
 from srs_eval.plots.versus_plot import plot_versus
-from srs_eval.stats.paired import paired_mean, paired_signs
 
 SIZES = {"a": 0, "b": 1, "c": 3}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
@@ -146,11 +146,3 @@ class PerGroup(Wrapper):
             replace(model, whole=one, models=dict(zip(model.models, own, strict=True)))
             for one, *own in zip(whole, *of_groups, strict=False)
         ]
-
-    def assembled(
-        self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
-    ) -> PerGroupModel:
-        """Build the fitted model again, from those of its groups."""
-        groups = {name: model for name, model in models.items() if name != ALL}
-        of_groups = {int(name.removeprefix(self.group)): model for name, model in groups.items()}
-        return PerGroupModel(self.group, models[ALL], of_groups)

@@ -33,7 +33,7 @@ from srs_eval.algorithms.neural.training import (
 )
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, weights_for
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews
 
 LONGEST_TRAINED_HISTORY = 64
 
@@ -142,8 +142,12 @@ class NetworkAlgorithm(Algorithm):
         generator = generator_from(int(rng.integers(2**63)))
         network, scaling = self.start(weights, histories, generator)
         order = rng.permutation(len(histories.length))
-        for loss in self.training(network, histories, order, self.current_recipe(), generator):
-            yield self._model(network, scaling, loss, histories)
+        recipe, losses = self.current_recipe(), []
+        size = max(len(histories.target), 1) * recipe.batch_size ** (recipe.exponent - 1)
+        for loss in self.training(network, histories, order, recipe, generator):
+            losses.append(loss / size)
+            model = self._model(network, scaling, loss, histories)
+            yield replace(model, learned=Learned(training_loss=tuple(losses)))
 
     def current_recipe(self) -> Recipe:
         """Return the recipe for drawn or for pretrained weights, with the options given."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -26,7 +26,7 @@ from srs_eval.algorithms.neural.sequences import (
     histories_before,
 )
 from srs_eval.algorithms.neural.training import one_thread
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 Device = Literal["cpu", "cuda"]
 Sizes = tuple[float, ...]
@@ -249,6 +249,7 @@ class NetworkModel(CurveOnly):
     parameters: tuple[float, ...]
     scaling: tuple[float, ...] = ()  # As in `Network.set_scaling`; none if empty
     device: Device = "cpu"  # Where to compute
+    learned: Learned = field(default_factory=Learned, compare=False)  # How it was trained
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, the history staying as it is."""

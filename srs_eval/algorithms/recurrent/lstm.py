@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from srs_eval.algorithms.combined.wrapping import Asked, Combination
 from srs_eval.algorithms.options import require_above_zero, require_whole
@@ -29,7 +29,7 @@ from srs_eval.engine.packing import pack
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
@@ -127,6 +127,12 @@ class Lstm(Algorithm):
         Raise `FitSkipped` if there are no training reviews, or the start was learned from this
         user; raise `FitError` if the loss or a weight is not finite.
         """
+        return deque(self.fit_in_steps(reviews, rows, rng), maxlen=1).pop()
+
+    def fit_in_steps(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> Iterator[MemoryModel]:
+        """Learn as `fit` does, yielding the model as it stood after each step of L-BFGS."""
         if not len(rows):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         if self.start is not None:
@@ -134,11 +140,16 @@ class Lstm(Algorithm):
         later = rows[reviews.elapsed_days[rows] > 0]
         everything = self._fitted(reviews, rows, rng)
         if len(later) in (0, len(rows)):
-            return everything
-        return TwoNetworks(self._fitted(reviews, later, rng), everything)
+            yield from everything
+            return
+        of_later = self._fitted(reviews, later, rng)
+        for step in range(max(len(everything), len(of_later))):
+            yield TwoNetworks(*(each[min(step, len(each) - 1)] for each in (of_later, everything)))
 
-    def _fitted(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        """Fit one network."""
+    def _fitted(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> list[RecurrentModel]:
+        """Fit one network; return it as it stood after each step."""
         learned = self.start is not None
         start = (
             np.array(self.start.parameters) if self.start else drawn_weights(self.equations, rng)
@@ -146,13 +157,15 @@ class Lstm(Algorithm):
         pull = self.pull if self.pull is not None else (5.0 if learned else 1.0)
         steps = self.steps if self.steps is not None else (40 if learned else 60)
         packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32)
-        w = _minimised(compiled(self.equations), packed, start, pull, steps)
+        path, losses = _minimised(compiled(self.equations), packed, start, pull, steps)
+        w = path[-1]
         if not np.isfinite(w).all():
             raise FitError(
                 f"{self.name}: user {reviews.user}: {(~np.isfinite(w)).sum()} of {len(w)} weights "
                 f"are not finite after a fit to {len(rows)} reviews: try a larger pull than {pull}"
             )
-        return RecurrentModel(self.equations, tuple(w.tolist()))
+        how = Learned(training_loss=tuple(loss / len(rows) for loss in losses))
+        return [RecurrentModel(self.equations, tuple(w.tolist()), how) for w in path]
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn a start from the outcomes of the given rows of many users.
@@ -194,6 +207,11 @@ class TwoNetworks(Combination):
     same: RecurrentModel  # Fitted to all
 
     @property
+    def learned(self) -> Learned:
+        """How the network of all reviews was learned."""
+        return self.same.learned
+
+    @property
     def parameters(self) -> tuple[float, ...]:
         """Weights of both."""
         return self.later.parameters + self.same.parameters
@@ -209,8 +227,17 @@ class TwoNetworks(Combination):
 
 def _minimised(
     model: CompiledModel, packed: Packed, start: FloatArray, pull: float, steps: int
-) -> FloatArray:
-    """Minimise the summed log loss plus pull times the squared distance to the start."""
+) -> tuple[list[FloatArray], list[float]]:
+    """Minimise the summed log loss plus pull times the squared distance to the start.
+
+    Return the weights and the loss after each step.
+    """
+    path: list[FloatArray] = []
+    losses: list[float] = []
+
+    def note(intermediate_result: OptimizeResult) -> None:
+        path.append(np.array(intermediate_result.x, np.float64))
+        losses.append(float(intermediate_result.fun))
 
     def objective(w: FloatArray) -> tuple[float, FloatArray]:
         loss, gradient = model.gradient(w, packed)
@@ -223,8 +250,10 @@ def _minimised(
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": steps, "maxcor": 20, "ftol": 1e-7, "gtol": 1e-6},
+        callback=note,
     )
-    return np.asarray(found.x, np.float64)
+    path[-1:] = [np.asarray(found.x, np.float64)]
+    return path, losses
 
 
 _LONGEST_HISTORY = 64
@@ -319,15 +348,21 @@ class LstmPublished(Algorithm):
         batches = self._batches(reviews, learned, rng)
         recipe = Recipe(learning_rate=self.learning_rate)
         adam = Adam(recipe, size, self.epochs * len(batches))
+        losses: list[float] = []
         for _ in range(self.epochs):
+            total = 0.0
             for number in rng.permutation(len(batches)):
-                w = w - adam.step(compiled(equations).gradient(w, batches[number]).gradient)
+                loss, gradient = compiled(equations).gradient(w, batches[number])
+                total += float(loss)
+                w = w - adam.step(gradient)
+            losses.append(total / len(learned))
             if not np.isfinite(w).all():
                 raise FitError(
                     f"user {reviews.user}: {self.name} diverged on {len(learned)} training "
                     f"reviews: try a learning_rate below {self.learning_rate}"
                 )
-            yield RecurrentModel(equations, tuple(w.tolist()))
+            how = Learned(training_loss=tuple(losses))
+            yield RecurrentModel(equations, tuple(w.tolist()), how)
 
     def _batches(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> list[Packed]:
         """Deal cards at random to batches of about equally many reviews."""

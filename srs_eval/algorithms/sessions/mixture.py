@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -102,10 +101,3 @@ class Mixture(Combined):
             for part in as_part(model, Part(name, name, n_train=len(rows)))
         ]
         return MixtureModel(self.combined, models, learned=learned_together(named, tuple(parts)))
-
-    def assembled(
-        self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
-    ) -> MixtureModel:
-        """Build the fitted mixture again, from the models of its parts."""
-        fits = tuple(models[name] for name in SHARES)
-        return MixtureModel(self.combined, fits, tuple(parameters))

@@ -25,9 +25,9 @@ from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.table import Table
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.words import one_line
+from srs_eval.metrics.means import Estimate
+from srs_eval.metrics.significance import LEVEL
 from srs_eval.runs.folder import whole, write_json
-from srs_eval.stats.estimate import Estimate
-from srs_eval.stats.significance import LEVEL
 
 MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex", "comparison.json"
 _WIDTH = 80

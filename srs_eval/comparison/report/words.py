@@ -12,9 +12,9 @@ from srs_eval.comparison.predictions import PER_REVIEW
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.words import counted, number, percent
+from srs_eval.metrics.means import ENOUGH_USERS
+from srs_eval.metrics.significance import ALPHA
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
-from srs_eval.stats.estimate import ENOUGH_USERS
-from srs_eval.stats.significance import ALPHA
 
 _GROUPS: Mapping[Decision, str] = {
     "worse": "Worse on average",

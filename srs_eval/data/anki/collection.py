@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from srs_eval.cards import previous_review, since_previous
 from srs_eval.data.anki.conventions import (
@@ -21,12 +22,13 @@ from srs_eval.data.anki.conventions import (
 )
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
 from srs_eval.data.anki.groups import groups_of
-from srs_eval.data.anki.rules import matching, patterns_of, select_reviews
+from srs_eval.data.anki.rules import matching, select_reviews
 from srs_eval.data.cells import violations
 from srs_eval.data.files import existing
+from srs_eval.data.options import OddRows, wrong_options
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
-from srs_eval.nouns import BoolArray, IntArray, Reviews, User
+from srs_eval.nouns import IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
@@ -38,7 +40,7 @@ class CollectionLog:
     """A log, with the table that it comes from."""
 
     reviews: Reviews
-    revlog: Any  # The whole table, as `Collection.revlog` reads it, answers renumbered
+    revlog: Any  # The valid rows of `Collection.revlog`, answers renumbered
     rows: IntArray  # [len(reviews)]: Row of the table that each review is
     start: int  # Second of the UTC day at which days begin
 
@@ -81,55 +83,32 @@ class AnkiCollection:
 
     path: str | Path
     user: User | None = None
-    rollover_hour: int | None = None
-    utc_offset_minutes: int | None = None
-    invalid_rows: Literal["error", "drop"] = "error"
+    rollover_hour: Annotated[int, Ge(0), Le(23)] | None = None
+    utc_offset_minutes: Annotated[int, Ge(-MINUTES_FROM_UTC), Le(MINUTES_FROM_UTC)] | None = None
+    invalid_rows: OddRows = "error"
     scheduler: VersionOption = "auto"
-    decks: str | Sequence[str] | None = None
-    presets: str | Sequence[str] | None = None
+    decks: User | Sequence[User] | None = None
+    presets: User | Sequence[User] | None = None
 
     def __post_init__(self) -> None:
         """Check the options, all at once."""
-        hour, offset, most = self.rollover_hour, self.utc_offset_minutes, MINUTES_FROM_UTC
-        is_version = self.scheduler in ("auto", 1, 2) and type(self.scheduler) in (str, int)
-        rules = {
-            "rollover_hour": (hour is None or 0 <= hour <= 23, "0 to 23 or null"),
-            "utc_offset_minutes": (
-                offset is None or -most <= offset <= most,
-                f"minutes from -{most} to {most} or null",
-            ),
-            "invalid_rows": (self.invalid_rows in ("error", "drop"), "error or drop"),
-            "scheduler": (is_version, "auto, 1 or 2"),
-            "decks": (patterns_of(self.decks) is not None, "a name or a list of names"),
-            "presets": (patterns_of(self.presets) is not None, "a name or a list of names"),
-        }
-        wrong = [
-            f"data.{name} is {getattr(self, name)}; expected {expected}"
-            for name, (is_right, expected) in rules.items()
-            if not is_right
-        ]
-        if wrong:
+        if wrong := wrong_options(self):
             raise ConfigError("\n".join(wrong))
 
     @property
     def name(self) -> str:
         """Name of the file."""
-        return self._file.name
+        return Path(self.path).name
 
     @property
     def location(self) -> str:
-        """Path of the file."""
-        return str(self._file)
-
-    @property
-    def _file(self) -> Path:
         """Path of the file, with ``~`` replaced."""
-        return Path(self.path).expanduser()
+        return str(Path(self.path).expanduser())
 
     def users(self) -> Sequence[User]:
         """Return the name of the one user of the file, which must be there."""
         existing(self.location)
-        return (self._file.stem if self.user is None else self.user,)
+        return (Path(self.path).stem if self.user is None else self.user,)
 
     def read(self, user: User) -> Reviews:
         """Read the log; every row of the review table is kept or counted in `left_out`."""
@@ -140,9 +119,8 @@ class AnkiCollection:
         if user not in self.users():
             what = f"there is no user {user!r}"
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
-        with open_collection(self._file) as collection:
-            revlog = collection.revlog()
-            valid = self._valid(revlog, collection)
+        with open_collection(Path(self.location)) as collection:
+            revlog, invalid = self._valid(collection)
             version, told_by = scheduler_version(collection, revlog, self.scheduler)
             if version == 1:  # renumbered as Anki does when the version changes
                 revlog.ease += has_other_meaning(revlog)
@@ -151,14 +129,15 @@ class AnkiCollection:
             )
             groups, titles = groups_of(collection, revlog.cid)
         wanted = np.ones(len(revlog), np.bool_)
-        for group, option in (("deck", "decks"), ("preset", "presets")):
-            if patterns := patterns_of(getattr(self, option)):
-                named = matching(self.location, f"data.{option}", patterns, titles[group])
-                wanted &= np.isin(groups.get(group, -1), [*named])
-        rows, state, left_out = select_reviews(revlog, valid, wanted)
+        for group, names in (("deck", self.decks), ("preset", self.presets)):
+            if patterns := [names] if isinstance(names, str | int) else names:
+                matched = matching(self.location, f"data.{group}s", patterns, titles[group])
+                wanted &= np.isin(groups.get(group, -1), matched)
+        rows, state, left_out = select_reviews(revlog, wanted)
+        left_out |= {"invalid values": invalid} if invalid else {}
         if not len(rows):
             counts = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
-            what = f"none of its {len(revlog)} rows is a review that can be used"
+            what = f"none of its {len(revlog) + invalid} rows is a review that can be used"
             nothing = Violation(f"{what}: {counts}" if counts else what, "empty")
             hint = "Learn cards in Anki; export with 'Include scheduling information' ticked."
             raise ReviewLogError(self.location, [nothing], hint)
@@ -171,8 +150,9 @@ class AnkiCollection:
         reviews = _reviews(revlog[rows], start, notes=notes, **known)
         return CollectionLog(replace(reviews, titles=titles), revlog, rows, start)
 
-    def _valid(self, revlog: Any, collection: Collection) -> BoolArray:
-        """Rows whose values are possible; raise if there are others and none may be dropped."""
+    def _valid(self, collection: Collection) -> tuple[Any, int]:
+        """Return the rows whose values are possible, and the number of others; raise at these."""
+        revlog = collection.revlog()
         latest = int((time.time() + DAY_SECONDS) * 1000)
         rules = {
             "id": (_EARLIEST_MS, latest, "a time from 1980 to now, in ms"),
@@ -197,7 +177,7 @@ class AnkiCollection:
         if wrong and self.invalid_rows == "error":
             hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
             raise ReviewLogError(self.location, wrong, hint)
-        return valid
+        return revlog[valid], int(np.sum(~valid))
 
 
 def _reviews(answers: Any, start: int, *, notes: list[str], **known: Any) -> Reviews:
@@ -206,8 +186,7 @@ def _reviews(answers: Any, start: int, *, notes: list[str], **known: Any) -> Rev
     People have answer times below 0 ms. They say nothing of the review, which stays.
     """
     day = (answers.id - start * 1000) // (DAY_SECONDS * 1000)
-    previous = previous_review(answers.cid)
-    milliseconds = since_previous(answers.id, previous)
+    milliseconds = since_previous(answers.id, previous_review(answers.cid))
     is_known = (answers.time >= 0) & (answers.time <= _CENTURY_MS)
     if not is_known.all():
         unknown = f"{np.sum(~is_known):,} of {len(answers):,} answers"
@@ -217,7 +196,7 @@ def _reviews(answers: Any, start: int, *, notes: list[str], **known: Any) -> Rev
         card=answers.cid,
         rating=answers.ease,
         day=day - day[0],
-        elapsed_seconds=np.where(previous < 0, -1, milliseconds // 1000),
+        elapsed_seconds=milliseconds // 1000,  # -1 stays -1
         row_name=lambda row: f"review with id {answers.id[row]}",
         **known,
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic import Strict
 
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, damaged
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import BoolArray
 
-VersionOption = Literal["auto", 1, 2]
+VersionOption = Literal["auto"] | Annotated[int, Strict(), Ge(1), Le(2)]
 MINUTES_FROM_UTC = 840
 _DEFAULT_ROLLOVER_HOUR = 4
 # Answers given in Anki 1, which had four buttons, were kept as they were until it died out.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.data.anki.package import collection_copy
+from srs_eval.data.anki.package import copy_collection
 from srs_eval.errors import ReviewLogError
 
 DAY_SECONDS = 86_400
@@ -22,12 +23,7 @@ DAY_SECONDS = 86_400
 # Far above the largest real collections; what is beyond is refused.
 _ROWS_AT_MOST = 20_000_000
 _SECONDS_AT_MOST = 600
-_LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 64 * 2**20,  # Bytes of a value
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 2**20,
-    sqlite3.SQLITE_LIMIT_COLUMN: 200,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
-}
+_BYTES_AT_MOST = 64 * 2**20  # Of a value
 _READING = {
     *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
     *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA),
@@ -39,8 +35,7 @@ _NOT_A_NUMBER = -(2**63)
 _SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset", "fsrs")
 # Columns of the review table, and those that may have decimals
 _REVLOG, _REALS = ("cid", "ease", "ivl", "factor", "time", "type"), ("factor", "time")
-_WHOLE = f"case typeof({{0}}) when 'integer' then {{0}} else {_NOT_A_NUMBER} end"
-_REAL = "case typeof({0}) when 'real' then cast({0} as integer) else {0} end"
+_WHOLE = "case when typeof({0}) in ('integer', {1}) then cast({0} as integer) else {2} end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +74,13 @@ class Collection:
         value is no whole number, unless its column is `odd`, or if an ``id`` is there twice.
         """
         names = ["id", *columns]
-        values = [_REAL.format(name) if name in _REALS else name for name in names]
+        values = [
+            _WHOLE.format(name, "'real'" if name in _REALS else "''", _NOT_A_NUMBER)
+            for name in names
+        ]
         # Indexes may have an order that only Anki knows.
         query = f"""
-            select {", ".join(_WHOLE.format(value) for value in values)}
+            select {", ".join(values)}
             from {table} not indexed order by id limit {_ROWS_AT_MOST + 1}
         """
         kinds = np.dtype([(name, np.int64) for name in names])
@@ -99,25 +97,20 @@ class Collection:
             raise damaged(self.source, f"rows of {table} with the id of another row: {repeated:,}")
         return rows
 
-    def entries(self, table: str, column: str, text: str, *paths: str) -> dict[int, Any]:
+    def entries(self, table: str, column: str, text: str) -> dict[int, Any]:
         """Return a column of decks, presets or note types by their numbers.
 
-        Older versions of Anki keep them as JSON in the column `text` of ``col``: then it is what
-        lies at a path in each, or the JSON of a list of what lies at several.
+        Older versions of Anki keep them in the column `text` of ``col``, as objects in JSON.
         """
         if {"id", column} <= self.columns_of(table):
             found = self.connection.execute(f"select id, {column} from {table} not indexed")
-        elif text in self.columns_of("col"):
-            at = f"json_extract(value{', ?' * len(paths)})"
-            query = f"select case when json_valid({text}) then json_type({text}) end from col"
-            ((kind,),) = self.connection.execute(query)
-            if kind != "object":
-                raise damaged(self.source, f"its {text} are no object in JSON")
-            rows_of = f"from col, json_each({text}) where type = 'object'"
-            found = self.connection.execute(f"select cast(key as integer), {at} {rows_of}", paths)
-        else:
+            return {number: value for number, value in found if isinstance(number, int)}
+        if text not in self.columns_of("col"):
             return {}
-        return {number: value for number, value in found if isinstance(number, int)}
+        ((content,),) = self.connection.execute(f"select {text} from col")
+        stored = self._object(content, text).items()
+        numbers = {int(key): each for key, each in stored if key.isdecimal()}
+        return {n: each for n, each in numbers.items() if isinstance(each, dict) and n < 2**63}
 
     def settings(self) -> Mapping[str, Any]:
         """Read the creation stamp in seconds, ``crt``, and the settings that matter here."""
@@ -125,21 +118,28 @@ class Collection:
         if len(rows) != 1 or not isinstance(rows[0][0], int):
             raise damaged(self.source, "its table col does not say when it was created")
         ((created, text),) = rows
-        try:
-            stored = dict(json.loads(str(text or "{}")))
-            # Since version 15 of the schema settings have a table, and `conf` is empty.
-            if {"key", "val"} <= self.columns_of("config"):
-                # The collation of the key is Anki's own.
-                query = f"""
-                    select key, coalesce(cast(val as text), '') from config
-                    where key collate binary in ({", ".join("?" * len(_SETTINGS))})
-                """
-                found = self.connection.execute(query, _SETTINGS)
-                stored |= {key: json.loads(value) for key, value in found}
-        except (ValueError, TypeError, RecursionError) as error:
-            raise damaged(self.source, f"its settings cannot be read: {error}") from error
+        stored = self._object(text or "{}", "settings")
+        # Since version 15 of the schema settings have a table, and `conf` is empty.
+        if {"key", "val"} <= self.columns_of("config"):
+            # The collation of the key is Anki's own.
+            query = f"""
+                select key, coalesce(cast(val as text), '') from config
+                where key collate binary in ({", ".join("?" * len(_SETTINGS))})
+            """
+            for key, value in self.connection.execute(query, _SETTINGS):
+                stored |= self._object(f'{{"{key}": {value}}}', "settings")
         settings = {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
         return {"crt": created, **settings}
+
+    def _object(self, text: Any, what: str) -> dict[str, Any]:
+        """Return an object in JSON."""
+        try:
+            stored = json.loads(str(text))
+        except (ValueError, RecursionError):
+            stored = None
+        if not isinstance(stored, dict):
+            raise damaged(self.source, f"its {what} are no object in JSON")
+        return stored
 
     def columns_of(self, table: str) -> set[str]:
         """Names of the columns of a table, in lower case, without computed ones."""
@@ -156,29 +156,25 @@ def open_collection(path: Path) -> Iterator[Collection]:
     damaged or beyond the limits.
     """
     source, end = str(path), time.monotonic() + _SECONDS_AT_MOST
-    with collection_copy(path) as (copy, is_package):
+    with tempfile.TemporaryDirectory(prefix="srs_eval_copy_") as folder:
+        copy = Path(folder, "collection.anki2")
+        is_package, suffix = copy_collection(path, copy), path.suffix.lower()
+        is_of_decks = (is_package and suffix != ".colpkg") or suffix == ".anki21"
         try:
             # SQLite first merges or undoes what lies in the logs beside the copy.
             with closing(sqlite3.connect(copy)) as connection:
                 connection.set_progress_handler(lambda: time.monotonic() > end, 1_000)
-                for limit, value in _LIMITS.items():
-                    connection.setlimit(limit, value)
-                for pragma in ("trusted_schema = off", "cell_size_check = on", "mmap_size = 0"):
-                    connection.execute(f"pragma {pragma}")
-                # SQLite sets up what reads JSON at its first use, which is more than to read.
-                connection.execute("select 1 from json_each('[]')")
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _BYTES_AT_MOST)
+                connection.execute("pragma trusted_schema = off")
+                connection.execute("pragma cell_size_check = on")
                 connection.set_authorizer(_only_reads)
                 _require_tables(source, connection)
-                suffix = path.suffix.lower()
-                is_of_decks = (is_package and suffix != ".colpkg") or suffix == ".anki21"
                 yield Collection(source, is_of_decks, connection)
         except (sqlite3.Error, ValueError, RecursionError) as error:
             if time.monotonic() > end:
                 what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
                 hint = "Is the computer very busy, or the file not what it claims to be?"
                 raise ReviewLogError(source, [what], hint) from error
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_AUTH:
-                raise damaged(source, "a view is in place of one of its tables") from error
             # SQLite quotes a damaged table definition in messages that may be no text.
             raise damaged(source, str(error)) from error
 

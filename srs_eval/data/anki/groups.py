@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,15 +31,16 @@ def groups_of(
     Numbers are -1 where nothing is known of a card; where nothing is known of any, there is no
     column. A card that is in a filtered deck belongs to the deck it came from.
     """
+    note_types = collection.entries("notetypes", "name", "models")
     titles: dict[str, Mapping[int, str]] = {
-        "deck": _names(collection.entries("decks", "name", "decks", "$.name")),
-        "preset": _names(collection.entries("deck_config", "name", "dconf", "$.name")),
-        "note_type": _names(collection.entries("notetypes", "name", "models", "$.name")),
+        "deck": _names(collection.entries("decks", "name", "decks")),
+        "preset": _names(collection.entries("deck_config", "name", "dconf")),
+        "note_type": _names(note_types),
+        "template": _templates(collection, note_types),
     }
-    titles["template"] = _templates(collection, titles["note_type"])
     known = collection.numbers("cards", ("did", "odid", "nid", "ord"))
     columns = {"note": known.nid, "deck": np.where(known.odid == 0, known.did, known.odid)}
-    kinds = collection.entries("decks", "kind", "decks", "$.conf")
+    kinds = collection.entries("decks", "kind", "decks")
     presets = {deck: preset_of_deck(kind) for deck, kind in kinds.items()}
     columns["preset"] = _looked_up([*presets.values()], [*presets], columns["deck"])
     notes = collection.numbers("notes", ("mid",))
@@ -47,9 +48,9 @@ def groups_of(
     # Cloze cards have the number of their deletion in the place of a template's number: all of
     # them belong to the only template of their note type.
     only = _PLACES * columns["note_type"]
-    for number in (only, only + known.ord):  # its own place counts before the first
-        is_one = np.isin(number, [*titles["template"]])
-        columns["template"] = np.where(is_one, number, columns.get("template", _NOT_KNOWN))
+    numbers = [only + known.ord, only]
+    are_there = [np.isin(each, [*titles["template"]]) for each in numbers]
+    columns["template"] = np.select(are_there, numbers, _NOT_KNOWN)
     table = pd.DataFrame(columns, known.id, dtype=np.int64)
     is_known = (table != _NOT_KNOWN).any()
     is_known["preset"] = is_known["deck"] and any(each != _NOT_KNOWN for each in presets.values())
@@ -57,14 +58,25 @@ def groups_of(
     return {str(group): column.to_numpy() for group, column in of_log.items()}, titles
 
 
-def message_fields(message: bytes) -> dict[tuple[int, int], Any]:
-    """Return the last value of each field of a message of protocol buffers, or nothing.
+def value_of(stored: Any, path: str, *fields: tuple[int, int]) -> Any:
+    """Return a value of a deck, preset or note type, None if it has none.
 
-    Keys are the number of the field and how it is written. Fields of four bytes are floats.
+    It is at a path in the objects in JSON of older versions of Anki, and in a field of a field … of
+    the messages of protocol buffers of newer ones: each is the number and how it is written.
 
-    >>> message_fields(bytes([0x08, 0x96, 0x01, 0x12, 0x01, 0x61]))
-    {(1, 0): 150, (2, 2): b'a'}
+    >>> value_of({"rev": {"maxIvl": 150}}, "rev.maxIvl", (16, NUMBER))
+    150
+    >>> value_of(bytes([0x12, 0x03, 0x08, 0x96, 0x01]), "conf", (2, LENGTH), (1, NUMBER))
+    150
     """
+    for key in path.split(".") if isinstance(stored, dict) else fields:
+        values: Any = _fields(stored) if isinstance(stored, bytes) else stored
+        stored = values.get(key) if isinstance(values, dict) else None
+    return stored
+
+
+def _fields(message: bytes) -> dict[tuple[int, int], Any]:
+    """Return the last value of each field of a message, or nothing; those of 4 bytes are floats."""
     try:
         fields = UnknownFieldSet(Empty.FromString(message))
     except DecodeError:
@@ -78,17 +90,14 @@ def message_fields(message: bytes) -> dict[tuple[int, int], Any]:
 def preset_of_deck(kind: Any) -> int:
     """Find the preset of a deck, -1 for a filtered deck, which has none, and what cannot be read.
 
-    Newer versions of Anki keep it in the column ``kind`` of the table of decks. It is
-    ``KindContainer.normal.config_id`` of ``proto/anki/decks.proto`` in ankitects/anki.
+    It is ``KindContainer.normal.config_id`` of ``proto/anki/decks.proto`` in ankitects/anki.
 
     >>> preset_of_deck(bytes([0x0A, 0x02, 0x08, 0x01]))
     1
     """
-    if isinstance(kind, bytes):
-        normal = message_fields(kind).get((1, LENGTH), b"")
-        kind = message_fields(normal).get((1, NUMBER))
+    number = value_of(kind, "conf", (1, LENGTH), (1, NUMBER))
     # Numbers are signed: what is above half of the range is negative, and no preset.
-    return kind if type(kind) is int and kind < 2**63 else _NOT_KNOWN
+    return number if type(number) is int and abs(number) < 2**63 else _NOT_KNOWN
 
 
 def _looked_up(numbers: Any, keys: Any, wanted: IntArray) -> IntArray:
@@ -97,21 +106,20 @@ def _looked_up(numbers: Any, keys: Any, wanted: IntArray) -> IntArray:
     return table.reindex(wanted, fill_value=_NOT_KNOWN).to_numpy()
 
 
-def _templates(collection: Collection, note_types: Mapping[int, str]) -> dict[int, str]:
+def _templates(collection: Collection, note_types: Mapping[int, Any]) -> dict[int, str]:
     """Return the names of all card templates by number; what cannot be read is left out."""
+    rows: Iterable[tuple[Any, Any, Any]] = [
+        (number, value_of(each, "ord"), value_of(each, "name"))
+        for number, note_type in note_types.items()
+        if isinstance(templates := value_of(note_type, "tmpls"), list)
+        for each in templates
+    ]
     if {"ntid", "ord", "name"} <= collection.columns_of("templates"):
-        query = "select ntid, ord, name from templates not indexed"
-    elif "models" in collection.columns_of("col"):
-        query = """
-            select cast(model.key as integer),
-                json_extract(template.value, '$.ord'), json_extract(template.value, '$.name')
-            from col, json_each(models) as model, json_each(model.value, '$.tmpls') as template
-        """
-    else:
-        return {}
+        rows = collection.connection.execute("select ntid, ord, name from templates not indexed")
+    names = _names(note_types)
     return {
-        _PLACES * number + place: f"{note_types.get(number, number)}: {name}"
-        for number, place, name in collection.connection.execute(query)
+        _PLACES * number + place: f"{names.get(number, number)}: {name}"
+        for number, place, name in rows
         if type(number) is type(place) is int and isinstance(name, str)
         if 0 <= number < _LARGEST_NOTE_TYPE and 0 <= place < _PLACES
     }
@@ -119,4 +127,5 @@ def _templates(collection: Collection, note_types: Mapping[int, str]) -> dict[in
 
 def _names(stored: Mapping[int, Any]) -> dict[int, str]:
     """Return the names of decks, presets or note types, as far as they can be read."""
-    return {n: name.replace("\x1f", "::") for n, name in stored.items() if isinstance(name, str)}
+    names = {number: value_of(each, "name") for number, each in stored.items()}
+    return {n: name.replace("\x1f", "::") for n, name in names.items() if isinstance(name, str)}

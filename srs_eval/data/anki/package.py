@@ -9,11 +9,9 @@ from __future__ import annotations
 import lzma
 import os
 import stat
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +25,8 @@ _MEMBERS = ("collection.anki21b", "collection.anki21", "collection.anki2")
 _NEWEST_PACKAGE_VERSION = 3
 _BYTES_AT_MOST = 4 * 2**30  # Far more than any real collection has
 _CHUNK = 2**20
-_COPY_ATTEMPTS = 5
 _LOGS = ("", "-wal", "-journal")  # What SQLite keeps beside a database
-_SQLITE = b"SQLite format 3\x00"
+_SQLITE, _ZSTANDARD = b"SQLite format 3\x00", b"\x28\xb5\x2f\xfd"
 
 _EXPORT_AGAIN = (
     "Check that you may read it and that there is room for a copy (TMPDIR sets where), or export "
@@ -43,47 +40,47 @@ _DAMAGED = (
 )
 
 
-@contextmanager
-def collection_copy(path: Path) -> Iterator[tuple[Path, bool]]:
-    """Copy or unpack a collection into a temporary folder that is removed afterwards.
+def copy_collection(path: Path, copy: Path) -> bool:
+    """Write the database of a collection or package to a file; return whether it is a package.
 
-    `path` is a collection (``.anki2``, ``.anki21``, ``.anki21b``) or package (``.apkg``,
-    ``.colpkg``). What counts is what is in the file, not how its name ends. Returns the database,
-    and whether it was in a package.
+    What counts is what is in the file, not how its name ends.
     """
     if existing(path).local.is_dir():
         hint = f"Name a file in it, such as {path / 'collection.anki2'}."
         raise ReviewLogError(str(path), ["is a folder, not an Anki file"], hint)
-    with tempfile.TemporaryDirectory(prefix="srs_eval_copy_") as folder:
-        copy = Path(folder, "collection.anki2")
-        try:
-            # Beside the file a link points to, because that is where SQLite keeps its logs.
-            is_package = _take_out(path.resolve(), copy)
-        except _DAMAGED as error:
-            what = f"cannot be unpacked ({str(error).rstrip('.')})"
-            raise ReviewLogError(str(path), [what], _EXPORT_AGAIN) from error
-        yield copy, is_package
+    try:
+        # Beside the file a link points to, because that is where SQLite keeps its logs.
+        return _take_out(path.resolve(), copy)
+    except _DAMAGED as error:
+        what = f"cannot be unpacked ({str(error).rstrip('.')})"
+        raise ReviewLogError(str(path), [what], _EXPORT_AGAIN) from error
 
 
 def _take_out(path: Path, copy: Path) -> bool:
-    """Write the collection in a file, the newest of a package; return whether it is a package."""
-    with path.open("rb") as file:
-        start = file.read(len(_SQLITE))
-        file.seek(0)
-        if start.startswith(b"PK"):
-            with zipfile.ZipFile(file) as package, package.open(_member(package)) as content:
-                _write(content, copy, is_compressed=content.name == _MEMBERS[0])
-        elif start.startswith(b"\x28\xb5\x2f\xfd"):
-            _write(file, copy, is_compressed=True)
-        elif start == _SQLITE:
-            _copy_with_logs(path, copy)
-        else:
-            begin = f"begins with {start[:8]!r}" if start else "is empty"
+    """Copy the newest collection in a file, and the logs beside it.
+
+    None of them may change meanwhile, so that they belong together.
+    """
+    before = _stamps(path)
+    with ExitStack() as opened:
+        content: Any = opened.enter_context(path.open("rb"))
+        is_package: bool = content.peek().startswith(b"PK")
+        if is_package:
+            package = opened.enter_context(zipfile.ZipFile(content))
+            content = opened.enter_context(package.open(_member(package)))
+        if content.peek(4).startswith(_ZSTANDARD):
+            content = zstandard.ZstdDecompressor().stream_reader(content)
+        start = content.read(len(_SQLITE))
+        if start != _SQLITE:
+            begin = f"begins with {start[:8]!r}" if start else "is empty or cut off"
             raise ValueError(f"it is neither an Anki package nor a collection: it {begin}")
-    with copy.open("rb") as file:
-        if file.read(len(_SQLITE)) != _SQLITE:
-            raise ValueError("it holds no database")
-    return start.startswith(b"PK")
+        _write(content, copy, start)
+    for suffix in before.keys() - {""}:
+        with Path(f"{path}{suffix}").open("rb") as log:
+            _write(log, Path(f"{copy}{suffix}"))
+    if _stamps(path) != before:
+        raise ValueError("it was changed meanwhile: close Anki, or try again")
+    return is_package
 
 
 def _member(package: zipfile.ZipFile) -> str:
@@ -101,25 +98,8 @@ def _member(package: zipfile.ZipFile) -> str:
     return member
 
 
-def _copy_with_logs(path: Path, copy: Path) -> None:
-    """Copy a database together with the changes that SQLite keeps beside it.
-
-    Copied again if any of the files changed meanwhile, so that they belong together.
-    """
-    for _ in range(_COPY_ATTEMPTS):
-        before = _stamps(path)
-        for suffix in before:
-            with Path(f"{path}{suffix}").open("rb") as file:
-                _write(file, Path(f"{copy}{suffix}"))
-        if _stamps(path) == before:
-            return
-        for suffix in before:
-            Path(f"{copy}{suffix}").unlink()
-    raise ValueError(f"it was changed during each of {_COPY_ATTEMPTS} attempts to copy it")
-
-
 def _stamps(path: Path) -> dict[str, tuple[int, int]]:
-    """Time of change and size of a database and of the logs it has."""
+    """Time of change and size of a file and of the logs beside it."""
     stamps = {}
     for suffix in _LOGS:
         file = Path(f"{path}{suffix}")
@@ -131,11 +111,10 @@ def _stamps(path: Path) -> dict[str, tuple[int, int]]:
     return stamps
 
 
-def _write(content: Any, to: Path, *, is_compressed: bool = False) -> None:
-    """Write a stream to a file, unless it is longer than any real collection."""
-    if is_compressed:
-        content = zstandard.ZstdDecompressor().stream_reader(content)
+def _write(content: Any, to: Path, start: bytes = b"") -> None:
+    """Write a stream to a file, after its start, unless it is longer than any collection."""
     with to.open("wb") as file:
+        file.write(start)
         while chunk := content.read(_CHUNK):
             file.write(chunk)
             if file.tell() > _BYTES_AT_MOST:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from srs_eval.data.anki.database import open_collection
-from srs_eval.data.anki.groups import FLOAT, LENGTH, NUMBER, message_fields
+from srs_eval.data.anki.groups import FLOAT, LENGTH, NUMBER, value_of
 
-# Where Anki keeps parameters, those of the newest FSRS first, the desired retention and the longest
-# interval: fields of ``DeckConfig.Config`` of ``proto/anki/deck_config.proto`` in ankitects/anki,
-# and the names that older versions have for them in JSON
-_STORED = {
-    (6, LENGTH): "$.fsrsParams6",
-    (5, LENGTH): "$.fsrsParams5",
-    (3, LENGTH): "$.fsrsWeights",
-    (37, FLOAT): "$.desiredRetention",
-    (16, NUMBER): "$.rev.maxIvl",
-}
+# Fields of ``DeckConfig.Config`` of ``proto/anki/deck_config.proto`` in ankitects/anki, and the
+# names that older versions have for them: parameters, those of the newest FSRS first
+_PARAMETERS = {6: "fsrsParams6", 5: "fsrsParams5", 3: "fsrsWeights"}
 _PARAMETERS_AT_MOST, _LARGEST = 100, 2**31
 
 
@@ -50,34 +43,28 @@ def read_fsrs_settings(path: str | Path) -> FsrsSettings:
     """
     with open_collection(Path(path).expanduser()) as collection:
         enabled = collection.settings().get("fsrs") is True
-        stored = collection.entries("deck_config", "config", "dconf", *_STORED.values())
-        kept = {number: each for number, each in stored.items() if isinstance(each, bytes | str)}
-        return FsrsSettings(enabled, {number: preset_of(each) for number, each in kept.items()})
+        stored = collection.entries("deck_config", "config", "dconf")
+        return FsrsSettings(enabled, {number: preset_of(each) for number, each in stored.items()})
 
 
-def preset_of(stored: bytes | str) -> Preset:
-    """Return what can be used of the settings of a preset, and defaults in place of the others.
-
-    `stored` is the column ``config`` of Anki's table of presets, or a list in JSON.
-    """
-    if isinstance(stored, bytes):
-        fields = message_fields(stored)
-        values = [fields.get(key) for key in _STORED]
-        for place, value in enumerate(values):
-            if isinstance(value, bytes):  # Anki keeps 4 decimals, in single precision
-                singles = np.frombuffer(value[: len(value) // 4 * 4], "<f4").tolist()
-                values[place] = [float(f"{number:.6g}") for number in singles]
-    else:
-        values = json.loads(stored)
-    if not isinstance(values, list) or len(values) != len(_STORED):
-        return Preset()
-    *lists, retention, longest = values
+def preset_of(stored: Any) -> Preset:
+    """Return what can be used of the settings of a preset, and defaults in place of the others."""
+    lists = [value_of(stored, name, (field, LENGTH)) for field, name in _PARAMETERS.items()]
+    lists = [_singles(each) if isinstance(each, bytes) else each for each in lists]
     parameters = next((each for each in lists if isinstance(each, list) and each), [])
     usable = len(parameters) <= _PARAMETERS_AT_MOST and all(
         isinstance(number, int | float) and abs(number) < _LARGEST for number in parameters
     )
+    retention = value_of(stored, "desiredRetention", (37, FLOAT))
     if not isinstance(retention, int | float) or not 0 < retention < 1:
         retention = Preset().desired_retention
+    longest = value_of(stored, "rev.maxIvl", (16, NUMBER))
     if not isinstance(longest, int) or not 0 < longest < _LARGEST:
         longest = Preset().longest_interval
     return Preset(tuple(map(float, parameters)) if usable else (), round(retention, 4), longest)
+
+
+def _singles(content: bytes) -> list[float]:
+    """Return numbers in single precision, of which Anki keeps 4 decimals."""
+    numbers = np.frombuffer(content[: len(content) // 4 * 4], "<f4").tolist()
+    return [float(f"{number:.6g}") for number in numbers]

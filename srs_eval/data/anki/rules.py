@@ -18,10 +18,8 @@ ELSEWHERE = "card of another deck or preset"
 _NAMED_AT_MOST = 20
 
 
-def select_reviews(
-    revlog: Any, valid: BoolArray, wanted: BoolArray
-) -> tuple[IntArray, IntArray, dict[str, int]]:
-    """Choose the `valid` rows that are reviews by the rules of the public data set.
+def select_reviews(revlog: Any, wanted: BoolArray) -> tuple[IntArray, IntArray, dict[str, int]]:
+    """Choose the rows that are reviews by the rules of the public data set.
 
     Of these, the rows of cards that are `wanted` are taken. Returns their numbers, their states (0
     new, 1 learning, 2 review, 3 relearning, 4 filtered), and how many other rows there are by the
@@ -37,9 +35,7 @@ def select_reviews(
     After ``build_parquet.py`` of open-spaced-repetition/anki-revlogs-dataset-builder and
     ``reviews_for_fsrs`` in Anki's ``rslib/src/scheduler/fsrs/params.rs``.
     """
-    by_hand = valid & (revlog.type == MANUAL)
-    by_anki = valid & (revlog.type == RESCHEDULED)
-    button = valid & ~by_hand & ~by_anki & (revlog.ease > 0)
+    by_hand, button = revlog.type == MANUAL, (revlog.type < MANUAL) & (revlog.ease > 0)
     cramming = button & (revlog.type == FILTERED) & (revlog.factor == 0)
     counted = button & ~cramming
     events = np.flatnonzero(counted | (by_hand & (revlog.factor == 0)))
@@ -52,12 +48,11 @@ def select_reviews(
     kept = counted & (of_card > 0) & (starts == of_card)
     reasons = {
         "set by hand (due date or reset)": by_hand,
-        "rescheduled by Anki": by_anki,
-        "no button pressed": valid & ~by_hand & ~by_anki & ~button,
+        "rescheduled by Anki": revlog.type == RESCHEDULED,
+        "no button pressed": (revlog.type < MANUAL) & (revlog.ease == 0),
         "filtered deck without rescheduling": cramming,
         "before the card was last learnt from the start": counted & (starts < of_card),
         "card without a learning step": counted & (of_card == 0),
-        "invalid values": ~valid,
         ELSEWHERE: kept & ~wanted,
     }
     rows = np.flatnonzero(kept & wanted)
@@ -66,41 +61,28 @@ def select_reviews(
     return rows, state[rows], {reason: int(n.sum()) for reason, n in reasons.items() if n.any()}
 
 
-def patterns_of(wanted: object) -> tuple[str, ...] | None:
-    """Return the patterns of an option that takes one name or several; None if it is no such."""
-    names = wanted if isinstance(wanted, Sequence) and not isinstance(wanted, str) else [wanted]
-    if wanted is None:
-        return ()
-    # A name such as 2024 is read as a number.
-    return tuple(map(str, names)) if all(type(name) in (str, int) for name in names) else None
-
-
 def matching(
-    source: str, option: str, patterns: Sequence[str], names: Mapping[int, str]
-) -> set[int]:
+    source: str, option: str, patterns: Sequence[object], names: Mapping[int, str]
+) -> list[int]:
     """Return the numbers of the groups whose names match one of the patterns.
 
     As in Anki's search, upper and lower case are the same, ``*`` and ``?`` stand for any letters
     and any letter, and a deck includes its subdecks. Raise `ReviewLogError` with the names that
     exist if a pattern matches none of them.
     """
-    matched: dict[str, set[int]] = {}
+    matched: list[int] = []
+    wrong = []
     for pattern in patterns:
-        glob = pattern.casefold().replace("[", "[[]") + "::*"  # brackets are letters of names
-        matched[pattern] = {
-            number for number, name in names.items() if fnmatchcase(f"{name.casefold()}::", glob)
-        }
-    if not all(matched.values()):
+        glob = f"{pattern}::*".casefold().replace("[", "[[]")  # brackets are letters of names
+        numbers = [n for n, name in names.items() if fnmatchcase(f"{name.casefold()}::", glob)]
+        matched += numbers
+        wrong += [] if numbers else [f"{option}={pattern}: no such name in the collection"]
+    if wrong:
         known = sorted(names.values(), key=str.casefold)
         more = len(known) - _NAMED_AT_MOST
         listed = ", ".join(known[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
-        wrong = [
-            f"{option}={pattern}: no such name in the collection"
-            for pattern, numbers in matched.items()
-            if not numbers
-        ]
         raise ReviewLogError(source, wrong, f"There are: {listed or 'no names'}.")
-    return set().union(*matched.values())
+    return matched
 
 
 def scheduled_days(revlog: Any) -> IntArray:
@@ -121,7 +103,6 @@ def scheduled_now(revlog: Any) -> dict[int, int]:
 
     Cards in learning, with less than a day, and those whose due date was set by hand are left out.
     """
-    card, place = np.unique(revlog.cid[::-1], return_index=True)
-    last = len(revlog) - 1 - place
-    known = (revlog.ivl[last] > 0) & (revlog.type[last] != MANUAL)
-    return dict(zip(card[known].tolist(), revlog.ivl[last][known].tolist(), strict=True))
+    days = np.where(revlog.type == MANUAL, 0, revlog.ivl)
+    last = dict(zip(revlog.cid.tolist(), days.tolist(), strict=True))
+    return {card: days for card, days in last.items() if days > 0}

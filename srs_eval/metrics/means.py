@@ -1,7 +1,8 @@
-"""Means and ratios with closed-form intervals, over users or over cards and days of one user.
+"""Means and ratios with intervals in closed form: over users, or cards and days of one user.
 
-Intervals are the wider, on each side, of Student's t and Hall's t, which allows for skewness.
-No random numbers are drawn. Simulated coverage is in docs/intervals.md.
+Users differ more than models do, so models are compared within each user. Intervals are the wider,
+on each side, of Student's t and Hall's t, which allows for skewness. No random numbers are drawn.
+Simulated coverage is in docs/intervals.md.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.significance import LEVEL, SignTest, sign_test
 from srs_eval.nouns import FloatArray, IntArray
-from srs_eval.stats.significance import LEVEL
+
+Weighting = Literal["users", "reviews", "log_reviews"]
 
 # Differences smaller than this share of the scores are rounding.
 ROUNDING = 1e-12
@@ -49,8 +55,8 @@ class Estimate:
         if self.se == 0:
             return self.mean, self.mean
         t = -float(stdtrit(self.df, (1 - level) / 2))
-        lo = self.mean - max(t, float(hall(t, self.skewness))) * self.se
-        return lo, self.mean + max(t, -float(hall(-t, self.skewness))) * self.se
+        lo = self.mean - max(t, _hall(t, self.skewness)) * self.se
+        return lo, self.mean + max(t, -_hall(-t, self.skewness)) * self.se
 
     @cached_property
     def p_value(self) -> float:
@@ -84,12 +90,12 @@ def mean_of_users(
     To recognise rounding errors, `size` is the largest absolute score that differences were taken
     of; by default, the largest absolute value.
 
-    >>> found = mean_of_users(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    >>> [round(bound, 4) for bound in found.interval()], round(found.p_value, 4)
+    >>> mean = mean_of_users(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    >>> [round(bound, 4) for bound in mean.interval()], round(mean.p_value, 4)
     ([-0.2556, 6.2556], 0.0132)
     """
-    given = np.ones(len(values)) if weights is None else weights
-    return ratio_of_sums(np.where(given > 0, values * given, 0.0), given, size=size)
+    weights = np.ones(len(values)) if weights is None else weights
+    return ratio_of_sums(np.where(weights > 0, values * weights, 0.0), weights, size=size)
 
 
 def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = None) -> Estimate:
@@ -103,44 +109,35 @@ def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = 
     return _ratio(above, below, size, fewest=FEWEST_EFFECTIVE)
 
 
-def ratio_of_clustered_sums(
-    above: FloatArray, below: FloatArray, *clusters: IntArray, size: float | None = None
-) -> Estimate:
-    """Estimate a ratio of sums over reviews, [n_reviews], that are clustered in several ways.
+def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None = None) -> Estimate:
+    """Estimate a mean over reviews, [n_reviews], that are clustered in several ways.
 
-    Each of `clusters` has the cluster of each review, such as its card, or its day. A mean is the
-    ratio with 1 throughout `below`; `size` is as in `mean_of_users`. There is no standard error if
-    any kind has fewer than two clusters.
+    Each of `clusters` has the cluster of each review, such as its card, or its day. `size` is as in
+    `mean_of_users`. There is no standard error if any kind has fewer than two clusters.
 
     The variances by each kind of cluster are added up. That counts what reviews of the same card
     and day have in common twice, which makes intervals a little too wide. See Cameron, Gelbach and
     Miller (2011), Robust inference with multiway clustering, Journal of Business & Economic
     Statistics 29, 238-249.
     """
-    if not len(above) or below.sum() <= 0:
+    if not len(values):
         return Estimate(math.nan)
-    mean = float(above.sum() / below.sum())
-    if size is None:
-        size = float(np.abs(above).max())
-    found = []
+    mean = float(values.mean())
+    size = float(np.abs(values).max()) if size is None else size
+    parts = []
     for cluster in clusters:  # the jackknife over clusters; one may be larger than all others
         _, code = np.unique(cluster, return_inverse=True)
-        tops, bottoms = (np.bincount(code, each).astype(np.float64) for each in (above, below))
-        found.append(_ratio(tops, bottoms, size, fewest=1.0))
-    if not found or any(math.isnan(one.se) for one in found):
+        sums = np.bincount(code, values).astype(np.float64)
+        parts.append(_ratio(sums, np.bincount(code).astype(np.float64), size, fewest=1.0))
+    if not parts or any(math.isnan(part.se) for part in parts):
         return Estimate(mean)
-    variances = np.array([one.se**2 for one in found])
+    variances = np.array([part.se**2 for part in parts])
     variance = float(variances.sum())
     if variance == 0:
-        return _constant(mean, size, found[0].df)
-    third_moments = variances**1.5 @ np.array([one.skewness for one in found])
-    df = variance**2 / float((variances**2 / np.array([one.df for one in found])).sum())
+        return _constant(mean, size, parts[0].df)
+    third_moments = variances**1.5 @ np.array([part.skewness for part in parts])
+    df = variance**2 / float((variances**2 / np.array([part.df for part in parts])).sum())
     return Estimate(mean, math.sqrt(variance), float(third_moments) / variance**1.5, df)
-
-
-def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None = None) -> Estimate:
-    """Estimate a mean over reviews: see `ratio_of_clustered_sums`."""
-    return ratio_of_clustered_sums(values, np.ones(len(values)), *clusters, size=size)
 
 
 def _ratio(above: FloatArray, below: FloatArray, size: float | None, *, fewest: float) -> Estimate:
@@ -171,9 +168,62 @@ def _constant(mean: float, size: float, df: float) -> Estimate:
     return Estimate(mean if abs(mean) > ROUNDING * size else 0.0, 0.0, 0.0, df)
 
 
-def hall(t: float, a: FloatArray | float) -> FloatArray:
-    """Invert Hall's transformation of t statistics whose skewness is `a`."""
-    is_small = np.abs(a) < 1e-6
-    safe = np.where(is_small, 1.0, a)
-    found = 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1)
-    return np.where(is_small, t - a * (t * t / 3 + 1 / 6), found)
+def _hall(t: float, a: float) -> float:
+    """Invert Hall's transformation of a t statistic whose skewness is `a`."""
+    if abs(a) < 1e-6:
+        return t - a * (t * t / 3 + 1 / 6)
+    return 3 / a * (float(np.cbrt(1 + a * (t - a / 6))) - 1)
+
+
+def user_weights(n_reviews: ArrayLike, weighting: Weighting = "users") -> FloatArray:
+    """Return the weight of each user, [n_users], from the number of scored reviews of each user.
+
+    ``users`` gives equal weights, for the typical user; ``reviews`` is for the typical review;
+    ``log_reviews`` is the logarithm of their number, which estimates nothing and allows comparison
+    with tables made that way. Weights are at least 0, and 0 for users without reviews. Raise
+    `ConfigError` if the weighting is none of these.
+    """
+    counts = np.asarray(n_reviews, np.float64)
+    if weighting not in get_args(Weighting):
+        raise ConfigError(f"weighting {weighting!r} is not one of {', '.join(get_args(Weighting))}")
+    if weighting == "users":
+        return (counts > 0).astype(np.float64)
+    return counts if weighting == "reviews" else np.log(np.maximum(counts, 1))
+
+
+def effective_users(weights: FloatArray) -> float:
+    """Return Kish's effective sample size: users of equal weight with as precise a mean.
+
+    It is sum(w)**2 / sum(w**2): from 1, one user outweighs all others, to the number of users. NaN
+    if no user has a weight. See Kish (1965), Survey sampling.
+
+    >>> effective_users(np.array([1.0, 1.0, 1.0])), effective_users(np.array([1.0, 0.0]))
+    (3.0, 1.0)
+    """
+    largest = weights.max(initial=0.0)
+    if largest <= 0:
+        return math.nan
+    # Squares of the shares cannot overflow, nor vanish.
+    shares = weights / largest
+    return float(shares.sum() ** 2 / (shares**2).sum())
+
+
+def paired_mean(a: FloatArray, b: FloatArray, weights: FloatArray | None = None) -> Estimate:
+    """Estimate the mean difference between two models' scores of the same users.
+
+    >>> difference = paired_mean(np.array([0.3, 0.2, 0.5]), np.array([0.4, 0.3, 0.7]))
+    >>> round(difference.mean, 6), round(difference.p_value, 3)
+    (-0.133333, 0.057)
+    """
+    return mean_of_users(a - b, weights, size=_largest(a, b))
+
+
+def paired_signs(a: FloatArray, b: FloatArray) -> SignTest:
+    """Count the users for whom the first model has the lower loss, the higher, and the same."""
+    return sign_test(a - b, rounding=ROUNDING * _largest(a, b))
+
+
+def _largest(a: FloatArray, b: FloatArray) -> float:
+    """Return the largest absolute score among users with scores of both models."""
+    both = np.abs(np.where(np.isnan(a - b), 0.0, np.maximum(np.abs(a), np.abs(b))))
+    return float(both.max(initial=0.0))

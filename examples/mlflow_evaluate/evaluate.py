@@ -1,8 +1,8 @@
 """Score any model of recall in MLflow with srs_eval's panel: here, one of scikit-learn.
 
-    python examples/mlflow_evaluator/evaluate.py
+    python examples/mlflow_evaluate/evaluate.py
 
-keeps the run, with its figures and tables, in mlflow.db in the working directory.
+keeps the runs in mlflow.db in the working directory.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from srs_eval.cards import rows_by_card
 from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.runs.mlflow_metric import panel_metric
 
 
 def reviews_of_one_user() -> pd.DataFrame:
@@ -37,7 +38,7 @@ def main() -> None:
     features = ["elapsed_days", "nth_review"]
     classifier = LogisticRegression().fit(train[features], train["recalled"])
 
-    mlflow.set_experiment("evaluator")
+    mlflow.set_experiment("evaluated")
     with mlflow.start_run(run_name="logistic regression"):
         logged = mlflow.sklearn.log_model(
             classifier,
@@ -47,18 +48,18 @@ def main() -> None:
             pip_requirements=["scikit-learn", "skops"],
         )
         result = mlflow.models.evaluate(
-            logged.model_uri,
-            test[[*features, "recalled"]],
+            lambda reviews: classifier.predict_proba(reviews[features])[:, 1],
+            test[[*features, "recalled", "card"]],
             targets="recalled",
-            model_type="srs_eval",
-            evaluator_config={"card": test["card"], "title": "logistic regression"},
+            model_id=logged.model_id,
+            extra_metrics=[panel_metric()],
         )
     with mlflow.start_run(run_name="always 90 %"):
         mlflow.models.evaluate(
             data=test[["recalled"]].assign(p=0.9),
             predictions="p",
             targets="recalled",
-            model_type="srs_eval",
+            extra_metrics=[panel_metric()],
         )
     print(f"log loss {result.metrics['test/log_loss']:.4f}: now type mlflow ui")  # noqa: T201
 

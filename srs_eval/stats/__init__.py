@@ -1,1 +1,0 @@
-"""Inference about means over users: estimates, intervals and tests."""
