@@ -33,7 +33,6 @@ _OUTCOMES = {
     **dict.fromkeys(("pass", "passed", "correct", "right", "true"), 3),
     **dict.fromkeys(("fail", "failed", "incorrect", "wrong", "false"), 1),
 }
-MAP_RATINGS = "Say which rating each value is, such as 'data.ratings={fail: 1, pass: 3}'."
 _ROWS_QUOTED, _CHARACTERS_QUOTED = 3, 60
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxlong = _CHARACTERS_QUOTED

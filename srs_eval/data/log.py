@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +14,6 @@ import pandas as pd
 from srs_eval.cards import FIRST, previous_review, since_previous
 from srs_eval.data.cells import (
     A_NAME,
-    MAP_RATINGS,
     are_missing,
     identities,
     is_rounded,
@@ -22,17 +24,17 @@ from srs_eval.data.cells import (
     without_categories,
 )
 from srs_eval.data.options import Columns, TableOptions
-from srs_eval.data.schema import Draft
-from srs_eval.data.times import day_numbers, read_times
+from srs_eval.data.schema import Draft, Fault
+from srs_eval.data.times import LATE, SKIPPED, UNREADABLE, Times, day_numbers, read_times
 from srs_eval.errors import Violation
-from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
+from srs_eval.nouns import GROUPS, IntArray, Reviews, User
 
 # What a row must have to be a review
-NEEDED = ("card", "rating", "recalled", "time", "day")
-DROP_MISSING = "Set data.missing=drop to leave out rows without a value and count them."
-DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
-DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
-_RENAME = "Give what is really called so another name."
+_NEEDED = ("card", "rating", "recalled", "time", "day")
+_DROP_MISSING = "Set data.missing=drop to leave out rows without a value and count them."
+_DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
+_DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
+_MAP_RATINGS = "Say which rating each value is, such as 'data.ratings={fail: 1, pass: 3}'."
 _EXPORT_AGAIN = (
     "A spreadsheet has rounded such numbers, so that several cards are one: export them as text."
 )
@@ -41,7 +43,8 @@ _CHECK_ZONE = (
     "when the answer was given."
 )
 _PROBABILITY = "a probability from 0 to 1, or nothing"
-_ROWS_QUOTED = 3
+_LIST = Path("rows.csv")
+_HEADER = ["user", "row", "column", "value", "problem"]
 
 
 def read_log(
@@ -52,22 +55,18 @@ def read_log(
     Raise `ReviewLogError` with all violations at once if they cannot be read.
     """
     p = {f"p {name}": name for name in columns.p or ()}
-    names, file_rows = columns.used | p, rows.index.to_numpy(np.int64)
-    rows = rows.reset_index(drop=True)
-    part = {noun: without_categories(rows[name]) for noun, name in names.items()}
-    log = Draft(source, part, file_rows, names)
-    _leave_out_missing(log, options)
-    identify_cards(log)
-    _rate(log, options)
+    log = _draft(source, rows, columns.used | p, options)
     for noun in p:
         _read_recorded(log, noun)
-    first_day = _put_in_time_order(log, options, [*p]) if "time" in part else None
+    first_day = _put_in_time_order(log, options, [*p]) if "time" in log.columns else None
     recorded = [numbers(log.columns.pop(noun)) for noun in p]
     log.columns.pop("recorded_at", None)
-    titles = {group: _number_groups(log, group) for group in GROUPS if group in part}
-    titles["card"] = _number(log, "card", log.columns["card"])
-    _fill_first_intervals(log)
-    if "duration_ms" in part and log.columns["duration_ms"].isna().all():
+    titles = {noun: _number(log, noun) for noun in ("card", *GROUPS) if noun in log.columns}
+    for noun in ("elapsed_days", "elapsed_seconds"):  # which may be empty at a card's first review
+        column = log.columns.get(noun)
+        if column is not None and column.isna().any():
+            log.columns[noun] = column.mask((_previous(log) == FIRST) & column.isna(), FIRST)
+    if "duration_ms" in log.columns and log.columns["duration_ms"].isna().all():
         del log.columns["duration_ms"]
     return replace(
         log.finished(user),
@@ -78,51 +77,104 @@ def read_log(
     )
 
 
-def _leave_out_missing(log: Draft, options: TableOptions) -> None:
-    """Leave out and count rows without a card, a rating or a time, or note what to do."""
-    for noun in NEEDED:
+@dataclass(frozen=True, slots=True)
+class UserTable:
+    """A table in memory with the rows of many users."""
+
+    source: str
+    rows: pd.DataFrame
+    columns: Columns
+    names: Sequence[User]
+    user: IntArray  # [n]: Number of each row's user
+
+    def refuse_bad_rows(self, options: TableOptions, users: Sequence[User]) -> None:
+        """Raise one error if rows of several of these users cannot be read, and list the rows.
+
+        The error of a single user says as much when that is read.
+        """
+        chosen = [number for number, name in enumerate(self.names) if name in {*users}]
+        rows = np.flatnonzero(np.isin(self.user, chosen))
+        nouns = {noun: name for noun, name in self.columns.used.items() if noun in _NEEDED}
+        log = _draft(self.source, self.rows.iloc[rows].set_axis(rows), nouns, options)
+        if "time" in nouns:
+            self._check_times(log, options)
+        if len(np.unique(self.user[[row for fault in log.faults for row in fault.rows]])) < 2:
+            return
+        log.faults = [fault._replace(violation=self._counted(fault)) for fault in log.faults]
+        log.check(f"Each row: {_LIST}." if self._list(log.faults) else "")
+
+    def _check_times(self, log: Draft, options: TableOptions) -> None:
+        """Refuse impossible times and duplicates, unless they are left out when users are read."""
+        times, user = _read_times(log.columns["time"], options), self.user[log.file_row]
+        for each in np.unique(user[times.problem > 0]):
+            # What is impossible among all times may be possible in its user's log.
+            own = np.flatnonzero(user == each)
+            alone = _read_times(log.columns["time"].iloc[own], options)
+            times.microseconds[own], times.problem[own] = alone.microseconds, alone.problem
+        if options.invalid_times == "error":
+            _refuse_times(log, times, _DROP_TIMES)
+        if options.duplicates == "error":
+            missing = [each.rows for each in log.faults if each.violation.kind == "missing"]
+            left_out = np.isin(log.file_row, np.concatenate([[], *missing]))
+            possible = np.flatnonzero((times.problem == 0) & ~left_out)
+            log.take(possible)
+            keys = {"card": log.columns["card"], "time": times.microseconds[possible]}
+            _refuse_duplicates(log, pd.DataFrame({"user": user[possible], **keys}).duplicated())
+
+    def _counted(self, fault: Fault) -> Violation:
+        """Say how many rows of how many users are concerned."""
+        bad, users = len(fault.rows), len(np.unique(self.user[fault.rows]))
+        of_users = f"of {users:,} of {len(self.names):,} users"
+        said = f"{bad:,} of {len(self.rows):,} rows, {of_users}: {fault.violation}"
+        return Violation(said, fault.violation.kind, fault.violation.column, fault.violation.rows)
+
+    def _list(self, faults: Sequence[Fault]) -> bool:
+        """Write each row into a file, and return whether that was possible."""
+        parts = [
+            pd.DataFrame(
+                {
+                    "user": [self.names[user] for user in self.user[rows]],
+                    "row": rows + 1,
+                    "column": violation.column,
+                    "value": self.rows[violation.column].iloc[rows].to_numpy(),
+                    "problem": f"{violation.kind}: {violation.partition('; ')[2]}",
+                }
+            )
+            for violation, rows, _ in faults
+        ]
+        with suppress(OSError):
+            if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(_HEADER)):
+                pd.concat(parts).sort_values("row").to_csv(_LIST, columns=_HEADER, index=False)
+                return True
+        return False
+
+
+def _draft(
+    source: str, rows: pd.DataFrame, names: Mapping[str, str], options: TableOptions
+) -> Draft:
+    """Take columns of a table, leave out rows without a value, and read cards and ratings."""
+    numbered = rows.reset_index(drop=True)
+    part = {noun: without_categories(numbered[name]) for noun, name in names.items()}
+    remedies = dict.fromkeys(_NEEDED, _DROP_MISSING)
+    log = Draft(source, part, rows.index.to_numpy(np.int64), names, remedies)
+    for noun in _NEEDED if options.missing == "drop" else ():
         empty = are_missing(log.columns[noun]) if noun in log.columns else np.zeros(0, bool)
-        if empty.any() and options.missing == "drop":
+        if empty.any():
             log.left_out[f"row without a {noun}"] = int(empty.sum())
             log.take(~empty)
-        elif empty.any():
-            log.hint(DROP_MISSING)
+    identify_cards(log)
+    _rate(log, options)
+    return log
 
 
 def identify_cards(log: Draft) -> None:
     """Read the names of the cards; rows without one are refused, and not looked at further."""
     names, bad = read_names(log.columns["card"])
-    if bad.any():
-        cells = plain(log.columns["card"])[bad]
-        log.refuse("card", bad, A_NAME)
-        if cells.map(is_rounded).any():
-            log.hint(_EXPORT_AGAIN)
-        elif cells.notna().any():
-            log.hint(_RENAME)
+    are_rounded = bad.any() and plain(log.columns["card"])[bad].map(is_rounded).any()
+    log.refuse("card", bad, A_NAME, hint=_EXPORT_AGAIN if are_rounded else "")
     log.columns["card"] = names
     if bad.any():
         log.take(~bad)
-
-
-def _number_groups(log: Draft, group: str) -> Mapping[int, str]:
-    """Replace the groups of a column by numbers, -1 where not known; return their names."""
-    column = log.columns[group]
-    names, bad = read_names(column)
-    if bad.any():
-        are_words = [isinstance(cell, str) and not is_rounded(cell) for cell in plain(column)]
-        odd = bad & column.notna().to_numpy(bool) & ~np.array(are_words, bool)
-        log.refuse(group, odd, "a number or a text, or nothing")
-    return _number(log, group, names)
-
-
-def _number(log: Draft, noun: str, names: pd.Series) -> Mapping[int, str]:
-    """Replace a column by numbers; return the name of each that is not the number itself."""
-    codes = log.columns[noun] = identities(names).fillna(-1)
-    if names.dtype.kind in "iuf":
-        return {}
-    distinct = pd.DataFrame({"number": codes, "name": names}).dropna().drop_duplicates("number")
-    pairs = zip(distinct["number"].tolist(), distinct["name"].tolist(), strict=True)
-    return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
 
 
 def _rate(log: Draft, options: TableOptions) -> None:
@@ -132,77 +184,11 @@ def _rate(log: Draft, options: TableOptions) -> None:
     ratings, expected = read_ratings(column, options.ratings, outcomes=noun == "recalled")
     bad = ~np.isin(ratings, (1, 2, 3, 4))
     if bad.any():
-        are_numbers = np.isfinite(numbers(column[bad])).all()
-        log.refuse(noun, bad, expected, "out_of_range" if are_numbers else "wrong_type")
-        if not are_missing(column[bad]).all():
-            log.hint(MAP_RATINGS)
+        are_numbers = np.isfinite(numbers(column[bad].dropna())).all()
+        kind = "out_of_range" if are_numbers else "wrong_type"
+        log.refuse(noun, bad, expected, kind, _MAP_RATINGS)
     del log.columns[noun]
     log.columns["rating"] = pd.Series(np.where(bad, 1, ratings).astype(np.int64))
-
-
-def _put_in_time_order(log: Draft, options: TableOptions, recorded: list[str]) -> int | None:
-    """Sort the rows by time, deal with duplicates, and derive days and seconds.
-
-    Return the days from 1970 to the first of them, if it can be known.
-    """
-    zone = options.time_zone
-    times = read_times(log.columns["time"], unit=options.time_unit, time_zone=zone)
-    possible = ~times.bad
-    if not possible.all() and not (options.invalid_times == "drop" and possible.any()):
-        for rows, kind, expected, _ in times.problems:
-            log.refuse("time", rows, expected, kind)
-        if possible.any() and not are_missing(log.columns["time"][~possible]).all():
-            log.hint(DROP_TIMES)
-        # No order can be found; the other columns are checked all the same.
-        log.columns["day"] = pd.Series(np.zeros(len(possible), np.int64))
-        return None
-    wrong = {what: int(rows.sum()) for rows, _, _, what in times.problems}
-    log.left_out |= {what: count for what, count in wrong.items() if count}
-    order = np.flatnonzero(possible)
-    order = order[np.argsort(times.microseconds[order], kind="stable")]
-    log.take(order)
-    log.columns["time"] = pd.Series(times.microseconds[order])
-    _settle_duplicates(log, options, recorded)
-    instants = log.columns["time"].to_numpy(np.int64)
-    if "recorded_at" in log.columns:
-        _require_recorded_before(log, instants, options, recorded)
-    days = day_numbers(instants, time_zone=zone, day_start_hour=options.day_start_hour)
-    previous = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))
-    log.columns["day"] = pd.Series(days - days[:1])
-    log.columns["elapsed_seconds"] = pd.Series(since_previous(instants // 1_000_000, previous))
-    return int(days[0]) if len(days) else None
-
-
-def _settle_duplicates(log: Draft, options: TableOptions, recorded: list[str]) -> None:
-    """Leave out and count, or refuse, rows with the card and time of an earlier row."""
-    if np.all(np.diff(log.columns["time"]) > 0):  # in the order of time, as rows are now
-        return
-    keys = pd.DataFrame({noun: log.columns[noun] for noun in ("card", "time")})
-    repeated = keys.duplicated().to_numpy(bool)
-    if not repeated.any():
-        return
-    if options.duplicates == "error":
-        _refuse_rows(log, repeated, "has the card and time of an earlier row")
-        log.hint(DROP_DUPLICATES)
-        return
-    for noun in recorded:
-        p = log.columns[noun]
-        first = p.groupby([keys["card"], keys["time"]], sort=False, dropna=False).transform("first")
-        other = (p.notna() & (p != first)).to_numpy(bool)
-        what = f"{log.names[noun]}: another prediction than in an earlier row of the review"
-        _refuse_rows(log, other, what, log.names[noun])
-    log.left_out["card and time of an earlier row"] = int(repeated.sum())
-    log.take(~repeated)
-
-
-def _refuse_rows(log: Draft, rows: BoolArray, what: str, column: str = "") -> None:
-    """Note that some rows repeat others."""
-    places = [log.place(int(row)) for row in np.flatnonzero(rows)[:_ROWS_QUOTED]]
-    if places:
-        further = int(rows.sum()) - len(places)
-        more = f" and {further:,} further" if further else ""
-        said = f"{', '.join(places)}{more}: {what}"
-        log.violations.append(Violation(said, "duplicate", column, places))
 
 
 def _read_recorded(log: Draft, noun: str) -> None:
@@ -211,11 +197,95 @@ def _read_recorded(log: Draft, noun: str) -> None:
     p = numbers(column)
     unreadable = column.notna().to_numpy(bool) & ~np.isfinite(p)
     outside = np.isfinite(p) & ((p < 0) | (p > 1))
+    are_percentages = outside.any() and 1 < p[outside].min() <= p[outside].max() <= 100
+    hint = "Divide percentages by 100." if are_percentages else ""
     log.refuse(noun, unreadable, _PROBABILITY)
-    log.refuse(noun, outside, _PROBABILITY, "out_of_range")
-    if outside.any() and (p[outside] > 1).all() and p[outside].max() <= 100:
-        log.hint("Divide percentages by 100.")
+    log.refuse(noun, outside, _PROBABILITY, "out_of_range", hint)
     log.columns[noun] = pd.Series(np.where(unreadable | outside, np.nan, p))
+
+
+def _number(log: Draft, noun: str) -> Mapping[int, str]:
+    """Replace names by numbers, -1 where not known; return those that are not the number itself."""
+    names = log.columns[noun]
+    if noun != "card":
+        names, bad = read_names(names)
+        if bad.any():
+            odd = bad & ~are_missing(log.columns[noun])
+            log.refuse(noun, odd, "a number or a text, or nothing")
+    codes = log.columns[noun] = identities(names).fillna(-1)
+    if names.dtype.kind in "iuf":
+        return {}
+    distinct = pd.DataFrame({"number": codes, "name": names}).dropna().drop_duplicates("number")
+    pairs = zip(distinct["number"].tolist(), distinct["name"].tolist(), strict=True)
+    return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
+
+
+def _put_in_time_order(log: Draft, options: TableOptions, recorded: list[str]) -> int | None:
+    """Sort the rows by time, deal with duplicates, and derive days and seconds.
+
+    Return the days from 1970 to the first of them, if it can be known.
+    """
+    times = _read_times(log.columns["time"], options)
+    possible = times.problem == 0
+    if not possible.all() and not (options.invalid_times == "drop" and possible.any()):
+        _refuse_times(log, times, _DROP_TIMES if possible.any() else "")
+        # No order can be found; the other columns are checked all the same.
+        log.columns["day"] = pd.Series(np.zeros(len(possible), np.int64))
+        return None
+    log.left_out |= {what: int(rows.sum()) for rows, _, _, what in times.problems() if rows.any()}
+    order = np.flatnonzero(possible)
+    order = order[np.argsort(times.microseconds[order], kind="stable")]
+    log.take(order)
+    log.columns["time"] = pd.Series(times.microseconds[order])
+    _settle_duplicates(log, options, recorded)
+    instants = log.columns["time"].to_numpy(np.int64)
+    if "recorded_at" in log.columns:
+        _require_recorded_before(log, instants, options, recorded)
+    start = options.day_start_hour
+    days = day_numbers(instants, time_zone=options.time_zone, day_start_hour=start)
+    log.columns["day"] = pd.Series(days - days[:1])
+    seconds = since_previous(instants // 1_000_000, _previous(log))
+    log.columns["elapsed_seconds"] = pd.Series(seconds)
+    return int(days[0]) if len(days) else None
+
+
+def _previous(log: Draft) -> IntArray:
+    """Row of each card's previous review."""
+    return previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))
+
+
+def _read_times(column: pd.Series, options: TableOptions) -> Times:
+    return read_times(column, unit=options.time_unit, time_zone=options.time_zone)
+
+
+def _refuse_times(log: Draft, times: Times, hint: str) -> None:
+    """Refuse the rows whose times are impossible, by what is wrong with them."""
+    for rows, kind, expected, _ in times.problems():
+        log.refuse("time", rows, expected, kind, hint)
+
+
+def _settle_duplicates(log: Draft, options: TableOptions, recorded: list[str]) -> None:
+    """Leave out and count, or refuse, rows with the card and time of an earlier row."""
+    if np.all(np.diff(log.columns["time"]) > 0):  # in the order of time, as rows are now
+        return
+    keys = pd.DataFrame({noun: log.columns[noun] for noun in ("card", "time")})
+    repeated = keys.duplicated().to_numpy(bool)
+    if options.duplicates == "error":
+        _refuse_duplicates(log, repeated)
+    elif repeated.any():
+        for noun in recorded:
+            p = log.columns[noun]
+            by_review = p.groupby([keys["card"], keys["time"]], sort=False, dropna=False)
+            other = (p.notna() & (p != by_review.transform("first"))).to_numpy(bool)
+            log.refuse(noun, other, "the prediction of an earlier row of the review", "duplicate")
+        log.left_out["card and time of an earlier row"] = int(repeated.sum())
+        log.take(~repeated)
+
+
+def _refuse_duplicates(log: Draft, repeated: Any) -> None:
+    """Refuse rows with the card and time of an earlier row."""
+    expected = "another card or time than in an earlier row"
+    log.refuse("card", np.asarray(repeated), expected, "duplicate", _DROP_DUPLICATES)
 
 
 def _require_recorded_before(
@@ -223,22 +293,12 @@ def _require_recorded_before(
 ) -> None:
     """Refuse predictions that were stored after the answer, in microseconds since 1970 [n]."""
     column = log.columns["recorded_at"]
-    times = read_times(column, unit=options.time_unit, time_zone=options.time_zone)
+    times = _read_times(column, options)
     has_any = np.any([log.columns[noun].notna() for noun in recorded], axis=0)
-    is_there, unreadable = column.notna().to_numpy(bool), times.unreadable | times.skipped
+    is_there = column.notna().to_numpy(bool)
+    in_future, unreadable = times.problem == LATE, np.isin(times.problem, (UNREADABLE, SKIPPED))
     log.refuse("recorded_at", has_any & ~is_there, "a time wherever there is a prediction")
-    log.refuse("recorded_at", is_there & unreadable, times.expected)
-    late = has_any & is_there & ~unreadable & (times.late | (times.microseconds > answered))
+    log.refuse("recorded_at", is_there & unreadable, times.expected[0])
+    late = has_any & is_there & ~unreadable & (in_future | (times.microseconds > answered))
     expected = "no time after the answer: a prediction stored later may know it"
-    log.refuse("recorded_at", late, expected, "order")
-    if late.any():
-        log.hint(_CHECK_ZONE)
-
-
-def _fill_first_intervals(log: Draft) -> None:
-    """Mark an empty interval at a card's first review as a first review."""
-    for noun in ("elapsed_days", "elapsed_seconds"):
-        column = log.columns.get(noun)
-        if column is not None and column.isna().any():
-            first = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64)) == FIRST
-            log.columns[noun] = column.mask(first & column.isna(), FIRST)
+    log.refuse("recorded_at", late, expected, "order", _CHECK_ZONE)

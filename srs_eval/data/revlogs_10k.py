@@ -151,8 +151,7 @@ def _reviews(user: User, source: str, rows: pd.DataFrame, columns: Columns) -> R
     part = {noun: table[name] for noun, name in names.items()}
     log = Draft(source, part, rows.index.to_numpy(np.int64), names)
     identify_cards(log)
-    if log.violations:
-        raise log.error(log.violations)
+    log.check()
     log.columns["card"] = identities(log.columns["card"])
     rating, unreadable = whole_numbers(log.columns["rating"])
     unknown = ((rating < 1) | (rating > 4)) & ~unreadable

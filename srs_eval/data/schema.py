@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from srs_eval.cards import FIRST, previous_review, since_previous
-from srs_eval.data.cells import finite_numbers, violations, whole_numbers
+from srs_eval.data.cells import are_missing, finite_numbers, violations, whole_numbers
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import COLUMNS, BoolArray, IntArray, Reviews, User
 
@@ -43,15 +44,22 @@ def reviews_from_columns(
     >>> log.elapsed_days.tolist()
     [-1, -1, 5]
     """
-    given = {name: values for name, values in columns.items() if values is not None}
+    present = {name: values for name, values in columns.items() if values is not None}
     unknown = [name for name in columns if name not in COLUMNS]
-    lacking = [name for name, each in COLUMNS.items() if each.is_needed and name not in given]
+    lacking = [name for name, each in COLUMNS.items() if each.is_needed and name not in present]
     if unknown or lacking:
         raise TypeError(f"a log has no columns {unknown}, and needs {lacking}")
-    draft = Draft(source, given, np.arange(len(given["card"])), column_names or {})
+    draft = Draft(source, present, np.arange(len(present["card"])), column_names or {})
     draft.row_name, draft.left_out = row_name or draft.row_name, dict(left_out or {})
-    draft.notes = [*notes]
-    return draft.finished(user)
+    return draft.finished(user, notes)
+
+
+class Fault(NamedTuple):
+    """What is wrong with a column."""
+
+    violation: Violation
+    rows: IntArray  # Numbers of all its rows in the source
+    hint: str  # What to do about it
 
 
 @dataclass(slots=True)
@@ -62,24 +70,29 @@ class Draft:
     columns: dict[str, Any]  # [n] each, as given or as read so far
     file_row: IntArray  # [n]: Number of each row in the source, from 0
     names: Mapping[str, str] = field(default_factory=dict)  # What the source calls its columns
+    if_missing: Mapping[str, str] = field(default_factory=dict)  # What to do about missing values
     row_name: Callable[[int], str] = lambda row: f"row {row + 1}"
     left_out: dict[str, int] = field(default_factory=dict)  # Rows that are not reviews, by reason
-    notes: list[str] = field(default_factory=list)  # Remarks on the log
-    violations: list[Violation] = field(default_factory=list)
-    hints: list[str] = field(default_factory=list)  # What to do about them
+    faults: list[Fault] = field(default_factory=list)
 
-    def place(self, row: int) -> str:
-        """Return the name of a row in errors."""
+    def refuse(
+        self, name: str, bad: BoolArray, expected: str, kind: str = "wrong_type", hint: str = ""
+    ) -> None:
+        """Note the values of a column that break a rule, those that are missing by themselves."""
+        if not bad.any():
+            return
+        values, shown = self.columns[name], self.names.get(name, name)
+        column = values if isinstance(values, pd.Series) else pd.Series([*values], dtype=object)
+        missing = are_missing(column)
+        for rows, kind_of_rows, remedy in (
+            (bad & missing, "missing", self.if_missing.get(name, "")),
+            (bad & ~missing, kind, hint),
+        ):
+            wrong = violations(shown, column, rows, expected, self._place, kind_of_rows)
+            self.faults += [Fault(each, self.file_row[rows], remedy) for each in wrong]
+
+    def _place(self, row: int) -> str:
         return self.row_name(int(self.file_row[row]))
-
-    def refuse(self, name: str, bad: BoolArray, expected: str, kind: str = "wrong_type") -> None:
-        """Note the values of a column that break a rule."""
-        shown, values = self.names.get(name, name), self.columns[name]
-        self.violations += violations(shown, values, bad, expected, self.place, kind)
-
-    def hint(self, text: str) -> None:
-        """Note what to do about a violation, once."""
-        self.hints += [text] if text not in self.hints else []
 
     def take(self, rows: IntArray | BoolArray) -> None:
         """Select rows, by number or by mask, in the given order; columns are those of pandas."""
@@ -90,7 +103,14 @@ class Draft:
         }
         self.file_row = self.file_row[rows]
 
-    def finished(self, user: User) -> Reviews:
+    def check(self, last_hint: str = "") -> None:
+        """Raise `ReviewLogError` if anything was refused."""
+        if self.faults:
+            hints = dict.fromkeys([*(fault.hint for fault in self.faults), last_hint])
+            wrong = [fault.violation for fault in self.faults]
+            raise ReviewLogError(self.source, wrong, " ".join(filter(None, hints)))
+
+    def finished(self, user: User, notes: Sequence[str] = ()) -> Reviews:
         """Check all columns that are there, and return the log in their order."""
         columns = {name: self.columns[name] for name in COLUMNS if name in self.columns}
         lengths = {name: len(values) for name, values in columns.items()}
@@ -99,7 +119,9 @@ class Draft:
             what = f"the columns differ in length: {listed} rows"
             raise ReviewLogError(self.source, [Violation(what, "length")])
         if not lengths["card"]:
-            raise self.error(self.violations or [Violation("there are no reviews in it", "empty")])
+            self.check()
+            nothing = Violation("there are no reviews in it", "empty")
+            raise ReviewLogError(self.source, [nothing])
         values: dict[str, Any] = {}
         readable: dict[str, BoolArray] = {}
         for name, column in columns.items():
@@ -109,59 +131,48 @@ class Draft:
             readable[name] = ~bad
         previous = previous_review(values["card"])
         derived = since_previous(values["day"], previous)
-
-        def require(name: str, good: BoolArray, expected: str, kind: str = "out_of_range") -> None:
+        for name, good, expected, kind in _rules(values, readable, derived, previous == FIRST):
             self.refuse(name, ~good & readable[name], expected, kind)
-
-        if readable["card"].all():
-            days = values["day"] if readable["day"].all() else None
-            _check_intervals(values, days, derived, previous == FIRST, require)
-        for name in columns:
-            rule = COLUMNS[name]
-            inside = (values[name] >= rule.low) & (values[name] <= rule.high)
-            require(name, inside, rule.meaning)
-        if self.violations:
-            raise self.error(self.violations)
+        self.check()
         return Reviews(
             user=user,
             elapsed=np.maximum(derived, 0).astype(np.float64),
             row=np.arange(lengths["card"], dtype=np.int64),
             left_out=dict(self.left_out),
-            notes=tuple(self.notes),
+            notes=tuple(notes),
             **{**values, "elapsed_days": derived},
         )
 
-    def error(self, wrong: Sequence[Violation]) -> ReviewLogError:
-        """Return the error of a log that cannot be used."""
-        return ReviewLogError(self.source, wrong, " ".join(self.hints))
 
-
-def _check_intervals(
+def _rules(
     values: Mapping[str, Any],
-    day: IntArray | None,
+    readable: Mapping[str, BoolArray],
     derived: IntArray,
     first: BoolArray,
-    require: Callable[..., None],
-) -> None:
-    """Check that days never decrease and that stated intervals follow from them."""
+) -> Iterator[tuple[str, BoolArray, str, str]]:
+    """Return each rule: its column, where it holds [n], its words, and the kind of a violation.
 
-    def require_sign(noun: str) -> None:
-        if noun in values:
-            require(noun, ~first | (values[noun] == FIRST), "-1 at a card's first review")
-            require(noun, first | (values[noun] >= 0), "0 or more after a card's first review")
-
-    require_sign("elapsed_seconds")
-    if day is None:
-        return
-    plausible = (day >= -_LATEST_DAY) & (day <= _LATEST_DAY)
-    plausible &= day - day[plausible].min(initial=_LATEST_DAY) <= _CENTURY_DAYS
-    require("day", plausible, _NOT_DAYS)
-    if not plausible.all():
-        return
-    backwards = np.r_[False, day[1:] < day[:-1]]
-    require("day", ~backwards, "no day before that of the row above (time order)", "order")
-    require_sign("elapsed_days")
-    if "elapsed_days" in values:
-        stated = values["elapsed_days"]
-        follows = first | (stated < 0) | (stated == derived) | backwards.any()
-        require("elapsed_days", follows, "the days since the card's previous row", "order")
+    Days must be in time order, and stated intervals follow from them.
+    """
+    day, stated = values["day"], values.get("elapsed_days")
+    is_known = readable["card"].all()
+    if is_known and readable["day"].all():
+        plausible = (day >= -_LATEST_DAY) & (day <= _LATEST_DAY)
+        plausible &= day - day[plausible].min(initial=_LATEST_DAY) <= _CENTURY_DAYS
+        yield "day", plausible, _NOT_DAYS, "out_of_range"
+        if plausible.all():
+            backwards = np.r_[False, day[1:] < day[:-1]]
+            yield "day", ~backwards, "no day before that of the row above (time order)", "order"
+            if stated is not None:
+                follows = first | (stated < 0) | (stated == derived) | backwards.any()
+                yield "elapsed_days", follows, "the days since the card's previous row", "order"
+    for noun in ("elapsed_seconds", "elapsed_days"):
+        if is_known and noun in values:
+            interval = values[noun]
+            at_first = ~first | (interval == FIRST)
+            yield noun, at_first, "-1 at a card's first review", "out_of_range"
+            later = first | (interval >= 0)
+            yield noun, later, "0 or more after a card's first review", "out_of_range"
+    for name, column in values.items():
+        rule = COLUMNS[name]
+        yield name, (column >= rule.low) & (column <= rule.high), rule.meaning, "out_of_range"

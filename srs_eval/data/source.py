@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from srs_eval.data.bad_rows import UserTable
 from srs_eval.data.cells import A_NAME, read_names, violations
 from srs_eval.data.files import check_columns
-from srs_eval.data.log import read_log
+from srs_eval.data.log import UserTable, read_log
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.selection import Choice, select
 from srs_eval.errors import ReviewLogError
