@@ -21,8 +21,8 @@ from srs_eval.data.options import Columns
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.places import Place, explained
 
-JSON_LINES = (".jsonl", ".ndjson")
-TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", *JSON_LINES)
+_JSON_LINES = (".jsonl", ".ndjson")
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", *_JSON_LINES)
 
 _SEPARATORS = (",", ";", "\t")
 # Names of columns of users, but for case and what separates words
@@ -73,7 +73,26 @@ def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.Da
     with _readable(place):
         if place.suffix == ".parquet":
             return _read_parquet(place)
-        return _read_json(place) if place.suffix in JSON_LINES else _read_csv(place, text)
+        if place.suffix in _JSON_LINES:
+            return _read_json(place)
+        (table,) = _read_csv(place, text)
+        return table
+
+
+def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
+    """Read columns of a CSV or parquet file by so many rows; cells of a CSV stay text."""
+    check_columns(str(place), column_names(place), columns, of_user=columns.user is not None)
+    used = [*dict.fromkeys(columns.every)]
+    if place.suffix in _JSON_LINES:
+        raise ReviewLogError(str(place), ["expected CSV or parquet files"])
+    with _readable(place):
+        if place.suffix != ".parquet":
+            for table in _read_csv(place, None, chunksize=rows):
+                yield pa.Table.from_pandas(table[used], preserve_index=False)
+            return
+        with parquet_file(place) as file:
+            for batch in file.iter_batches(batch_size=rows, columns=used):
+                yield pa.Table.from_batches([batch])
 
 
 def column_names(path: str | Path | Place) -> list[str]:
@@ -83,8 +102,10 @@ def column_names(path: str | Path | Place) -> list[str]:
         if place.suffix == ".parquet":
             with parquet_file(place) as file:
                 return list(file.schema_arrow.names)
-        is_json = place.suffix in JSON_LINES
-        return [*(_read_json(place, rows=1) if is_json else _read_csv(place, (), rows=0)).columns]
+        if place.suffix in _JSON_LINES:
+            return [*_read_json(place, rows=1).columns]
+        (table,) = _read_csv(place, (), nrows=0)
+        return [*table.columns]
 
 
 def check_columns(
@@ -182,14 +203,13 @@ def _read_json(place: Place, *, rows: int | None = None) -> pd.DataFrame:
     return pd.DataFrame(objects)
 
 
-def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -> pd.DataFrame:
-    """Read one CSV or TSV file in UTF-8; the columns `text` stay text."""
-    sign, above = header_form(place)
+def _read_csv(place: Place, text: Collection[str] | None, **options: Any) -> Iterator[pd.DataFrame]:
+    """Read a CSV or TSV file in UTF-8, whole or in chunks; the columns `text` stay text, or all."""
+    sign, above = _header_form(place)
     form: dict[str, Any] = {"sep": sign, "encoding": "utf-8-sig", "index_col": False}
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
     form["skiprows"] = above
     names: list[str] = []
-    hint = "Save it as CSV in UTF-8, names of columns first, values with a separator in quotes."
     try:
         with warnings.catch_warnings():
             # A row longer than the header must not lose its last fields.
@@ -198,28 +218,28 @@ def _read_csv(place: Place, text: Collection[str], *, rows: int | None = None) -
                 header = pd.read_csv(file, nrows=1, header=None, dtype="str", **form)
             # As they are in the file: pandas renames the second of two columns of one name.
             names = header.iloc[0].fillna("").tolist()
-            kinds = {name: "str" for name in names if name.strip() in text}
+            stripped = [name.strip() for name in names]
+            kinds = {name: "str" for name in names if text is None or name.strip() in text}
             # A path is read faster than an open file.
             source: Any = place.reading() if place.is_remote else nullcontext(place.local)
             with source as file:
-                table: pd.DataFrame = pd.read_csv(
-                    file, nrows=rows, dtype=kinds, low_memory=False, **form
-                )
+                form |= {"dtype": kinds, "low_memory": False, "iterator": True}
+                with pd.read_csv(file, **form, **options) as reader:
+                    for table in reader if "chunksize" in options else [reader.read()]:
+                        yield table.set_axis(pd.Index(stripped, dtype=object), axis=1)
+            return
     except UnicodeDecodeError as error:
         what = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} cannot be decoded"
-        raise ReviewLogError(str(place), [what], hint) from error
-    except pd.errors.ParserWarning as error:
+    except pd.errors.ParserWarning:
         first = ", ".join(map(quoted, names[:_NAMES_QUOTED]))
         what = f"rows have more values than line {above + 1} has names: {first}"
-        raise ReviewLogError(str(place), [what], hint) from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         what = f"not a well-formed CSV file: {str(error).strip().splitlines()[0]}"
-        raise ReviewLogError(str(place), [what], hint) from error
-    table.columns = pd.Index([name.strip() for name in names], dtype=object)
-    return table
+    hint = "Save it as CSV in UTF-8, names of columns first, values with a separator in quotes."
+    raise ReviewLogError(str(place), [what], hint)
 
 
-def header_form(place: Place) -> tuple[str, int]:
+def _header_form(place: Place) -> tuple[str, int]:
     """Return the separator of a CSV file, and the number of lines above its header.
 
     Raise `ReviewLogError` if its first bytes are those of another kind of file.

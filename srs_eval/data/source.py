@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,11 @@ from srs_eval.data.log import UserTable, read_log
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.selection import Choice, select
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import Reviews, User
+from srs_eval.nouns import IntArray, Reviews, User
 from srs_eval.places import Place
 
 _LONGEST_NAME = 200
 
-RowNumbers = NDArray[np.intp]
 Rows = tuple[str, pd.DataFrame]
 
 
@@ -108,7 +107,7 @@ class TableSource(ABC):
         return {name: id(v) if name == "_table" else v for name, v in vars(self).items()}
 
     def __hash__(self) -> int:
-        return hash((type(self), self.location, self.options))
+        return hash((type(self), self.location))
 
 
 # Users are looked up once, not for each user that is read.
@@ -124,28 +123,20 @@ def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: st
     names `source`, if a row has no user that can be named.
     """
     if columns.user is None:
-        places: dict[User, RowNumbers] = {only_user: np.arange(len(table))}
-        users = None
-    else:
-        names = user_names(table[columns.user], source, np.arange(len(table)))
-        codes, distinct = pd.factorize(names)
-        order = np.argsort(codes, kind="stable")
-        groups = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(order) else []
-        places = dict(zip(map(user_named, distinct), groups, strict=True))
-        users = UserTable(source, table, columns, [*places], codes)
-    return Logs(source, [*places], columns, partial(_rows_of, source, table, places), users)
+        return Logs(source, [only_user], columns, lambda _: (source, table))
+    codes, users = users_of(table[columns.user], source, np.arange(len(table)))
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(order) else []
+    places = dict(zip(users, groups, strict=True))
+    of_all = UserTable(source, table, columns, users, codes)
+    return Logs(source, users, columns, lambda user: (source, table.iloc[places[user]]), of_all)
 
 
-def _rows_of(
-    source: str, table: pd.DataFrame, places: Mapping[User, RowNumbers], user: User
-) -> Rows:
-    return source, table.iloc[places[user]]
+def users_of(column: pd.Series, source: str, rows: NDArray[np.intp]) -> tuple[IntArray, list[User]]:
+    """Read a column of users, which are in the rows [n] of a source.
 
-
-def user_names(column: pd.Series, source: str, rows: RowNumbers) -> pd.Series:
-    """Read a column of users, which are in the rows [n] of a source: return the name of each.
-
-    Raise `ReviewLogError` if a row has no user that can be named.
+    Return the number of the user of each row, and the users, as numbers where they are some. Raise
+    `ReviewLogError` if a row has no user that can be named.
     """
     names, bad = read_names(column)
     codes, distinct = pd.factorize(names)
@@ -156,17 +147,13 @@ def user_names(column: pd.Series, source: str, rows: RowNumbers) -> pd.Series:
     unusable = bad | np.array([*unprintable, False], bool)[codes]
     if unusable.any():
         expected = f"a user: {A_NAME}, at most {_LONGEST_NAME} printable characters"
-        wrong = violations(
-            str(column.name), column, unusable, expected, lambda row: f"row {rows[row] + 1}"
-        )
+        name, place = str(column.name), lambda row: f"row {rows[row] + 1}"
         hint = "Leave rows without one out, or give what is really called so another name."
-        raise ReviewLogError(source, wrong, hint)
-    return names
+        raise ReviewLogError(source, violations(name, column, unusable, expected, place), hint)
+    texts = [str(int(name) if isinstance(name, float) else name) for name in distinct]
+    return codes, [int(text) if text == _number(text) else text for text in texts]
 
 
-def user_named(value: object) -> User:
-    """Return a user, as a number where it is one."""
-    if isinstance(value, float | np.floating):
-        return int(value)
-    text = str(value)
-    return int(text) if text.isdecimal() and str(int(text)) == text else text
+def _number(text: str) -> str:
+    """Write a text of digits as the number that it is."""
+    return str(int(text)) if text.isdecimal() else ""

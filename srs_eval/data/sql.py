@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from srs_eval.data.files import check_columns, existing, pandas_from_arrow
 from srs_eval.data.options import Columns
-from srs_eval.data.source import Logs, Rows, by_user, user_named, user_names
+from srs_eval.data.source import Logs, Rows, by_user, users_of
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
@@ -89,9 +89,9 @@ class Query:
             column = self._column(columns.user)
             statement = sa.select(column).select_from(self._rows).distinct().order_by(column)
             users = self._run(statement).iloc[:, 0]
-            names = user_names(users, self.location, np.arange(len(users)))
-            for name, value in zip(names, users.astype(object), strict=True):
-                values.setdefault(user_named(name), []).append(value)
+            codes, names = users_of(users, self.location, np.arange(len(users)))
+            for code, value in zip(codes, users.astype(object), strict=True):
+                values.setdefault(names[code], []).append(value)
         return Logs(self.location, [*values], columns, partial(self._read, values))
 
     def _read(self, values: Mapping[User, list[Any]], user: User) -> Rows:

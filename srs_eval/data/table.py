@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
-from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -24,7 +24,7 @@ from srs_eval.data.files import (
 )
 from srs_eval.data.options import Columns, OddRows, TableOptions, TimeUnit
 from srs_eval.data.selection import Choice, Selection
-from srs_eval.data.source import Logs, Rows, TableSource, by_user, user_named, user_names
+from srs_eval.data.source import Logs, Rows, TableSource, by_user, users_of
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
 from srs_eval.places import Place
@@ -32,13 +32,6 @@ from srs_eval.places import Place
 _NOBODY = "__HIVE_DEFAULT_PARTITION__"
 # In a folder that is still written to
 INCOMPLETE = "_incomplete"
-
-
-class InMemory(Protocol):
-    """A table of any library that can be read as Arrow, such as a pandas or polars frame."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the table as a stream of Arrow's C interface."""
 
 
 class ReviewTable(TableSource):
@@ -108,7 +101,7 @@ class ReviewTable(TableSource):
 
     def __init__(
         self,
-        path: str | Path | InMemory | None = None,
+        path: Any = None,
         columns: Columns | Mapping[str, Any] | None = None,
         users: Selection = None,
         *,
@@ -152,18 +145,14 @@ class ReviewTable(TableSource):
             return self._query.find()
         if self._table is not None:
             return by_user(self._table, self.name, columns, only_user=self.name)
-        place = Place(self.location)
-        if existing(place).kind() == "folder":
+        place = existing(self.location)
+        if place.kind() == "folder":
             return _of_folder(place, self.columns)
         check_columns(str(place), column_names(place), columns)
-        if place.suffix == ".parquet" and columns.user and (runs := _runs(place, columns.user)):
-            rows = partial(_rows_of_run, place, [*dict.fromkeys(columns.every)], runs)
-            return Logs(str(place), [*runs], columns, rows)
+        if place.suffix == ".parquet" and columns.user and (logs := _of_row_groups(place, columns)):
+            return logs
         table = read_table(place, text=columns.identifiers)
         return by_user(table, str(place), columns, only_user=place.stem)
-
-    def _logs(self) -> Logs:
-        return super()._logs() if self._table is None else self.find()
 
 
 def is_table(data: object) -> bool:
@@ -205,39 +194,39 @@ def _in_memory(table: Any, name: str, columns: Columns) -> pd.DataFrame:
     return frame[[*dict.fromkeys(columns.every)]].reset_index(drop=True).copy()
 
 
-def _runs(place: Place, column: str) -> dict[User, tuple[int, int]] | None:
-    """Return the first row and the number of rows of each user, where these lie together.
+def _of_row_groups(place: Place, columns: Columns) -> Logs | None:
+    """Find the users of a parquet file of several row groups, where the rows of each lie together.
 
     None if they do not, or the file has one row group: then it is read as a whole.
     """
     with parquet_file(place) as file:
-        if file.metadata.num_row_groups == 1:
-            return None
-        users = file.read([column]).column(0).combine_chunks().dictionary_encode("encode")
-    codes = users.indices.to_numpy()
-    begins = np.flatnonzero(np.diff(codes, prepend=-1))
-    if len(begins) > len(users.dictionary):
-        return None
-    values = users.dictionary.to_pandas().iloc[codes[begins]].rename(column)
-    sizes = np.diff(np.append(begins, len(codes)))
-    names = map(user_named, user_names(values, str(place), begins))
-    runs = dict(zip(names, zip(begins.tolist(), sizes.tolist(), strict=True), strict=True))
-    return runs if len(runs) == len(begins) else None
-
-
-def _rows_of_run(
-    place: Place, columns: Sequence[str], runs: Mapping[User, tuple[int, int]], user: User
-) -> Rows:
-    """Read the row groups that the rows of a user lie in, and select them."""
-    begin, count = runs[user]
-    with parquet_file(place) as file:
         sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
-        ends = np.cumsum(sizes)
-        first, last = np.searchsorted(ends, [begin, begin + count - 1], side="right").tolist()
-        table = file.read_row_groups([*range(first, last + 1)], columns)
-        table = table.slice(begin - int(ends[first] - sizes[first]), count)
-        table.validate(full=True)
-    return str(place), pandas_from_arrow(table).set_axis(np.arange(begin, begin + count))
+        if len(sizes) == 1:
+            return None
+        column = file.read([columns.user]).column(0).combine_chunks().dictionary_encode("encode")
+    codes = column.indices.to_numpy()
+    begins = np.flatnonzero(np.diff(codes, prepend=-1))
+    if len(begins) > len(column.dictionary):
+        return None
+    values = column.dictionary.to_pandas().iloc[codes[begins]].rename(columns.user)
+    _, users = users_of(values, str(place), begins)
+    if len(users) < len(begins):
+        return None
+    runs = dict(zip(users, pairwise([*begins.tolist(), len(codes)]), strict=True))
+    ends = np.cumsum(sizes)
+
+    def rows(user: User) -> Rows:
+        """Read the row groups that the rows of a user lie in, and select them."""
+        begin, end = runs[user]
+        first, last = np.searchsorted(ends, [begin, end - 1], side="right").tolist()
+        with parquet_file(place) as file:
+            groups = [*range(first, last + 1)]
+            table = file.read_row_groups(groups, [*dict.fromkeys(columns.every)])
+            table = table.slice(begin - int(ends[first] - sizes[first]), end - begin)
+            table.validate(full=True)
+        return str(place), pandas_from_arrow(table).set_axis(np.arange(begin, end))
+
+    return Logs(str(place), users, columns, rows)
 
 
 def _of_folder(place: Place, given: Columns | None) -> Logs:
@@ -247,9 +236,15 @@ def _of_folder(place: Place, given: Columns | None) -> Logs:
     as ``user=anna/part-0.parquet``; then the columns may be those that are called as nouns.
     """
     folders = [folder for folder in place.folders() if "=" in folder.name]
-    by_name = _partitions(place, folders, given) if folders else _files_by_name(place, given)
+    places = _partitions(place, folders, given) if folders else _files_by_user(place, given)
     columns, errors = given or Columns(), []
-    for each in by_name.values():
+
+    def rows(user: User) -> Rows:
+        tables = [read_table(file, text=columns.identifiers) for file in _files_of(places[user])]
+        table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+        return str(places[user]), table
+
+    for each in places.values():
         try:  # One that has the columns will do; others fail when they are read.
             file = _files_of(each)[0]
             names = column_names(file)
@@ -257,24 +252,23 @@ def _of_folder(place: Place, given: Columns | None) -> Logs:
                 nouns: dict[str, Any] = {f.name: f.name for f in fields(Columns) if f.name in names}
                 columns = Columns(**{"rating": None, "time": None, **nouns})
             check_columns(str(file), names, columns, of_user=False)
-            rows = partial(_rows_of_files, by_name, columns)
-            return Logs(str(place), [*by_name], columns, rows)
+            return Logs(str(place), [*places], columns, rows)
         except ReviewLogError as error:
             errors.append(error)
     raise errors[0]
 
 
-def _files_by_name(place: Place, columns: Columns | None) -> dict[User, Place]:
+def _files_by_user(place: Place, columns: Columns | None) -> dict[User, Place]:
     """Find the file of each user in a folder."""
-    by_name, wrong = dict[User, Place](), []
+    places, wrong = dict[User, Place](), []
     for file in table_files(place):
-        if by_name.setdefault(file.stem, file) != file:
-            wrong.append(f"{by_name[file.stem]} and {file} are both of user {file.stem}")
+        if places.setdefault(file.stem, file) != file:
+            wrong.append(f"{places[file.stem]} and {file} are both of user {file.stem}")
     if columns is not None and columns.user is not None:
-        wrong.append(f"{len(by_name)} files, each one user's, and data.columns.user at once")
+        wrong.append(f"{len(places)} files, each one user's, and data.columns.user at once")
     if wrong:
         raise ReviewLogError(str(place), wrong)
-    return by_name
+    return places
 
 
 def _partitions(place: Place, folders: list[Place], columns: Columns | None) -> dict[User, Place]:
@@ -282,25 +276,22 @@ def _partitions(place: Place, folders: list[Place], columns: Columns | None) -> 
     if (place / INCOMPLETE).kind():
         hint = "Remove it and run `python -m srs_eval.prepare` again."
         raise ReviewLogError(str(place), ["was not written to its end"], hint)
-    key = folders[0].name.partition("=")[0]
-    odd = [each.name for each in folders if not each.name.startswith(f"{key}=")]
-    wrong = [f"{name}: expected {key}=USER" for name in odd]
+    keys, values = zip(*(folder.name.split("=", 1) for folder in folders), strict=True)
+    key = keys[0]
+    wrong = [
+        f"{each.name}: expected {key}=USER" for each in folders if each.name.split("=")[0] != key
+    ]
     if columns is not None and columns.user not in (None, key):
         wrong.append(f"its folders are called {key}=…, and data.columns.user={columns.user}")
     if wrong:
         raise ReviewLogError(str(place), wrong)
-    values = [each.name.partition("=")[2] for each in folders]
     names = [None if value == _NOBODY else unquote(value) for value in values]
     column = pd.Series(names, dtype=object, name=key)
-    user_names(column, str(place), np.arange(len(names)))  # which refuses unusable ones
-    by_name = {user_named(name): folder for name, folder in zip(names, folders, strict=True)}
-    return dict(sorted(by_name.items(), key=lambda pair: (isinstance(pair[0], str), pair[0])))
-
-
-def _rows_of_files(by_name: Mapping[User, Place], columns: Columns, user: User) -> Rows:
-    tables = [read_table(file, text=columns.identifiers) for file in _files_of(by_name[user])]
-    table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-    return str(by_name[user]), table
+    _, users = users_of(column, str(place), np.arange(len(names)))
+    if len(users) < len(folders):
+        raise ReviewLogError(str(place), ["several folders are of one user"])
+    places = dict(zip(users, folders, strict=True))
+    return dict(sorted(places.items(), key=lambda pair: (isinstance(pair[0], str), pair[0])))
 
 
 def _files_of(place: Place) -> list[Place]:
