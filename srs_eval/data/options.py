@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from zoneinfo import available_timezones
 
 from annotated_types import Ge, Le, Lt
-from pydantic import BeforeValidator, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter, ValidationError
 
 from srs_eval.data.cells import folded
 from srs_eval.errors import ConfigError
@@ -142,32 +142,44 @@ def _of_pairs(ratings: Any) -> Any:
     return ratings
 
 
+def _distinct(ratings: Mapping[Any, int] | None) -> Mapping[Any, int] | None:
+    """Check that a word has one rating, however it is written."""
+    alike: dict[str, set[int]] = {}
+    for word, rating in (ratings or {}).items():
+        alike.setdefault(folded(str(word)), set()).add(rating)
+    twice = [word for word, each in alike.items() if len(each) > 1]
+    if twice:
+        raise ValueError(f"two ratings of {', '.join(twice)}: capital letters do not count")
+    return ratings
+
+
+def _known(zone: str) -> str:
+    """Check that there is a time zone of this name."""
+    if zone not in _zones():
+        raise ValueError("expected one such as Europe/Vienna")
+    return zone
+
+
+Ratings = Annotated[
+    Mapping[Any, Rating] | None, BeforeValidator(_of_pairs), AfterValidator(_distinct)
+]
+
+
 @dataclass(frozen=True, slots=True)
 class TableOptions:
     """How the rows of a table are read; see `srs_eval.data.table.ReviewTable`."""
 
     time_unit: TimeUnit = "auto"
-    time_zone: str = "UTC"
+    time_zone: Annotated[str, AfterValidator(_known)] = "UTC"
     day_start_hour: Annotated[float, Ge(0), Lt(24)] = 4
-    ratings: Annotated[Mapping[Any, Rating] | None, BeforeValidator(_of_pairs)] = field(
-        default=None, hash=False
-    )
+    ratings: Ratings = field(default=None, hash=False)
     missing: OddRows = "error"
     duplicates: OddRows = "error"
     invalid_times: OddRows = "error"
 
     def __post_init__(self) -> None:
         """Check every option."""
-        wrong = wrong_options(self)
-        if self.time_zone not in _zones():
-            wrong.append(f"data.time_zone={self.time_zone}: expected one such as Europe/Vienna")
-        alike: dict[str, set[int]] = {}
-        for word, rating in (self.ratings or {}).items() if not wrong else ():
-            alike.setdefault(folded(str(word)), set()).add(rating)
-        for word in (word for word, ratings in alike.items() if len(ratings) > 1):
-            wrong.append(f"data.ratings has two ratings of {word!r}: capital letters do not count")
-        if wrong:
-            raise ConfigError("\n".join(wrong))
+        check_options(self)
 
     @property
     def remark(self) -> str:
@@ -180,17 +192,20 @@ class TableOptions:
         )
 
 
-def wrong_options(options: Any) -> list[str]:
-    """Give the options of a dataclass their types, and say which values cannot be meant."""
+def check_options(options: Any) -> None:
+    """Give options of a dataclass their types; raise `ConfigError` with all that cannot be meant."""
     wrong = []
     for name, adapter in _adapters(options.__class__).items():
         value = getattr(options, name)
         try:
             object.__setattr__(options, name, adapter.validate_python(value))
         except ValidationError as error:
-            said = "; ".join(each["msg"] for each in error.errors()[:3])
+            said = "; ".join(
+                each["msg"].removeprefix("Value error, ") for each in error.errors()[:3]
+            )
             wrong.append(f"data.{name}={value}: {said}")
-    return wrong
+    if wrong:
+        raise ConfigError("\n".join(wrong))
 
 
 @cache

@@ -28,7 +28,9 @@ def prepare(source: ReviewTable, out: Place) -> tuple[int, int]:
     """
     if source.choice != Choice():
         raise ConfigError("data.users, sample and first choose from what is written: use them then")
-    columns, place = source.columns or Columns(), existing(source.location)
+    if source.place is None:
+        raise ConfigError("only files are prepared: let the database write CSV or parquet first")
+    columns, place = source.columns or Columns(), existing(source.place)
     if "user" in (*columns.used.values(), *(columns.p or ())):
         raise ConfigError("a column that is not that of users is called user: rename it")
     if out.kind() == "file" or out.files(recursive=True):

@@ -6,12 +6,18 @@ import hashlib
 import heapq
 import re
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+from annotated_types import Gt
+from pydantic import BeforeValidator, Strict
+
+from srs_eval.data.options import check_options
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import User
 
 Selection = User | Sequence[User] | None
+_Count = Annotated[int, Strict(), Gt(0)] | None
 
 # Longer rows of digits are names: no data set numbers its users so.
 _RANGE = re.compile(r"([0-9]{1,18})(?:\s*-\s*([0-9]{1,18}))?")
@@ -83,24 +89,20 @@ class Choice:
     the most part still the same ones when users are added.
     """
 
-    users: Selection = None
-    sample: int | None = None  # How many of these users at most
-    first: int | None = None  # How many at most, in the order of the source
-    names: tuple[User, ...] | None = field(init=False)  # Of `users`; None for everyone
+    users: Annotated[Any, BeforeValidator(wanted_users)] = None  # Everyone if None
+    sample: _Count = None  # How many of these users at most
+    first: _Count = None  # How many at most, in the order of the source
 
     def __post_init__(self) -> None:
         """Check that numbers are numbers, and spell out the users."""
-        for name, count in {"sample": self.sample, "first": self.first}.items():
-            if count is not None and (type(count) is not int or count < 1):
-                raise ConfigError(f"data.{name}={count}: expected a whole number above 0, or null")
+        check_options(self)
         if self.sample is not None and self.first is not None:
             one = f"data.sample={self.sample} and data.first={self.first}: give one of them"
             raise ConfigError(one)
-        object.__setattr__(self, "names", wanted_users(self.users))
 
     def among(self, known: Mapping[str, User], source: str) -> tuple[User, ...]:
         """Return the chosen users, in the order of the source or of the selection."""
-        users = select([*known] if self.names is None else self.names, known, source)[: self.first]
+        users = select([*known] if self.users is None else self.users, known, source)[: self.first]
         if self.sample is None or self.sample >= len(users):
             return users
         sample = set(heapq.nsmallest(self.sample, users, key=_digest))
@@ -108,7 +110,7 @@ class Choice:
 
     def remarks(self, known: Sized) -> tuple[str, ...]:
         """Return a remark on the sample or the first users, if not all are taken."""
-        count = len(known if self.names is None else self.names)
+        count = len(known if self.users is None else self.users)
         if self.first is not None:
             return (f"the first {min(count, self.first):,} of {count:,} users",)
         if self.sample is None:

@@ -123,7 +123,8 @@ class ReviewTable(TableSource):
         self.columns = None if columns is None else Columns.of(columns)
         self.choice = Choice(users, sample, first)
         self.name = self.location = "frame"  # and of its user if there is no column of users
-        self._table, self._query = None, None
+        self._table, self._query = pd.DataFrame(), None
+        self.place: Place | None = None  # Of its files; of a query or a table in memory None
         if query is not None:
             from srs_eval.data.sql import Query  # which loads SQLAlchemy
 
@@ -132,7 +133,7 @@ class ReviewTable(TableSource):
             self.name = "sql" if file is None else Path(file).name
             self.location = self._query.location
         elif isinstance(path, str | Path):
-            place = Place.of(path)
+            place = self.place = Place.of(path)
             self.location = place.address
             self.name = place.name if place.is_remote else place.local.resolve().name
         else:
@@ -143,9 +144,9 @@ class ReviewTable(TableSource):
         columns = self.columns or Columns()
         if self._query is not None:
             return self._query.find()
-        if self._table is not None:
+        if self.place is None:
             return by_user(self._table, self.name, columns, only_user=self.name)
-        place = existing(self.location)
+        place = existing(self.place)
         if place.kind() == "folder":
             return _of_folder(place, self.columns)
         check_columns(str(place), column_names(place), columns)

@@ -25,9 +25,9 @@ from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.anki.rules import matching, select_reviews
 from srs_eval.data.cells import violations
 from srs_eval.data.files import existing
-from srs_eval.data.options import OddRows, wrong_options
+from srs_eval.data.options import OddRows, check_options
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.errors import ConfigError, ReviewLogError, Violation
+from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
@@ -92,8 +92,7 @@ class AnkiCollection:
 
     def __post_init__(self) -> None:
         """Check the options, all at once."""
-        if wrong := wrong_options(self):
-            raise ConfigError("\n".join(wrong))
+        check_options(self)
 
     @property
     def name(self) -> str:
