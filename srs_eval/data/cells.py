@@ -83,12 +83,6 @@ def numbers(values: Any) -> FloatArray:
     return result
 
 
-def finite_numbers(values: Any) -> tuple[FloatArray, BoolArray]:
-    """Read a column as float64 [n]; also return which are no numbers, bool [n]."""
-    floats = numbers(values)
-    return floats, ~np.isfinite(floats)
-
-
 def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
     """Read a column as whole numbers, int64 [n]; also return which are bad, bool [n].
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 from zoneinfo import available_timezones
 
 from annotated_types import Ge, Le, Lt
-from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
 
 from srs_eval.data.cells import folded
 from srs_eval.errors import ConfigError
@@ -135,13 +134,6 @@ class Columns:
         return cls(**(names or {}))
 
 
-def _of_pairs(ratings: Any) -> Any:
-    """Return pairs, which can be hashed, as a mapping."""
-    with suppress(TypeError, ValueError):
-        return dict(ratings)
-    return ratings
-
-
 def _distinct(ratings: Mapping[Any, int] | None) -> Mapping[Any, int] | None:
     """Check that a word has one rating, however it is written."""
     alike: dict[str, set[int]] = {}
@@ -160,9 +152,7 @@ def _known(zone: str) -> str:
     return zone
 
 
-Ratings = Annotated[
-    Mapping[Any, Rating] | None, BeforeValidator(_of_pairs), AfterValidator(_distinct)
-]
+Ratings = Annotated[Mapping[Any, Rating] | None, AfterValidator(_distinct)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +183,7 @@ class TableOptions:
 
 
 def check_options(options: Any) -> None:
-    """Give options of a dataclass their types; raise `ConfigError` with all that cannot be meant."""
+    """Give options of a dataclass their types; raise `ConfigError` with all that are impossible."""
     wrong = []
     for name, adapter in _adapters(options.__class__).items():
         value = getattr(options, name)

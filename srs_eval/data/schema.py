@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.cards import FIRST, previous_review, since_previous
-from srs_eval.data.cells import are_missing, finite_numbers, violations, whole_numbers
+from srs_eval.data.cells import are_missing, numbers, violations, whole_numbers
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import COLUMNS, BoolArray, IntArray, Reviews, User
 
@@ -125,9 +125,13 @@ class Draft:
         values: dict[str, Any] = {}
         readable: dict[str, BoolArray] = {}
         for name, column in columns.items():
-            is_whole = COLUMNS[name].is_whole
-            values[name], bad = whole_numbers(column) if is_whole else finite_numbers(column)
-            self.refuse(name, bad, "a whole number" if is_whole else "a number")
+            if COLUMNS[name].is_whole:
+                values[name], bad = whole_numbers(column)
+                self.refuse(name, bad, "a whole number")
+            else:
+                values[name] = numbers(column)
+                bad = ~np.isfinite(values[name])
+                self.refuse(name, bad, "a number")
             readable[name] = ~bad
         previous = previous_review(values["card"])
         derived = since_previous(values["day"], previous)

@@ -133,60 +133,54 @@ class Query:
 
     def _run(self, statement: Any) -> pd.DataFrame:
         """Return the result of a statement."""
-        run = self._by_duckdb if self._is_of_duckdb() else self._by_driver
-        return _interruptible(partial(run, statement))
+        errors: tuple[type[Exception], ...] = (sa.exc.SQLAlchemyError, sqlite3.Error, ImportError)
+        run = self._by_driver
+        if self._is_of_duckdb():
+            run, errors = self._by_duckdb, (_duckdb().Error,)
+        try:
+            return _interruptible(partial(run, statement))
+        except errors as error:
+            reason = masked(str(getattr(error, "orig", None) or error))
+            if self.url and (password := _parsed(_address(self.url)).password):
+                reason = reason.replace(str(password), "…")
+            where = self.url or self.path or "DuckDB"
+            raise ReviewLogError(where, [reason.partition("\n")[0]]) from None
 
     def _by_driver(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         """Run a statement by SQLAlchemy."""
-        address, options = "sqlite://", {}
-        if self.url is not None:
-            address = _address(self.url)
-        else:
+        options: dict[str, Any] = {"poolclass": sa.pool.NullPool}
+        if self.url is None:
             name = quote(existing(str(self.path)).local.absolute().as_posix(), safe="/:")
             read_only = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
-            options = {"creator": read_only}
-        url = _parsed(address)
-        if url.get_backend_name() == "sqlite" and not (url.query or options):
+            options["creator"] = read_only
+        url = _parsed(_address(self.url or "sqlite://"))
+        if self.url and url.get_backend_name() == "sqlite" and not url.query:
             existing(url.database or "")  # which SQLite would make
-        try:
-            engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **options)
-            with engine.connect() as connection:
-                driver = connection.connection.driver_connection
-                running.append(driver)
-                if options and not self.views:
-                    self._refuse(programs_in_sqlite(driver, self.text))
-                if engine.dialect.name == "postgresql":
-                    connection = connection.execution_options(postgresql_readonly=True)
-                result = connection.execute(statement)
-                return pd.DataFrame(result.fetchall(), columns=list(result.keys()))
-        except (sa.exc.SQLAlchemyError, sqlite3.Error, ImportError) as error:
-            reason = masked(str(getattr(error, "orig", None) or error))
-            if url.password:
-                reason = reason.replace(str(url.password), "…")
-            raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
+        engine = sa.create_engine(url, **options)
+        with engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            running.append(driver)
+            if self.path and not self.views:
+                self._refuse(programs_in_sqlite(driver, self.text))
+            if engine.dialect.name == "postgresql":
+                connection = connection.execution_options(postgresql_readonly=True)
+            result = connection.execute(statement)
+            return pd.DataFrame(result.fetchall(), columns=list(result.keys()))
 
     def _by_duckdb(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         """Run a statement by DuckDB."""
-        try:
-            duckdb: Any = import_module("duckdb")
-        except ImportError as error:
-            hint = "data=sql needs the package duckdb here: run `pip install 'srs-eval[sql]'`"
-            raise ConfigError(hint) from error
         sql = str(statement.compile(compile_kwargs={"literal_binds": True}))
         config = {"autoinstall_known_extensions": False}
-        path, read_only = self.path or ":memory:", self.path is not None
-        try:
-            with closing(duckdb.connect(path, read_only=read_only, config=config)) as connection:
-                running.append(connection)
-                if read_only and not self.views:
-                    self._refuse(programs_in_duckdb(connection, self.text))
-                if len(connection.extract_statements(sql)) > 1:
-                    what = "the query has several statements"
-                    raise ReviewLogError(self.path or "DuckDB", [what])
-                return pandas_from_arrow(connection.sql(sql).to_arrow_table())
-        except duckdb.Error as error:
-            reason = str(error).partition("\n")[0]
-            raise ReviewLogError(self.path or "DuckDB", [reason]) from None
+        database = _duckdb().connect(
+            self.path or ":memory:", read_only=self.path is not None, config=config
+        )
+        with closing(database) as connection:
+            running.append(connection)
+            if self.path and not self.views:
+                self._refuse(programs_in_duckdb(connection, self.text))
+            if len(connection.extract_statements(sql)) > 1:
+                raise ReviewLogError(self.path or "DuckDB", ["the query has several statements"])
+            return pandas_from_arrow(connection.sql(sql).to_arrow_table())
 
     def _refuse(self, programs: Sequence[str]) -> None:
         """Raise if a query names parts of a file that run what its author wrote."""
@@ -211,6 +205,12 @@ def _interruptible(query: Callable[[list[Any]], pd.DataFrame]) -> pd.DataFrame:
         except Exception as error:  # noqa: BLE001 - raised in the other thread
             future.set_exception(error)
 
+    def interrupt() -> None:
+        for connection in running:
+            ways = (getattr(connection, way, None) for way in _WAYS)
+            with suppress(Exception):  # the query may just have ended
+                next(filter(callable, ways))()
+
     Thread(target=run, daemon=True).start()
     try:
         while not future.done():
@@ -218,17 +218,17 @@ def _interruptible(query: Callable[[list[Any]], pd.DataFrame]) -> pd.DataFrame:
     finally:
         until = monotonic() + _SECONDS_TO_END
         while not future.done() and monotonic() < until:
-            Thread(target=_interrupt, args=(running,), daemon=True).start()
+            Thread(target=interrupt, daemon=True).start()
             wait([future], _SECONDS_BETWEEN_LOOKS)
     return future.result()
 
 
-def _interrupt(connections: Sequence[Any]) -> None:
-    """End what connections are doing, as far as their drivers can."""
-    for connection in connections:
-        ways = (getattr(connection, way, None) for way in _WAYS)
-        with suppress(Exception):  # the query may just have ended
-            next(filter(callable, ways))()
+def _duckdb() -> Any:
+    try:
+        return import_module("duckdb")
+    except ImportError as error:
+        hint = "data=sql needs the package duckdb here: run `pip install 'srs-eval[sql]'`"
+        raise ConfigError(hint) from error
 
 
 def _address(url: str) -> str:
