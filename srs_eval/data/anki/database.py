@@ -7,9 +7,10 @@ import re
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -102,44 +103,39 @@ class Collection:
 
         Older versions of Anki keep them in the column `text` of ``col``, as objects in JSON.
         """
-        if {"id", column} <= self.columns_of(table):
-            found = self.connection.execute(f"select id, {column} from {table} not indexed")
-            return {number: value for number, value in found if isinstance(number, int)}
-        if text not in self.columns_of("col"):
-            return {}
-        ((content,),) = self.connection.execute(f"select {text} from col")
-        stored = self._object(content, text).items()
-        numbers = {int(key): each for key, each in stored if key.isdecimal()}
-        return {n: each for n, each in numbers.items() if isinstance(each, dict) and n < 2**63}
+        entries = [*self.rows(table, "id", column)]
+        for (content,) in () if entries else self.rows("col", text):
+            objects = self._json(content or "{}", text, dict)
+            numbered = {int(key): each for key, each in objects.items() if key.isdecimal()}
+            entries = [each for each in numbered.items() if isinstance(each[1], dict)]
+        return {n: value for n, value in entries if isinstance(n, int) and n < 2**63}
 
     def settings(self) -> Mapping[str, Any]:
         """Read the creation stamp in seconds, ``crt``, and the settings that matter here."""
-        rows = self.connection.execute("select crt, conf from col limit 2").fetchall()
+        rows = [*islice(self.rows("col", "crt", "conf"), 2)]
         if len(rows) != 1 or not isinstance(rows[0][0], int):
             raise damaged(self.source, "its table col does not say when it was created")
         ((created, text),) = rows
-        stored = self._object(text or "{}", "settings")
+        stored = self._json(text or "{}", "settings", dict)
         # Since version 15 of the schema settings have a table, and `conf` is empty.
-        if {"key", "val"} <= self.columns_of("config"):
-            # The collation of the key is Anki's own.
-            query = f"""
-                select key, coalesce(cast(val as text), '') from config
-                where key collate binary in ({", ".join("?" * len(_SETTINGS))})
-            """
-            for key, value in self.connection.execute(query, _SETTINGS):
-                stored |= self._object(f'{{"{key}": {value}}}', "settings")
+        for key, value in self.rows("config", "key", "val"):
+            if key in _SETTINGS:
+                stored[key] = self._json(value, "settings")
         settings = {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
         return {"crt": created, **settings}
 
-    def _object(self, text: Any, what: str) -> dict[str, Any]:
-        """Return an object in JSON."""
-        try:
-            stored = json.loads(str(text))
-        except (ValueError, RecursionError):
-            stored = None
-        if not isinstance(stored, dict):
-            raise damaged(self.source, f"its {what} are no object in JSON")
-        return stored
+    def rows(self, table: str, *columns: str) -> Iterable[tuple[Any, ...]]:
+        """Read some columns of a table; there are no rows if it lacks one of them."""
+        is_there = {*columns} <= self.columns_of(table)
+        query = f"select {', '.join(columns)} from {table} not indexed"
+        return self.connection.execute(query) if is_there else ()
+
+    def _json(self, text: Any, what: str, kind: type = object) -> Any:
+        """Return a value in JSON."""
+        with suppress(ValueError, TypeError, RecursionError):
+            if isinstance(value := json.loads(text), kind):
+                return value
+        raise damaged(self.source, f"its {what} are not as Anki writes them, in JSON")
 
     def columns_of(self, table: str) -> set[str]:
         """Names of the columns of a table, in lower case, without computed ones."""

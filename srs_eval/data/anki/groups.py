@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -108,14 +108,12 @@ def _looked_up(numbers: Any, keys: Any, wanted: IntArray) -> IntArray:
 
 def _templates(collection: Collection, note_types: Mapping[int, Any]) -> dict[int, str]:
     """Return the names of all card templates by number; what cannot be read is left out."""
-    rows: Iterable[tuple[Any, Any, Any]] = [
+    rows = [*collection.rows("templates", "ntid", "ord", "name")] or [
         (number, value_of(each, "ord"), value_of(each, "name"))
         for number, note_type in note_types.items()
         if isinstance(templates := value_of(note_type, "tmpls"), list)
         for each in templates
     ]
-    if {"ntid", "ord", "name"} <= collection.columns_of("templates"):
-        rows = collection.connection.execute("select ntid, ord, name from templates not indexed")
     names = _names(note_types)
     return {
         _PLACES * number + place: f"{names.get(number, number)}: {name}"
