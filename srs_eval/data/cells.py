@@ -114,14 +114,13 @@ def texts(values: pd.Series) -> pd.Series:
 
 def are_missing(values: pd.Series) -> BoolArray:
     """Return which cells are empty or hold a word for a missing value, bool [n]."""
-    empty: BoolArray = values.isna().to_numpy(bool)
-    if values.dtype.kind != "O" and not isinstance(values.dtype, pd.StringDtype):
-        return empty
     if isinstance(values.dtype, pd.StringDtype):
-        is_word = values.str.strip().isin(_MISSING)
+        words = values.str.strip()
+    elif values.dtype == object:
+        words = values.map(lambda value: value.strip() if isinstance(value, str) else None)
     else:
-        is_word = values.map(lambda value: isinstance(value, str) and value.strip() in _MISSING)
-    missing: BoolArray = empty | is_word.to_numpy(bool)
+        return values.isna().to_numpy(bool)
+    missing: BoolArray = (values.isna() | words.isin(_MISSING)).to_numpy(bool)
     return missing
 
 

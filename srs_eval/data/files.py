@@ -117,14 +117,13 @@ def check_columns(
     there is one, as users would be merged. Raise `ReviewLogError` if not, naming `source`, each
     column that is missing or not the only one of its name, and the columns of the table.
     """
-    nouns = [*columns.used.items(), *(("p", name) for name in columns.p or ())]
-    nouns += [("user", columns.user)] if of_user and columns.user else []
+    user = {"user": columns.user} if of_user and columns.user else {}
     wrong = []
-    for noun, column in nouns:
+    for noun, column in (columns.used | user).items():
         count = present.count(column)
         what = f"there are {count} columns" if count else "there is no column"
         if count != 1:
-            said = f"{what} {column!r}, needed for data.columns.{noun}"
+            said = f"{what} {column!r}, needed for data.columns.{noun.partition(' ')[0]}"
             wrong.append(Violation(said, "duplicate" if count else "missing", column))
     if wrong:
         names = [name if len(name) <= 60 else quoted(name) for name in present[:_COLUMNS_QUOTED]]

@@ -54,11 +54,11 @@ def read_log(
 
     Raise `ReviewLogError` with all violations at once if they cannot be read.
     """
-    p = {f"p {name}": name for name in columns.p or ()}
-    log = _draft(source, rows, columns.used | p, options)
+    log = _draft(source, rows, columns.used, options)
+    p = [noun for noun in log.columns if noun.startswith("p ")]
     for noun in p:
         _read_recorded(log, noun)
-    first_day = _put_in_time_order(log, options, [*p]) if "time" in log.columns else None
+    first_day = _put_in_time_order(log, options, p) if "time" in log.columns else None
     recorded = [numbers(log.columns.pop(noun)) for noun in p]
     log.columns.pop("recorded_at", None)
     titles = {noun: _number(log, noun) for noun in ("card", *GROUPS) if noun in log.columns}
@@ -73,7 +73,7 @@ def read_log(
         titles=titles,
         first_day=first_day,
         recorded=np.column_stack(recorded) if recorded else None,
-        recorded_names=tuple(p.values()),
+        recorded_names=tuple(columns.p or ()),
     )
 
 

@@ -98,18 +98,18 @@ class Columns:
             )
         if self.recorded_at and (self.day or not self.p):
             wrong.append("data.columns.recorded_at goes with data.columns.p and data.columns.time")
-        names = [*self.used.values(), *(self.p or ()), self.user]
-        twice = sorted({name for name in names if name and names.count(name) > 1})
+        twice = sorted({name for name in self.every if self.every.count(name) > 1})
         wrong += [f"data.columns: {name!r} is the name of two columns" for name in twice]
         if wrong:
             raise ConfigError("\n".join(wrong))
 
     @property
     def used(self) -> dict[str, str]:
-        """Name of each column that is read from the rows, but those of users and predictions."""
+        """Name of each column that is read from the rows; predictions are ``p 0``, ``p 1``."""
         names = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         replaced = {"rating" if self.recalled else "", "time" if self.day else "", "user", "p"}
-        return {noun: name for noun, name in names.items() if name and noun not in replaced}
+        names = {noun: name for noun, name in names.items() if name and noun not in replaced}
+        return names | {f"p {number}": name for number, name in enumerate(self.p or ())}
 
     @property
     def identifiers(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class Columns:
     @property
     def every(self) -> list[str]:
         """All columns that are read."""
-        return [*self.used.values(), *(self.p or ()), *([self.user] if self.user else [])]
+        return [*self.used.values(), *([self.user] if self.user else [])]
 
     @classmethod
     def of(cls, names: Columns | Mapping[str, Any] | None) -> Columns:
@@ -182,8 +182,11 @@ class TableOptions:
         )
 
 
-def check_options(options: Any) -> None:
-    """Give options of a dataclass their types; raise `ConfigError` with all that are impossible."""
+def check_options(options: Any, **shown: str) -> None:
+    """Give options of a dataclass their types; raise `ConfigError` with all that are impossible.
+
+    In errors an option is called as its field, or as it is `shown`.
+    """
     wrong = []
     for name, adapter in _adapters(options.__class__).items():
         value = getattr(options, name)
@@ -193,7 +196,7 @@ def check_options(options: Any) -> None:
             said = "; ".join(
                 each["msg"].removeprefix("Value error, ") for each in error.errors()[:3]
             )
-            wrong.append(f"data.{name}={value}: {said}")
+            wrong.append(f"data.{shown.get(name, name)}={value}: {said}")
     if wrong:
         raise ConfigError("\n".join(wrong))
 

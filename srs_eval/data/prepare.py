@@ -31,7 +31,7 @@ def prepare(source: ReviewTable, out: Place) -> tuple[int, int]:
     if source.place is None:
         raise ConfigError("only files are prepared: let the database write CSV or parquet first")
     columns, place = source.columns or Columns(), existing(source.place)
-    if "user" in (*columns.used.values(), *(columns.p or ())):
+    if "user" in columns.used.values():
         raise ConfigError("a column that is not that of users is called user: rename it")
     if out.kind() == "file" or out.files(recursive=True):
         raise ReviewLogError(str(out), ["is not an empty folder"], "Name another folder.")

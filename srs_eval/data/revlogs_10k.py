@@ -15,7 +15,7 @@ from srs_eval.data.files import check_columns, column_names, existing, read_tabl
 from srs_eval.data.log import identify_cards
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.schema import Draft
-from srs_eval.data.selection import Choice, Selection, select
+from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.source import Logs, Rows, TableSource, by_user
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, Reviews, User
@@ -127,44 +127,29 @@ class RevlogsFolder(TableSource):
                     table[value] = table[key].map(about[value]).fillna(_NOT_KNOWN)
         return str(file), table
 
-    def read(self, user: User) -> Reviews:
-        """Read one user's log, without the rows that are no answers.
-
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
-        """
-        if self._file(user).kind():  # listing ten thousand users takes long
-            (source, rows), columns = self._rows(user), _NEEDED
-        else:
-            logs = self._logs()
-            (user,), columns = select([user], logs.by_text, logs.source), logs.columns
-            source, rows = logs.rows(user)
-            source += f", user {user}" if columns.user else ""
+    def log(self, user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
+        """Make one user's log of the rows that are answers; all are checked as they stand."""
         present = {noun: name for noun, name in _OPTIONAL.items() if name in rows}
         columns = replace(columns, **present)
         check_columns(source, [*rows.columns], columns, of_user=False)
-        return _reviews(user, source, rows, columns)
-
-
-def _reviews(user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
-    """Check one user's rows as they stand in the file, then leave out what is no answer."""
-    names, table = columns.used, rows.reset_index(drop=True)
-    part = {noun: table[name] for noun, name in names.items()}
-    log = Draft(source, part, rows.index.to_numpy(np.int64), names)
-    identify_cards(log)
-    log.check()
-    log.columns["card"] = identities(log.columns["card"])
-    rating, unreadable = whole_numbers(log.columns["rating"])
-    unknown = ((rating < 1) | (rating > 4)) & ~unreadable
-    # The other columns are checked with all rows in place; there, any rating will do, and
-    # the states of rows that are no answers are none of ours.
-    for noun, any_known in (("rating", 1), ("state", 0)):
-        if unknown.any() and noun in log.columns:
-            log.columns[noun] = log.columns[noun].mask(unknown, any_known)
-    everything = log.finished(user)
-    if unknown.all():
-        nothing = Violation("no row has a rating from 1 to 4", "empty", names["rating"])
-        raise ReviewLogError(source, [nothing])
-    return _without(everything, unknown) if unknown.any() else everything
+        names, table = columns.used, rows.reset_index(drop=True)
+        part = {noun: table[name] for noun, name in names.items()}
+        log = Draft(source, part, rows.index.to_numpy(np.int64), names)
+        identify_cards(log)
+        log.check()
+        log.columns["card"] = identities(log.columns["card"])
+        rating, unreadable = whole_numbers(log.columns["rating"])
+        unknown = ((rating < 1) | (rating > 4)) & ~unreadable
+        # The other columns are checked with all rows in place; there, any rating will do, and
+        # the states of rows that are no answers are none of ours.
+        for noun, any_known in (("rating", 1), ("state", 0)):
+            if unknown.any() and noun in log.columns:
+                log.columns[noun] = log.columns[noun].mask(unknown, any_known)
+        everything = log.finished(user)
+        if unknown.all():
+            nothing = Violation("no row has a rating from 1 to 4", "empty", names["rating"])
+            raise ReviewLogError(source, [nothing])
+        return _without(everything, unknown) if unknown.any() else everything
 
 
 def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:

@@ -83,8 +83,12 @@ class TableSource(ABC):
         (user,) = select([user], logs.by_text, logs.source)
         source, rows = logs.rows(user)
         source += f", user {user}" if logs.columns.user else ""
-        check_columns(source, [*rows.columns], logs.columns, of_user=False)
-        return read_log(user, source, rows, logs.columns, self.options)
+        return self.log(user, source, rows, logs.columns)
+
+    def log(self, user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
+        """Make the log of one user of rows of a table."""
+        check_columns(source, [*rows.columns], columns, of_user=False)
+        return read_log(user, source, rows, columns, self.options)
 
     def _logs(self) -> Logs:
         changed = None

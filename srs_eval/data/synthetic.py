@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from annotated_types import Ge, Gt, Le
+from pydantic import Strict, StringConstraints
 
+from srs_eval.data.options import check_options
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.simulated.cards import (
     Cards,
@@ -20,8 +23,8 @@ from srs_eval.data.simulated.cards import (
 )
 from srs_eval.data.simulated.life import Life
 from srs_eval.data.simulated.people import Learner, draw_later_reviews
-from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS, is_scheduler
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS
+from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews, User
 
 _MOST_USERS = 1_000_000_000
@@ -67,11 +70,11 @@ class SyntheticUsers:
     (100, False)
     """
 
-    count: int  # Of users
-    seed: int
-    size_scale: float
-    max_reviews: int | None
-    scheduler: str
+    count: Annotated[int, Strict(), Ge(1), Le(_MOST_USERS)]  # Of users
+    seed: Annotated[int, Strict(), Ge(0)]
+    size_scale: Annotated[float, Strict(), Gt(0), Le(1)]
+    max_reviews: Annotated[int, Strict(), Ge(1)] | None
+    scheduler: Annotated[str, StringConstraints(pattern=SCHEDULERS)]
 
     def __init__(
         self,
@@ -82,28 +85,10 @@ class SyntheticUsers:
         max_reviews: int | None = 10_000,
         scheduler: str = OWN,
     ) -> None:
-        scale, most = size_scale, max_reviews
-        rules = {
-            f"users={users!r}: expected a whole number from 1 to {_MOST_USERS:,}": (
-                type(users) is int and 1 <= users <= _MOST_USERS
-            ),
-            f"seed={seed!r}: expected a whole number, 0 or more": type(seed) is int and seed >= 0,
-            f"size_scale={scale!r}: expected a number above 0, up to 1": (
-                type(scale) in (int, float) and 0 < scale <= 1
-            ),
-            f"max_reviews={most!r}: expected a whole number above 0, or null": (
-                most is None or (type(most) is int and most >= 1)
-            ),
-            f"scheduler={scheduler!r}: expected {SCHEDULERS}": is_scheduler(scheduler),
-        }
-        wrong = [f"data.{problem}" for problem, is_right in rules.items() if not is_right]
-        if wrong:
-            raise ConfigError("\n".join(wrong))
-        object.__setattr__(self, "count", users)
-        object.__setattr__(self, "seed", seed)
-        object.__setattr__(self, "size_scale", float(size_scale))
-        object.__setattr__(self, "max_reviews", max_reviews)
-        object.__setattr__(self, "scheduler", scheduler)
+        arguments = users, seed, size_scale, max_reviews, scheduler
+        for field, value in zip(fields(self), arguments, strict=True):
+            object.__setattr__(self, field.name, value)
+        check_options(self, count="users")
 
     @property
     def name(self) -> str:

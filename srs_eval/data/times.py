@@ -105,9 +105,10 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
     else:
         text = texts(values)
         text = text.where(text.str.match(_DATE, na=False))
-        if text.str.endswith(" UTC", na=False).any():  # as BigQuery writes them
-            text = text.str.replace(" UTC", "Z", regex=False)
         has_offset = text.str.contains(_OFFSET, na=False).to_numpy(bool)
+        if not has_offset.all() and text.str.endswith(" UTC", na=False).any():  # as BigQuery does
+            text = text.str.replace(" UTC", "Z", regex=False)
+            has_offset = text.str.contains(_OFFSET, na=False).to_numpy(bool)
         moments = _parsed(text.where(has_offset))
         if not has_offset.all():
             moments = np.where(has_offset, moments, _parsed(text.mask(has_offset)))

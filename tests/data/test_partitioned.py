@@ -85,10 +85,15 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, small, name, data):
     assert "3 of" in sample.remarks()[0]
 
 
-def test_a_table_of_excel_is_prepared_as_others(tmp_path):
-    for name, above in (("plain.csv", ""), ("excel.csv", "sep=;\n")):
-        text = reviews().to_csv(index=False, sep=";")
-        (tmp_path / name).write_text(above + text, encoding="utf-8")
+def test_a_table_of_excel_or_with_blanks_is_prepared_as_others(tmp_path):
+    text = reviews().to_csv(index=False, sep=";")
+    forms = {
+        "plain.csv": text,
+        "excel.csv": f"sep=;\n{text}",
+        "blanks.csv": text.replace(";", "; "),
+    }
+    for name, content in forms.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
         table = ReviewTable(tmp_path / name, COLUMNS, duplicates="drop")
         prepare(table, Place.of(tmp_path / f"logs of {name}"))
         same_logs(ReviewTable(tmp_path / f"logs of {name}", READ, duplicates="drop"), table)
@@ -141,6 +146,9 @@ def test_what_cannot_be_prepared_is_refused(tmp_path):
             prepare(ReviewTable(written(data, path), {"user": "who"}), out)
     with pytest.raises(ConfigError):
         prepare(ReviewTable(path, {"user": "who", "deck": "user"}), out)
+    for table in (ReviewTable(query=f"SELECT * FROM '{path}'"), ReviewTable(reviews())):
+        with pytest.raises(ConfigError, match="only files"):
+            prepare(table, out)
     assert not out.kind()
 
 

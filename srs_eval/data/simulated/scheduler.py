@@ -15,8 +15,6 @@ https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from srs_eval.nouns import FloatArray, IntArray
@@ -43,7 +41,7 @@ _EASE_STEP = np.array([np.nan, -0.2, -0.15, 0.0, 0.15])
 _LATE_SHARE = np.array([np.nan, 0.0, 0.0, 0.5, 1.0])
 _BONUS = np.array([np.nan, np.nan, np.nan, 1.0, 1.3])
 OWN = "own"
-SCHEDULERS = "own, sm2, fixed, or fsrs_50 to fsrs_99"
+SCHEDULERS = "^(own|sm2|fixed|fsrs_[5-9][0-9])$"
 
 Beliefs = tuple[FloatArray, FloatArray]  # Stability in days, and difficulty from 1 to 10; [n]
 
@@ -143,11 +141,6 @@ class Fixed(App):
     ) -> Beliefs:
         """Double the interval."""
         return np.minimum(2 * believed[0], 64.0), believed[1]
-
-
-def is_scheduler(name: object) -> bool:
-    """Whether a value names a scheduler."""
-    return isinstance(name, str) and re.fullmatch("own|sm2|fixed|fsrs_[5-9][0-9]", name) is not None
 
 
 def draw_app(rng: np.random.Generator, scheduler: str = OWN) -> App:
