@@ -107,9 +107,7 @@ def _compared(config: DictConfig) -> bool:
     tracking, parent = _tracking(config), os.environ.get(PARENT)
     say(f"\nresults  {folder}")
     if parent:
-        percents = (
-            {} if config.baseline else {k: v for s in standings for k, v in s.against.items()}
-        )
+        percents = {job: percent for each in standings for job, percent in each.against.items()}
         ids = {job: told["run_id"] for job, told in jobs.items() if told["run_id"]}
         against = {ids[job]: percent for job, percent in percents.items() if job in ids}
         pictures = sorted(folder.glob("optimization_*.png"))

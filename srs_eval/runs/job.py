@@ -85,12 +85,10 @@ class Job:
             # a fit that ends its process must not end the jobs beside it
             setup = replace(setup, compute=Processes(1))
         self.label, self.stamp = setup.label, setup.stamp
-        baseline, shard = setup.content["baseline"], setup.content["shard"]
-        other = None if baseline is None else Run.read(Path(baseline))
         run = self._finished(setup)
         if run is None and setup.content["check_lookahead"]:
             refuse_lookahead(setup)
-        if shard is not None:
+        if shard := setup.content["shard"]:
             if run is None:
                 evaluation = evaluate(setup, self.folder, bar=_BAR)
                 say(report.shard_text(shard, evaluation, self.folder))
@@ -118,7 +116,7 @@ class Job:
             figures = drawn(run, setup)
             text = report.run_text(run, setup.panel, self._seconds)
             if tracked:
-                tracked.log(run, text, figures, _against(run, other))
+                tracked.log(run, text, figures, {})
         if is_single:
             where = [f"results  {run.folder}", *(tracked.links if tracked else [])]
             say("\n".join([*report.advice(run, setup), text, *where]))
@@ -196,13 +194,3 @@ def _watch(setup: Setup) -> Callable[[ScoredUser], None]:
     from srs_eval.runs.search import Watch  # with Optuna, which other jobs do without
 
     return Watch(config, checked_users(setup.source), setup.panel.names)
-
-
-def _against(run: Run, baseline: Run | None) -> dict[str, float]:
-    """Compare with the baseline, in percent."""
-    if baseline is None:
-        return {}
-    from srs_eval.comparison.baseline import in_percent
-    from srs_eval.comparison.entry import entry_of
-
-    return in_percent(entry_of(run), entry_of(baseline))

@@ -34,7 +34,6 @@ class Settings:
     check_lookahead: bool = True
     fit_timeout: float | None = None
     shard: str | None = None
-    baseline: str | None = None
     report: bool = False
     resume: bool = True
 

@@ -159,7 +159,6 @@ REFUSED = {
     "compute=processes compute.workers=0": "compute.workers=0: at least 1",
     "algo._target_=nix.Nix": "nix.Nix",
     "algo._target_=os.system": "os.system",
-    "baseline=nix": "nix: expected the folder of a finished run",
     "--config-dir=nix": "nix",
 }
 

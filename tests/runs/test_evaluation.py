@@ -4,7 +4,6 @@ import importlib
 import time
 import tracemalloc
 from dataclasses import dataclass, replace
-from functools import partial
 from io import StringIO
 
 import numpy as np
@@ -333,6 +332,6 @@ def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkey
 
 
 def test_the_label_has_the_arguments_that_were_chosen():
-    label = partial(replace, setup(logs={1: LOGS[1]}))
-    assert label().label == "average"
-    assert label(arguments=("fit=s0", "base=hlr")).label == "average(fit=s0, base=hlr)"
+    cfg, choices = config.composed({"algo": "fsrs6", "tracking": "none"})
+    for words, label in (((), "fsrs6"), (("fit=s0", "base=hlr"), "fsrs6(fit=s0, base=hlr)")):
+        assert config.build(cfg, choices, words).label == label
