@@ -44,7 +44,7 @@ def test_a_full_disk_half_way_loses_no_finished_user(here, monkeypatch, name):
     assert outcome_of(here.folder / "out")["status"] == "failed"
     done = here(*words)
     assert done.status == 0, done.err
-    assert "2 of 2 users were done before" in done.out
+    assert "evaluates 0 of 2 users" in done.out
 
 
 SECRET = "S3CRETpw"

@@ -182,8 +182,8 @@ class RunResult(Shown):
             *filter(None, [covered.caution]),
         ]
         entry = entry_of(self.run)
-        if entry.exceptions:
-            notes.append(entry.exceptions)
+        if entry.facts.exceptions:
+            notes.append(entry.facts.exceptions)
             notes += [each.reason for each in covered.left_out if each.status == "failed"][:1]
         known = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
         names = [metric.name for metric in known] or list(facts.metrics)[:FEWEST]

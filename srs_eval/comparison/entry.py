@@ -9,30 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from srs_eval.comparison.words import counted, one_line
+from srs_eval.comparison.words import one_line
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, User
 from srs_eval.nouns.when import UNKNOWN, WHEN
 from srs_eval.runs.folder import Run
-from srs_eval.runs.summary import Summary
+from srs_eval.runs.summary import TRAITS, Summary
 
-# What sets a model apart from one that is fitted to earlier reviews of the same user and then
-# left as it is: the mark of its name, and what the mark means.
-TRAITS = {
-    "pretrained": ("°", "has learned from other users"),
-    "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
-    "in_sample": ("‡", "may have been fitted to the very reviews that it is scored on"),
-}
 # Models with one of these are not eligible for best.
 INELIGIBLE = ("sees_truth", "in_sample")
-# Fits that are not what the name of a model says, and their mark.
-EXCEPTIONS = {
-    "fallback": "fell back",
-    "failed": "failed",
-    "skipped": "skipped",
-    "not_converged": "did not converge",
-}
-MARK = "§"
+MARK = "§"  # Of fits that are not what the name of a model says
 # When predictions can have been made, in the order of tables.
 TIMES = (*WHEN, UNKNOWN)
 
@@ -76,16 +62,8 @@ class Entry:
     def marked(self) -> str:
         """The name, with marks for traits of the model and for irregular fits."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
-        marks += MARK if self.exceptions else ""
+        marks += MARK if self.facts.exceptions else ""
         return f"{self.name} {marks}" if marks else self.name
-
-    @property
-    def exceptions(self) -> str:
-        """Numbers of irregular fits, such as ``140 fell back, 1 failed, of 145 fits``."""
-        counts = {how: getattr(self.facts, name) for name, how in EXCEPTIONS.items()}
-        parts = [f"{count:,} {how}" for how, count in counts.items() if count]
-        total = [f"of {counted(self.facts.fits, 'fit')}"] if parts and self.facts.fits else []
-        return ", ".join([*parts, *total])
 
     @property
     def has_digests(self) -> bool:

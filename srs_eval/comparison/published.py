@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from srs_eval.comparison.entry import TRAITS, Entry
+from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import listed, one_line
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.upstream import bare, is_plainly
 from srs_eval.nouns import User
 from srs_eval.nouns.when import ALIASES, UNKNOWN, WHEN, when_named
 from srs_eval.runs.folder import reading
-from srs_eval.runs.summary import Summary
+from srs_eval.runs.summary import TRAITS, Summary
 
 # Names of metrics in the line format, in its order, and here.
 METRICS = {

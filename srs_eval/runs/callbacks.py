@@ -14,14 +14,16 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
-from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.places import has_secret
 from srs_eval.runs.claim import claimed
+from srs_eval.runs.config import option, resolved
 from srs_eval.runs.console import complain, say
-from srs_eval.runs.secrets import refuse_secrets
-from srs_eval.runs.settings import NUMBERS, PARENT, SWEEP
+from srs_eval.runs.folder import JOB, is_run, job_number, write_json
+from srs_eval.runs.settings import NUMBERS, PARENT
+from srs_eval.runs.words import dotted
 
 _FILE = "sweep.json"
 BEST = "optimization_results.yaml"  # Of a search
@@ -39,7 +41,7 @@ class Jobs(Callback):
         """Refuse the command before Hydra writes its configuration into the folder."""
         HydraConfig.instance().set_config(config)
         with _ending():
-            refuse_secrets(config)
+            _refuse_secrets(config)
             folder = Path(config.hydra.run.dir)
             claims.enter_context(claimed(folder, config.shard))
             if (folder.parent / _FILE).is_file():  # it is of a job of a sweep
@@ -51,20 +53,16 @@ class Jobs(Callback):
         """Refuse the command, or begin the run that those of the jobs are nested in."""
         HydraConfig.instance().set_config(config)
         with _ending():
-            refuse_secrets(config)
-            protocol = get_object(config.protocol._target_)
-            if "n_trials" in config.hydra.sweeper and not getattr(protocol, "is_validation", False):
-                raise ConfigError(
-                    f"protocol={config.hydra.runtime.choices.protocol} scores test rows, and a "
-                    "search chooses by what it scores: protocol=validation has rows before them"
-                )
+            _refuse_secrets(config)
             folder = Path(config.hydra.sweep.dir)
             claims.enter_context(claimed(folder))
-            sweep = _read(folder / _FILE) or {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
-            tracking = _tracking(config)
+            file = folder / _FILE
+            sweep: dict[str, Any] = {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
+            if file.is_file():
+                sweep = json.loads(file.read_bytes())
+            tracking = option("tracking", resolved(config.tracking))
             sweep["parent"] = tracking.parent(folder.name, sweep["sweep_id"], sweep["parent"])
-            (folder / _FILE).write_text(json.dumps(sweep), encoding="utf-8")
-            os.environ[SWEEP] = sweep["sweep_id"]
+            write_json(file, sweep)
             if sweep["parent"]:
                 os.environ[PARENT] = sweep["parent"]
 
@@ -72,6 +70,19 @@ class Jobs(Callback):
         """Compare the jobs that have finished, and exit with 1 if anything has failed."""
         with _ending():
             sys.exit(int(_compared(config)))
+
+
+def _refuse_secrets(config: DictConfig) -> None:
+    """Raise `ConfigError` if an option holds a password: Hydra and MLflow would save it."""
+    content: Any = OmegaConf.to_container(config, resolve=False)
+    overrides = content.pop("hydra", {}).get("overrides", {}).values()
+    typed = [word.lstrip("+").partition("=")[::2] for words in overrides for word in words]
+    keys = sorted({key for key, value in [*dotted(content), *typed] if has_secret(str(value))})
+    if keys:
+        raise ConfigError(
+            f"{', '.join(keys)}: the address has a password, which would be saved; leave it to "
+            "the environment (MLFLOW_TRACKING_URI, PGPASSWORD, ~/.pgpass)"
+        )
 
 
 def _refuse_other_settings(config: DictConfig, folder: Path) -> None:
@@ -90,13 +101,12 @@ def _refuse_other_settings(config: DictConfig, folder: Path) -> None:
 
 def _compared(config: DictConfig) -> bool:
     """Compare the jobs of a sweep; return whether anything has failed."""
-    from srs_eval.comparison.sweep import compare_jobs
-    from srs_eval.runs.folder import JOB, is_run, job_number
+    from srs_eval.comparison.sweep import compare_jobs  # not for one run
 
     folder = Path(config.hydra.sweep.dir)
     files = sorted(folder.glob(f"*/{JOB}"), key=lambda file: job_number(file.parent))
-    jobs = {file.parent: _read(file) for file in files}
-    jobs = {job: told for job, told in jobs.items() if told.get("sweep_id") == os.environ[SWEEP]}
+    jobs = {file.parent: json.loads(file.read_bytes()) for file in files}
+    jobs = {job: told for job, told in jobs.items() if told.get("sweep") == config.hydra.sweep.dir}
     has_failed = not jobs or any(told["status"] not in _WELL for told in jobs.values())
     finished = [job for job in jobs if is_run(job)]
     standings = compare_jobs(finished, folder, report=config.report, command="srs_eval -m")
@@ -104,14 +114,13 @@ def _compared(config: DictConfig) -> bool:
         say(f"\n{each.text or each.problem}")
         has_failed |= each.failed
     best = _best(folder)
-    tracking, parent = _tracking(config), os.environ.get(PARENT)
     say(f"\nresults  {folder}")
-    if parent:
+    if parent := os.environ.get(PARENT):
         percents = {job: percent for each in standings for job, percent in each.against.items()}
         ids = {job: told["run_id"] for job, told in jobs.items() if told["run_id"]}
         against = {ids[job]: percent for job, percent in percents.items() if job in ids}
         pictures = sorted(folder.glob("optimization_*.png"))
-        links = tracking.log_comparison(
+        links = option("tracking", resolved(config.tracking)).log_comparison(
             standings, folder, parent, best=best, pictures=pictures, against=against
         )
         say("\n".join(links))
@@ -127,19 +136,6 @@ def _best(folder: Path) -> str:
     best: Any = OmegaConf.to_container(OmegaConf.load(folder / BEST))
     value = f"{best['metric']} {best['best_evaluated_value']:.4f}"
     return f"best     trial {best['trial']}: validation {value}\nuse it   {best['command']}"
-
-
-def _tracking(config: DictConfig) -> Any:
-    options: Any = OmegaConf.to_container(config.tracking, resolve=True)
-    return instantiate(options, _convert_="all")
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content
 
 
 @contextmanager

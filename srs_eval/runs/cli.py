@@ -6,12 +6,10 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import CompactHydraException
-from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -47,10 +45,9 @@ def job(cfg: DictConfig) -> float:
     end_with_launcher()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
-    info = HydraConfig.get()
-    one = Job(cfg, Path(info.runtime.output_dir), dict(info.runtime.choices), info.overrides.task)
-    loss = one.run(is_single=info.mode == RunMode.RUN)
-    if info.mode == RunMode.RUN and one.status == "failed":
+    one = Job(cfg, HydraConfig.get())
+    loss = one.run()
+    if one.is_single and one.status == "failed":
         sys.exit(1)
     return loss
 

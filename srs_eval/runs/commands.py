@@ -72,6 +72,7 @@ def compare(options: Compare) -> None:
     from srs_eval.comparison.report.html import write_html
     from srs_eval.comparison.sweep import Standings
     from srs_eval.exporting.upstream import is_another_model
+    from srs_eval.runs.config import named_option
 
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
     stored, notes = _stored(options, out / "runs")
@@ -94,10 +95,11 @@ def compare(options: Compare) -> None:
     page = write_html(verdict, out, command=shlex.join(["srs_eval.compare", *sys.argv[1:]]))
     files = [*write_files(verdict, out), page]
     say(f"{text}\n\nresults  {out}\nreport   {page}")
-    usual = "mlflow" if any(run.run for run in runs) else "none"
-    if (options.choices["tracking"] or usual) != "none":
+    tracking = options.choices["tracking"] or ("mlflow" if any(run.run for run in runs) else "none")
+    if tracking != "none":
+        values = {"experiment": _COMPARISONS, **options.tracking}
         standings = Standings(text, pd.DataFrame(tidy(verdict)), files)
-        for line in _tracking(options).log_comparison([standings], out):
+        for line in named_option("tracking", tracking, values).log_comparison([standings], out):
             say(line)
 
 
@@ -111,15 +113,6 @@ def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
 
     uri = options.tracking.get("uri") or os.environ.get("MLFLOW_TRACKING_URI")
     return Store(uri or "sqlite:///mlflow.db").fetch(folder, options.experiment, tags)
-
-
-def _tracking(options: Compare) -> Any:
-    """Return what keeps the comparison."""
-    from srs_eval.runs.config import named_option
-
-    values = {"experiment": _COMPARISONS, **options.tracking}
-    name = options.choices["tracking"] or "mlflow"
-    return named_option("tracking", name, values)
 
 
 @dataclass
@@ -289,22 +282,15 @@ class Score:
 
 def score(options: Score) -> None:
     """Print the metrics, and write those of each user."""
-    from tabulate import tabulate
-
     from srs_eval.exporting.predicted import scored_lines
     from srs_eval.exporting.srs_benchmark import result_rows
-    from srs_eval.metrics.headline import shown_metrics
     from srs_eval.metrics.panel import default_panel
+    from srs_eval.runs.report import table
 
     panel = default_panel()
     entry = scored_lines(options.file, panel)
-    rows = [
-        (metric.name, each.mean_users, each.lo, each.hi, each.n_users)
-        for metric in shown_metrics(panel)
-        if (each := entry.facts.metrics[metric.name]).n_users
-    ]
-    table = tabulate(rows, ["metric", "mean over users", "99 %", "", "users"], floatfmt=".4f")
-    say(f"{len(entry.rows):,} users, {sum(entry.reviews.values()):,} reviews\n\n{table}\n")
+    say(f"{len(entry.rows):,} users, {sum(entry.reviews.values()):,} reviews\n")
+    say(f"{table(entry.facts, panel)}\n")
     if options.out:
         _write({f"{entry.name}.jsonl": result_rows(entry).text}, options.out)
 
@@ -330,10 +316,9 @@ def prepare(options: Prepare) -> None:
     from srs_eval.places import Place
     from srs_eval.runs.config import named_option
 
-    name = options.choices["data"]
-    source = named_option("data", name, options.data)
+    source = named_option("data", options.choices["data"], options.data)
     if not isinstance(source, ReviewTable):
-        raise ConfigError(f"data={name}: expected data=csv or data=py_fsrs, a table")
+        raise ConfigError(f"data={source.name}: expected data=csv or data=py_fsrs, a table")
     out = Place.of(options.out)
     users, rows = prepared(source, out)
     say(f"{out}: {rows:,} reviews of {users:,} users, for data=partitioned data.path={out}")

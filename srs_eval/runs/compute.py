@@ -9,11 +9,11 @@ import signal
 import sys
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from multiprocessing.connection import Connection, wait
 from threading import Thread
 from types import ModuleType
@@ -99,15 +99,14 @@ def _shared(
     content: bytes, items: Iterable[Any], count: int, tick: Tick, patience: float
 ) -> Iterator[Any]:
     """Share items among workers, one at a time each; yield results."""
-    todo, busy = iter(items), dict[Any, _Worker]()
+    todo, busy = deque(items), dict[Any, _Worker]()
 
     def go_on(worker: _Worker | None) -> None:
-        for item in islice(todo, 1):
+        if todo:
             worker = worker or _Worker(content)
-            worker.begin(item)
+            worker.begin(todo.popleft())
             busy[worker.pipe] = worker
-            return
-        if worker is not None:
+        elif worker is not None:
             worker.process.kill()
 
     try:

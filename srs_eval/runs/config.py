@@ -63,10 +63,7 @@ class Setup:
     @property
     def code_hash(self) -> str:
         """Digest of the source of srs_eval, and of that of plug-ins in use."""
-        objects = self.algorithm, self.source, self.protocol, self.panel
-        modules = {type(each).__module__ for each in objects}
-        modules |= {target.rpartition(".")[0] for target in targets(self.content)}
-        return code_hash(frozenset(modules))
+        return code_hash(frozenset(name.rpartition(".")[0] for name in targets(self.content)))
 
     @property
     def stamp(self) -> str:
@@ -77,10 +74,6 @@ class Setup:
     def tags(self) -> dict[str, str]:
         """What finds the run again."""
         return {
-            "algo": self.choices["algo"],
-            "label": self.label,
-            "data": self.choices["data"],
-            "protocol": self.protocol.name,
             "protocol_version": str(self.protocol.version),
             "when": when_of(self.algorithm),
             "config_hash": self.config_hash,

@@ -35,7 +35,4 @@ def drawn(run: Run, setup: Setup) -> list[Path]:
 
 def note_of(run: Run) -> str:
     """Return what a reader of a figure should know: when, and irregular fits."""
-    facts = run.facts
-    counts = {"failed": facts.failed, "fell back": facts.fallback, "skipped": facts.skipped}
-    irregular = [f"{n:,} of {facts.fits:,} fits {how}" for how, n in counts.items() if n]
-    return "; ".join([f"predicted {IN_WORDS[facts.when]}", *irregular])
+    return "; ".join(filter(None, [f"predicted {IN_WORDS[run.facts.when]}", run.facts.exceptions]))

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import compress
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
@@ -73,7 +72,6 @@ class Evaluation:
     scores: Scores
     users: Sequence[User]
     checkpoint: Checkpoint
-    was_done: int = 0  # Users who were done before
 
     def predictions(self) -> Iterator[Predictions]:
         """Go through the predictions of all users."""
@@ -91,18 +89,28 @@ def evaluate(
     *,
     bar: Callable[..., Any],
     reports: bool = True,
+    begin: Callable[[int, int], None] = lambda *_: None,
     watch: Callable[[ScoredUser], None] = lambda _: None,
 ) -> Evaluation:
     """Evaluate all users; those that `folder` has from an interrupted run are not done again.
 
     Of a shard, the users of all shards that are done are not added up. `bar` makes a progress bar
     over fits, such as `tqdm.tqdm`. `reports` is whether fits that run for long are reported.
-    `watch` is called with each user who is done, and can end the evaluation by raising `Pruned`.
+    `begin` is called with the numbers of users to do and of all, and `watch` with each user who is
+    done; it can end the evaluation by raising `Pruned`.
     """
     users = checked_users(setup.source)
     mine = of_shard(users, setup.content["shard"])
     limits = FitLimits(setup.content["fit_timeout"], report=reports)
-    work = _work(setup, users, limits)
+    one = EvaluateUser(
+        setup.source,
+        _learned_from_others(setup, users),
+        setup.protocol,
+        setup.content["seed"],
+        setup.content["curves_per_user"],
+        limits=limits,
+    )
+    work = Work(EvaluateAndScore(one, setup.panel))
     checkpoint = Checkpoint(folder, setup.stamp)
     folds, failed, todo = setup.protocol.folds, list[Fit](), list[User]()
     with bar(total=folds * len(mine), desc=setup.label) as progress:
@@ -113,8 +121,9 @@ def evaluate(
                 watch(scored)
             else:
                 todo.append(user)
-        finished = was_done = len(mine) - len(todo)
-        may_stop = setup.content["fail_fast"] and not was_done
+        begin(len(todo), len(mine))
+        finished = len(mine) - len(todo)
+        may_stop = setup.content["fail_fast"] and not finished
         patience = limits.patience or math.inf
         with closing(setup.compute.map(work, todo, progress.update, patience)) as results:
             for result in results:
@@ -128,7 +137,7 @@ def evaluate(
                 if may_stop:
                     failed += [f for f in scored.fits if f.status == "failed" and f.fold >= 0]
                     may_stop = _are_alike(failed, len(mine), checkpoint)
-    return added_up(setup, mine, checkpoint, was_done)
+    return added_up(setup, mine, checkpoint)
 
 
 def _are_alike(failed: Sequence[Fit], of_users: int, checkpoint: Checkpoint) -> bool:
@@ -146,29 +155,28 @@ def _are_alike(failed: Sequence[Fit], of_users: int, checkpoint: Checkpoint) -> 
     return are_alike
 
 
-def added_up(
-    setup: Setup, users: Sequence[User], checkpoint: Checkpoint, was_done: int = 0
-) -> Evaluation:
+def added_up(setup: Setup, users: Sequence[User], checkpoint: Checkpoint) -> Evaluation:
     """Add up users who are done, in the order of the source."""
     panel, algorithm = setup.panel, setup.algorithm
     total, census = PooledSums(panel), Census()
-    values = np.full((len(users), len(panel.names)), np.nan)
-    reviews, rows = np.zeros(len(users), np.int64), [""] * len(users)
-    was_tried = np.zeros(len(users), np.bool_)  # whether a fit was not skipped
-    for number, user in enumerate(users):
+    tried, reviews, rows, values = list[User](), list[int](), list[str](), list[Any]()
+    for user in users:
         one = checkpoint.read(user)
-        values[number], reviews[number], rows[number] = one.values, one.reviews, one.rows
-        was_tried[number] = any(fit.status != "skipped" for fit in one.fits)
         census.add(one)
         sums = checkpoint.read(user, "sums")
         if sums is not None:
             total.extend(sums)
+        if any(fit.status != "skipped" for fit in one.fits):
+            tried.append(user)
+            reviews.append(one.reviews)
+            rows.append(one.rows)
+            values.append(np.array(one.values, np.float64))
     scores = Scores(
-        tuple(compress(users, was_tried)),
-        reviews[was_tried],
-        tuple(compress(rows, was_tried)),
+        tuple(tried),
+        np.array(reviews, np.int64),
+        tuple(rows),
         tuple(panel.names),
-        values[was_tried],
+        np.array(values, np.float64).reshape(len(tried), len(panel.names)),
     )
 
     def complete() -> Iterator[Predictions]:
@@ -194,7 +202,7 @@ def added_up(
         rows_fingerprint=scores.fingerprint,
         tags=setup.tags,
     )
-    return Evaluation(summary, scores, users, checkpoint, was_done)
+    return Evaluation(summary, scores, users, checkpoint)
 
 
 def checked_users(source: Source) -> list[User]:
@@ -261,18 +269,6 @@ def refuse_lookahead(setup: Setup) -> None:
         ) from None
 
 
-def _work(setup: Setup, users: Sequence[User], limits: FitLimits) -> Work:
-    one = EvaluateUser(
-        setup.source,
-        _learned_from_others(setup, users),
-        setup.protocol,
-        setup.content["seed"],
-        setup.content["curves_per_user"],
-        limits=limits,
-    )
-    return Work(EvaluateAndScore(one, setup.panel))
-
-
 def _learns_from_others(setup: Setup) -> bool:
     """Whether the algorithm is pretrained for each fold of users."""
     return isinstance(setup.protocol, UserFolds) and isinstance(setup.algorithm, Pretrainable)
@@ -282,7 +278,6 @@ def _learned_from_others(setup: Setup, users: Sequence[User]) -> Any:
     """Return the algorithm, pretrained for each fold of users where the protocol has some."""
     algorithm: Any = setup.algorithm
     protocol: Any = setup.protocol
-    source = setup.source
     if not _learns_from_others(setup):
         return algorithm
     from srs_eval.algorithms.combined.cross_fitted import cross_fitted  # not for every run
@@ -290,7 +285,7 @@ def _learned_from_others(setup: Setup, users: Sequence[User]) -> Any:
     def read(them: Sequence[User]) -> Iterator[Any]:
         for user in them:
             try:
-                task = protocol(source.read(user), same_day=algorithm.same_day)
+                task = protocol(setup.source.read(user), same_day=algorithm.same_day)
             except (FitSkipped, ReviewLogError):
                 continue
             last = task.folds[-1]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 from tqdm import tqdm
@@ -31,34 +29,32 @@ from srs_eval.runs.console import complain, say
 from srs_eval.runs.drawing import drawn
 from srs_eval.runs.evaluation import checked_users, data_fingerprint, evaluate, refuse_lookahead
 from srs_eval.runs.folder import JOB, Run, is_run, save, write_json
-from srs_eval.runs.settings import SWEEP
 
 _LONGEST_VALUE = 60
 _BAR = partial(tqdm, unit="fit", leave=False, disable=None)  # only on a terminal
 
 
-@dataclass
 class Job:
-    """A job, and how it goes on: in ``job.json`` of its folder."""
+    """A job, and how it goes on: in ``job.json`` of its folder. `hydra` is what Hydra says of it.
 
-    cfg: DictConfig
-    folder: Path
-    choices: Mapping[str, str]  # Name of the option of each group
-    words: Sequence[str]  # The overrides, as they were typed
-    status: str = "running"  # Then ``ok``, ``failed``, ``skipped``, ``pruned`` or ``interrupted``
-    label: str = ""
-    message: str = ""
-    stamp: str = ""
-    run_id: str | None = None  # In MLflow
-    began: float = field(default_factory=time.perf_counter)
+    Its status is ``running``, then ``ok``, ``failed``, ``skipped``, ``pruned`` or ``interrupted``.
+    """
 
-    def run(self, *, is_single: bool) -> float:
+    def __init__(self, cfg: DictConfig, hydra: Any) -> None:
+        self.cfg, self.hydra, self.folder = cfg, hydra, Path(hydra.runtime.output_dir)
+        self.is_single = hydra.mode == RunMode.RUN
+        self.status = "running"
+        self.label = self.message = self.stamp = ""
+        self.run_id: str | None = None  # In MLflow
+        self.began = time.perf_counter()
+
+    def run(self) -> float:
         """Run the job, and tell what is wrong; return its log loss, NaN if it has none."""
         loss = math.nan
         try:
             with claimed(self.folder, self.cfg.shard):
-                setup = build(self.cfg, self.choices, arguments_of(self.words))
-                loss = self._run(setup, is_single=is_single)
+                arguments = arguments_of(self.hydra.overrides.task)
+                loss = self._run(build(self.cfg, dict(self.hydra.runtime.choices), arguments))
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
             complain(f"interrupted; the same command with hydra.run.dir={self.folder} goes on")
@@ -79,9 +75,9 @@ class Job:
         self._write()
         return loss
 
-    def _run(self, setup: Setup, *, is_single: bool) -> float:
+    def _run(self, setup: Setup) -> float:
         """Evaluate, save, draw and log; return the log loss."""
-        if not is_single and isinstance(setup.compute, Serial):
+        if not self.is_single and isinstance(setup.compute, Serial):
             # a fit that ends its process must not end the jobs beside it
             setup = replace(setup, compute=Processes(1))
         self.label, self.stamp = setup.label, setup.stamp
@@ -90,7 +86,7 @@ class Job:
             refuse_lookahead(setup)
         if shard := setup.content["shard"]:
             if run is None:
-                evaluation = evaluate(setup, self.folder, bar=_BAR)
+                evaluation = evaluate(setup, self.folder, bar=_BAR, begin=report.begin)
                 say(report.shard_text(shard, evaluation, self.folder))
                 self.status = "failed" if evaluation.summary.failed else "ok"
             return math.nan
@@ -101,7 +97,7 @@ class Job:
             say(f"{setup.label} was finished before, and nothing is fitted: {self.folder}")
             return self._ended(run)
         if run is None:
-            report.announce(setup, checkpoint, checked_users(setup.source))
+            report.warn(setup)
         with ExitStack() as stack:
             try:
                 begun = setup.tracking.run(setup, self.folder, self.run_id)
@@ -116,22 +112,28 @@ class Job:
             figures = drawn(run, setup)
             text = report.run_text(run, setup.panel, self._seconds)
             if tracked:
-                tracked.log(run, text, figures, {})
-        if is_single:
-            where = [f"results  {run.folder}", *(tracked.links if tracked else [])]
-            say("\n".join([*report.advice(run, setup), text, *where]))
+                tracked.log(run, text, figures)
+        if self.is_single:
+            say("\n".join([text, f"results  {run.folder}", *(tracked.links if tracked else [])]))
         else:
             say(report.line(run, self._seconds))
         return self._ended(run)
 
     def _evaluated(self, setup: Setup, checkpoint: Checkpoint) -> Run:
         """Evaluate all users, and write the results."""
-        evaluation = evaluate(setup, self.folder, bar=_BAR, watch=_watch(setup))
-        if done := evaluation.was_done:
-            say(f"{done:,} of {len(evaluation.users):,} users were done before")
+        watch = self._watch(setup)
+        evaluation = evaluate(setup, self.folder, bar=_BAR, begin=report.begin, watch=watch)
         run = save(evaluation, self.folder)
         checkpoint.remove()
         return run
+
+    def _watch(self, setup: Setup) -> Callable[[ScoredUser], None]:
+        """Return what tells a search of each user who is done, where it can end trials early."""
+        if self.is_single or not self.hydra.sweeper.get("pruner"):
+            return lambda _: None
+        from srs_eval.runs.search import Watch  # with Optuna, which other jobs do without
+
+        return Watch(self.hydra, checked_users(setup.source), setup.panel.names)
 
     def _finished(self, setup: Setup) -> Run | None:
         """Return the run in the folder if it has the same settings, code and logs."""
@@ -144,9 +146,8 @@ class Job:
 
     def _begun_run(self) -> str | None:
         """Return the id in MLflow of the run that an interrupted command has begun here."""
-        content: dict[str, Any] = {}
-        with suppress(OSError, ValueError):
-            content = json.loads((self.folder / JOB).read_bytes())
+        file = self.folder / JOB
+        content = json.loads(file.read_bytes()) if file.is_file() else {}
         return content.get("run_id") if content.get("stamp") == self.stamp else None
 
     def _ended(self, run: Run) -> float:
@@ -167,7 +168,8 @@ class Job:
         if self.cfg.shard is None and self.folder.is_dir():
             names = ("status", "label", "message", "stamp", "run_id")
             content = {name: getattr(self, name) for name in names}
-            content |= {"sweep_id": os.environ.get(SWEEP), "seconds": self._seconds}
+            sweep = None if self.is_single else self.hydra.sweep.dir
+            content |= {"sweep": sweep, "seconds": self._seconds}
             with suppress(OSError):
                 write_json(self.folder / JOB, content)
 
@@ -184,13 +186,3 @@ def arguments_of(words: Sequence[str]) -> list[str]:
     typed = [word.removeprefix("algo.") for word in plain if word.startswith("algo.")]
     typed = [re.sub(r"\d+\.\d{6,}\b", lambda long: f"{float(long[0]):.5g}", word) for word in typed]
     return [word[:_LONGEST_VALUE] + "…" * (len(word) > _LONGEST_VALUE) for word in typed]
-
-
-def _watch(setup: Setup) -> Callable[[ScoredUser], None]:
-    """Return what tells a search of each user who is done, where it can end trials early."""
-    config: Any = HydraConfig.get() if HydraConfig.initialized() else None
-    if config is None or config.mode != RunMode.MULTIRUN or not config.sweeper.get("pruner"):
-        return lambda _: None
-    from srs_eval.runs.search import Watch  # with Optuna, which other jobs do without
-
-    return Watch(config, checked_users(setup.source), setup.panel.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,17 +24,13 @@ def conf_folder() -> Path:
 
 def package_folders() -> Iterator[tuple[str, Path]]:
     """Go through installed packages with options and their folders by name, importing none."""
-    for entry in sorted(entry_points(group=PLUG_INS), key=_package):
+    for entry in sorted(entry_points(group=PLUG_INS)):
         top, *inner = entry.module.split(".")
         spec = find_spec(top)
         for place in (spec and spec.submodule_search_locations) or []:
             folder = Path(place, *inner, "conf")
             if folder.is_dir():
-                yield _package(entry), folder.resolve()
-
-
-def _package(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else entry.name
+                yield entry.name, folder.resolve()
 
 
 def help_page(words: Sequence[str]) -> str:

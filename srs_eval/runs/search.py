@@ -14,7 +14,7 @@ import numpy as np
 import optuna
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep, Transformer
-from hydra.utils import instantiate
+from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
@@ -24,7 +24,7 @@ from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.nouns import User
 from srs_eval.runs.callbacks import BEST
 from srs_eval.runs.compute import available_cores
-from srs_eval.runs.config import option
+from srs_eval.runs.config import option, resolved
 from srs_eval.runs.console import complain
 from srs_eval.runs.folder import JOB, Run
 
@@ -41,6 +41,11 @@ class Search:
     """
 
     def __init__(self, config: DictConfig, loader: Any, words: Sequence[str]) -> None:
+        if not getattr(get_object(config.protocol._target_), "is_validation", False):
+            raise ConfigError(
+                f"protocol={config.hydra.runtime.choices.protocol} scores test rows, and a search "
+                "chooses by what it scores: protocol=validation has rows before them"
+            )
         self._config, self._options = config, config.hydra.sweeper
         self._folder = Path(config.hydra.sweep.dir)
         parsed = OverridesParser.create(loader).parse_overrides([*words])
@@ -196,8 +201,7 @@ def _words(trial: FrozenTrial) -> list[str]:
 
 
 def _direction(config: DictConfig, metric: str) -> Literal["minimize", "maximize"]:
-    content: Any = OmegaConf.to_container(config.panel, resolve=True)
-    better = {each.name: each.better for each in option("panel", content)}
+    better = {each.name: each.better for each in option("panel", resolved(config.panel))}
     if better.get(metric) not in ("lower", "higher"):
         raise ConfigError(f"hydra.sweeper.metric={metric}: expected one of {', '.join(better)}")
     return "minimize" if better[metric] == "lower" else "maximize"

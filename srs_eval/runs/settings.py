@@ -8,7 +8,6 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
-SWEEP = "SRS_EVAL_SWEEP"  # Environment: digest that the jobs of a sweep share
 # Settings that can change a number
 NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
 PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in

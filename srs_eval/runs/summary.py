@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -18,22 +18,34 @@ from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit
 from srs_eval.nouns.when import UNKNOWN
 
-# What sets a model apart from one that is fitted to earlier reviews of the same user.
-TRAITS = ("pretrained", "sees_truth", "in_sample")
+# What sets a model apart from one that is fitted to earlier reviews of the same user and then
+# left as it is: the mark of its name, and what the mark means.
+TRAITS = {
+    "pretrained": ("°", "has learned from other users"),
+    "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
+    "in_sample": ("‡", "may have been fitted to the very reviews that it is scored on"),
+}
+# Fits that are not what the name of a model says.
+EXCEPTIONS = {
+    "fallback": "fell back",
+    "failed": "failed",
+    "skipped": "skipped",
+    "not_converged": "did not converge",
+}
 _MOST_REASONS = 20
 _LONGEST_REASON = 300
 _LOUD = 0.1
 _OTHERWISE = "not used by the protocol"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LeftOut:
     """Users without a score for reasons that differ in numbers and names alone."""
 
     status: str  # ``skipped`` or ``failed``
     reason: str  # That of the first
-    users: int
-    reviews: int  # In their logs, as far as these could be read
+    users: int = 0
+    reviews: int = 0  # In their logs, as far as these could be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +119,12 @@ class Summary:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def traits(self) -> tuple[str, ...]:
-        """Traits of the model."""
-        return tuple(trait for trait in TRAITS if getattr(self, trait))
+    def exceptions(self) -> str:
+        """Numbers of irregular fits, such as ``140 fell back, 1 failed, of 145 fits``."""
+        counts = {how: getattr(self, status) for status, how in EXCEPTIONS.items()}
+        parts = [f"{count:,} {how}" for how, count in counts.items() if count]
+        total = [f"of {self.fits:,} fit{'s' * (self.fits > 1)}"] if parts and self.fits else []
+        return ", ".join([*parts, *total])
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Summary:
@@ -176,10 +191,9 @@ class Census:
         key = missing.status, kind_of(reason)
         if len(self.left_out) >= _MOST_REASONS and key not in self.left_out:
             key, reason = (missing.status, ""), "other reasons, all in fits.parquet"
-        before = self.left_out.get(key, LeftOut(missing.status, reason, 0, 0))
-        self.left_out[key] = replace(
-            before, users=before.users + 1, reviews=before.reviews + user.log.reviews
-        )
+        alike = self.left_out.setdefault(key, LeftOut(missing.status, reason))
+        alike.users += 1
+        alike.reviews += user.log.reviews
         return missing.status
 
 

@@ -24,15 +24,15 @@ from srs_eval.places import has_secret, masked
 from srs_eval.runs.config import Setup
 from srs_eval.runs.folder import FILES, FITS, Run
 from srs_eval.runs.mlflow_store import COMPLETE, RESULTS, Store, key
+from srs_eval.runs.settings import PARENT
+from srs_eval.runs.summary import TRAITS
 
 if TYPE_CHECKING:
     from srs_eval.comparison.sweep import Standings
 
-PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run of a sweep, for its jobs
 SHOWN = (*HEADLINE, "brier", "ici")
 _DESCRIPTION = "mlflow.note.content"
 _RUN_ID = "MLFLOW_RUN_ID"  # Set by `mlflow run`
-_MARKS = {"pretrained": "°", "sees_truth": "†", "in_sample": "‡"}
 _GROUPS = ("algo", "data", "protocol", "panel")
 _TAGS = ("when", "config_hash", "code_hash")
 _COUNTS = ("failed", "fallback", "skipped")
@@ -147,7 +147,8 @@ class Mlflow:
             note = f"**{text.partition(chr(10))[0]}**\n\n```text\n{text}\n```" if text else ""
             store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
             for job, percents in (against or {}).items():
-                store.log(job, _in_percent(percents))
+                rows = [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()]
+                store.log(job, rows)
             store.set_terminated(run_id)
         return store.links()
 
@@ -221,9 +222,7 @@ class Tracked:
         self.is_failed = False
         self._store, self._setup, self._with_model = store, setup, with_model
 
-    def log(
-        self, run: Run, text: str, figures: Sequence[Path], against: Mapping[str, float]
-    ) -> None:
+    def log(self, run: Run, text: str, figures: Sequence[Path]) -> None:
         """Log the results, whose files are on the disk."""
         store, setup, facts, run_id = self._store, self._setup, run.facts, self.run_id
         source = {"location": masked(setup.source.location), **setup.content["data"]}
@@ -242,14 +241,14 @@ class Tracked:
         store.log_figures(run_id, figures)
         picture = _picture(run_id, figures)
         tags[_DESCRIPTION] = _description(run, text, setup.content["notes"], picture)
-        values = [*_values(setup, run), *_learning(run), *_in_percent(against)]
+        values = [*_values(setup, run), *_learning(run)]
         store.log(run_id, values, tags={**tags, COMPLETE: facts.rows_fingerprint})
         self.is_failed = bool(facts.failed)
 
 
 def _name(setup: Setup) -> str:
     marks = "".join(
-        mark for trait, mark in _MARKS.items() if getattr(setup.algorithm, trait, False)
+        mark for trait, (mark, _) in TRAITS.items() if getattr(setup.algorithm, trait, False)
     )
     label = f"{setup.label} {marks}".rstrip()
     return setup.content["name"] or f"{label} on {setup.choices['data']}"
@@ -310,11 +309,6 @@ def _learning(run: Run) -> Iterator[tuple[str, float, int]]:
 def _of_fits(run: Run, name: str) -> list[Any]:
     with pq.ParquetFile(run.folder / FITS) as file:
         return list(file.read(columns=[name])[name].to_pylist())
-
-
-def _in_percent(against: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
-    for name, value in against.items():
-        yield key(f"vs_baseline/{name}_percent"), value, 0
 
 
 def _picture(run_id: str, files: Sequence[Path]) -> str:

@@ -28,7 +28,7 @@ from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import Share, _judged, shares
 from srs_eval.collection.words import Change, override
-from srs_eval.comparison.entry import TRAITS, read_entry
+from srs_eval.comparison.entry import read_entry
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_of, read_fsrs_settings
 from srs_eval.data.anki.rules import ELSEWHERE, scheduled_days, scheduled_now
@@ -37,6 +37,7 @@ from srs_eval.metrics.means import Estimate
 from srs_eval.nouns import Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS, Fit
+from srs_eval.runs.summary import TRAITS
 from srs_eval.runs.words import read, status
 
 OWN = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])

@@ -3,6 +3,7 @@
 import importlib
 import time
 import tracemalloc
+import weakref
 from dataclasses import dataclass, replace
 from io import StringIO
 
@@ -26,7 +27,7 @@ from srs_eval.runs import config
 from srs_eval.runs import folder as files
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.compute import Processes
-from srs_eval.runs.evaluation import data_fingerprint, evaluate, of_shard
+from srs_eval.runs.evaluation import added_up, data_fingerprint, evaluate, of_shard
 
 PANEL = Panel([LogLoss(), Brier()])
 GOOD = (1, 2, 3, 4, 5)
@@ -131,16 +132,27 @@ class Endless(Logs):
 
 
 def test_memory_does_not_grow_with_users(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_ROWS_IN_GROUP", 1000)
-    monkeypatch.setattr(files, "_FITS_IN_GROUP", 50)
-    peaks = []
+    monkeypatch.setattr(files, "_BYTES_IN_GROUP", 20_000)
+    monkeypatch.setattr(files, "_FITS_AT_ONCE", 50)
+    alive, peaks, write = [], [], Checkpoint.write
+
+    def watched(checkpoint, scored, sums=None):
+        alive.append(weakref.ref(scored.predictions.p))
+        assert sum(each() is not None for each in alive) <= 2
+        write(checkpoint, scored, sums)
+
+    monkeypatch.setattr(Checkpoint, "write", watched)
     for users in (10, 40, 160):  # the first loads what is loaded once
         one = setup(logs=Endless(dict.fromkeys(range(users))))
+        evaluation = evaluate(one, tmp_path / str(users), bar=NO_BAR)
         tracemalloc.start()
-        run_of(one, tmp_path / str(users))
-        peaks.append(tracemalloc.get_traced_memory()[1])
+        added = added_up(one, evaluation.users, evaluation.checkpoint)
+        adding = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        files.save(added, tmp_path / str(users))
+        peaks.append(np.array([adding, tracemalloc.get_traced_memory()[1]]))
         tracemalloc.stop()
-    assert (peaks[2] - peaks[1]) / 120 < 9000  # bytes; the predictions of a user have more
+    assert max((peaks[2] - peaks[1]) / 120) < 3000  # bytes; what pools or predicts a user has more
 
 
 @pytest.mark.parametrize("compute", [Processes(1), Processes(3)])
@@ -165,9 +177,10 @@ def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_p
     checkpoint._path(4).unlink()
     other = replace(LOGS[5], rating=LOGS[5].rating[::-1].copy())
     changed = replace(one, source=Logs({**one.source.logs, 5: other}))
-    again = evaluate(changed, tmp_path, bar=NO_BAR)
+    begun = []
+    again = evaluate(changed, tmp_path, bar=NO_BAR, begin=lambda *counts: begun.append(counts))
     assert algorithm.fits == {1: 5, 2: 5, 3: 10, 4: 10, 5: 10}
-    assert again.was_done == 2
+    assert begun == [(3, 5)]
     assert data_fingerprint(one.source) != data_fingerprint(changed.source)
     assert again.summary.data_fingerprint == data_fingerprint(changed.source)
 

@@ -79,7 +79,7 @@ def test_a_model_that_predicts_as_its_run_did_is_logged_and_served(mlflow, tmp_p
         run = save(evaluation.evaluate(setup, folder, bar=partial(tqdm, disable=True)), folder)
         tracker = Mlflow(uri=mlflow.get_tracking_uri(), model=True)
         with tracker.run(setup, folder, None) as tracked:
-            tracked.log(run, "text", {}, {})
+            tracked.log(run, "text", [])
         tags = mlflow.get_run(tracked.run_id).data.tags
         assert tags["model"].startswith(said)
         if algo == "avg":

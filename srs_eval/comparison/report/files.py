@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from srs_eval.comparison.entry import EXCEPTIONS, Entry
+from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.escapes import for_csv, for_latex, for_markdown, for_markdown_line
 from srs_eval.comparison.report.tables import leaderboard, tables
 from srs_eval.comparison.report.words import (
@@ -28,6 +28,7 @@ from srs_eval.comparison.words import one_line
 from srs_eval.metrics.means import Estimate
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.runs.folder import whole, write_json
+from srs_eval.runs.summary import EXCEPTIONS
 
 MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex", "comparison.json"
 _WIDTH = 80

@@ -193,7 +193,7 @@ def sources(verdict: Verdict) -> Table:
             "data": run.facts.data,
             "protocol": run.protocol,
             "users scored": len(run.rows),
-            "exceptional fits": run.exceptions or "as planned",
+            "exceptional fits": run.facts.exceptions or "as planned",
             "settings": run.facts.tags.get("config_hash", "-"),
             "folder": run.place,
         }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from srs_eval.comparison.entry import INELIGIBLE, MARK, TRAITS, Entry, protocols
+from srs_eval.comparison.entry import INELIGIBLE, MARK, Entry, protocols
 from srs_eval.comparison.predictions import PER_REVIEW
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
@@ -15,6 +15,7 @@ from srs_eval.comparison.words import counted, number, percent
 from srs_eval.metrics.means import ENOUGH_USERS
 from srs_eval.metrics.significance import ALPHA
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
+from srs_eval.runs.summary import TRAITS
 
 _GROUPS: Mapping[Decision, str] = {
     "worse": "Worse on average",
@@ -169,7 +170,7 @@ def mark_notes(runs: Sequence[Entry]) -> list[str]:
         for trait, (mark, meaning) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
-    fits = [f"{run.name}: {run.exceptions}" for run in runs if run.exceptions]
+    fits = [f"{run.name}: {run.facts.exceptions}" for run in runs if run.facts.exceptions]
     return [
         *traits,
         *([f"{MARK} not every fit went as planned: {'; '.join(fits)}"] if fits else []),
