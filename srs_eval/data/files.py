@@ -82,7 +82,7 @@ def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.Da
 def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
     """Read columns of a CSV or parquet file by so many rows; cells of a CSV stay text."""
     check_columns(str(place), column_names(place), columns, of_user=columns.user is not None)
-    used = [*dict.fromkeys(columns.every)]
+    used = columns.every
     if place.suffix in _JSON_LINES:
         raise ReviewLogError(str(place), ["expected CSV or parquet files"])
     with _readable(place):

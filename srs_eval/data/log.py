@@ -92,13 +92,14 @@ class UserTable:
 
         The error of a single user says as much when that is read.
         """
-        chosen = [number for number, name in enumerate(self.names) if name in {*users}]
-        rows = np.flatnonzero(np.isin(self.user, chosen))
+        chosen = pd.Index(self.names).isin(users)
+        rows = np.flatnonzero(chosen[self.user])
         nouns = {noun: name for noun, name in self.columns.used.items() if noun in _NEEDED}
         log = _draft(self.source, self.rows.iloc[rows].set_axis(rows), nouns, options)
         if "time" in nouns:
             self._check_times(log, options)
-        if len(np.unique(self.user[[row for fault in log.faults for row in fault.rows]])) < 2:
+        faulty = [np.unique(self.user[fault.rows]) for fault in log.faults]
+        if not faulty or len(np.unique(np.concatenate(faulty))) < 2:
             return
         log.faults = [fault._replace(violation=self._counted(fault)) for fault in log.faults]
         log.check(f"Each row: {_LIST}." if self._list(log.faults) else "")
@@ -106,9 +107,10 @@ class UserTable:
     def _check_times(self, log: Draft, options: TableOptions) -> None:
         """Refuse impossible times and duplicates, unless they are left out when users are read."""
         times, user = _read_times(log.columns["time"], options), self.user[log.file_row]
-        for each in np.unique(user[times.problem > 0]):
+        concerned = np.flatnonzero(np.isin(user, user[times.problem > 0]))
+        for places in pd.Series(concerned).groupby(user[concerned]).indices.values():
             # What is impossible among all times may be possible in its user's log.
-            own = np.flatnonzero(user == each)
+            own = concerned[places]
             alone = _read_times(log.columns["time"].iloc[own], options)
             times.microseconds[own], times.problem[own] = alone.microseconds, alone.problem
         if options.invalid_times == "error":

@@ -155,9 +155,6 @@ def users_of(column: pd.Series, source: str, rows: NDArray[np.intp]) -> tuple[In
         hint = "Leave rows without one out, or give what is really called so another name."
         raise ReviewLogError(source, violations(name, column, unusable, expected, place), hint)
     texts = [str(int(name) if isinstance(name, float) else name) for name in distinct]
-    return codes, [int(text) if text == _number(text) else text for text in texts]
-
-
-def _number(text: str) -> str:
-    """Write a text of digits as the number that it is."""
-    return str(int(text)) if text.isdecimal() else ""
+    return codes, [
+        int(text) if text.isdecimal() and str(int(text)) == text else text for text in texts
+    ]

@@ -192,7 +192,7 @@ def _in_memory(table: Any, name: str, columns: Columns) -> pd.DataFrame:
     unread = ", ".join(str(level) for level in levels if level is not None)
     hint = f"The index ({unread}) is not read: use reset_index()." if unread else ""
     check_columns(name, [*frame.columns], columns, hint=hint)
-    return frame[[*dict.fromkeys(columns.every)]].reset_index(drop=True).copy()
+    return frame[columns.every].reset_index(drop=True).copy()
 
 
 def _of_row_groups(place: Place, columns: Columns) -> Logs | None:
@@ -222,7 +222,7 @@ def _of_row_groups(place: Place, columns: Columns) -> Logs | None:
         first, last = np.searchsorted(ends, [begin, end - 1], side="right").tolist()
         with parquet_file(place) as file:
             groups = [*range(first, last + 1)]
-            table = file.read_row_groups(groups, [*dict.fromkeys(columns.every)])
+            table = file.read_row_groups(groups, columns.every)
             table = table.slice(begin - int(ends[first] - sizes[first]), end - begin)
             table.validate(full=True)
         return str(place), pandas_from_arrow(table).set_axis(np.arange(begin, end))
