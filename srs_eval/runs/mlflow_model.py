@@ -30,7 +30,6 @@ from mlflow.models import ModelSignature, set_model
 from mlflow.pyfunc import log_model as log_pyfunc
 from mlflow.pyfunc.model import PythonModel
 from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
-from numpy.typing import ArrayLike
 
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.cards import rows_by_card, with_next_reviews
@@ -123,57 +122,56 @@ def rebuilt_model(
     return option("algo", whole).fit(reviews, np.empty(0, np.int64), np.random.default_rng(0))
 
 
-class CurvesOfCards:
-    """Recall of cards, given their histories, by a model that is built from its JSON."""
+class ServedMemoryModel(PythonModel):
+    """Recall of cards, given their histories; MLflow keeps a copy of this file."""
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        self._whole_days = bool(content["whole_days"])
-        options = content["options"]
-        self._keeps_same_day = option("algo", options).same_day or not self._whole_days
+    def load_context(self, context: Any) -> None:
+        """Build the model from its JSON."""
+        content = json.loads(Path(context.artifacts["model"]).read_text(encoding="utf-8"))
+        options, self._whole_days = content["options"], bool(content["whole_days"])
+        self._same_day = option("algo", options).same_day or not self._whole_days
         self._model = rebuilt_model(options, content["parameters"], whole_days=self._whole_days)
 
-    def __call__(self, histories: pd.DataFrame, days: ArrayLike = ()) -> pd.DataFrame:
-        """Predict each review, or each card's recall so many days after its last review."""
-        self._check(histories)
-        asked = np.asarray(days, np.float64)
-        reviews = self._reviews(histories)
+    def predict(
+        self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Predict each review, or each card's recall so many ``days`` after its last review."""
+        asked = np.asarray((params or {}).get("days", ()), np.float64)
+        cards, elapsed = model_input["card"], model_input["elapsed_days"]
+        reviews = self._reviews(model_input)
         if not len(asked):
             rows = np.flatnonzero(rows_by_card(reviews.card).nth > 0)
-            recall = np.full(len(histories), np.nan)
+            recall = np.full(len(cards), np.nan)
             recall[reviews.row[rows]] = self._model.predict(reviews, rows)
-            elapsed = histories["elapsed_days"].to_numpy(np.float64)
-            return pd.DataFrame(
-                {"card": histories["card"].to_numpy(), "days": elapsed, "recall": recall}
-            )
+            return pd.DataFrame({"card": cards, "days": elapsed, "recall": recall})
         reviews, rows = with_next_reviews(reviews)
         rows = rows[np.argsort(reviews.card[rows])]
         p = self._model.predict_at(reviews, rows, np.tile(asked, (len(rows), 1)))
-        cards = histories["card"].drop_duplicates().to_numpy()
-        columns = {"card": np.repeat(cards, len(asked)), "days": np.tile(asked, len(cards))}
-        return pd.DataFrame({**columns, "recall": np.array(p, np.float64).ravel()})
-
-    def _check(self, histories: pd.DataFrame) -> None:
-        """Raise `ReviewLogError` for wrong values; of columns MLflow says what is missing."""
-        elapsed = histories["elapsed_days"][histories["card"].duplicated()].to_numpy(np.float64)
-        are_days = (elapsed >= 0) & np.isfinite(elapsed)
-        wrong = {
-            "a rating that is not 1, 2, 3 or 4": not histories["rating"].isin((1, 2, 3, 4)).all(),
-            "elapsed_days that are no number of days, 0 or more": not are_days.all(),
-            "elapsed_days with a fraction: this model counts whole days": (
-                self._whole_days and (elapsed % 1 != 0).any()
-            ),
-        }
-        if problems := [problem for problem, is_so in wrong.items() if is_so]:
-            raise ReviewLogError("histories", problems)
+        at = pd.MultiIndex.from_product([cards.unique(), asked], names=["card", "days"])
+        return at.to_frame(index=False).assign(recall=np.asarray(p, np.float64).ravel())
 
     def _reviews(self, histories: pd.DataFrame) -> Reviews:
-        """Build one log of all cards; `row` says which row of the histories each review is."""
+        """Build one log of all cards; `row` says which row of the histories each review is.
+
+        Raise `ReviewLogError` for values that cannot be.
+        """
         frame = histories.reset_index(drop=True)
         first = ~frame["card"].duplicated()
         elapsed = frame["elapsed_days"].astype(np.float64).where(~first, 0.0)
+        wrong = {
+            "a rating that is not 1, 2, 3 or 4": ~frame["rating"].isin((1, 2, 3, 4)),
+            "elapsed_days that are no number of days, 0 or more": ~elapsed.between(
+                0, np.inf, inclusive="left"
+            ),
+            "elapsed_days with a fraction: this model counts whole days": (
+                self._whole_days & (elapsed % 1 > 0)
+            ),
+        }
+        if problems := [problem for problem, rows in wrong.items() if rows.any()]:
+            raise ReviewLogError("histories", problems)
         time = elapsed.groupby(frame["card"]).cumsum()
         row = np.argsort(time.to_numpy(), kind="stable")
-        if not self._keeps_same_day:
+        if not self._same_day:
             row = row[(first | (elapsed >= 1)).to_numpy()[row]]
         whole = np.where(first, -1, np.floor(elapsed)).astype(np.int64)
         return Reviews(
@@ -186,21 +184,6 @@ class CurvesOfCards:
             row=row,
             whole_days=self._whole_days,
         )
-
-
-class ServedMemoryModel(PythonModel):
-    """Recall of cards, given their histories; MLflow keeps a copy of this file."""
-
-    def load_context(self, context: Any) -> None:
-        """Build the model from its JSON."""
-        text = Path(context.artifacts["model"]).read_text(encoding="utf-8")
-        self.curves = CurvesOfCards(json.loads(text))
-
-    def predict(
-        self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None
-    ) -> pd.DataFrame:
-        """Predict the reviews or the curves: see `CurvesOfCards`."""
-        return self.curves(model_input, (params or {}).get("days", ()))
 
 
 set_model(ServedMemoryModel())

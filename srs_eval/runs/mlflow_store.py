@@ -23,7 +23,7 @@ from hydra.utils import to_absolute_path
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.places import has_secret, masked
 
-_VIEW = "srs_eval_7"  # Changes with the content of the view
+_VIEW = "srs_eval_8"  # Changes with the content of the view
 _VIEW_FILE = Path(__file__).with_name("view.json")
 _VIEW_TAG = f"mlflow.sharedViewState.{_VIEW}"
 _SETTINGS = {
@@ -69,7 +69,10 @@ class Store:
         return self.waiting(getattr(self.client, name))
 
     def waiting(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function of MLflow that waits, and raises `TrackingError`."""
+        """Return a function of MLflow that waits, and raises `TrackingError`.
+
+        Raise `ConfigError` for an address that MLflow does not take.
+        """
         from mlflow.exceptions import MlflowException  # After the settings were made
         from sqlalchemy.exc import SQLAlchemyError
 
@@ -82,8 +85,11 @@ class Store:
                     text = str(error).lower()
                     patience = [wait for what, wait in _PASSING.items() if what in text]
                     if time.monotonic() - began > max(patience, default=-1.0):
+                        # No fit is worth waiting for where no run can ever be kept
+                        is_wrong = function is _client and isinstance(error, MlflowException)
+                        refusal = ConfigError if is_wrong and not patience else TrackingError
                         # Not with the error of a library, which may have a password
-                        raise TrackingError(self._reason(error)) from None
+                        raise refusal(self._reason(error)) from None
                     time.sleep(random.uniform(0.1, 0.5))
 
         return call
@@ -164,15 +170,11 @@ class Store:
         """Log figures, the pictures also to be seen beside the metrics."""
         from mlflow import Image
 
-        earlier = " ".join(self.files(run_id, "images"))
+        earlier = " ".join(image.path for image in self.list_artifacts(run_id, "images"))
         for file in files:
             self.log_artifact(run_id, str(file), "figures")
             if file.suffix == ".png" and f"/{file.stem}+" not in earlier:
                 self.log_image(run_id, Image(str(file)), key=file.stem, step=0)
-
-    def files(self, run_id: str, folder: str) -> list[str]:
-        """List the files in a folder of a run."""
-        return [file.path for file in self.list_artifacts(run_id, folder)]
 
     def fetch(
         self, folder: Path, experiment: str, tags: Mapping[str, str]

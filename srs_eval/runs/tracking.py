@@ -6,7 +6,7 @@ import atexit
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -100,7 +100,13 @@ class Mlflow:
         tags["output"] = str(folder.absolute())
         store, run = self._begun(_name(setup), tags, run_id, os.environ.get(PARENT))
         tracked = Tracked(store, run.info.run_id, setup, with_model=self.model)
-        with _ending(store, tracked.run_id), _monitored(tracked.run_id, on=self.system_metrics):
+        with _ending(store, tracked.run_id), ExitStack() as last:
+            if self.system_metrics:
+                from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+                monitor = SystemMetricsMonitor(tracked.run_id)
+                monitor.start()
+                last.callback(monitor.finish)
             # `mlflow run` has logged those of its entry point, an interrupted run its own
             known = run.data.params
             new = {name: value for name, value in _params(setup).items() if name not in known}
@@ -144,7 +150,8 @@ class Mlflow:
                 store.log_artifact(run_id, str(file), str(Path("comparison", inside)))
             store.log_figures(run_id, pictures)
             text = "\n\n".join(filter(None, [best, *(each.text for each in standings)]))
-            note = f"**{text.partition(chr(10))[0]}**\n\n```text\n{text}\n```" if text else ""
+            first, _, rest = text.partition("\n")
+            note = f"**{first}**\n\n```text\n{rest.strip(chr(10))}\n```" if text else ""
             store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
             for job, percents in (against or {}).items():
                 rows = [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()]
@@ -197,22 +204,6 @@ def _ending(store: Store, run_id: str) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _monitored(run_id: str, *, on: bool) -> Iterator[None]:
-    """Log the use of the machine while the body runs."""
-    if not on:
-        yield
-        return
-    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
-
-    monitor = SystemMetricsMonitor(run_id)
-    monitor.start()
-    try:
-        yield
-    finally:
-        monitor.finish()
-
-
 class Tracked:
     """The run in MLflow of a job."""
 
@@ -239,8 +230,7 @@ class Tracked:
 
             tags["model"] = log_model(store, run_id, setup, run)
         store.log_figures(run_id, figures)
-        picture = _picture(run_id, figures)
-        tags[_DESCRIPTION] = _description(run, text, setup.content["notes"], picture)
+        tags[_DESCRIPTION] = _description(self.run_id, run, text, figures, setup.content["notes"])
         values = [*_values(setup, run), *_learning(run)]
         store.log(run_id, values, tags={**tags, COMPLETE: facts.rows_fingerprint})
         self.is_failed = bool(facts.failed)
@@ -311,16 +301,12 @@ def _of_fits(run: Run, name: str) -> list[Any]:
         return list(file.read(columns=[name])[name].to_pylist())
 
 
-def _picture(run_id: str, files: Sequence[Path]) -> str:
-    """Return the calibration figure in Markdown, as the UI finds it."""
-    if not any(file.stem == "calibration" for file in files):
-        return ""
-    return f"![calibration](get-artifact?path=figures/calibration.png&run_uuid={run_id})\n\n"
-
-
-def _description(run: Run, text: str, notes: str, picture: str) -> str:
-    """Return the result in one bold line, a picture, and all that is printed."""
+def _description(run_id: str, run: Run, text: str, files: Sequence[Path], notes: str) -> str:
+    """Return the result in one bold line, the calibration figure, and all that is printed."""
     loss = run.facts.metrics.get("log_loss")
     score = "" if loss is None else f"log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]"
+    picture = ""
+    if any(file.stem == "calibration" for file in files):  # As the UI finds it
+        picture = f"![calibration](get-artifact?path=figures/calibration.png&run_uuid={run_id})\n\n"
     note = f"**{score or 'no log loss'}**\n\n{picture}```text\n{text}\n```\n\n{notes}"
     return note[:_LONGEST_NOTE]

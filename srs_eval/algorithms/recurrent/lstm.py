@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -127,29 +127,42 @@ class Lstm(Algorithm):
         Raise `FitSkipped` if there are no training reviews, or the start was learned from this
         user; raise `FitError` if the loss or a weight is not finite.
         """
-        return deque(self.fit_in_steps(reviews, rows, rng), maxlen=1).pop()
+        return self._model(self._descents(reviews, rows, rng), -1)
 
     def fit_in_steps(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> Iterator[MemoryModel]:
         """Learn as `fit` does, yielding the model as it stood after each step of L-BFGS."""
+        descents = self._descents(reviews, rows, rng)
+        for step in range(max(len(descent.path) for descent in descents)):
+            yield self._model(descents, step)
+
+    def _model(self, descents: list[_Descent], step: int) -> MemoryModel:
+        """Return the model as it stood after a step, or where a shorter descent has ended."""
+        networks = [
+            RecurrentModel(
+                self.equations, tuple(d.path[min(step, len(d.path) - 1)].tolist()), d.how
+            )
+            for d in descents
+        ]
+        return TwoNetworks(*networks) if len(networks) == 2 else networks[0]
+
+    def _descents(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> list[_Descent]:
+        """Fit the network of all reviews and, before it in the list, that of later days."""
         if not len(rows):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         if self.start is not None:
             self.start.refuse(self.name, reviews)
         later = rows[reviews.elapsed_days[rows] > 0]
-        everything = self._fitted(reviews, rows, rng)
+        everything = self._descent(reviews, rows, rng)
         if len(later) in (0, len(rows)):
-            yield from everything
-            return
-        of_later = self._fitted(reviews, later, rng)
-        for step in range(max(len(everything), len(of_later))):
-            yield TwoNetworks(*(each[min(step, len(each) - 1)] for each in (of_later, everything)))
+            return [everything]
+        return [self._descent(reviews, later, rng), everything]
 
-    def _fitted(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
-    ) -> list[RecurrentModel]:
-        """Fit one network; return it as it stood after each step."""
+    def _descent(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> _Descent:
+        """Fit one network."""
         learned = self.start is not None
         start = (
             np.array(self.start.parameters) if self.start else drawn_weights(self.equations, rng)
@@ -164,8 +177,7 @@ class Lstm(Algorithm):
                 f"{self.name}: user {reviews.user}: {(~np.isfinite(w)).sum()} of {len(w)} weights "
                 f"are not finite after a fit to {len(rows)} reviews: try a larger pull than {pull}"
             )
-        how = Learned(training_loss=tuple(loss / len(rows) for loss in losses))
-        return [RecurrentModel(self.equations, tuple(w.tolist()), how) for w in path]
+        return _Descent(path, Learned(training_loss=tuple(loss / len(rows) for loss in losses)))
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn a start from the outcomes of the given rows of many users.
@@ -223,6 +235,13 @@ class TwoNetworks(Combination):
         """Predict each row by the network of its kind, at whatever time."""
         is_same = asked.reviews.elapsed_days[asked.rows] == 0
         return asked.by_rows([(self.later, ~is_same), (self.same, is_same)])
+
+
+class _Descent(NamedTuple):
+    """How weights were learned: as they stood after each step, and the losses."""
+
+    path: list[FloatArray]
+    how: Learned
 
 
 def _minimised(
