@@ -105,6 +105,8 @@ class Browser:
         self._page = attached["sessionId"]
         self.call("Page.enable")
         self.call("Page.addScriptToEvaluateOnNewDocument", source=TIDY)
+        page = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **page)
 
     def __enter__(self) -> Self:
         """Return the connection to the browser."""
@@ -195,7 +197,7 @@ def _moved_up(descriptor: int) -> int:
 
 
 @contextmanager
-def mlflow_ui(uri: str, *, seconds: float = 90) -> Iterator[str]:
+def mlflow_ui(uri: str, *, seconds: float = 180) -> Iterator[str]:
     """Run the MLflow UI over a store on a free port; give its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -289,9 +291,10 @@ def _runs_by_log_loss(address: str, experiment: str) -> tuple[str, list[dict[str
     experiment_id = found["experiment"]["experiment_id"]
     order = ["metrics.`test/log_loss` ASC"]
     runs = _search(address, "runs", experiment_id, order_by=order).get("runs", [])
-    if not runs:
+    scored = [run for run in runs if run["data"].get("metrics")]  # Not those of sweeps
+    if not scored:
         raise SystemExit(f"The experiment {experiment} has no runs.")
-    return experiment_id, runs
+    return experiment_id, scored
 
 
 def _logged_model(address: str, experiment_id: str) -> dict[str, Any] | None:

@@ -124,6 +124,18 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
     assert len(client.list_artifacts(again.run_id, "images")) == 2  # the picture and a small one
 
 
+def test_learning_curves_are_means_over_fits_and_one_that_ends_stays_where_it_is(
+    uri, client, setup, run, monkeypatch
+):
+    losses = {"training_loss": [[0.5, 0.3], [0.4], []], "test_log_loss": [[], [], []]}
+    known = tracking._of_fits
+    monkeypatch.setattr(tracking, "_of_fits", lambda run, n: losses.get(n) or known(run, n))
+    run_id = logged(Mlflow(uri=uri), setup, run).run_id
+    curve = client.get_metric_history(run_id, "learning/training_loss")
+    assert [(each.step, each.value) for each in curve] == [(1, 0.45), (2, 0.35)]
+    assert client.get_metric_history(run_id, "learning/test_log_loss") == []
+
+
 def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, setup, run, tmp_path):
     tracker = Mlflow(uri=uri, experiment="viewed", artifacts=str(tmp_path / "files"))
     tracked = logged(tracker, setup, run)
