@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 from srs_eval.data.cells import quoted
@@ -31,6 +32,7 @@ _COLUMNS_QUOTED, _NAMES_QUOTED = 30, 5
 _LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
 _SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
 _HEAD_BYTES = 65_536
+_BYTES_OF_ROW = 50  # in a usual CSV file
 _KINDS = {
     b"PAR1": "a parquet file: rename it to .parquet",
     b"SQLite format 3": "an SQLite database; for an Anki collection use data=anki",
@@ -75,8 +77,7 @@ def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.Da
             return _read_parquet(place)
         if place.suffix in _JSON_LINES:
             return _read_json(place)
-        (table,) = _read_csv(place, text)
-        return table
+        return _read_csv(place, text)
 
 
 def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
@@ -87,12 +88,34 @@ def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
         raise ReviewLogError(str(place), ["expected CSV or parquet files"])
     with _readable(place):
         if place.suffix != ".parquet":
-            for table in _read_csv(place, None, chunksize=rows):
-                yield pa.Table.from_pandas(table[used], preserve_index=False)
+            yield from _text_of_csv(place, used, rows * _BYTES_OF_ROW)
             return
         with parquet_file(place) as file:
             for batch in file.iter_batches(batch_size=rows, columns=used):
                 yield pa.Table.from_batches([batch])
+
+
+def _text_of_csv(place: Place, used: Collection[str], size: int) -> Iterator[pa.Table]:
+    """Read columns of a CSV file by so many bytes; their cells stay text."""
+    sign, above = _header_form(place)
+    form = pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True)
+    begin = pyarrow.csv.ReadOptions(skip_rows=above)
+    try:
+        with place.reading() as file:
+            names = pyarrow.csv.open_csv(file, begin, form).schema.names
+        text = pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            include_columns=[name for name in names if name.strip() in used],
+        )
+        begin.block_size = size
+        with place.reading() as file:
+            for batch in pyarrow.csv.open_csv(file, begin, form, text):
+                stripped = [name.strip() for name in batch.schema.names]
+                yield pa.Table.from_batches([batch]).rename_columns(stripped)
+    except pa.ArrowException as error:
+        raise ReviewLogError(str(place), [str(error).partition("\n")[0]]) from error
 
 
 def column_names(path: str | Path | Place) -> list[str]:
@@ -104,8 +127,7 @@ def column_names(path: str | Path | Place) -> list[str]:
                 return list(file.schema_arrow.names)
         if place.suffix in _JSON_LINES:
             return [*_read_json(place, rows=1).columns]
-        (table,) = _read_csv(place, (), nrows=0)
-        return [*table.columns]
+        return [*_read_csv(place, rows=0).columns]
 
 
 def check_columns(
@@ -202,8 +224,8 @@ def _read_json(place: Place, *, rows: int | None = None) -> pd.DataFrame:
     return pd.DataFrame(objects)
 
 
-def _read_csv(place: Place, text: Collection[str] | None, **options: Any) -> Iterator[pd.DataFrame]:
-    """Read a CSV or TSV file in UTF-8, whole or in chunks; the columns `text` stay text, or all."""
+def _read_csv(place: Place, text: Collection[str] = (), *, rows: int | None = None) -> pd.DataFrame:
+    """Read a CSV or TSV file in UTF-8; the columns `text` stay text."""
     sign, above = _header_form(place)
     form: dict[str, Any] = {"sep": sign, "encoding": "utf-8-sig", "index_col": False}
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
@@ -217,16 +239,15 @@ def _read_csv(place: Place, text: Collection[str] | None, **options: Any) -> Ite
                 header = pd.read_csv(file, nrows=1, header=None, dtype="str", **form)
             # As they are in the file: pandas renames the second of two columns of one name.
             names = header.iloc[0].fillna("").tolist()
-            stripped = [name.strip() for name in names]
-            kinds = {name: "str" for name in names if text is None or name.strip() in text}
+            kinds = {name: "str" for name in names if name.strip() in text}
             # A path is read faster than an open file.
             source: Any = place.reading() if place.is_remote else nullcontext(place.local)
             with source as file:
-                form |= {"dtype": kinds, "low_memory": False, "iterator": True}
-                with pd.read_csv(file, **form, **options) as reader:
-                    for table in reader if "chunksize" in options else [reader.read()]:
-                        yield table.set_axis(pd.Index(stripped, dtype=object), axis=1)
-            return
+                table: pd.DataFrame = pd.read_csv(
+                    file, nrows=rows, dtype=kinds, low_memory=False, **form
+                )
+            table.columns = pd.Index([name.strip() for name in names], dtype=object)
+            return table
     except UnicodeDecodeError as error:
         what = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} cannot be decoded"
     except pd.errors.ParserWarning:
