@@ -93,8 +93,8 @@ def composed(
     """
     words = [f"{group}={name}" for group, name in choices.items()]
     # a study is an application of Hydra's own, which goes on afterwards
-    program = GlobalHydra.instance()
-    around, program.hydra = program.hydra, None
+    around = GlobalHydra.instance().hydra
+    GlobalHydra.instance().hydra = None
     try:
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
             whole = compose("config", overrides=words, return_hydra_config=True)
@@ -107,7 +107,7 @@ def composed(
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(str(error).strip()) from error
     finally:
-        program.hydra = around
+        GlobalHydra.instance().hydra = around
     return cfg, dict(whole.hydra.runtime.choices)
 
 
