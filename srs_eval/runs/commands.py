@@ -105,8 +105,7 @@ def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
         return [], []
     from srs_eval.runs.mlflow_store import Store
 
-    uri = options.tracking.get("uri") or os.environ.get("MLFLOW_TRACKING_URI")
-    return Store(uri or "sqlite:///mlflow.db").fetch(folder, options.experiment, tags)
+    return Store(options.tracking.get("uri")).fetch(folder, options.experiment, tags)
 
 
 @dataclass
