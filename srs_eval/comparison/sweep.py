@@ -23,7 +23,7 @@ _RANKED_BY = "log_loss"
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """The comparison of some jobs of a sweep; only `problem` where they cannot be compared."""
+    """A comparison, as it is shown and logged; only `problem` where they cannot be compared."""
 
     text: str = ""  # For the terminal
     table: pd.DataFrame = field(default_factory=pd.DataFrame)  # A row for each run and weighting
@@ -55,15 +55,14 @@ def compare_jobs(
     for number, group in enumerate(groups, 1):
         place = folder if len(groups) == 1 else folder / f"comparison_{number}"
         try:
-            standings.append(
-                _standings(compare_group(group), place, report=report, command=command)
-            )
+            standings.append(written(compare_group(group), place, report=report, command=command))
         except (SrsEvalError, OSError) as error:
             standings.append(Standings(problem=f"{group[0].name} and others: {error}"))
     return standings
 
 
-def _standings(verdict: Verdict, place: Path, *, report: bool, command: str) -> Standings:
+def written(verdict: Verdict, place: Path, *, report: bool, command: str) -> Standings:
+    """Write the files of a comparison into a folder; `report` adds the page."""
     files = write_files(verdict, place)
     if report:
         from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw

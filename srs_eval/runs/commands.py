@@ -63,14 +63,10 @@ class Compare:
 
 def compare(options: Compare) -> None:
     """Compare, print the result, write the files, and log them."""
-    import pandas as pd
-
     from srs_eval.comparison.compare import compare as compared
     from srs_eval.comparison.inputs import read_runs
     from srs_eval.comparison.published import read_published
-    from srs_eval.comparison.report.files import terminal_text, tidy, write_files
-    from srs_eval.comparison.report.html import write_html
-    from srs_eval.comparison.sweep import Standings
+    from srs_eval.comparison.sweep import written
     from srs_eval.exporting.upstream import is_another_model
     from srs_eval.runs.config import named_option
 
@@ -91,14 +87,12 @@ def compare(options: Compare) -> None:
         intersect=options.intersect,
         notes=[*empty, *notes, *filter(None, dict.fromkeys(alike))],
     )
-    text = terminal_text(verdict)
-    page = write_html(verdict, out, command=shlex.join(["srs_eval.compare", *sys.argv[1:]]))
-    files = [*write_files(verdict, out), page]
-    say(f"{text}\n\nresults  {out}\nreport   {page}")
+    command = shlex.join(["srs_eval.compare", *sys.argv[1:]])
+    standings = written(verdict, out, report=True, command=command)
+    say(f"{standings.text}\n\nresults  {out}\nreport   {standings.files[-1]}")
     tracking = options.choices["tracking"] or ("mlflow" if any(run.run for run in runs) else "none")
     if tracking != "none":
         values = {"experiment": _COMPARISONS, **options.tracking}
-        standings = Standings(text, pd.DataFrame(tidy(verdict)), files)
         for line in named_option("tracking", tracking, values).log_comparison([standings], out):
             say(line)
 
@@ -111,8 +105,7 @@ def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
         return [], []
     from srs_eval.runs.mlflow_store import Store
 
-    uri = options.tracking.get("uri") or os.environ.get("MLFLOW_TRACKING_URI")
-    return Store(uri or "sqlite:///mlflow.db").fetch(folder, options.experiment, tags)
+    return Store(options.tracking.get("uri")).fetch(folder, options.experiment, tags)
 
 
 @dataclass

@@ -49,7 +49,8 @@ COMPLETE = "rows_fingerprint"  # The tag of a run that has all it shall have
 class Store:
     """MLflow's client at one address: it waits for what passes, and says what helps."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str | None) -> None:
+        uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
         for name, value in _SETTINGS.items():
             os.environ.setdefault(name, value)
         for library in ("alembic", "sqlalchemy", "urllib3.connectionpool"):

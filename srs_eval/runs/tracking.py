@@ -185,7 +185,7 @@ class Mlflow:
 
     def _opened(self, run_id: str | None = None) -> Store:
         """Open the store and the experiment, or that of a run."""
-        store = Store(self.uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
+        store = Store(self.uri)
         place = self.artifacts
         if place and "://" not in place:
             place = Path(to_absolute_path(place)).as_uri()
