@@ -11,12 +11,6 @@ from cases import rest_nightly
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from srs_eval.algorithms.combined.per_group import PerGroup
-from srs_eval.algorithms.fsrs.current import CurrentParameters
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.sessions.forecast import Forecast
-from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.metrics.panel import default_panel
 from srs_eval.runs.config import GROUPS, build, composed, resolved
@@ -151,10 +145,3 @@ def test_the_leaderboard_lists_algorithms_that_need_no_further_package():
         "nn17",
         "transformer",
     }
-
-
-def test_what_is_made_of_fsrs_was_made_for_whole_days_too():
-    base = Fsrs6()
-    for made in (CurrentParameters(), PerGroup(base), Forecast(base), Mixture(base)):
-        assert made.for_whole_days
-    assert not Forecast(Fsrs7()).for_whole_days

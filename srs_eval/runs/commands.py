@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.runs.console import complain, say
-from srs_eval.runs.words import REQUIRED, dotted, status
+from srs_eval.runs.words import REQUIRED, status
 
 if TYPE_CHECKING:
     from srs_eval.exporting.formats import HandOver
@@ -36,14 +36,12 @@ class Compare:
 
       python -m srs_eval.compare outputs/2026-01-31/12-00-00_sweep           all runs in a folder
       python -m srs_eval.compare RUN OTHER_RUN baseline=fsrs6 metric=brier   folders of runs
-      python -m srs_eval.compare sweep_id=ten-844de1                         runs of MLflow
       python -m srs_eval.compare results/per_user_metrics.parquet            published scores
 
     baseline=NAME    the run to compare the others with: name, algorithm or folder (avg)
     metric=NAME      any metric of the runs (log_loss)
     intersect=true   only reviews that all runs scored, instead of refusing runs that differ
     published=PATH published.models=A,B             published scores to list beside the runs
-    experiment=NAME sweep_id=ID tags.KEY=VALUE      runs of MLflow
     out=FOLDER       for comparison.json, .csv, .md, .tex and report.html
     tracking=NAME tracking.KEY=VALUE    log the comparison as a run (mlflow, if the runs are there)
     """
@@ -54,9 +52,6 @@ class Compare:
     out: str = ""
     intersect: bool = False
     published: dict[str, Any] = field(default_factory=dict)
-    experiment: str = ""
-    sweep_id: str = ""
-    tags: dict[str, str] = field(default_factory=dict)
     tracking: dict[str, Any] = field(default_factory=dict)
     choices: dict[str, str] = field(default_factory=lambda: {"published": "", "tracking": ""})
 
@@ -71,13 +66,12 @@ def compare(options: Compare) -> None:
     from srs_eval.runs.config import named_option
 
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
-    stored, notes = _stored(options, out / "runs")
-    runs, empty = read_runs([*map(Path, options.runs), *stored])
+    runs, notes = read_runs([Path(run) for run in options.runs])
     file, models = options.choices["published"], str(options.published.get("models", ""))
     names = [name.strip() for name in models.split(",") if name.strip()]
     others = read_published(Path(file), names) if file else []
     if not (runs or others):
-        raise ConfigError(*notes, *empty, "there are no runs to compare")
+        raise ConfigError(*notes, "there are no runs to compare")
     alike = (is_another_model(run.facts.algo, each.name) for run in runs for each in others)
     verdict = compared(
         runs,
@@ -85,7 +79,7 @@ def compare(options: Compare) -> None:
         baseline=options.baseline,
         yardsticks=others,
         intersect=options.intersect,
-        notes=[*empty, *notes, *filter(None, dict.fromkeys(alike))],
+        notes=[*notes, *filter(None, dict.fromkeys(alike))],
     )
     command = shlex.join(["srs_eval.compare", *sys.argv[1:]])
     standings = written(verdict, out, report=True, command=command)
@@ -95,17 +89,6 @@ def compare(options: Compare) -> None:
         values = {"experiment": _COMPARISONS, **options.tracking}
         for line in named_option("tracking", tracking, values).log_comparison([standings], out):
             say(line)
-
-
-def _stored(options: Compare, folder: Path) -> tuple[list[Path], list[str]]:
-    """Fetch the runs of MLflow that are asked for, and say of which there are no results."""
-    tags = {**dict(dotted(options.tags)), "sweep_id": options.sweep_id}
-    tags = {name: str(text) for name, text in tags.items() if text}
-    if not (tags or options.experiment):
-        return [], []
-    from srs_eval.runs.mlflow_store import Store
-
-    return Store(options.tracking.get("uri")).fetch(folder, options.experiment, tags)
 
 
 @dataclass

@@ -57,7 +57,8 @@ class Job:
                 loss = self._run(build(self.cfg, dict(self.hydra.runtime.choices), arguments))
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
-            complain(f"interrupted; the same command with hydra.run.dir={self.folder} goes on")
+            mine = f"run.dir={self.folder}" if self.is_single else f"sweep.dir={self.hydra.sweep.dir}"
+            complain(f"interrupted; the same command with hydra.{mine} goes on")
             self._write()
             raise
         except Pruned:
@@ -96,8 +97,6 @@ class Job:
             checkpoint.remove()  # what a kill has left of its removal
             say(f"{setup.label} was finished before, and nothing is fitted: {self.folder}")
             return self._ended(run)
-        if run is None:
-            report.warn(setup)
         with ExitStack() as stack:
             try:
                 begun = setup.tracking.run(setup, self.folder, self.run_id)
@@ -114,7 +113,8 @@ class Job:
             if tracked:
                 tracked.log(run, text, figures)
         if self.is_single:
-            say("\n".join([text, f"results  {run.folder}", *(tracked.links if tracked else [])]))
+            where = [f"results  {run.folder}", *(tracked.links if tracked else [])]
+            say("\n".join([*report.advice(run, setup), text, *where]))
         else:
             say(report.line(run, self._seconds))
         return self._ended(run)

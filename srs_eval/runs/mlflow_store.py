@@ -41,7 +41,6 @@ _SETTINGS = {
 _PASSING = {"database is locked": 300.0, "unique constraint": 10.0}
 _LOCK_SECONDS = 600.0
 _AT_ONCE = 1000  # Most values in a request
-_MOST_RUNS = 50_000
 RESULTS, TABLES = "results", "tables"  # Folders of a run's files
 COMPLETE = "rows_fingerprint"  # The tag of a run that has all it shall have
 
@@ -176,36 +175,6 @@ class Store:
             self.log_artifact(run_id, str(file), "figures")
             if file.suffix == ".png" and f"/{file.stem}+" not in earlier:
                 self.log_image(run_id, Image(str(file)), key=file.stem, step=0)
-
-    def fetch(
-        self, folder: Path, experiment: str, tags: Mapping[str, str]
-    ) -> tuple[list[Path], list[str]]:
-        """Download the runs of an experiment, or of all ("") with tags, each into its own folder.
-
-        Return the folders, also of runs with failed fits, and a note for each run without results.
-        Raise `ConfigError` if there are none.
-        """
-        name = f"name = '{experiment}'" if experiment else None
-        places = [each.experiment_id for each in self.search_experiments(filter_string=name)]
-        if not places:
-            raise ConfigError(
-                f"experiment={experiment}: MLflow has none of this name at {masked(self.uri)}"
-            )
-        same = " and ".join(f"tags.`{name}` = '{tags[name]}'" for name in tags)
-        folders, notes = [], []
-        for run in reversed(self.search_runs(places, same, max_results=_MOST_RUNS)):
-            run_id = run.info.run_id
-            if "kind" in run.data.tags:  # A sweep, or a comparison
-                continue
-            if COMPLETE not in run.data.tags:
-                notes.append(f"{run.info.run_name} has no results and was left out: run {run_id}")
-                continue
-            (folder / run_id).mkdir(parents=True, exist_ok=True)
-            path = self.download_artifacts(run_id, RESULTS, str(folder / run_id))
-            folders.append(Path(path))
-        if not folders:
-            raise ConfigError(f"MLflow has no finished run with these tags at {masked(self.uri)}")
-        return folders, notes
 
     def links(self) -> list[str]:
         """Return lines to print: how to see the runs."""

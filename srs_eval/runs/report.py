@@ -14,33 +14,35 @@ from tqdm import tqdm
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
 from srs_eval.protocol.candidates import SAME_DAY
-from srs_eval.runs.console import complain
 from srs_eval.runs.summary import TRAITS, Summary
 
 if TYPE_CHECKING:  # with Hydra, which `score` does without
-    from srs_eval.runs.config import Setup
     from srs_eval.runs.evaluation import Evaluation
     from srs_eval.runs.folder import Run
 
 _WIDTH = 100
 _MOST_REASONS = 3
-
-
-def warn(setup: Setup) -> None:
-    """Say, before the first fit, what a person may have meant otherwise."""
-    in_fractions = getattr(setup.protocol, "in_fractional_days", False)
-    if in_fractions and getattr(setup.algorithm, "for_whole_days", False):
-        complain(
-            f"algo={setup.choices['algo']} predicts by a model made for whole days, and "
-            f"protocol={setup.protocol.name} counts fractional days; fsrs7 and logistic were made "
-            "for these"
-        )
+_HARDLY = 0.2
 
 
 def begin(todo: int, users: int) -> None:
     """Say how many users an interrupted run or its shards have left to do."""
     if todo < users:
         tqdm.write(f"evaluates {todo:,} of {users:,} users: the others were done before")
+
+
+def advice(run: Run, setup: Setup) -> list[str]:
+    """Return what to add where the protocol hardly scores a log and another scores most."""
+    covered = run.facts.coverage.reviews
+    same_day = covered.unscored.get(SAME_DAY, 0)
+    if covered.scored >= _HARDLY * covered.read or same_day <= covered.read / 2:
+        return []
+    if setup.source.read(run.complete[0]).elapsed_seconds is None:
+        return []
+    return [
+        f"{setup.protocol.name} scores {covered.scored / covered.read:.1%} of the reviews: add "
+        f"protocol=srs_benchmark_secs, which scores the {same_day / covered.read:.0%} {SAME_DAY}"
+    ]
 
 
 def run_text(run: Run, panel: Panel, seconds: float) -> str:
@@ -96,9 +98,6 @@ def _left_out(run: Run) -> Iterator[str]:
     covered = run.facts.coverage
     if covered.caution:
         yield covered.caution
-    same_day = covered.reviews.unscored.get(SAME_DAY, 0)
-    if same_day > covered.reviews.read / 2:
-        yield f"{same_day:,} reviews {SAME_DAY}: protocol=srs_benchmark_secs scores these"
     yield from _reasons(run)
     for reason, count in run.facts.left_out.items():
         yield f"left out: {count:,} {reason}"

@@ -231,7 +231,7 @@ def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here, days):
     write(here.folder, {"log.csv": "\n".join(["card,rating,time", *rows])})
     done = here("algo=avg", *QUIET, "data=csv", "data.path=log.csv", "panel=quick")
     assert f"0 of 1 users, 0 of {len(rows):,}" in done.out or days == 2
-    assert "protocol=srs_benchmark_secs" in " ".join(done.out.split())
+    assert "protocol=srs_benchmark_secs" in done.out.splitlines()[0]
 
 
 def test_where_a_run_was_interrupted_the_same_command_goes_on(here, monkeypatch):

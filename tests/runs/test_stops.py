@@ -63,6 +63,7 @@ def test_a_sweep_that_is_stopped_has_one_run_per_job_in_the_end(tmp_path, number
     words = (*RUN, *SWEEP, "hydra.sweep.dir=out")
     stopped = Command(tmp_path, *words, seconds=0.05).until_fitted(USERS + 2)
     assert_stopped(stopped, number)
+    assert "the same command with hydra.sweep.dir=out goes on" in stopped.text
     run(tmp_path, *words)
     assert_same(tmp_path / "out", undisturbed(*words[:-1]))
     assert_one_run_each(store_of(tmp_path), 3)

@@ -60,7 +60,6 @@ class Combined(ABC):
     same_day: ClassVar[bool] = _any("same_day")
     sees_truth: ClassVar[bool] = _any("sees_truth")
     reads_recorded: ClassVar[bool] = _any("reads_recorded")
-    for_whole_days: ClassVar[bool] = _any("for_whole_days")
     in_sample: ClassVar[bool] = _any("in_sample")
 
 

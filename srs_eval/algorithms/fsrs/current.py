@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -64,7 +63,6 @@ class CurrentParameters(Algorithm):
     # Parameters of FSRS-6 by the number of the preset
     presets: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     same_day = True
-    for_whole_days: ClassVar[bool] = True
 
     @property
     def from_data(self) -> Mapping[str, object]:

@@ -219,9 +219,6 @@ class FsrsWithFirstStabilities(FsrsFitted):
     ``fit=s0`` stops there; ``reference`` starts there.
     """
 
-    # Published parameters, and how reviews of one day count, are those of whole days.
-    for_whole_days: ClassVar[bool] = True
-
     methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "s0", "default")
 
     def trained(
