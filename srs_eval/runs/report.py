@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 from tqdm import tqdm
 
-from srs_eval.metrics.headline import shown_metrics
-from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.panel import Panel, shown_metrics
 from srs_eval.protocol.candidates import SAME_DAY
 from srs_eval.runs.summary import TRAITS, Summary
 
