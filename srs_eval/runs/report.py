@@ -16,6 +16,7 @@ from srs_eval.protocol.candidates import SAME_DAY
 from srs_eval.runs.summary import TRAITS, Summary
 
 if TYPE_CHECKING:  # with Hydra, which `score` does without
+    from srs_eval.runs.config import Setup
     from srs_eval.runs.evaluation import Evaluation
     from srs_eval.runs.folder import Run
 
