@@ -8,19 +8,25 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from srs_eval.engine.assembly import Precision
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.fisher_kernel import fisher_kernel
-from srs_eval.engine.gradient_kernel import gradient_kernel
-from srs_eval.engine.kernel_writer import walk_kernel
-from srs_eval.engine.layout import LANES, Packed, aligned
-from srs_eval.engine.machine import CompiledKernel
+from srs_eval.engine.kernels import (
+    FisherCode,
+    KernelCode,
+    fisher_kernel,
+    gradient_kernel,
+    walk_kernel,
+)
+from srs_eval.engine.machine import compiled_function
+from srs_eval.engine.packing import LANES, Packed, aligned
 from srs_eval.engine.tracing import Traced, trace
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.engine.writer import Precision
+from srs_eval.nouns import FloatArray
 
-_TILE = 3  # the fastest of 2, 3 and 4, by a little, on a processor with AVX-512
-_MODELS_KEPT = 64
-_ROUNDING = {dtype: np.finfo(dtype).eps for dtype in (np.float32, np.float64)}
+_CACHED_MODELS = 64
+_DTYPES: dict[Precision, type[np.float32] | type[np.float64]] = {
+    "float": np.float32,
+    "double": np.float64,
+}
 
 
 class Gradient(NamedTuple):
@@ -55,9 +61,31 @@ def compiled(equations: Equations) -> CompiledModel:
     return _compiled(None, kind)
 
 
-@lru_cache(maxsize=_MODELS_KEPT)
+@lru_cache(maxsize=_CACHED_MODELS)
 def _compiled(equations: Hashable | None, kind: type[Equations]) -> CompiledModel:
     return CompiledModel(kind() if equations is None else cast(Equations, equations))
+
+
+class Kernel:
+    """A kernel ready to be called."""
+
+    def __init__(self, code: KernelCode) -> None:
+        self.code = code
+        self.dtype = _DTYPES[code.precision]
+        self._function = compiled_function(code.function)
+
+    def __call__(self, w: FloatArray, packed: Packed, out: FloatArray) -> FloatArray:
+        """Run the kernel on reviews in its own precision; write to `out`, and return it."""
+        assert packed.reviews.dtype == self.dtype
+        w = np.ascontiguousarray(w, np.float64)
+        vectors = packed.longest * self.code.scratch + self.code.more_scratch
+        scratch = aligned(vectors * LANES, self.dtype)
+        self._function(w.ctypes.data, *packed.addresses, scratch.ctypes.data, out.ctypes.data)
+        return out
+
+    def numbers(self, w: FloatArray, packed: Packed) -> FloatArray:
+        """Run a kernel that writes numbers; return them."""
+        return self(w, packed, np.zeros(self.code.outputs))
 
 
 class CompiledModel:
@@ -79,19 +107,16 @@ class CompiledModel:
         return trace(self.equations)
 
     @cached_property
-    def _walk(self) -> CompiledKernel:
-        return CompiledKernel(walk_kernel(self._traced, "double"))
+    def _walk(self) -> Kernel:
+        return Kernel(walk_kernel(self._traced, "double"))
 
-    def _compiled_gradient(self, precision: Precision, *, public: bool) -> CompiledKernel:
+    def _compiled_gradient(self, precision: Precision, *, public: bool) -> Kernel:
         traced = trace(self.equations, public=True) if public else self._traced
-        return CompiledKernel(gradient_kernel(traced, precision))
+        return Kernel(gradient_kernel(traced, precision))
 
-    def _compiled_fisher(self, precision: Precision) -> tuple[CompiledKernel, int, IntArray]:
-        code = fisher_kernel(self._traced, precision, tile=_TILE)
-        # All derivatives and the residual, without what fills the last tile.
-        places = _places_in_tiles(code.columns)[: code.quantities + 1, : code.quantities]
-        first = 1 + code.quantities * self.size
-        return CompiledKernel(code.kernel), code.quantities, first + places
+    def _compiled_fisher(self, precision: Precision) -> tuple[Kernel, FisherCode]:
+        code = fisher_kernel(self._traced, precision)
+        return Kernel(code.kernel), code
 
     def walk(self, w: FloatArray, packed: Packed) -> tuple[FloatArray, FloatArray]:
         """Predict every review, packed in double precision, and trace the state.
@@ -99,11 +124,9 @@ class CompiledModel:
         Returns p [places, LANES], NaN at first reviews, and states after each review [places,
         states, LANES].
         """
-        width = 1 + self.states
-        places = len(packed.reviews)
-        out = aligned(places * width * LANES, np.float64)
-        self._walk(np.ascontiguousarray(w, np.float64), packed, out)
-        columns = out.reshape(places, width, LANES).astype(np.float64, copy=False)
+        places, width = len(packed.reviews), 1 + self.states
+        out = self._walk(w, packed, aligned(places * width * LANES, np.float64))
+        columns = out.reshape(places, width, LANES)
         return columns[:, 0], columns[:, 1:]
 
     def gradient(self, w: FloatArray, packed: Packed, *, public: bool = False) -> Gradient:
@@ -111,23 +134,23 @@ class CompiledModel:
 
         With `public`, the loss is that of the public trainer; see `trace`.
         """
-        kernel = self._gradient(_precision(packed), public=public)
-        out = np.zeros(kernel.code.outputs)
-        kernel(np.ascontiguousarray(w, np.float64), packed, out)
+        out = self._gradient(_precision(packed), public=public).numbers(w, packed)
         return Gradient(float(out[0]), out[1:])
 
     def fisher(self, w: FloatArray, packed: Packed) -> Fisher:
         """Sum the weighted log loss, its gradient and the Fisher information."""
-        kernel, quantities, places = self._fisher(_precision(packed))
-        out = np.zeros(kernel.code.outputs)
-        kernel(np.ascontiguousarray(w, np.float64), packed, out)
-        chain = out[1 : 1 + quantities * self.size].reshape(quantities, self.size)
-        products = out.take(places)
+        kernel, code = self._fisher(_precision(packed))
+        out, quantities = kernel.numbers(w, packed), code.quantities
+        first = 1 + quantities * self.size
+        chain = out[1:first].reshape(quantities, self.size)
+        # All derivatives and the residual, without what fills the last tile.
+        products = out[first:].reshape(code.columns, -1)[: quantities + 1, :quantities].copy()
         with np.errstate(over="ignore", invalid="ignore"):  # who fits looks at the numbers
             by_w = products @ chain
             information = chain.T @ by_w[:quantities]
             # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
-            noise = _ROUNDING[kernel.dtype] * (chain**2).T @ products.diagonal()
+            rounding = np.finfo(kernel.dtype).eps
+            noise = rounding * (chain**2).T @ products.diagonal()
         on_diagonal = information.reshape(-1)[:: self.size + 1]
         np.maximum(on_diagonal, noise, out=on_diagonal)
         return Fisher(float(out[0]), by_w[quantities], information)
@@ -135,16 +158,3 @@ class CompiledModel:
 
 def _precision(packed: Packed) -> Precision:
     return "float" if packed.reviews.dtype == np.float32 else "double"
-
-
-def _places_in_tiles(columns: int) -> IntArray:
-    """Find the entries of a symmetric matrix among the tiles of its lower triangle.
-
-    The tiles stand one after the other, row by row, and so do the numbers in each.
-    """
-    i, j = np.indices((columns, columns))
-    low, high = np.maximum(i, j), np.minimum(i, j)
-    down, across = low // _TILE, high // _TILE
-    tile = down * (down + 1) // 2 + across
-    places: IntArray = (tile * _TILE + low % _TILE) * _TILE + high % _TILE
-    return places

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
-from srs_eval.engine.layout import Packed
+from srs_eval.engine.packing import Packed
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.nouns import FloatArray
 

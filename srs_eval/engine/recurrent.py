@@ -8,8 +8,7 @@ import numpy as np
 
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import NUMPY_MATHS, Equations
-from srs_eval.engine.layout import LANES
-from srs_eval.engine.packing import pack
+from srs_eval.engine.packing import LANES, pack
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.expressions import Expression, Graph, TracingMaths
+from srs_eval.engine.expressions import Expression, Graph
 
 # Predictions enter the loss between these bounds: 32-bit numbers end and are spaced so.
 SMALLEST_P, LARGEST_P = 1e-37, 1.0 - 2.0**-22
@@ -51,15 +51,14 @@ def trace(equations: Equations, *, public: bool = False) -> Traced:
     With `public`, the loss is that of the public trainer, which differs where p is nearly 0 or 1.
     """
     graph = Graph()
-    m = TracingMaths(graph)
     w = tuple(graph.leaf("parameter", index) for index in range(len(equations.parameters)))
     state = tuple(graph.leaf("state", index) for index in range(len(equations.state_names)))
     elapsed, rating, weight = (
         graph.leaf("review", name) for name in ("elapsed", "rating", "weight")
     )
-    init = _expressions(graph, _tuple(equations, "init", equations.init(m, w, rating)))
-    p = _expressions(graph, (equations.curve(m, w, state, elapsed),))[0]
-    after = equations.step(m, w, state, elapsed, rating, p)
+    init = _expressions(graph, _tuple(equations, "init", equations.init(graph, w, rating)))
+    p = _expressions(graph, (equations.curve(graph, w, state, elapsed),))[0]
+    after = equations.step(graph, w, state, elapsed, rating, p)
     step = _expressions(graph, _tuple(equations, "step", after))
     for what, values in (("init", init), ("step", step)):
         if len(values) != len(state):
@@ -68,17 +67,17 @@ def trace(equations: Equations, *, public: bool = False) -> Traced:
                 f"state_names has {len(state)}"
             )
     recalled = rating > 1.5
-    clipped = m.clip(p, SMALLEST_P, LARGEST_P)
-    of_outcome = m.where(recalled, clipped, 1.0 - clipped)
-    loss = -m.log(of_outcome)
+    clipped = graph.clip(p, SMALLEST_P, LARGEST_P)
+    of_outcome = graph.where(recalled, clipped, 1.0 - clipped)
+    loss = -graph.log(of_outcome)
     if public:
-        certainly_wrong = m.where(recalled, p, 1.0 - p) < SMALLEST_P
-        loss = m.where(certainly_wrong, _PUBLIC_MOST_LOSS, loss)
-        variance = m.maximum(p * (1.0 - p), _PUBLIC_SMALLEST_VARIANCE)
-        slope = (p - m.where(recalled, 1.0, 0.0)) / variance
+        certainly_wrong = graph.where(recalled, p, 1.0 - p) < SMALLEST_P
+        loss = graph.where(certainly_wrong, _PUBLIC_MOST_LOSS, loss)
+        variance = graph.maximum(p * (1.0 - p), _PUBLIC_SMALLEST_VARIANCE)
+        slope = (p - graph.where(recalled, 1.0, 0.0)) / variance
     else:
-        slope = m.where(recalled, -1.0, 1.0) / of_outcome
-        slope = m.where(p < SMALLEST_P, 0.0, m.where(p > LARGEST_P, 0.0, slope))
+        slope = graph.where(recalled, -1.0, 1.0) / of_outcome
+        slope = graph.where(p < SMALLEST_P, 0.0, graph.where(p > LARGEST_P, 0.0, slope))
     return Traced(
         graph,
         w,
@@ -115,7 +114,7 @@ def _expressions(graph: Graph, values: tuple[object, ...]) -> tuple[Expression, 
 
 
 def parameter_derivatives(
-    traced: Traced, quantities: tuple[Expression, ...]
+    traced: Traced, quantities: Iterable[Expression]
 ) -> list[dict[int, Expression]]:
     """Differentiate quantities of the parameters alone by each parameter.
 

@@ -19,9 +19,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.cpu import common_level
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine import machine
-from srs_eval.engine.fisher_kernel import fisher_kernel
-from srs_eval.engine.gradient_kernel import gradient_kernel
-from srs_eval.engine.kernel_writer import walk_kernel
+from srs_eval.engine.kernels import fisher_kernel, gradient_kernel, walk_kernel
 from srs_eval.engine.tracing import trace
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
@@ -102,7 +100,7 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
 
 _KERNELS = {
     "gradient": gradient_kernel,
-    "fisher": lambda traced, precision: fisher_kernel(traced, precision, tile=3).kernel,
+    "fisher": lambda traced, precision: fisher_kernel(traced, precision).kernel,
     "walk": walk_kernel,
 }
 
@@ -116,7 +114,7 @@ def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(name, preci
         pytest.skip("this processor has no vector registers beyond those of SSE")
     widest = "zmm" if features.get("avx512f") and common_level() != "x86-64-v3" else "ymm"
     kernel = _KERNELS[name](trace(PUBLISHED["FSRS-6"]), precision)
-    listing = str(machine._machine().emit_assembly(machine._optimised(kernel.text)))
+    listing = str(machine._machine().emit_assembly(machine._optimised(str(kernel.function.module))))
     packed = re.findall(r"^\s*v?(?:mul|add|sub|div|fn?m\w+)p[sd]\b.*$", listing, re.M)
     assert len(packed) > 100
     # The last sums over lanes, once per call, are on shorter and shorter ones.
