@@ -16,19 +16,21 @@ from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.minimise import lowest, newton
 from srs_eval.engine.objective import (
+    RECENCIES,
     Curved,
     LogCoordinates,
     Objective,
     PackedLoss,
+    Recency,
     error_covariance,
     feasible,
     penalty_matrix,
+    recency_weights,
     sample,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel, with_binary_ratings
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import ConfigError, FitError, FitSkipped

@@ -9,13 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.kernels import (
-    FisherCode,
-    KernelCode,
-    fisher_kernel,
-    gradient_kernel,
-    walk_kernel,
-)
+from srs_eval.engine.kernels import KernelCode, fisher_kernel, gradient_kernel, walk_kernel
 from srs_eval.engine.machine import compiled_function
 from srs_eval.engine.packing import LANES, Packed, aligned
 from srs_eval.engine.tracing import Traced, trace
@@ -114,9 +108,8 @@ class CompiledModel:
         traced = trace(self.equations, public=True) if public else self._traced
         return Kernel(gradient_kernel(traced, precision))
 
-    def _compiled_fisher(self, precision: Precision) -> tuple[Kernel, FisherCode]:
-        code = fisher_kernel(self._traced, precision)
-        return Kernel(code.kernel), code
+    def _compiled_fisher(self, precision: Precision) -> Kernel:
+        return Kernel(fisher_kernel(self._traced, precision))
 
     def walk(self, w: FloatArray, packed: Packed) -> tuple[FloatArray, FloatArray]:
         """Predict every review, packed in double precision, and trace the state.
@@ -139,21 +132,22 @@ class CompiledModel:
 
     def fisher(self, w: FloatArray, packed: Packed) -> Fisher:
         """Sum the weighted log loss, its gradient and the Fisher information."""
-        kernel, code = self._fisher(_precision(packed))
-        out, quantities = kernel.numbers(w, packed), code.quantities
-        first = 1 + quantities * self.size
-        chain = out[1:first].reshape(quantities, self.size)
+        kernel = self._fisher(_precision(packed))
+        out, count = kernel.numbers(w, packed), kernel.code.quantities
+        first = 1 + count * self.size
+        chain = out[1:first].reshape(count, self.size)
         # All derivatives and the residual, without what fills the last tile.
-        products = out[first:].reshape(code.columns, -1)[: quantities + 1, :quantities].copy()
+        products = out[first:].reshape(kernel.code.scratch, -1)
+        products = products[: count + 1, :count].copy()
         with np.errstate(over="ignore", invalid="ignore"):  # who fits looks at the numbers
             by_w = products @ chain
-            information = chain.T @ by_w[:quantities]
+            information = chain.T @ by_w[:count]
             # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
             rounding = np.finfo(kernel.dtype).eps
             noise = rounding * (chain**2).T @ products.diagonal()
         on_diagonal = information.reshape(-1)[:: self.size + 1]
         np.maximum(on_diagonal, noise, out=on_diagonal)
-        return Fisher(float(out[0]), by_w[quantities], information)
+        return Fisher(float(out[0]), by_w[count], information)
 
 
 def _precision(packed: Packed) -> Precision:

@@ -34,6 +34,7 @@ class KernelCode:
     outputs: int  # Vectors per place (of `walk_kernel`) or numbers (of the others) it writes
     scratch: int = 0  # Vectors of scratch memory it needs per review of the longest card, and
     more_scratch: int = 0  # how many on top of that
+    quantities: int = 0  # Of `fisher_kernel`: quantities of the parameters that p depends on
 
 
 class Frame:
@@ -252,38 +253,38 @@ class _Sensitivities:
         by_p = adjoints(graph, [(p, one)], kind="varying")
         by_step = [adjoints(graph, [(e, one)], kind="varying") for e in traced.step]
         by_init = [adjoints(graph, [(e, one)], kind="varying") for e in traced.init]
-        numbers = sorted({number for each in (by_p, *by_step, *by_init) for number in each})
-        candidates = [n for n in numbers if graph.nodes[n].kind == "parameter"]
-        influences = _influences(traced, by_step, by_init, candidates)
-        read = [index for index, state in enumerate(traced.states) if state.number in by_p]
-        # the quantities of parameters alone that p is differentiated by
-        self.fixed = [
-            graph.nodes[n]
-            for n in candidates
-            if n in by_p or any(n in influences[index] for index in read)
-        ]
-        # derivatives of the states by these that can differ from zero
-        pairs = [
-            (index, quantity.number)
-            for quantity in self.fixed
-            for index, by in enumerate(influences)
-            if quantity.number in by
-        ]
-        carried = {pair: graph.leaf("sensitivity", place) for place, pair in enumerate(pairs)}
+        states = {state.number: index for index, state in enumerate(traced.states)}
+
+        def fixed(derivatives: Iterable[int]) -> set[int]:
+            return {number for number in derivatives if graph.nodes[number].kind == "parameter"}
+
+        # (state, quantity of the parameters alone that it depends on, at once or by other states)
+        pairs = {
+            (i, n) for by in (by_init, by_step) for i, each in enumerate(by) for n in fixed(each)
+        }
+        for _ in states:
+            for i, each in enumerate(by_step):
+                before = {states[number] for number in each if number in states}
+                pairs |= {(i, n) for j, n in pairs if j in before}
+        # the quantities that p depends on
+        numbers = fixed(by_p) | {n for i, n in pairs if traced.states[i].number in by_p}
+        self.fixed = [graph.nodes[number] for number in sorted(numbers)]
+        ordered = sorted((n, i) for i, n in pairs if n in numbers)
+        carried = {(i, n): graph.leaf("sensitivity", k) for k, (n, i) in enumerate(ordered)}
 
         def total(derivatives: dict[int, Expression], quantity: int) -> Expression:
             result = derivatives.get(quantity, zero)
-            for index, state in enumerate(traced.states):
-                if state.number in derivatives and (index, quantity) in carried:
-                    result = result + derivatives[state.number] * carried[index, quantity]
+            for number, index in states.items():
+                if number in derivatives and (index, quantity) in carried:
+                    result = result + derivatives[number] * carried[index, quantity]
             return result
 
         # the model with these beside the state
         self.traced = replace(
             traced,
             states=(*traced.states, *carried.values()),
-            init=(*traced.init, *(by_init[i].get(quantity, zero) for i, quantity in pairs)),
-            step=(*traced.step, *(total(by_step[i], quantity) for i, quantity in pairs)),
+            init=(*traced.init, *(by_init[i].get(quantity, zero) for i, quantity in carried)),
+            step=(*traced.step, *(total(by_step[i], quantity) for i, quantity in carried)),
         )
         scale = (traced.weight / (p * (1.0 - p))) ** 0.5
         residual = graph.where(traced.rating > 1.5, p - 1.0, p)
@@ -292,39 +293,13 @@ class _Sensitivities:
         self.columns = [scale * total(by_p, e.number) for e in self.fixed] + [scale * residual]
 
 
-def _influences(
-    traced: Traced,
-    by_step: list[dict[int, Expression]],
-    by_init: list[dict[int, Expression]],
-    candidates: list[int],
-) -> list[set[int]]:
-    """Return the candidates that each state can depend on."""
-    influences = [
-        {n for n in candidates if n in step or n in first}
-        for step, first in zip(by_step, by_init, strict=True)
-    ]
-    for _ in traced.states:  # influence passes from state to state
-        for own, step in zip(influences, by_step, strict=True):
-            states = zip(traced.states, influences, strict=True)
-            own |= {n for state, other in states if state.number in step for n in other}
-    return influences
+def fisher_kernel(traced: Traced, precision: Precision) -> KernelCode:
+    """Write the kernel for a Newton step.
 
-
-@dataclass(frozen=True, slots=True)
-class FisherCode:
-    """The kernel for a Newton step, and how to read what it writes.
-
-    That is the loss, then the derivatives of the quantities by the parameters [quantities,
-    parameters], of which zeros are not written, then the products [columns, columns].
+    Its numbers are the loss, then the derivatives of the quantities by the parameters [quantities,
+    parameters], of which zeros are not written, then the products [width, width] of J of each
+    quantity, the residual and what fills the last tile.
     """
-
-    kernel: KernelCode
-    quantities: int  # of the parameters, that p is differentiated by
-    columns: int  # and rows of the products: the quantities, the residual, filling
-
-
-def fisher_kernel(traced: Traced, precision: Precision) -> FisherCode:
-    """Write the kernel."""
     forward = _Sensitivities(traced)
     traced, outputs = forward.traced, (traced.loss, *forward.columns, traced.weight)
     everything = (*outputs, *traced.step, *traced.init)
@@ -361,8 +336,7 @@ def fisher_kernel(traced: Traced, precision: Precision) -> FisherCode:
         total = frame.wide.sum_of_lanes(frame.widened(code.load(products, low)))
         scalar.store(total, out, low)
         scalar.store(total, out, high)
-    kernel = frame.finish(first + size, width, size)
-    return FisherCode(kernel, len(forward.fixed), width)
+    return frame.finish(first + size, width, size, len(forward.fixed))
 
 
 def _add_products(

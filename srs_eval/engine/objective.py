@@ -6,7 +6,7 @@ And how far the parameters that it finds may be from the true ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
@@ -15,21 +15,40 @@ from srs_eval.engine.packing import Packed
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.nouns import FloatArray
 
+Recency = Literal["none", "mild", "steep", "quartic", "exponential"]
+RECENCIES: tuple[Recency, ...] = get_args(Recency)
 
-class Sloped(Protocol):
-    """A function of parameters that knows its gradient."""
+
+def recency_weights(count: int, recency: Recency, half_life: float) -> FloatArray:
+    """Weigh `count` training reviews by their age, oldest first.
+
+    ``mild`` is 0.25 + 0.75 x**3 with x from 0 for the oldest to 1, published for FSRS-6; ``steep``
+    is 0.0667 + 0.9333 x**11.25 with x = i / count, published for FSRS-7; ``quartic`` is 0.1 + 0.9
+    x**4, published for the logistic regression; ``exponential`` halves the weight every
+    `half_life`, a share of all reviews; ``none`` weighs all alike.
+
+    >>> recency_weights(3, "mild", 0.5).tolist()
+    [0.25, 0.34375, 1.0]
+    """
+    if recency == "mild":
+        return 0.25 + 0.75 * np.linspace(0, 1, count) ** 3
+    if recency == "steep":
+        return 0.0667 + 0.9333 * (np.arange(count) / count) ** 11.25
+    if recency == "quartic":
+        return 0.1 + 0.9 * np.linspace(0, 1, count) ** 4
+    if recency == "exponential":
+        return 0.5 ** (np.linspace(1, 0, count) / half_life)
+    return np.ones(count)
+
+
+class Curved(Protocol):
+    """A function of parameters that knows its gradient and curvature: what fits minimise."""
 
     def gradient(self, w: FloatArray) -> Gradient:
         """Return the value and its gradient."""
-        ...
-
-
-class Curved(Sloped, Protocol):
-    """A function of parameters that knows its curvature as well: what fits minimise."""
 
     def fisher(self, w: FloatArray) -> Fisher:
         """Return the value, its gradient, and its curvature in the sense of Fisher."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +118,16 @@ class Objective:
     penalty_matrix: FloatArray
 
     def gradient(self, w: FloatArray) -> Gradient:
-        loss, gradient = self.loss.gradient(w)
-        penalty, slope = self.penalty(w)
-        return Gradient(loss + penalty, gradient + slope)
+        return self._penalised(w, *self.loss.gradient(w))
 
     def fisher(self, w: FloatArray) -> Fisher:
         loss, gradient, information = self.loss.fisher(w)
-        penalty, slope = self.penalty(w)
-        information = information + 2 * self.penalty_matrix
-        return Fisher(loss + penalty, gradient + slope, information)
+        return Fisher(*self._penalised(w, loss, gradient), information + 2 * self.penalty_matrix)
 
-    def penalty(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """Return what the distance from the centre costs, and its gradient."""
+    def _penalised(self, w: FloatArray, loss: float, gradient: FloatArray) -> Gradient:
         distance = w - self.centre
         pull = self.penalty_matrix @ distance
-        return float((distance * pull).sum()), 2 * pull
+        return Gradient(loss + float((distance * pull).sum()), gradient + 2 * pull)
 
 
 def penalty_matrix(space: ParameterSpace, prior_weight: float) -> FloatArray:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import NUMPY_MATHS, Equations
+from srs_eval.engine.equations import NUMPY_MATHS, Equations, uncertain
 from srs_eval.engine.packing import LANES, pack
-from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 

@@ -100,7 +100,7 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
 
 _KERNELS = {
     "gradient": gradient_kernel,
-    "fisher": lambda traced, precision: fisher_kernel(traced, precision).kernel,
+    "fisher": lambda traced, precision: fisher_kernel(traced, precision),
     "walk": walk_kernel,
 }
 
