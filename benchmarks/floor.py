@@ -59,11 +59,11 @@ class _Nothing:
 def _nanoseconds(operation: str) -> float:
     traced = trace(_Nothing())
     kernel = Kernel(_kernel(traced, operation))
-    reviews = aligned(FACTS * LANES, np.float32).reshape(1, FACTS, LANES)
+    reviews = aligned(FACTS * LANES, "float32").reshape(1, FACTS, LANES)
     reviews[:] = 0.5
     one = np.array([_ROUNDS])
     packed = Packed(reviews, np.array([0]), one, np.array([0]))
-    out = aligned(_CHAINS * LANES, np.float32)
+    out = aligned(_CHAINS * LANES, "float32")
     least = np.inf
     for _ in range(20):
         began = time.perf_counter()
@@ -73,7 +73,7 @@ def _nanoseconds(operation: str) -> float:
 
 
 def _kernel(traced: Traced, operation: str) -> KernelCode:
-    frame = Frame(traced, (), "float")
+    frame = Frame(traced, (), "float32")
     code = frame.code
     chains = code.memory(_CHAINS)
     code.store_all([code.load(frame.reviews)] * _CHAINS, chains)

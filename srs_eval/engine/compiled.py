@@ -17,10 +17,6 @@ from srs_eval.engine.writer import Precision
 from srs_eval.nouns import FloatArray
 
 _CACHED_MODELS = 64
-_DTYPES: dict[Precision, type[np.float32] | type[np.float64]] = {
-    "float": np.float32,
-    "double": np.float64,
-}
 
 
 class Gradient(NamedTuple):
@@ -41,23 +37,17 @@ class Fisher(NamedTuple):
 def compiled(equations: Equations) -> CompiledModel:
     """Return the fast functions of a model, made when they are first called.
 
-    Equal equations share them, and so do instances of a class that has no attributes.
+    Equal equations share them.
     """
     kind = type(equations)
-    if kind.__hash__ is not object.__hash__ and kind.__hash__ is not None:
-        return _compiled(cast(Hashable, equations), kind)
-    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
-    if kind.__hash__ is None or slots or getattr(equations, "__dict__", None):
-        raise TypeError(
-            f"{kind.__name__} has attributes, and equal ones cannot be told to be equal: "
-            "make it a frozen dataclass, @dataclass(frozen=True)"
-        )
-    return _compiled(None, kind)
+    if kind.__hash__ in (None, object.__hash__):  # equal ones cannot be told to be equal
+        raise TypeError(f"{kind.__name__}: make it a frozen dataclass, @dataclass(frozen=True)")
+    return _compiled(cast(Hashable, equations))
 
 
 @lru_cache(maxsize=_CACHED_MODELS)
-def _compiled(equations: Hashable | None, kind: type[Equations]) -> CompiledModel:
-    return CompiledModel(kind() if equations is None else cast(Equations, equations))
+def _compiled(equations: Hashable) -> CompiledModel:
+    return CompiledModel(cast(Equations, equations))
 
 
 class Kernel:
@@ -65,15 +55,14 @@ class Kernel:
 
     def __init__(self, code: KernelCode) -> None:
         self.code = code
-        self.dtype = _DTYPES[code.precision]
         self._function = compiled_function(code.function)
 
     def __call__(self, w: FloatArray, packed: Packed, out: FloatArray) -> FloatArray:
         """Run the kernel on reviews in its own precision; write to `out`, and return it."""
-        assert packed.reviews.dtype == self.dtype
+        assert packed.precision == self.code.precision
         w = np.ascontiguousarray(w, np.float64)
         vectors = packed.longest * self.code.scratch + self.code.more_scratch
-        scratch = aligned(vectors * LANES, self.dtype)
+        scratch = aligned(vectors * LANES, packed.precision)
         self._function(w.ctypes.data, *packed.addresses, scratch.ctypes.data, out.ctypes.data)
         return out
 
@@ -102,7 +91,7 @@ class CompiledModel:
 
     @cached_property
     def _walk(self) -> Kernel:
-        return Kernel(walk_kernel(self._traced, "double"))
+        return Kernel(walk_kernel(self._traced, "float64"))
 
     def _compiled_gradient(self, precision: Precision, *, public: bool) -> Kernel:
         traced = trace(self.equations, public=True) if public else self._traced
@@ -118,7 +107,7 @@ class CompiledModel:
         states, LANES].
         """
         places, width = len(packed.reviews), 1 + self.states
-        out = self._walk(w, packed, aligned(places * width * LANES, np.float64))
+        out = self._walk(w, packed, aligned(places * width * LANES, "float64"))
         columns = out.reshape(places, width, LANES)
         return columns[:, 0], columns[:, 1:]
 
@@ -127,12 +116,12 @@ class CompiledModel:
 
         With `public`, the loss is that of the public trainer; see `trace`.
         """
-        out = self._gradient(_precision(packed), public=public).numbers(w, packed)
+        out = self._gradient(packed.precision, public=public).numbers(w, packed)
         return Gradient(float(out[0]), out[1:])
 
     def fisher(self, w: FloatArray, packed: Packed) -> Fisher:
         """Sum the weighted log loss, its gradient and the Fisher information."""
-        kernel = self._fisher(_precision(packed))
+        kernel = self._fisher(packed.precision)
         out, count = kernel.numbers(w, packed), kernel.code.quantities
         first = 1 + count * self.size
         chain = out[1:first].reshape(count, self.size)
@@ -143,12 +132,8 @@ class CompiledModel:
             by_w = products @ chain
             information = chain.T @ by_w[:count]
             # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
-            rounding = np.finfo(kernel.dtype).eps
+            rounding = np.finfo(packed.precision).eps
             noise = rounding * (chain**2).T @ products.diagonal()
         on_diagonal = information.reshape(-1)[:: self.size + 1]
         np.maximum(on_diagonal, noise, out=on_diagonal)
         return Fisher(float(out[0]), by_w[count], information)
-
-
-def _precision(packed: Packed) -> Precision:
-    return "float" if packed.reviews.dtype == np.float32 else "double"

@@ -20,52 +20,47 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Format:
-    """How a floating-point number is laid out, and how many terms reach its precision."""
+class _Series:
+    """How many terms reach a precision."""
 
-    bits: int
-    fraction_bits: int
-    bias: int
     exp_terms: int
     log_terms: int
     # ln 2 in two parts; multiples of the first are exact.
     ln2_high: float
     ln2_low: float
-    root: int  # The bits of sqrt(1/2)
 
 
 _LN2_HIGH_32 = 0.693359375
 _LN2_HIGH_64 = float.fromhex("0x1.62e42feep-1")
 _LN2_TAIL_64 = 1.90821492927058770002e-10
-_ROOT_32 = int(np.float32(math.sqrt(0.5)).view(np.int32))
-_ROOT_64 = int(np.float64(math.sqrt(0.5)).view(np.int64))
-
-_FORMATS = {
-    "float": _Format(32, 23, 127, 7, 5, _LN2_HIGH_32, math.log(2) - _LN2_HIGH_32, _ROOT_32),
-    "double": _Format(64, 52, 1023, 13, 11, _LN2_HIGH_64, _LN2_TAIL_64, _ROOT_64),
+_SERIES = {
+    "float32": _Series(7, 5, _LN2_HIGH_32, math.log(2) - _LN2_HIGH_32),
+    "float64": _Series(13, 11, _LN2_HIGH_64, _LN2_TAIL_64),
 }
 
 
 def exp(code: Writer, argument: ir.Value) -> ir.Value:
     """Write exp; results stay within the range of normal numbers, NaN stays NaN."""
-    layout, builder, constant = _FORMATS[code.precision], code.builder, code.constant
+    series, builder, constant = _SERIES[code.precision], code.builder, code.constant
+    layout = np.finfo(code.precision)
     whole = code.vector(ir.IntType(layout.bits))
-    most = math.floor((layout.bias - 1) * math.log(2))
-    x = _at_most(code, _at_least(code, argument, -most), most)
+    most = math.floor((layout.maxexp - 2) * math.log(2))
+    x = _clipped(code, "<", constant(-most), argument)
+    x = _clipped(code, ">", constant(most), x)
     # Adding and subtracting 1.5 * 2^fraction_bits rounds to the nearest whole number, and
     # leaves it in the lowest bits.
-    magic = constant(1.5 * 2.0**layout.fraction_bits)
+    magic = constant(1.5 * 2.0**layout.nmant)
     shifted = code.add(code.multiply(x, constant(1 / math.log(2))), magic)
     n = builder.fsub(shifted, magic)
-    r = code.add(x, code.multiply(n, constant(-layout.ln2_high)))
-    r = code.add(r, code.multiply(n, constant(-layout.ln2_low)))
-    total = constant(1 / math.factorial(layout.exp_terms))
-    for power in range(layout.exp_terms - 1, -1, -1):
+    r = code.add(x, code.multiply(n, constant(-series.ln2_high)))
+    r = code.add(r, code.multiply(n, constant(-series.ln2_low)))
+    total = constant(1 / math.factorial(series.exp_terms))
+    for power in range(series.exp_terms - 1, -1, -1):
         total = code.add(code.multiply(total, r), constant(1 / math.factorial(power)))
     bits = builder.bitcast(shifted, whole)
     # The magic number's own bits fall out at the top.
-    biased = builder.add(bits, ir.Constant(whole, layout.bias))
-    scale = builder.shl(biased, ir.Constant(whole, layout.fraction_bits))
+    biased = builder.add(bits, ir.Constant(whole, layout.maxexp - 1))
+    scale = builder.shl(biased, ir.Constant(whole, layout.nmant))
     return code.multiply(total, builder.bitcast(scale, code.type))
 
 
@@ -76,26 +71,30 @@ def log(code: Writer, argument: ir.Value) -> ir.Value:
     that results and slopes are finite. Otherwise log(0) is -inf and log of less is NaN. NaN stays
     NaN.
     """
-    layout, builder, constant = _FORMATS[code.precision], code.builder, code.constant
+    series, builder, constant = _SERIES[code.precision], code.builder, code.constant
+    layout = np.finfo(code.precision)
     whole = code.vector(ir.IntType(layout.bits))
-    x = _at_least(code, argument, 2.0 ** (1 - layout.bias)) if code.saturating else argument
+    x = argument
+    if code.saturating:
+        x = _clipped(code, "<", constant(2.0 ** (2 - layout.maxexp)), argument)
     bits = builder.bitcast(x, whole)
     # Powers of 2 are split off so that the rest lies between sqrt(1/2) and sqrt(2).
-    distance = builder.sub(bits, ir.Constant(whole, layout.root))
-    exponent = builder.ashr(distance, ir.Constant(whole, layout.fraction_bits))
-    removed = builder.shl(exponent, ir.Constant(whole, layout.fraction_bits))
+    root = np.array(math.sqrt(0.5), code.precision).view(f"i{layout.bits // 8}")
+    distance = builder.sub(bits, ir.Constant(whole, int(root)))
+    exponent = builder.ashr(distance, ir.Constant(whole, layout.nmant))
+    removed = builder.shl(exponent, ir.Constant(whole, layout.nmant))
     rest = builder.bitcast(builder.sub(bits, removed), code.type)
     f = code.add(rest, constant(-1.0))
     s = builder.fdiv(f, code.add(f, constant(2.0)))
     z = code.multiply(s, s)
-    total = constant(2.0 / (2 * layout.log_terms + 1))
-    for term in range(layout.log_terms - 1, 0, -1):
+    total = constant(2.0 / (2 * series.log_terms + 1))
+    for term in range(series.log_terms - 1, 0, -1):
         total = code.add(code.multiply(total, z), constant(2.0 / (2 * term + 1)))
     # 2 s = f - f s: f is exact, so that results near 0 are as precise as any.
     tail = code.multiply(s, code.add(code.multiply(total, z), builder.fneg(f)))
     n = builder.sitofp(exponent, code.type)
-    low = code.add(tail, code.multiply(n, constant(layout.ln2_low)))
-    result = code.add(code.multiply(n, constant(layout.ln2_high)), code.add(f, low))
+    low = code.add(tail, code.multiply(n, constant(series.ln2_low)))
+    result = code.add(code.multiply(n, constant(series.ln2_high)), code.add(f, low))
     if code.saturating:  # NaN has the bits of a number like any other
         return builder.select(builder.fcmp_unordered("uno", argument, argument), argument, result)
     zero, infinity = constant(0.0), constant(math.inf)
@@ -108,13 +107,6 @@ def log(code: Writer, argument: ir.Value) -> ir.Value:
     return result
 
 
-def _at_least(code: Writer, x: ir.Value, low: float) -> ir.Value:
-    """Raise to a bound; NaN stays."""
-    bound = code.constant(low)
-    return code.builder.select(code.builder.fcmp_ordered(">", bound, x), bound, x)
-
-
-def _at_most(code: Writer, x: ir.Value, high: float) -> ir.Value:
-    """Lower to a bound; NaN stays."""
-    bound = code.constant(high)
-    return code.builder.select(code.builder.fcmp_ordered("<", bound, x), bound, x)
+def _clipped(code: Writer, order: str, bound: ir.Value, x: ir.Value) -> ir.Value:
+    """Replace what is beyond a bound by the bound; NaN stays."""
+    return code.builder.select(code.builder.fcmp_ordered(order, x, bound), bound, x)

@@ -64,8 +64,8 @@ class Frame:
         w, self.reviews, self.blocks, *self.extent, self.scratch, self.out = kernel.args
         builder = ir.IRBuilder(kernel.append_basic_block())
         self.code = Writer(builder, precision, LANES, saturating=saturating)
-        self.wide = Writer(builder, "double", LANES, saturating=saturating)
-        self.scalar = Writer(builder, "double", 1, saturating=False)
+        self.wide = Writer(builder, "float64", LANES, saturating=saturating)
+        self.scalar = Writer(builder, "float64", 1, saturating=False)
         fixed, chain = fixed_inputs(outputs), parameter_derivatives(traced, quantities)
         slopes = [slope for derivatives in chain for slope in derivatives.values()]
         parameters = self.scalar.load_all(traced.parameters, w)
@@ -123,13 +123,7 @@ class Frame:
     def add(self, sums: ir.Value, totals: ir.Value, count: int) -> None:
         """Add the sums of a block to those over blocks."""
         for index in range(count):
-            self.wide.accumulate(totals, index, self.widened(self.code.load(sums, index)))
-
-    def widened(self, vector: ir.Value) -> ir.Value:
-        """Convert a vector to double precision."""
-        if self.precision == "double":
-            return vector
-        return self.code.builder.fpext(vector, self.wide.type)
+            self.wide.accumulate(totals, index, self.code.widened(self.code.load(sums, index)))
 
     def numbers(self, totals: ir.Value, count: int) -> list[ir.Value]:
         """Add up the lanes."""
@@ -333,7 +327,7 @@ def fisher_kernel(traced: Traced, precision: Precision) -> KernelCode:
     out = scalar.at(frame.out, first)
     with code.loop(0, WHOLE(width)) as i, code.loop(0, code.plus(i, 1)) as j:
         low, high = (code.plus(code.times(a, width), b) for a, b in ((i, j), (j, i)))
-        total = frame.wide.sum_of_lanes(frame.widened(code.load(products, low)))
+        total = frame.wide.sum_of_lanes(code.widened(code.load(products, low)))
         scalar.store(total, out, low)
         scalar.store(total, out, high)
     return frame.finish(first + size, width, size, len(forward.fixed))

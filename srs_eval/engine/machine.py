@@ -42,7 +42,7 @@ def _optimised(text: str) -> Any:
     module.verify()
     module.triple = _machine().triple
     module.data_layout = str(_machine().target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
     # Everything is in vectors already.
     options.loop_vectorization = False
     options.slp_vectorization = False

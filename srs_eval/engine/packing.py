@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card, rows_of_whole_log, stable_order
 from srs_eval.engine.machine import compiled_function
-from srs_eval.engine.writer import POINTER, WHOLE, Precision, Writer
+from srs_eval.engine.writer import DOUBLE, POINTER, WHOLE, Precision, Writer
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 # Cards side by side. In single precision they fill the widest registers, and the 64 bytes that
@@ -40,6 +40,11 @@ class Packed:
     # [reviews of the log]: Where each review is, place * LANES + lane; -1 if it is not packed
     where: IntArray
 
+    @property
+    def precision(self) -> Precision:
+        """What the numbers of the reviews are."""
+        return "float32" if self.reviews.dtype == np.float32 else "float64"
+
     @cached_property
     def longest(self) -> int:
         """Number of reviews of the longest card."""
@@ -52,7 +57,7 @@ class Packed:
         return _address(self.reviews), len(self.starts), starts, lengths
 
 
-def aligned(size: int, dtype: type[np.float32] | type[np.float64]) -> FloatArray:
+def aligned(size: int, dtype: Precision) -> FloatArray:
     """Make an array, not filled, that starts where the widest loads and stores want it to."""
     count = size * np.dtype(dtype).itemsize
     memory = np.empty(count + _ALIGNMENT, np.uint8)
@@ -90,22 +95,21 @@ def pack(
     weights = np.zeros(len(reviews))
     if weight is not None and until is not None:
         weights[until] = weight
-    total = int(lengths.sum())
-    facts = aligned(total * FACTS * LANES, dtype)
-    packed = facts.reshape(total, FACTS, LANES)
-    packed[:] = np.array([0, _FILLER_RATING, 0], dtype)[:, None]
+    precision: Precision = "float32" if dtype is np.float32 else "float64"
+    facts = aligned(int(lengths.sum()) * FACTS * LANES, precision).reshape(-1, FACTS, LANES)
+    facts[:] = np.array([0, _FILLER_RATING, 0], dtype)[:, None]
     where = np.full(len(reviews), -1)
     columns = (
         np.ascontiguousarray(reviews.elapsed, np.float64),
         np.ascontiguousarray(reviews.rating, np.int64),
         weights,
     )
-    _fill("float" if dtype is np.float32 else "double")(
+    _fill(precision)(
         len(by_length),
         *(_address(each) for each in (by_length, starts, cards.begins, needed, cards.order)),
         *(_address(each) for each in (*columns, facts, where)),
     )
-    return Packed(packed, starts, lengths, where)
+    return Packed(facts, starts, lengths, where)
 
 
 def _blocks(needed: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -145,20 +149,11 @@ def _fill(precision: Precision) -> Callable[..., None]:
             row = code.load(order, code.plus(begin, nth), WHOLE)
             place = code.plus(start, nth)
             first = code.plus(code.times(place, FACTS * LANES), lane)
-            for number, fact in enumerate(_facts(code, columns, row)):
-                code.store(fact, facts, code.plus(first, number * LANES))
+            elapsed, weight = (code.load(columns[number], row, DOUBLE) for number in (0, 2))
+            rating = builder.sitofp(code.load(columns[1], row, WHOLE), code.type)
+            values = (code.narrowed(elapsed), rating, code.narrowed(weight))
+            for number, value in enumerate(values):
+                code.store(value, facts, code.plus(first, number * LANES))
             code.store(code.plus(code.times(place, LANES), lane), where, row)
     builder.ret_void()
     return compiled_function(function)
-
-
-def _facts(code: Writer, columns: list[ir.Value], row: ir.Value) -> list[ir.Value]:
-    """Read elapsed days, rating and weight of a review."""
-    double = ir.DoubleType()
-    elapsed, rating, weight = (
-        code.load(column, row, kind)
-        for column, kind in zip(columns, (double, WHOLE, double), strict=True)
-    )
-    if code.precision == "float":
-        elapsed, weight = (code.builder.fptrunc(each, code.type) for each in (elapsed, weight))
-    return [elapsed, code.builder.sitofp(rating, code.type), weight]

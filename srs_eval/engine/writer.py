@@ -15,7 +15,7 @@ from llvmlite import ir
 from srs_eval.engine import elementary
 from srs_eval.engine.expressions import LEAVES, Expression, needed
 
-Precision = Literal["float", "double"]
+Precision = Literal["float32", "float64"]
 
 # Reordering sums would cost reproducibility; these flags allow fused multiply-add, exact
 # reciprocals and forgetting the sign of zero, no more.
@@ -23,7 +23,7 @@ _FAST = ("nsz", "arcp", "contract")
 _COMPARE = {"less": "<", "at_most": "<=", "equal": "=="}
 
 POINTER, WHOLE = ir.PointerType(), ir.IntType(64)
-REAL: dict[Precision, Any] = {"float": ir.FloatType(), "double": ir.DoubleType()}
+DOUBLE = ir.DoubleType()
 
 
 class Writer:
@@ -33,7 +33,7 @@ class Writer:
         self.builder = builder  # of the function; several writers may share one
         self.precision, self.lanes = precision, lanes
         self.saturating = saturating  # whether `log` stays finite at 0 and below
-        self.type = self.vector(REAL[precision])
+        self.type = self.vector(ir.FloatType() if precision == "float32" else DOUBLE)
 
     def vector(self, entry: Any) -> Any:
         """Type of a vector with entries of a type."""
@@ -118,17 +118,27 @@ class Writer:
 
     def spread(self, number: Any) -> Any:
         """Copy a plain number of double precision to all lanes."""
-        if self.precision == "float":
-            number = self.builder.fptrunc(number, REAL["float"])
         anything = ir.Constant(self.type, ir.Undefined)
-        first = self.builder.insert_element(anything, number, ir.IntType(32)(0))
+        first = self.builder.insert_element(anything, self.narrowed(number), ir.IntType(32)(0))
         places = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), 0)
         return self.builder.shuffle_vector(first, anything, places)
+
+    def narrowed(self, number: Any) -> Any:
+        """Convert a plain number of double precision."""
+        if self.precision == "float64":
+            return number
+        return self.builder.fptrunc(number, ir.FloatType())
+
+    def widened(self, vector: Any) -> Any:
+        """Convert a vector to double precision."""
+        if self.precision == "float64":
+            return vector
+        return self.builder.fpext(vector, self.vector(DOUBLE))
 
     def sum_of_lanes(self, vector: Any) -> Any:
         """Add up the lanes of a vector of doubles: its halves, their halves, and so on."""
         name = f"llvm.vector.reduce.fadd.v{self.lanes}f64"
-        return self._intrinsic(name, REAL["double"], REAL["double"](-0.0), vector)
+        return self._intrinsic(name, DOUBLE, DOUBLE(-0.0), vector)
 
     def any_lane(self, condition: Any) -> Any:
         """Return whether a condition is true in some lane."""
@@ -178,7 +188,7 @@ class Writer:
             case "exp" | "log" as operation:
                 return builder.call(self._function(operation), operands)
             case "sqrt" | "rint" as operation:
-                bits = "f32" if self.precision == "float" else "f64"
+                bits = "f32" if self.precision == "float32" else "f64"
                 kind = bits if self.lanes == 1 else f"v{self.lanes}{bits}"
                 return self._intrinsic(f"llvm.{operation}.{kind}", self.type, *operands)
         assert expression.operation in LEAVES
@@ -197,8 +207,6 @@ class Writer:
         return module.globals[title]
 
 
-def _alignment(entry: Any) -> int:
-    """Bytes that an entry of a type is aligned to."""
-    if isinstance(entry, ir.VectorType):
-        return 64
-    return 4 if entry == REAL["float"] else 8
+def _alignment(entry: Any) -> int | None:
+    """Bytes that an entry of a type is aligned to; by default its own size."""
+    return 64 if isinstance(entry, ir.VectorType) else None

@@ -100,13 +100,13 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
 
 _KERNELS = {
     "gradient": gradient_kernel,
-    "fisher": lambda traced, precision: fisher_kernel(traced, precision),
+    "fisher": fisher_kernel,
     "walk": walk_kernel,
 }
 
 
 @on_x86
-@pytest.mark.parametrize("precision", ["float", "double"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", _KERNELS)
 def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(name, precision):
     features = llvm.get_host_cpu_features()
