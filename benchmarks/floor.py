@@ -11,9 +11,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from srs_eval.engine.compiled import Kernel
 from srs_eval.engine.expressions import LEAVES, Expression, Graph, needed
-from srs_eval.engine.kernels import Frame, KernelCode
+from srs_eval.engine.kernels import Frame, Kernel
 from srs_eval.engine.packing import FACTS, LANES, Packed, aligned
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.tracing import Traced, trace
@@ -58,7 +57,7 @@ class _Nothing:
 
 def _nanoseconds(operation: str) -> float:
     traced = trace(_Nothing())
-    kernel = Kernel(_kernel(traced, operation))
+    kernel = _kernel(traced, operation)
     reviews = aligned(FACTS * LANES, "float32").reshape(1, FACTS, LANES)
     reviews[:] = 0.5
     one = np.array([_ROUNDS])
@@ -72,7 +71,7 @@ def _nanoseconds(operation: str) -> float:
     return least / (_ROUNDS * _CHAINS * LANES) * 1e9
 
 
-def _kernel(traced: Traced, operation: str) -> KernelCode:
+def _kernel(traced: Traced, operation: str) -> Kernel:
     frame = Frame(traced, (), "float32")
     code = frame.code
     chains = code.memory(_CHAINS)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Hashable
+from functools import cache, lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.kernels import KernelCode, fisher_kernel, gradient_kernel, walk_kernel
-from srs_eval.engine.machine import compiled_function
+from srs_eval.engine.kernels import Kernel, fisher_kernel, gradient_kernel, walk_kernel
 from srs_eval.engine.packing import LANES, Packed, aligned
 from srs_eval.engine.tracing import Traced, trace
 from srs_eval.engine.writer import Precision
@@ -50,27 +49,6 @@ def _compiled(equations: Hashable) -> CompiledModel:
     return CompiledModel(cast(Equations, equations))
 
 
-class Kernel:
-    """A kernel ready to be called."""
-
-    def __init__(self, code: KernelCode) -> None:
-        self.code = code
-        self._function = compiled_function(code.function)
-
-    def __call__(self, w: FloatArray, packed: Packed, out: FloatArray) -> FloatArray:
-        """Run the kernel on reviews in its own precision; write to `out`, and return it."""
-        assert packed.precision == self.code.precision
-        w = np.ascontiguousarray(w, np.float64)
-        vectors = packed.longest * self.code.scratch + self.code.more_scratch
-        scratch = aligned(vectors * LANES, packed.precision)
-        self._function(w.ctypes.data, *packed.addresses, scratch.ctypes.data, out.ctypes.data)
-        return out
-
-    def numbers(self, w: FloatArray, packed: Packed) -> FloatArray:
-        """Run a kernel that writes numbers; return them."""
-        return self(w, packed, np.zeros(self.code.outputs))
-
-
 class CompiledModel:
     """The fast functions of a model.
 
@@ -82,23 +60,12 @@ class CompiledModel:
         self.equations = equations
         self.states = len(equations.state_names)
         self.size = len(equations.parameters)
-        self._gradient = cache(self._compiled_gradient)
-        self._fisher = cache(self._compiled_fisher)
+        self._kernel = cache(self._written)
 
-    @cached_property
-    def _traced(self) -> Traced:
-        return trace(self.equations)
-
-    @cached_property
-    def _walk(self) -> Kernel:
-        return Kernel(walk_kernel(self._traced, "float64"))
-
-    def _compiled_gradient(self, precision: Precision, *, public: bool) -> Kernel:
-        traced = trace(self.equations, public=True) if public else self._traced
-        return Kernel(gradient_kernel(traced, precision))
-
-    def _compiled_fisher(self, precision: Precision) -> Kernel:
-        return Kernel(fisher_kernel(self._traced, precision))
+    def _written(
+        self, write: Callable[[Traced, Precision], Kernel], precision: Precision, *, public: bool
+    ) -> Kernel:
+        return write(trace(self.equations, public=public), precision)
 
     def walk(self, w: FloatArray, packed: Packed) -> tuple[FloatArray, FloatArray]:
         """Predict every review, packed in double precision, and trace the state.
@@ -107,7 +74,8 @@ class CompiledModel:
         states, LANES].
         """
         places, width = len(packed.reviews), 1 + self.states
-        out = self._walk(w, packed, aligned(places * width * LANES, "float64"))
+        out = aligned(places * width * LANES, "float64")
+        self._kernel(walk_kernel, "float64", public=False)(w, packed, out)
         columns = out.reshape(places, width, LANES)
         return columns[:, 0], columns[:, 1:]
 
@@ -116,17 +84,17 @@ class CompiledModel:
 
         With `public`, the loss is that of the public trainer; see `trace`.
         """
-        out = self._gradient(packed.precision, public=public).numbers(w, packed)
+        out = self._kernel(gradient_kernel, packed.precision, public=public)(w, packed)
         return Gradient(float(out[0]), out[1:])
 
     def fisher(self, w: FloatArray, packed: Packed) -> Fisher:
         """Sum the weighted log loss, its gradient and the Fisher information."""
-        kernel = self._fisher(packed.precision)
-        out, count = kernel.numbers(w, packed), kernel.code.quantities
+        kernel = self._kernel(fisher_kernel, packed.precision, public=False)
+        out, count = kernel(w, packed), kernel.quantities
         first = 1 + count * self.size
         chain = out[1:first].reshape(count, self.size)
         # All derivatives and the residual, without what fills the last tile.
-        products = out[first:].reshape(kernel.code.scratch, -1)
+        products = out[first:].reshape(kernel.scratch, -1)
         products = products[: count + 1, :count].copy()
         with np.errstate(over="ignore", invalid="ignore"):  # who fits looks at the numbers
             by_w = products @ chain

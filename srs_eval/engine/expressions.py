@@ -118,23 +118,9 @@ class Graph:
                 return simpler
         return self._record(operation, operands, 0.0, _kind(operands))
 
-    def exp(self, value: Value) -> Expression:
-        return self.make("exp", value)
-
-    def log(self, value: Value) -> Expression:
-        return self.make("log", value)
-
-    def rint(self, value: Value) -> Expression:
-        return self.make("rint", value)
-
-    def minimum(self, left: Value, right: Value) -> Expression:
-        return self.make("minimum", left, right)
-
-    def maximum(self, left: Value, right: Value) -> Expression:
-        return self.make("maximum", left, right)
-
-    def where(self, condition: Value, yes: Value, no: Value) -> Expression:
-        return self.make("select", condition, yes, no)
+    exp, log = partialmethod(make, "exp"), partialmethod(make, "log")
+    minimum, maximum = partialmethod(make, "minimum"), partialmethod(make, "maximum")
+    rint, where = partialmethod(make, "rint"), partialmethod(make, "select")
 
     def clip(self, value: Value, low: Value, high: Value) -> Expression:
         return self.minimum(self.maximum(value, low), high)

@@ -8,17 +8,20 @@ precision, and so is their part of the chain rule.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 
+import numpy as np
 from llvmlite import ir
 
 from srs_eval.engine.expressions import Expression, fixed_inputs, needed
-from srs_eval.engine.packing import FACTS, LANES
-from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, Traced, adjoints, parameter_derivatives
+from srs_eval.engine.machine import compiled_function
+from srs_eval.engine.packing import FACTS, LANES, Packed, aligned
+from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, Traced, adjoints
 from srs_eval.engine.writer import POINTER, WHOLE, Precision, Writer
+from srs_eval.nouns import FloatArray
 
 # Worth keeping for a walk back; everything else is cheaper computed again.
 _COSTLY = frozenset({"exp", "log", "divide", "sqrt"})
@@ -26,19 +29,29 @@ _TILE = 3  # the fastest of 2, 3 and 4, by a little, on a processor with AVX-512
 
 
 @dataclass(frozen=True, slots=True)
-class KernelCode:
-    """A kernel in the compiler's language."""
+class Kernel:
+    """A kernel ready to be called."""
 
-    function: ir.Function
+    function: Callable[..., None]
     precision: Precision  # Of the reviews and of the arithmetic on them
     outputs: int  # Vectors per place (of `walk_kernel`) or numbers (of the others) it writes
     scratch: int = 0  # Vectors of scratch memory it needs per review of the longest card, and
     more_scratch: int = 0  # how many on top of that
     quantities: int = 0  # Of `fisher_kernel`: quantities of the parameters that p depends on
 
+    def __call__(self, w: FloatArray, packed: Packed, out: FloatArray | None = None) -> FloatArray:
+        """Run the kernel on reviews in its own precision; return what it has written."""
+        assert packed.precision == self.precision
+        w = np.ascontiguousarray(w, np.float64)
+        vectors = packed.longest * self.scratch + self.more_scratch
+        scratch = aligned(vectors * LANES, self.precision)
+        out = np.zeros(self.outputs) if out is None else out
+        self.function(w.ctypes.data, *packed.addresses, scratch.ctypes.data, out.ctypes.data)
+        return out
+
 
 class Frame:
-    """A kernel that computes `outputs` for a review, to be filled in.
+    """The code of a kernel that computes `outputs` for a review, to be filled in.
 
     What they need of the parameters alone is computed now, and so are the derivatives of
     `quantities` by the parameters.
@@ -66,7 +79,12 @@ class Frame:
         self.code = Writer(builder, precision, LANES, saturating=saturating)
         self.wide = Writer(builder, "float64", LANES, saturating=saturating)
         self.scalar = Writer(builder, "float64", 1, saturating=False)
-        fixed, chain = fixed_inputs(outputs), parameter_derivatives(traced, quantities)
+        fixed, one = fixed_inputs(outputs), traced.graph.constant(1.0)
+        by = [adjoints(traced.graph, [(each, one)], kind="parameter") for each in quantities]
+        chain = [
+            {index: each[w.number] for index, w in enumerate(traced.parameters) if w.number in each}
+            for each in by
+        ]
         slopes = [slope for derivatives in chain for slope in derivatives.values()]
         parameters = self.scalar.load_all(traced.parameters, w)
         numbers = self.scalar.compute([*fixed, *slopes], parameters)
@@ -129,13 +147,13 @@ class Frame:
         """Add up the lanes."""
         return [self.wide.sum_of_lanes(self.wide.load(totals, index)) for index in range(count)]
 
-    def finish(self, *sizes: int) -> KernelCode:
-        """Return the kernel; see `KernelCode` for the sizes."""
+    def finish(self, *sizes: int) -> Kernel:
+        """Compile the kernel; see `Kernel` for the sizes."""
         self.code.builder.ret_void()
-        return KernelCode(self.code.builder.function, self.precision, *sizes)
+        return Kernel(compiled_function(self.code.builder.function), self.precision, *sizes)
 
 
-def walk_kernel(traced: Traced, precision: Precision) -> KernelCode:
+def walk_kernel(traced: Traced, precision: Precision) -> Kernel:
     """Write the kernel whose vectors per place are p and the state after the review.
 
     p of a first review is NaN.
@@ -184,7 +202,7 @@ class GradientFormulas:
         self.trail = (*traced.states, *costly)
 
 
-def gradient_kernel(traced: Traced, precision: Precision) -> KernelCode:
+def gradient_kernel(traced: Traced, precision: Precision) -> Kernel:
     """Write the kernel whose numbers are the loss, then its derivatives by the parameters."""
     formulas = GradientFormulas(traced)
     outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
@@ -287,7 +305,7 @@ class _Sensitivities:
         self.columns = [scale * total(by_p, e.number) for e in self.fixed] + [scale * residual]
 
 
-def fisher_kernel(traced: Traced, precision: Precision) -> KernelCode:
+def fisher_kernel(traced: Traced, precision: Precision) -> Kernel:
     """Write the kernel for a Newton step.
 
     Its numbers are the loss, then the derivatives of the quantities by the parameters [quantities,
@@ -303,7 +321,7 @@ def fisher_kernel(traced: Traced, precision: Precision) -> KernelCode:
     filling, size = [zero] * (width - len(forward.columns)), width * width
     totals, loss, rows = frame.totals(1), code.memory(), code.memory(entry=WHOLE)
     products, columns = frame.scratch, code.at(frame.scratch, size)
-    with code.loop(0, WHOLE(size)) as index:
+    with code.loop(0, size) as index:
         code.store(zero, products, index)
     with frame.block() as (start, length, _):
         code.store(zero, loss)
@@ -325,7 +343,7 @@ def fisher_kernel(traced: Traced, precision: Precision) -> KernelCode:
             scalar.store(slope, frame.out, 1 + index * count + parameter)
     first = 1 + len(forward.fixed) * count
     out = scalar.at(frame.out, first)
-    with code.loop(0, WHOLE(width)) as i, code.loop(0, code.plus(i, 1)) as j:
+    with code.loop(0, width) as i, code.loop(0, code.plus(i, 1)) as j:
         low, high = (code.plus(code.times(a, width), b) for a, b in ((i, j), (j, i)))
         total = frame.wide.sum_of_lanes(code.widened(code.load(products, low)))
         scalar.store(total, out, low)
@@ -341,7 +359,7 @@ def _add_products(
     Tile by tile, so that sums stay in registers, and no further than to the diagonal.
     """
     tile, part = range(_TILE), code.memory(_TILE * _TILE)
-    with code.loop(0, WHOLE(width // _TILE)) as down, code.loop(0, code.plus(down, 1)) as across:
+    with code.loop(0, width // _TILE) as down, code.loop(0, code.plus(down, 1)) as across:
         left, right = code.times(down, _TILE), code.times(across, _TILE)
         code.store_all([code.constant(0.0)] * len(tile) ** 2, part)
         with code.loop(0, rows) as row:

@@ -107,21 +107,6 @@ def _expression(graph: Graph, value: Value) -> Expression:
     return graph.expression(value) + 0.0
 
 
-def parameter_derivatives(
-    traced: Traced, quantities: Iterable[Expression]
-) -> list[dict[int, Expression]]:
-    """Differentiate quantities of the parameters alone by each parameter.
-
-    The derivatives of each quantity are by index of the parameter; zeros are left out.
-    """
-    one = traced.graph.constant(1.0)
-    by = [adjoints(traced.graph, [(quantity, one)], kind="parameter") for quantity in quantities]
-    return [
-        {index: each[w.number] for index, w in enumerate(traced.parameters) if w.number in each}
-        for each in by
-    ]
-
-
 def adjoints(
     graph: Graph, seeds: Iterable[tuple[Expression, Expression]], *, kind: str
 ) -> dict[int, Expression]:

@@ -63,17 +63,16 @@ class Writer:
 
     def at(self, pointer: Any, index: Any, entry: Any = None) -> Any:
         """Return the address of entry `index` after `pointer`."""
-        index = WHOLE(index) if isinstance(index, int) else index
         entry = self.type if entry is None else entry
-        return self.builder.gep(pointer, [index], source_etype=entry)
+        return self.builder.gep(pointer, [_whole(index)], source_etype=entry)
 
     def plus(self, index: Any, offset: Any) -> Any:
         """Add to an index."""
-        return self.builder.add(index, WHOLE(offset) if isinstance(offset, int) else offset)
+        return self.builder.add(index, _whole(offset))
 
     def times(self, index: Any, factor: int) -> Any:
         """Multiply an index."""
-        return self.builder.mul(index, WHOLE(factor))
+        return self.builder.mul(index, _whole(factor))
 
     @contextmanager
     def loop(self, start: int, stop: Any) -> Iterator[Any]:
@@ -83,8 +82,8 @@ class Writer:
         builder.branch(head)
         builder.position_at_end(head)
         index = builder.phi(WHOLE)
-        index.add_incoming(WHOLE(start), before)
-        builder.cbranch(builder.icmp_signed("<", index, stop), body, after)
+        index.add_incoming(_whole(start), before)
+        builder.cbranch(builder.icmp_signed("<", index, _whole(stop)), body, after)
         builder.position_at_end(body)
         yield index
         index.add_incoming(builder.add(index, WHOLE(1), flags=["nsw"]), builder.block)
@@ -205,6 +204,10 @@ class Writer:
             inner = Writer(body, self.precision, self.lanes, saturating=self.saturating)
             body.ret(getattr(elementary, name)(inner, function.args[0]))
         return module.globals[title]
+
+
+def _whole(index: Any) -> Any:
+    return WHOLE(index) if isinstance(index, int) else index
 
 
 def _alignment(entry: Any) -> int | None:
