@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from srs_eval.engine.packing import LANES, Packed, aligned
 from srs_eval.engine.tracing import Traced, trace
 from srs_eval.engine.writer import Precision
 from srs_eval.nouns import FloatArray
-
-_CACHED_MODELS = 64
 
 
 class Gradient(NamedTuple):
@@ -33,20 +31,16 @@ class Fisher(NamedTuple):
     information: FloatArray
 
 
+@lru_cache(maxsize=64)
 def compiled(equations: Equations) -> CompiledModel:
     """Return the fast functions of a model, made when they are first called.
 
     Equal equations share them.
     """
     kind = type(equations)
-    if kind.__hash__ in (None, object.__hash__):  # equal ones cannot be told to be equal
+    if kind.__hash__ is object.__hash__:  # equal ones cannot be told to be equal
         raise TypeError(f"{kind.__name__}: make it a frozen dataclass, @dataclass(frozen=True)")
-    return _compiled(cast(Hashable, equations))
-
-
-@lru_cache(maxsize=_CACHED_MODELS)
-def _compiled(equations: Hashable) -> CompiledModel:
-    return CompiledModel(cast(Equations, equations))
+    return CompiledModel(equations)
 
 
 class CompiledModel:
@@ -58,7 +52,6 @@ class CompiledModel:
 
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
-        self.states = len(equations.state_names)
         self.size = len(equations.parameters)
         self._kernel = cache(self._written)
 
@@ -73,7 +66,7 @@ class CompiledModel:
         Returns p [places, LANES], NaN at first reviews, and states after each review [places,
         states, LANES].
         """
-        places, width = len(packed.reviews), 1 + self.states
+        places, width = len(packed.reviews), 1 + len(self.equations.state_names)
         out = aligned(places * width * LANES, "float64")
         self._kernel(walk_kernel, "float64", public=False)(w, packed, out)
         columns = out.reshape(places, width, LANES)
@@ -94,8 +87,7 @@ class CompiledModel:
         first = 1 + count * self.size
         chain = out[1:first].reshape(count, self.size)
         # All derivatives and the residual, without what fills the last tile.
-        products = out[first:].reshape(kernel.scratch, -1)
-        products = products[: count + 1, :count].copy()
+        products = out[first:].reshape(kernel.scratch, -1)[: count + 1, :count].copy()
         with np.errstate(over="ignore", invalid="ignore"):  # who fits looks at the numbers
             by_w = products @ chain
             information = chain.T @ by_w[:count]

@@ -50,6 +50,9 @@ class Equations(Protocol):
     Make it a frozen dataclass: equal equations are compiled once.
     """
 
+    def __hash__(self) -> int:
+        """Return the same for equal equations."""
+
     @property
     def state_names(self) -> tuple[str, ...]:
         """What the values of the state are."""

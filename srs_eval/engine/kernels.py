@@ -208,15 +208,14 @@ def gradient_kernel(traced: Traced, precision: Precision) -> Kernel:
     outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
     frame = Frame(traced, outputs, precision, formulas.fixed)
     code, count, width = frame.code, 1 + len(formulas.fixed), len(formulas.trail)
-    totals, sums, slope = frame.totals(count), code.memory(count), code.memory(len(traced.states))
+    totals, sums = frame.totals(count), code.memory(count)
     with frame.block() as (start, length, _):
         code.store_all([code.constant(0.0)] * count, sums)
         with frame.walk(start, length, (traced.loss,)) as (nth, _, values):
             trail = code.at(frame.scratch, code.times(nth, width))
             code.store_all([values[e.number] for e in formulas.trail], trail)
             code.accumulate(sums, 0, values[traced.loss.number])
-        code.store_all([code.constant(0.0)] * len(traced.states), slope)
-        _walk_back(frame, formulas, start, length, sums, slope)
+        _walk_back(frame, formulas, start, length, sums)
         frame.add(sums, totals, count)
     loss, *numbers = frame.numbers(totals, count)
     scalar = frame.scalar
@@ -231,15 +230,12 @@ def gradient_kernel(traced: Traced, precision: Precision) -> Kernel:
 
 
 def _walk_back(
-    frame: Frame,
-    formulas: GradientFormulas,
-    start: ir.Value,
-    length: ir.Value,
-    sums: ir.Value,
-    slope: ir.Value,
+    frame: Frame, formulas: GradientFormulas, start: ir.Value, length: ir.Value, sums: ir.Value
 ) -> None:
-    """Add the derivatives of a block to `sums`; those by the state are carried in `slope`."""
-    code = frame.code
+    """Add the derivatives of a block to `sums`."""
+    code, states = frame.code, len(formulas.after)
+    slope = code.memory(states)  # the derivatives by the state
+    code.store_all([code.constant(0.0)] * states, slope)
     last = code.plus(length, -1)
     with code.loop(0, last) as steps:
         nth = code.builder.sub(last, steps)

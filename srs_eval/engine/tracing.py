@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from srs_eval.engine.equations import Equations, Value
+from srs_eval.engine.equations import Equations
 from srs_eval.engine.expressions import Expression, Graph
 
 # Predictions enter the loss between these bounds: 32-bit numbers end and are spaced so.
@@ -28,21 +28,15 @@ class Traced:
     # What the equations call `w` and `state`
     parameters: tuple[Expression, ...]
     states: tuple[Expression, ...]
-    # Facts of the review; weight is what its loss counts
-    elapsed: Expression
+    facts: tuple[Expression, ...]  # What is read of a review: elapsed days and
     rating: Expression
-    weight: Expression
+    weight: Expression  # Of its loss
     init: tuple[Expression, ...]  # State after a first review
     p: Expression  # Prediction at a further review
     step: tuple[Expression, ...]  # State after it
     # Weighted log loss of the prediction, and its derivative by p
     loss: Expression
     loss_slope: Expression
-
-    @property
-    def facts(self) -> tuple[Expression, Expression, Expression]:
-        """What is read of a review."""
-        return self.elapsed, self.rating, self.weight
 
 
 def trace(equations: Equations, *, public: bool = False) -> Traced:
@@ -57,7 +51,7 @@ def trace(equations: Equations, *, public: bool = False) -> Traced:
         graph.leaf("review", name) for name in ("elapsed", "rating", "weight")
     )
     init = _states(graph, equations, "init", equations.init(graph, w, rating))
-    p = _expression(graph, equations.curve(graph, w, state, elapsed))
+    p = graph.expression(equations.curve(graph, w, state, elapsed)) + 0.0
     after = equations.step(graph, w, state, elapsed, rating, p)
     step = _states(graph, equations, "step", after)
     recalled = rating > 1.5
@@ -72,19 +66,8 @@ def trace(equations: Equations, *, public: bool = False) -> Traced:
     else:
         slope = graph.where(recalled, -1.0, 1.0) / of_outcome
         slope = graph.where(p < SMALLEST_P, 0.0, graph.where(p > LARGEST_P, 0.0, slope))
-    return Traced(
-        graph,
-        w,
-        state,
-        elapsed,
-        rating,
-        weight,
-        init,
-        p,
-        step,
-        loss=weight * loss,
-        loss_slope=weight * slope,
-    )
+    facts, loss, slope = (elapsed, rating, weight), weight * loss, weight * slope
+    return Traced(graph, w, state, facts, rating, weight, init, p, step, loss, slope)
 
 
 def _states(
@@ -99,12 +82,8 @@ def _states(
         )
     if len(values) != count:
         raise ValueError(f"{of}.{name} returned {len(values)} values, state_names has {count}")
-    return tuple(_expression(graph, value) for value in values)
-
-
-def _expression(graph: Graph, value: Value) -> Expression:
-    """Turn a plain number, which an author may return, into an expression; refuse a condition."""
-    return graph.expression(value) + 0.0
+    # Adding 0 changes nothing, and refuses conditions as all arithmetic does.
+    return tuple(graph.expression(value) + 0.0 for value in values)
 
 
 def adjoints(

@@ -45,16 +45,14 @@ class Writer:
 
     def memory(self, entries: int = 1, entry: Any = None) -> Any:
         """Set aside memory for `entries` vectors; return a pointer to it."""
-        entry = self.type if entry is None else entry
         with self.builder.goto_entry_block():
-            pointer = self.builder.alloca(entry, entries)
-        pointer.align = _alignment(entry)
+            pointer = self.builder.alloca(entry or self.type, entries)
+        pointer.align = _alignment(entry or self.type)
         return pointer
 
     def load(self, pointer: Any, index: Any = 0, entry: Any = None) -> Any:
         """Read entry `index` (in vectors) after `pointer`."""
-        entry = self.type if entry is None else entry
-        place = self.at(pointer, index, entry)
+        place, entry = self.at(pointer, index, entry), entry or self.type
         return self.builder.load(place, align=_alignment(entry), typ=entry)
 
     def store(self, value: Any, pointer: Any, index: Any = 0) -> None:
@@ -63,8 +61,7 @@ class Writer:
 
     def at(self, pointer: Any, index: Any, entry: Any = None) -> Any:
         """Return the address of entry `index` after `pointer`."""
-        entry = self.type if entry is None else entry
-        return self.builder.gep(pointer, [_whole(index)], source_etype=entry)
+        return self.builder.gep(pointer, [_whole(index)], source_etype=entry or self.type)
 
     def plus(self, index: Any, offset: Any) -> Any:
         """Add to an index."""
@@ -97,10 +94,6 @@ class Writer:
     def multiply(self, a: Any, b: Any) -> Any:
         """Multiply two vectors."""
         return self.builder.fmul(a, b, flags=_FAST)
-
-    def divide(self, a: Any, b: Any) -> Any:
-        """Divide two vectors."""
-        return self.builder.fdiv(a, b, flags=_FAST)
 
     def accumulate(self, pointer: Any, index: Any, value: Any) -> None:
         """Add to what stands in memory."""
@@ -169,10 +162,14 @@ class Writer:
         match expression.operation:
             case "number":
                 return self.constant(float(expression.value))
-            case "add" | "multiply" | "divide" as operation:
-                return getattr(self, operation)(*operands)
+            case "add":
+                return self.add(*operands)
             case "subtract":
                 return builder.fsub(*operands, flags=_FAST)
+            case "multiply":
+                return self.multiply(*operands)
+            case "divide":
+                return builder.fdiv(*operands, flags=_FAST)
             case "negate":
                 return builder.fneg(*operands)
             case "less" | "at_most" | "equal" as operation:
