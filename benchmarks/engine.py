@@ -25,7 +25,7 @@ from srs_eval.algorithms.half_life.hlr import HlrEquations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.gradient_kernel import GradientFormulas
+from srs_eval.engine.kernels import GradientFormulas
 from srs_eval.engine.packing import Packed, pack
 from srs_eval.engine.tracing import trace
 

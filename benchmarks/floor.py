@@ -11,13 +11,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from srs_eval.engine.assembly import Assembly
 from srs_eval.engine.expressions import LEAVES, Expression, Graph, needed
-from srs_eval.engine.kernel_writer import KernelCode, KernelWriter
-from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
-from srs_eval.engine.machine import CompiledKernel
+from srs_eval.engine.kernels import Frame, Kernel
+from srs_eval.engine.packing import FACTS, LANES, Packed, aligned
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.tracing import Traced, trace
+from srs_eval.engine.writer import WHOLE
 
 _CHAINS = 8
 _ROUNDS = 20_000
@@ -58,12 +57,12 @@ class _Nothing:
 
 def _nanoseconds(operation: str) -> float:
     traced = trace(_Nothing())
-    kernel = CompiledKernel(_kernel(traced, operation))
-    reviews = aligned(FACTS * LANES, np.float32).reshape(1, FACTS, LANES)
+    kernel = _kernel(traced, operation)
+    reviews = aligned(FACTS * LANES, "float32").reshape(1, FACTS, LANES)
     reviews[:] = 0.5
     one = np.array([_ROUNDS])
     packed = Packed(reviews, np.array([0]), one, np.array([0]))
-    out = aligned(_CHAINS * LANES, np.float32)
+    out = aligned(_CHAINS * LANES, "float32")
     least = np.inf
     for _ in range(20):
         began = time.perf_counter()
@@ -72,23 +71,23 @@ def _nanoseconds(operation: str) -> float:
     return least / (_ROUNDS * _CHAINS * LANES) * 1e9
 
 
-def _kernel(traced: Traced, operation: str) -> KernelCode:
-    writer = KernelWriter(traced, (), "float")
-    code: Assembly = writer.code
+def _kernel(traced: Traced, operation: str) -> Kernel:
+    frame = Frame(traced, (), "float32")
+    code = frame.code
     chains = code.memory(_CHAINS)
-    code.store_all([code.load("%reviews", 0)] * _CHAINS, chains)
+    code.store_all([code.load(frame.reviews)] * _CHAINS, chains)
     graph = Graph()
     x = graph.leaf("state", 0)
     made = {
-        "exp": lambda: graph.make("exp", x),
-        "log": lambda: graph.make("log", x),
-        "divide": lambda: graph.make("divide", 1.0, x),
+        "exp": lambda: graph.exp(x),
+        "log": lambda: graph.log(x),
+        "divide": lambda: 1.0 / x,
         "multiply": lambda: x * 0.5 + 0.25,
     }[operation]()
-    length = code.load("%lengths", "0", kind="i64")
-    with code.loop("round", "0", length):
+    rounds = code.load(frame.extent[1], 0, WHOLE)
+    with code.loop(0, rounds):
         for chain in range(_CHAINS):
-            found = code.compute([made], {x.number: code.load(chains, chain)})
-            code.store(found[made.number], chains, chain)
-    code.store_all([code.load(chains, chain) for chain in range(_CHAINS)], "%out")
-    return KernelCode(writer.finish(saturating=True), "float", outputs=_CHAINS)
+            values = code.compute([made], {x.number: code.load(chains, chain)})
+            code.store(values[made.number], chains, chain)
+    code.store_all([code.load(chains, chain) for chain in range(_CHAINS)], frame.out)
+    return frame.finish(_CHAINS)

@@ -17,7 +17,6 @@ import numpy as np
 from benchmark import benchmark, table
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.algorithms.history import no_reviews
 from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, answered_on_time
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.objective import LogCoordinates, sample
@@ -30,7 +29,6 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 EQUATIONS, MATHS = Fsrs6Equations(), NUMPY_MATHS
 PUBLISHED = np.array(EQUATIONS.parameters.defaults)
 RETENTION = 0.9
-NOTHING = np.empty(0, np.int64), np.empty(0)
 HISTORIES = ((1,), (3,), (3, 3), (3,) * 4, (3,) * 6, (3, 3, 3, 1), (3, 3, 3, 1, 3, 3))
 SIZES = (300, 700, 2000, 10_000)
 
@@ -41,9 +39,8 @@ def drawn(rng: np.random.Generator) -> FloatArray:
     space = algorithm.space(EQUATIONS)
     # Such a population is what draws around a fit are spread as, where nothing was learned.
     population = 2 * algorithm.penalty(space, 10**9, whole_days=True)
-    coordinates = LogCoordinates(algorithm.problem(no_reviews(whole_days=True)).loss(*NOTHING), 4)
     covariance = np.linalg.inv(population)
-    return sample(coordinates, space, PUBLISHED, covariance, rng, 1)[0]
+    return sample(LogCoordinates(4), space, PUBLISHED, covariance, rng, 1)[0]
 
 
 def interval(w: FloatArray, stability: FloatArray, retention: float) -> FloatArray:

@@ -29,14 +29,10 @@ from benchmark import benchmark
 
 from srs_eval.evaluation.evaluate import ReviewLog
 from srs_eval.evaluation.scoring import ScoredUser
-from srs_eval.metrics.cluster_sums import ClusterSums
-from srs_eval.metrics.discrimination import Auc
-from srs_eval.metrics.intervals import half_widths
+from srs_eval.metrics.bootstrap import GROUPS, Table, common_cells, group_of, half_widths
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.pooled import PooledSums, pool
-from srs_eval.metrics.prediction_cells import PredictionCells
-from srs_eval.metrics.proper import LogLoss
-from srs_eval.metrics.resample import GROUPS, group_of
+from srs_eval.metrics.pooled import PooledSums, pool, user_sums
+from srs_eval.metrics.scores import auc, log_loss
 from srs_eval.nouns import Fit, Predictions
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.commands import COMMANDS
@@ -79,15 +75,16 @@ def widths(users: int = 50_000, resamples: int = 2_000, repeats: int = 10) -> No
     recalled = rng.random(len(user)) < 1 / (1 + np.exp(-logit - shift[user]))
     zeros = np.zeros(len(user), np.int64)
     predictions = Predictions(("",), zeros, zeros, np.arange(len(user)), zeros, p, recalled)
-    panel = Panel([LogLoss(), Auc()])
-    single = ClusterSums.of(panel, predictions, user, users, PredictionCells.fixed())
+    panel = Panel([log_loss, auc])
+    edges = common_cells(panel, p.dtype)
+    single = Table.of(predictions, edges, user, users)
     ratios: dict[str, list[float]] = {name: [] for name in panel.names}
     for repeat in range(repeats):
         group = np.array([group_of(f"{repeat} {number}") for number in range(users)])
-        grouped = single.grouped(group, GROUPS)
-        grouped = grouped[np.diff(grouped.table.indptr) > 0]
-        before = half_widths(single, resamples=resamples, seed=repeat)
-        after = half_widths(grouped, resamples=resamples, seed=repeats + repeat)
+        known, code = np.unique(group, return_inverse=True)
+        grouped = single.grouped(code, len(known))
+        before = half_widths(panel, single, edges, resamples=resamples, seed=repeat)
+        after = half_widths(panel, grouped, edges, resamples=resamples, seed=repeats + repeat)
         for name, found in ratios.items():
             found.append(after[name] / before[name])
         print(f"{len(grouped):,} groups of {users:,} users:", flush=True, end=" ")
@@ -112,14 +109,14 @@ def fed(users: int) -> None:
             save(evaluation, Path(name))
         sizes = {file: (Path(name) / file).stat().st_size for file in (SCORES, FITS)}
         print(", ".join(f"{file} {size / users:.0f} bytes a user" for file, size in sizes.items()))
-    arrays = PooledSums(panel, (_user(number) for number in range(PART))).arrays()
     total = PooledSums(panel)
+    sums = [user_sums(panel, _user(number)) for number in range(PART)]
     with _step("add sums up", users):
         for part in range(users // PART):
-            group = (arrays["sum_group"] + 7919 * part) % GROUPS  # as if they were other users
-            total.extend({**arrays, "sum_group": group})
+            for one in sums:  # as if they were other users
+                total.add(replace(one, group=(one.group + 7919 * part) % GROUPS))
     with _step("pooled scores with intervals", users):
-        pool(panel, list, total)
+        pool(total)
 
 
 def compared(runs: int, users: int) -> None:

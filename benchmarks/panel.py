@@ -50,15 +50,13 @@ def ours(columns: Columns) -> dict[str, float]:
 def the_same_part(columns: Columns) -> dict[str, float]:
     """Compute what scikit-learn and relplot have of the panel, and nothing else."""
     from srs_eval import score
-    from srs_eval.metrics.calibration import MeanBias
-    from srs_eval.metrics.discrimination import Auc
     from srs_eval.metrics.panel import Panel
-    from srs_eval.metrics.proper import Brier, LogLoss, NormalizedEntropy
-    from srs_eval.metrics.smece import Smece
-    from srs_eval.metrics.threshold import Confusion
+    from srs_eval.metrics.scores import auc, brier, log_loss, mbe, normalized_entropy
+    from srs_eval.metrics.smooth_ece import smece
+    from srs_eval.metrics.threshold import threshold_metrics
 
-    confusion = [Confusion("tpr", threshold) for threshold in THRESHOLDS]
-    scores = [LogLoss(), NormalizedEntropy(), Brier(), Auc(), MeanBias(), Smece(), confusion]
+    confusion = [m for m in threshold_metrics(THRESHOLDS) if m.name.startswith("confusion_tpr")]
+    scores = [log_loss, normalized_entropy, brier, auc, mbe, smece, *confusion]
     return score(columns["p"], columns["recalled"], panel=Panel(scores)).to_dict()
 
 

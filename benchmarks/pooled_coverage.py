@@ -13,7 +13,7 @@ from benchmark import benchmark, table
 
 from srs_eval import score
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.scores import log_loss
 
 P, SAMPLES = 0.85, 2500
 SHARES = (8.0, 1.5)
@@ -31,7 +31,7 @@ def coverage(users: int, spread: float) -> float:
         reviews = np.maximum(5, rng.lognormal(4, spread, users).astype(int))
         user = np.repeat(np.arange(users), reviews)
         recalled = rng.random(len(user)) < rng.beta(*SHARES, users)[user]
-        found = score(np.full(len(user), P), recalled, user=user, panel=Panel([LogLoss()]))
+        found = score(np.full(len(user), P), recalled, user=user, panel=Panel([log_loss]))
         low, high = found.intervals["log_loss"]
         if np.isfinite(low):
             held.append(bool(low <= truth <= high))

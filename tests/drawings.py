@@ -14,9 +14,8 @@ from matplotlib.ticker import FixedLocator
 from pairs import predicted
 
 from srs_eval import plots
-from srs_eval.metrics.sums import add_up
 from srs_eval.nouns import Contribution, Curves
-from srs_eval.plots.recall_over_time import ELAPSED
+from srs_eval.plots.recall_over_time import elapsed_sums
 
 
 def simulated(n):
@@ -87,7 +86,7 @@ def columns_of(some):
 
 
 def forgetting(predictions):
-    totals = add_up([ELAPSED], predictions)[0].values[0]
+    totals = elapsed_sums(predictions)
     nth = plots.nth_review_of_curves(predictions)
     return plots.forgetting_figure(totals, predictions.curves, nth_review=nth)
 

@@ -1,13 +1,29 @@
-"""Metrics by name, and as functions of predictions and outcomes."""
+"""Metrics by name, of predictions, and as functions of predictions and outcomes."""
+
+from functools import partial
 
 from srs_eval.metrics.bins import FSRS_OPTIMIZER
 from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.score import score
+from srs_eval.metrics.tally import tally
 
 METRIC = {metric.name: metric for metric in full_panel()}
+
+
+def of_outcomes(name, p, recalled):
+    """Score predictions and outcomes by the metric of a name."""
+    return METRIC[name].function(tally(p, recalled))
+
+
 auc, brier, log_loss, smece, smece_exact, ece = (
-    METRIC[name].of_outcomes for name in ("auc", "brier", "log_loss", "smece", "smece_exact", "ece")
+    partial(of_outcomes, name)
+    for name in ("auc", "brier", "log_loss", "smece", "smece_exact", "ece")
 )
+
+
+def scored(metric, predictions):
+    """Score predictions by a metric."""
+    return Panel([metric]).score(predictions)[metric.name]
 
 
 def rmse_bins(p, recalled, elapsed_days, nth_review, lapses, *, scales=FSRS_OPTIMIZER):

@@ -6,10 +6,9 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from srs_eval.metrics.sketch import bare_predictions, exact_sketch
+from srs_eval.metrics.score import predictions_of
 from srs_eval.metrics.tally import tally
-from srs_eval.metrics.threshold import Confusion, threshold_rows
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.threshold import threshold_rows
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.9]), st.integers(0, 20).map(lambda k: k / 20)
@@ -25,17 +24,10 @@ def columns(pairs):
 
 def predicted(p, recalled, **columns):
     """Make predictions of one user, with further columns."""
-    bare = bare_predictions(np.asarray(p), np.asarray(recalled, np.bool_))
+    bare = predictions_of(np.asarray(p), recalled=np.asarray(recalled, np.bool_))
     return replace(bare, **columns)
-
-
-def counted(p, recalled):
-    """Count predictions and outcomes given as lists or arrays."""
-    return tally(*paired(p, recalled))
 
 
 def confusion(p, recalled, threshold):
     """Compute the confusion matrix, its rates and their intervals at a threshold."""
-    metrics = [Confusion("tpr", threshold)]
-    sketch = exact_sketch(bare_predictions(*paired(p, recalled)), metrics)
-    return threshold_rows(sketch, metrics)[0]
+    return threshold_rows(tally(p, recalled), [threshold])[0]

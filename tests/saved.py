@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluation.scoring import score_user
-from srs_eval.metrics.pooled import PooledSums
+from srs_eval.metrics.pooled import user_sums
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -50,7 +50,7 @@ def result_from(evaluations, panel, folder, algorithm=None):
     for each in evaluations:
         scored = score_user(each, panel)
         has_sums = panel.pooled and scored.is_complete
-        sums = PooledSums(panel, [each.predictions]).arrays() if has_sums else None
+        sums = user_sums(panel, each.predictions) if has_sums else None
         checkpoint.write(scored, sums)
     return save(added_up(setup, [each.user for each in evaluations], checkpoint), folder)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,6 @@ import srs_eval as se
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.api.intervals import Ranges, answered_on_time
-from srs_eval.engine.compiled import Fisher
 from srs_eval.engine.objective import error_covariance
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.exporting.intervals import days_until
@@ -31,13 +28,10 @@ def test_days_until_a_retention_invert_the_curve():
 def test_the_error_of_a_fit_has_noise_and_what_the_prior_moves_it_by():
     """A mean of n numbers of variance 1 is drawn to 0 by a prior of precision k."""
     n, k, population, weight = 50.0, 10.0, 4.0, 1.5
-    one, at = np.ones((1, 1)), np.zeros(1)
+    one = np.ones((1, 1))
 
     def found(information, data, squares, over_users):
-        losses = [
-            SimpleNamespace(fisher=lambda _, h=h: Fisher(0.0, at, h * one)) for h in (data, squares)
-        ]
-        return error_covariance(information * one, *losses, over_users * one, at)
+        return error_covariance(*(each * one for each in (information, data, squares, over_users)))
 
     expected = (weight * n + k**2 / population) / (n + k) ** 2
     assert found(n + k, n, weight * n, population) == pytest.approx(expected)

@@ -20,11 +20,12 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import summarise_users
-from srs_eval.metrics.intervals import bounds_of, single_user_intervals
+from srs_eval.metrics.bootstrap import single_user_intervals
 from srs_eval.metrics.means import mean_of_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import clipped
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Curves, Fit, Learned
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint, rows_fingerprint, select
 from srs_eval.protocol.prequential import Prequential
@@ -74,7 +75,7 @@ def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
         summary = result.facts.metrics[name]
         assert summary.pooled == pytest.approx(pooled[name], abs=1e-6)
         assert summary.pooled_lo < summary.pooled < summary.pooled_hi
-        expected = clipped(mean_of_users(values[:, column]).interval(), bounds_of(metric))
+        expected = clipped(mean_of_users(values[:, column]).interval(), metric.bounds)
         assert (summary.lo, summary.hi) == pytest.approx(expected)
         assert summary.lo < summary.mean_users < summary.hi
         assert summary.n_users == 5
@@ -189,17 +190,19 @@ def test_a_model_may_do_what_it_likes_with_its_own_memory(kind, protocol, logs_o
         np.testing.assert_array_equal(one, other)
 
 
-class SortsPredictions:
-    name, better, section = "sorts_predictions", "neither", "test"
+def sorts_predictions(predictions):
+    predictions.p.sort()
 
-    def __call__(self, predictions):
-        predictions.p.sort()
+
+def sorts_tally(tally: Tally):
+    tally.p.sort()
 
 
 def test_a_metric_cannot_change_what_others_are_computed_from():
     p = np.array([0.9, 0.2, 0.6])
-    with pytest.raises(ValueError, match="read-only"):
-        score(p, [1, 0, 1], panel=Panel([SortsPredictions()]))
+    for metric in (sorts_predictions, sorts_tally):
+        with pytest.raises(ValueError, match="read-only"):
+            score(p, [1, 0, 1], panel=Panel([metric]))
     assert p.tolist() == [0.9, 0.2, 0.6]
     p.sort()  # the caller's array is as writable as it was
 

@@ -26,7 +26,7 @@ from srs_eval.exporting.upstream import (
     result_name,
 )
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.scores import log_loss
 from srs_eval.nouns import Fit, Part
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import FITS, Run, fits_table
@@ -176,7 +176,7 @@ def test_models_that_are_alike_by_name_alone_are_told(runs, tmp_path):
 def test_scored_predictions_are_those_of_the_model_that_the_file_is_called_after(tmp_path):
     file = tmp_path / "MOVING-AVG-short-secs.jsonl"
     file.write_text('{"user": "ann", "p": [0.5], "y": [1]}')
-    run = scored_lines(file, Panel([LogLoss()]))
+    run = scored_lines(file, Panel([log_loss]))
     assert (run.name, run.when, run.reviews) == (file.stem, "at_review", {"ann": 1})
     assert configuration("RWKV").words == []
 

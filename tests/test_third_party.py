@@ -17,23 +17,23 @@ MODULE = """
 from pathlib import Path
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.nouns import Metric
+from srs_eval.metrics.metric import metric
+from srs_eval.nouns import Predictions
 
 class Mine(Constant):
     '''Predicts what it is told.'''
 
-class Sharpness(Metric):
-    name, better, section = "sharpness", "higher", "test"
-
-    def __call__(self, predictions):
-        return float(predictions.p.std())
+@metric("higher")
+def sharpness(predictions: Predictions) -> float:
+    return float(predictions.p.std())
 """
 OPTIONS = {
     "algo/mine": "# Theirs.\n_target_: srs_other.parts.Mine\np: 0.8\n",
     "algo/mine_fsrs": "# Ours with another fit.\ndefaults: [fsrs6, _self_]\nfit: default\n",
     "data/mine": "_target_: srs_eval.data.synthetic.SyntheticUsers\nusers: 2\nsize_scale: 0.02\n",
     "panel/mine": (
-        "defaults: [quick, _self_]\nmetrics: {sharpness: {_target_: srs_other.parts.Sharpness}}\n"
+        "defaults: [quick, _self_]\n"
+        "metrics: {sharpness: {_target_: srs_other.parts.sharpness, _partial_: true}}\n"
     ),
     "protocol/mine": "_target_: srs_eval.protocol.prequential.Prequential\n",
 }

@@ -29,9 +29,9 @@ from matplotlib.figure import Figure
 from scipy.special import expit, logit, stdtrit
 
 from srs_eval.metrics.means import Estimate, clustered_mean
-from srs_eval.metrics.proper import log_losses
 from srs_eval.metrics.significance import ALPHA, holm
-from srs_eval.metrics.threshold import STATISTICS, ConfusionCounts
+from srs_eval.metrics.tally import log_losses, tally
+from srs_eval.metrics.threshold import STATISTICS, confusion_rate
 from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
@@ -225,14 +225,12 @@ def thresholds(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
     rows = []
     for name in SHOWN:
         each = found[name]
-        p, recalled = each.rows["p"].to_numpy(), each.rows["recalled"].to_numpy()
+        p = each.rows["p"].to_numpy()
+        reviews = tally(p, each.rows["recalled"])
         for threshold in THRESHOLDS:
-            yes, near = p >= threshold, np.abs(p - threshold) < 0.02
-            sums = [(yes & recalled).sum(), (yes & ~recalled).sum()]
-            sums += [(~yes & recalled).sum(), (~yes & ~recalled).sum()]
-            counts = ConfusionCounts(*sums)
+            near = np.abs(p - threshold) < 0.02
             row = {"log": log, "model": name, "R*": threshold}
-            row |= {statistic: counts.rate(statistic) for statistic in STATISTICS}
+            row |= {name: confusion_rate(reviews, name, threshold) for name in STATISTICS}
             row["reviews near"] = int(near.sum())
             row["bias near"] = bias(each.rows, near).mean if near.sum() >= ENOUGH else np.nan
             rows.append(row)

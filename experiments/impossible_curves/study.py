@@ -36,8 +36,8 @@ from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss, log_losses
-from srs_eval.metrics.temporal import Temporal
+from srs_eval.metrics.scores import log_loss, temporal_flat, temporal_strict
+from srs_eval.metrics.tally import log_losses
 from srs_eval.nouns import Algorithm, Curves, FloatArray
 from srs_eval.plots.style import BLUE, VERMILION
 
@@ -66,7 +66,7 @@ PAIRS = (
 )
 QUICK = ("FSRS-6", "HLR", "DASH", "boosted trees", "monotone trees")
 CONSTRAINED = "log loss, constrained - free"
-PANEL = Panel([LogLoss(), Temporal("strict"), Temporal("flat")])
+PANEL = Panel([log_loss, temporal_strict, temporal_flat])
 
 
 def falling(curves: Curves) -> FloatArray:

@@ -20,13 +20,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.metrics.bins import WIKI_2024, RmseBins, RmseBinsByP, RmseBinsWiki, log_bins
-from srs_eval.metrics.corp import CorpPart
-from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.bins import WIKI_2024
 from srs_eval.metrics.means import mean_of_users
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.smece import Smece
+from srs_eval.metrics.scores import (
+    auc,
+    brier,
+    corp_miscalibration_log,
+    log_bins,
+    log_loss,
+    rmse_bins,
+    rmse_bins_by_p,
+    rmse_bins_wiki,
+)
+from srs_eval.metrics.smooth_ece import smece
 from srs_eval.nouns import FloatArray, Source
 from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION
 
@@ -113,8 +120,8 @@ def scores(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the scores of each user's predictions."""
     panel = Panel(
         [
-            *(LogLoss(), Brier(), RmseBinsByP(), RmseBinsWiki(), RmseBins(), Smece()),
-            *(CorpPart("miscalibration"), Auc()),
+            *(log_loss, brier, rmse_bins_by_p, rmse_bins_wiki, rmse_bins, smece),
+            *(corp_miscalibration_log, auc),
         ]
     )
     rows = []

@@ -31,10 +31,9 @@ from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 from scipy.stats import kendalltau
 
-from srs_eval.metrics.bins import RmseBins, RmseBinsByP
 from srs_eval.metrics.means import mean_of_users, user_weights
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.scores import log_loss, rmse_bins, rmse_bins_by_p
 from srs_eval.nouns import Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 
@@ -71,7 +70,7 @@ Users = dict[str, pd.DataFrame]  # Scores of users, by algorithm
 
 def scores(source: Source, names: list[str]) -> tuple[Users, dict[str, pd.DataFrame]]:
     """Return the scores of each user by algorithm, and the losses of the reviews of one user."""
-    panel = Panel([LogLoss(), RmseBinsByP(), RmseBins()])
+    panel = Panel([log_loss, rmse_bins_by_p, rmse_bins])
     found, reviews = {}, {}
     for name in names:
         option, arguments = ALGORITHMS[name]

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from scipy.stats import binom
 
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.scores import brier, log_loss
 from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 
@@ -156,7 +156,7 @@ def simulate(n: int = REVIEWS, trials: int = TRIALS, seed: int = 0) -> dict[str,
         For each score, models M0 to M3.
     """
     rng = np.random.default_rng(seed)
-    panel = Panel([LogLoss(), Brier()])
+    panel = Panel([log_loss, brier])
     hard = round(HARD_SHARE * n)
     truth = np.where(np.arange(n) < hard, HARD, EASY)
     found: dict[str, FloatArray] = {name: np.empty((trials, 1 + len(KNOWN))) for name in SCORES}

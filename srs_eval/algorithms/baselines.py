@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.engine.probability import uncertain
+from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews, When
 from srs_eval.nouns.when import WHEN

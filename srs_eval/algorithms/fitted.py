@@ -16,19 +16,21 @@ from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.minimise import lowest, newton
 from srs_eval.engine.objective import (
+    RECENCIES,
     Curved,
     LogCoordinates,
     Objective,
     PackedLoss,
+    Recency,
     error_covariance,
     feasible,
     penalty_matrix,
+    recency_weights,
     sample,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel, with_binary_ratings
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -211,14 +213,14 @@ class FitOptions(_Options, Algorithm, ABC):
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
     def objective(self, problem: Problem, rows: IntArray, centre: FloatArray) -> Objective:
-        """Return what ``newton`` minimises, as a function of `LogCoordinates`."""
+        """Return what ``newton`` minimises."""
         of_rows = self.weights(len(rows))
         loss = problem.loss(rows, of_rows / of_rows.mean(), public=False)
-        coordinates = LogCoordinates(loss, self.logarithms)
+        coordinates = LogCoordinates(self.logarithms)
         whole_days = problem.reviews.whole_days
         penalty = self.penalty(problem.space, len(rows), whole_days=whole_days)
         prior_centre = coordinates.encode(feasible(centre, problem.space))
-        return Objective(coordinates, prior_centre, penalty)
+        return Objective(loss, prior_centre, penalty, coordinates)
 
     def _minimised(
         self,
@@ -228,8 +230,7 @@ class FitOptions(_Options, Algorithm, ABC):
         previous: FloatArray | None,
         rng: np.random.Generator,
     ) -> MemoryModel:
-        coordinates = objective.loss
-        assert isinstance(coordinates, LogCoordinates)
+        coordinates = objective.coordinates
         bounds = coordinates.space(problem.space)
         begin = centre if previous is None else previous
         first = coordinates.encode(feasible(begin, problem.space))
@@ -259,20 +260,20 @@ class FitOptions(_Options, Algorithm, ABC):
             return []
         rows, problem = np.sort(rows), self.problem(reviews)
         found = np.asarray(model.parameters)
-        loss = self.objective(problem, rows, found).loss
-        assert isinstance(loss, LogCoordinates)
+        objective = self.objective(problem, rows, found)
+        theta = objective.coordinates.encode(found)
         squares = (self.weights(len(rows)) / self.weights(len(rows)).mean()) ** 2
         of_squares = problem.loss(rows, squares, public=False)
+        penalty = self.penalty(problem.space, _MANY, whole_days=reviews.whole_days)
         usual = self.own_prior_weight / self.prior_strength if self.prior_strength else 0.0
-        widest = usual * self.penalty(problem.space, _MANY, whole_days=reviews.whole_days)
+        bare = replace(objective, penalty_matrix=np.zeros_like(penalty))
         covariance = error_covariance(
             learned.information,
-            loss,
-            replace(loss, loss=of_squares),
-            2 * widest,
-            loss.encode(found),
+            bare.fisher(theta).information,
+            replace(bare, loss=of_squares).fisher(theta).information,
+            2 * usual * penalty,
         )
-        draws = sample(loss, problem.space, found, covariance, rng, count)
+        draws = sample(objective.coordinates, problem.space, found, covariance, rng, count)
         return [problem.model(_tuple(w), Learned()) for w in draws]
 
     def _starts(

@@ -12,7 +12,7 @@ import numpy as np
 
 from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.cards import rows_by_card
-from srs_eval.engine.probability import uncertain
+from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, When
 

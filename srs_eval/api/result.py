@@ -21,8 +21,7 @@ from srs_eval.comparison.words import counted, interval
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
-from srs_eval.metrics.headline import FEWEST, shown_metrics
-from srs_eval.metrics.panel import full_panel
+from srs_eval.metrics.panel import FEWEST, full_panel, shown_metrics
 from srs_eval.nouns import User
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.runs.claim import claimed

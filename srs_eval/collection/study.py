@@ -23,8 +23,9 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, Scores, summarise_users
 from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
+from srs_eval.metrics.scores import log_loss, normalized_entropy
 from srs_eval.metrics.summary import MetricSummary
+from srs_eval.metrics.tally import log_losses
 from srs_eval.nouns import (
     BoolArray,
     FloatArray,
@@ -37,10 +38,9 @@ from srs_eval.nouns import (
 from srs_eval.nouns.predictions import select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-_LOSS = LogLoss()
 _SEED = 2026
 _ENDED = {"fallback": "fell back", "failed": "failed", "skipped": "skipped"}
-_PANEL = Panel([_LOSS, NormalizedEntropy()], pooled=False)
+_PANEL = Panel([log_loss, normalized_entropy], pooled=False)
 # Reviews that can be learned from that are needed to score any.
 FEWEST = SrsBenchmark.folds + 1
 # Of parameters that a collection has.
@@ -312,7 +312,7 @@ def reason_of(result: Result) -> str:
 
 def losses(predictions: Predictions) -> FloatArray:
     """Return the log loss of each review."""
-    return _LOSS.per_review(predictions)
+    return log_losses(predictions.p, predictions.recalled)
 
 
 def difference(ours: Result, theirs: Result, rows: BoolArray | None = None) -> Estimate:

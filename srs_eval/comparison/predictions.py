@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from copy import copy
 
+import numpy as np
+
 from srs_eval.comparison.entry import Entry
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.nouns import FloatArray, Predictions, ProperScore, User
+from srs_eval.metrics.tally import log_losses
+from srs_eval.nouns import FloatArray, Predictions, User
 from srs_eval.runs.folder import PREDICTIONS
 
 # Metrics that are a mean of a loss of each review.
-PER_REVIEW: dict[str, ProperScore] = {"log_loss": LogLoss(), "brier": Brier()}
+PER_REVIEW = ("log_loss", "brier")
 # Predictions may be single precision, and sums be taken in another order.
 _CLOSE = 1e-5
 
@@ -49,7 +51,8 @@ class OwnPredictions:
 
 def losses(predictions: Predictions, metric: str) -> FloatArray:
     """Score each review by log loss, or by the Brier score where that is the metric."""
-    return PER_REVIEW[scored_by(metric)].per_review(predictions)
+    p, recalled = predictions.p.astype(np.float64, copy=False), predictions.recalled
+    return (p - recalled) ** 2 if metric == "brier" else log_losses(p, recalled)
 
 
 def scored_by(metric: str) -> str:

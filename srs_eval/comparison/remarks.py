@@ -10,9 +10,9 @@ import numpy as np
 
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import number, percent
-from srs_eval.metrics.headline import bias_at_retention
-from srs_eval.metrics.proper import CLIP
+from srs_eval.metrics.panel import bias_at_retention
 from srs_eval.metrics.summary import MetricSummary, summarise
+from srs_eval.metrics.tally import CLIP
 from srs_eval.metrics.threshold import nearby
 from srs_eval.nouns import User
 

@@ -16,10 +16,9 @@ from srs_eval.comparison.one_user import leaderboard_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.remarks import at_retention, mean_of, warnings, worse_than_a_constant
 from srs_eval.comparison.strata import Strata, stratify
-from srs_eval.metrics.headline import bias_at_retention
-from srs_eval.metrics.intervals import bounds_of
-from srs_eval.metrics.panel import default_panel
-from srs_eval.metrics.summary import UNBOUNDED, MetricSummary
+from srs_eval.metrics.metric import UNBOUNDED
+from srs_eval.metrics.panel import bias_at_retention, default_panel
+from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
 
 # Metrics shown beside the one that is compared.
@@ -84,7 +83,7 @@ class Verdict:
     @property
     def bounds(self) -> tuple[float, float]:
         """Range of `scores`."""
-        known = next((bounds_of(m) for m in default_panel() if m.name == self.metric), UNBOUNDED)
+        known = next((m.bounds for m in default_panel() if m.name == self.metric), UNBOUNDED)
         return (0.0, max(map(abs, known))) if self.better == "zero" else known
 
     @property

@@ -8,8 +8,10 @@ computed and no more.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import Literal
 
 from srs_eval.engine.equations import Value
@@ -25,33 +27,21 @@ _CONDITIONS = frozenset({"less", "at_most", "equal"})
 _MOST_FACTORS = 8
 
 _FOLD: dict[str, Callable[..., float]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "divide": lambda a, b: a / b,
-    "negate": lambda a: -a,
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negate": operator.neg,
     "exp": math.exp,
     "log": math.log,
     "sqrt": math.sqrt,
-    "rint": lambda a: float(round(a)),
+    "rint": round,
     "minimum": min,
     "maximum": max,
-    "less": lambda a, b: float(a < b),
-    "at_most": lambda a, b: float(a <= b),
-    "equal": lambda a, b: float(a == b),
+    "less": operator.lt,
+    "at_most": operator.le,
+    "equal": operator.eq,
 }
-
-
-def _both_ways(operation: str) -> tuple[Callable[..., Expression], Callable[..., Expression]]:
-    """Return methods that record an operation with an expression on the left, and on the right."""
-
-    def on_left(self: Expression, other: Value) -> Expression:
-        return self.graph.make(operation, self, other)
-
-    def on_right(self: Expression, other: Value) -> Expression:
-        return self.graph.make(operation, other, self)
-
-    return on_left, on_right
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,12 +56,18 @@ class Expression:
     value: float | int | str
     kind: Kind  # Whether it is fixed for ever, for one set of parameters, or varies by review
 
-    __add__, __radd__ = _both_ways("add")
-    __sub__, __rsub__ = _both_ways("subtract")
-    __mul__, __rmul__ = _both_ways("multiply")
-    __truediv__, __rtruediv__ = _both_ways("divide")
-    __lt__, __gt__ = _both_ways("less")
-    __le__, __ge__ = _both_ways("at_most")
+    def _left(self, operation: str, other: Value) -> Expression:
+        return self.graph.make(operation, self, other)
+
+    def _right(self, operation: str, other: Value) -> Expression:
+        return self.graph.make(operation, other, self)
+
+    __add__, __radd__ = partialmethod(_left, "add"), partialmethod(_right, "add")
+    __sub__, __rsub__ = partialmethod(_left, "subtract"), partialmethod(_right, "subtract")
+    __mul__, __rmul__ = partialmethod(_left, "multiply"), partialmethod(_right, "multiply")
+    __truediv__, __rtruediv__ = partialmethod(_left, "divide"), partialmethod(_right, "divide")
+    __lt__, __gt__ = partialmethod(_left, "less"), partialmethod(_right, "less")
+    __le__, __ge__ = partialmethod(_left, "at_most"), partialmethod(_right, "at_most")
 
     def __neg__(self) -> Expression:
         return self.graph.make("negate", self)
@@ -86,7 +82,7 @@ class Expression:
         return self.graph.make("equal", self, other)
 
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return self.graph.make("select", self == other, 0.0, 1.0) > 0.5
+        return self.graph.where(self == other, 0.0, 1.0) > 0.5
 
     __hash__ = object.__hash__
 
@@ -99,10 +95,10 @@ class Expression:
 
 @dataclass(slots=True)
 class Graph:
-    """All expressions of a model, each recorded once."""
+    """All expressions of a model, each recorded once; the `Maths` of its equations."""
 
     nodes: list[Expression] = field(default_factory=list)
-    _known: dict[tuple[object, ...], Expression] = field(default_factory=dict)
+    _recorded: dict[tuple[object, ...], Expression] = field(default_factory=dict)
 
     def constant(self, value: float) -> Expression:
         """Return the expression of a plain number."""
@@ -113,22 +109,26 @@ class Graph:
         kind: Kind = "parameter" if operation == "parameter" else "varying"
         return self._record(operation, (), value, kind)
 
-    def make(self, operation: str, *operands: Value) -> Expression:
+    def make(self, operation: str, *values: Value) -> Expression:
         """Return the expression of an operation, simplified where that is free."""
-        given = tuple(self._expression(operand) for operand in operands)
-        _refuse_misplaced_conditions(operation, given)
-        folded = self._folded(operation, given)
-        simpler = folded
-        if folded is None and operation in _RULES:
-            simpler = _RULES[operation](self, *given)
-        if simpler is not None:
-            return simpler
-        return self._record(operation, given, 0.0, _kind(given))
+        operands = tuple(map(self.expression, values))
+        _refuse_misplaced_conditions(operation, operands)
+        for simpler in (self._folded(operation, operands), _simplified(self, operation, *operands)):
+            if simpler is not None:
+                return simpler
+        return self._record(operation, operands, 0.0, _kind(operands))
+
+    exp, log = partialmethod(make, "exp"), partialmethod(make, "log")
+    minimum, maximum = partialmethod(make, "minimum"), partialmethod(make, "maximum")
+    rint, where = partialmethod(make, "rint"), partialmethod(make, "select")
+
+    def clip(self, value: Value, low: Value, high: Value) -> Expression:
+        return self.minimum(self.maximum(value, low), high)
 
     def power(self, base: Value, exponent: Value) -> Expression:
         """Return `base` to the power of `exponent`, avoiding logarithms where possible."""
-        root = self._expression(base)
-        power = self._expression(exponent)
+        root = self.expression(base)
+        power = self.expression(exponent)
         if power.operation == "number":
             number = float(power.value)
             if number == 0.5:
@@ -136,20 +136,19 @@ class Graph:
             if number.is_integer() and abs(number) <= _MOST_FACTORS:
                 product = self._product(root, abs(int(number)))
                 return product if number >= 0 else self.make("divide", 1.0, product)
-        return self.make("exp", self.make("multiply", power, self.make("log", root)))
+        return self.exp(power * self.log(root))
 
     def _product(self, factor: Expression, count: int) -> Expression:
         """Multiply a factor by itself, in as few steps as squaring allows."""
         if count == 0:
             return self.constant(1.0)
         half = self._product(factor, count // 2)
-        square = self.make("multiply", half, half)
-        return self.make("multiply", square, factor) if count % 2 else square
+        square = half * half
+        return square * factor if count % 2 else square
 
-    def _expression(self, value: Value) -> Expression:
-        if isinstance(value, Expression):
-            return value
-        return self.constant(value)
+    def expression(self, value: Value) -> Expression:
+        """Turn a plain number into an expression."""
+        return value if isinstance(value, Expression) else self.constant(value)
 
     def _folded(self, operation: str, operands: tuple[Expression, ...]) -> Expression | None:
         fold = _FOLD.get(operation)
@@ -164,25 +163,25 @@ class Graph:
         self, operation: str, operands: tuple[Expression, ...], value: float | str, kind: Kind
     ) -> Expression:
         key = (operation, value, *(operand.number for operand in operands))
-        if key not in self._known:
-            made = Expression(self, len(self.nodes), operation, operands, value, kind)
-            self.nodes.append(made)
-            self._known[key] = made
-        return self._known[key]
+        if key not in self._recorded:
+            expression = Expression(self, len(self.nodes), operation, operands, value, kind)
+            self.nodes.append(expression)
+            self._recorded[key] = expression
+        return self._recorded[key]
 
 
-def needed(outputs: Iterable[Expression], given: Iterable[int] = ()) -> list[Expression]:
-    """List what must be computed for `outputs`, operands first, if numbers `given` are known."""
-    seen = set(given)
-    found: list[Expression] = []
+def needed(outputs: Iterable[Expression], without: Iterable[int] = ()) -> list[Expression]:
+    """List what must be computed for `outputs`, operands first; numbers `without` are known."""
+    seen = set(without)
+    expressions: list[Expression] = []
     waiting = list(outputs)
     while waiting:
         expression = waiting.pop()
         if expression.number not in seen:
             seen.add(expression.number)
-            found.append(expression)
+            expressions.append(expression)
             waiting.extend(expression.operands)
-    return sorted(found, key=lambda expression: expression.number)
+    return sorted(expressions, key=lambda expression: expression.number)
 
 
 def fixed_inputs(outputs: Iterable[Expression]) -> list[Expression]:
@@ -190,18 +189,18 @@ def fixed_inputs(outputs: Iterable[Expression]) -> list[Expression]:
 
     They have one value for all reviews, so they are worth computing beforehand.
     """
-    found: dict[int, Expression] = {}
+    inputs: dict[int, Expression] = {}
     seen: set[int] = set()
     waiting = list(outputs)
     while waiting:
         expression = waiting.pop()
         # Conditions are not kept in registers: what they compare is.
         if expression.kind == "parameter" and expression.operation not in _CONDITIONS:
-            found[expression.number] = expression
+            inputs[expression.number] = expression
         elif expression.number not in seen:
             seen.add(expression.number)
             waiting.extend(expression.operands)
-    return [found[number] for number in sorted(found)]
+    return [inputs[number] for number in sorted(inputs)]
 
 
 def _kind(operands: tuple[Expression, ...]) -> Kind:
@@ -209,10 +208,6 @@ def _kind(operands: tuple[Expression, ...]) -> Kind:
     if "varying" in kinds:
         return "varying"
     return "parameter" if "parameter" in kinds else "number"
-
-
-def _is(expression: Expression, number: float) -> bool:
-    return expression.operation == "number" and expression.value == number
 
 
 def _refuse_misplaced_conditions(operation: str, operands: tuple[Expression, ...]) -> None:
@@ -227,25 +222,49 @@ def _refuse_misplaced_conditions(operation: str, operands: tuple[Expression, ...
         )
 
 
-def _add(graph: Graph, a: Expression, b: Expression) -> Expression | None:
-    if _is(a, 0.0):
-        return b
-    if _is(b, 0.0):
-        return a
-    if b.operation == "negate":
-        return a - b.operands[0]
-    return b - a.operands[0] if a.operation == "negate" else None
+def _is(expression: Expression, number: float) -> bool:
+    return expression.operation == "number" and expression.value == number
 
 
-def _subtract(graph: Graph, a: Expression, b: Expression) -> Expression | None:
-    if _is(b, 0.0):
-        return a
-    if _is(a, 0.0):
-        return -b
-    return a + b.operands[0] if b.operation == "negate" else None
+def _simplified(
+    graph: Graph, operation: str, a: Expression, b: Expression | None = None, *c: Expression
+) -> Expression | None:
+    """Return what an operation comes to where that is less work."""
+    match operation:
+        case "negate" | "exp" | "log":
+            inverse = {"negate": "negate", "exp": "log", "log": "exp"}[operation]
+            return a.operands[0] if a.operation == inverse else None
+        case "select" if a.operation == "number":  # the author compared plain numbers
+            return b if a.value else c[0]
+        case "select":
+            return b if b is c[0] else None
+    if b is None:
+        return None
+    match operation:
+        case "add" if _is(a, 0.0):
+            return b
+        case "add" | "subtract" if _is(b, 0.0):
+            return a
+        case "add" if b.operation == "negate":
+            return a - b.operands[0]
+        case "add" if a.operation == "negate":
+            return b - a.operands[0]
+        case "subtract" if _is(a, 0.0):
+            return -b
+        case "subtract" if b.operation == "negate":
+            return a + b.operands[0]
+        case "multiply":
+            return _multiplied(graph, a, b)
+        case "divide" if _is(a, 0.0) or _is(b, 1.0):
+            return a
+        case "divide" if b.operation == "number" and b.value != 0.0:
+            return a * (1.0 / float(b.value))
+        case "divide" if b.kind == "parameter" and a.kind == "varying":
+            return a * (1.0 / b)  # one division for all reviews
+    return None
 
 
-def _multiply(graph: Graph, a: Expression, b: Expression) -> Expression | None:
+def _multiplied(graph: Graph, a: Expression, b: Expression) -> Expression | None:
     for one, other in ((a, b), (b, a)):
         if _is(one, 0.0):
             return one
@@ -256,56 +275,5 @@ def _multiply(graph: Graph, a: Expression, b: Expression) -> Expression | None:
         if one.operation == "negate":
             return -(one.operands[0] * other)
     if a.operation == b.operation == "exp" and a.kind == b.kind:
-        return graph.make("exp", a.operands[0] + b.operands[0])
+        return graph.exp(a.operands[0] + b.operands[0])
     return None
-
-
-def _divide(graph: Graph, a: Expression, b: Expression) -> Expression | None:
-    if _is(a, 0.0) or _is(b, 1.0):
-        return a
-    if b.operation == "number" and b.value != 0.0:
-        return a * (1.0 / float(b.value))
-    if b.kind == "parameter" and a.kind == "varying":
-        return a * (1.0 / b)  # one division for all reviews
-    return None
-
-
-def _undoes(inverse: str) -> Callable[..., Expression | None]:
-    """Return the rule that an operation and its inverse leave the operand as it was."""
-    return lambda graph, a: a.operands[0] if a.operation == inverse else None
-
-
-def _select(graph: Graph, c: Expression, a: Expression, b: Expression) -> Expression | None:
-    if c.operation == "number":  # the author compared plain numbers
-        return a if c.value else b
-    return a if a is b else None
-
-
-_RULES: dict[str, Callable[..., Expression | None]] = {
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "divide": _divide,
-    "negate": _undoes("negate"),
-    "exp": _undoes("log"),
-    "log": _undoes("exp"),
-    "select": _select,
-}
-
-
-def _recorded(operation: str) -> Callable[..., Expression]:
-    """Return a method that records an operation instead of computing it."""
-    return lambda self, *values: self.graph.make(operation, *values)
-
-
-@dataclass(frozen=True, slots=True)
-class TracingMaths:
-    """`Maths` on expressions."""
-
-    graph: Graph
-
-    exp, log, rint = _recorded("exp"), _recorded("log"), _recorded("rint")
-    minimum, maximum, where = _recorded("minimum"), _recorded("maximum"), _recorded("select")
-
-    def clip(self, value: Value, low: Value, high: Value) -> Expression:
-        return self.minimum(self.maximum(value, low), high)

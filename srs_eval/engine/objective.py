@@ -6,30 +6,49 @@ And how far the parameters that it finds may be from the true ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
-from srs_eval.engine.layout import Packed
+from srs_eval.engine.packing import Packed
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.nouns import FloatArray
 
+Recency = Literal["none", "mild", "steep", "quartic", "exponential"]
+RECENCIES: tuple[Recency, ...] = get_args(Recency)
 
-class Sloped(Protocol):
-    """A function of parameters that knows its gradient."""
+
+def recency_weights(count: int, recency: Recency, half_life: float) -> FloatArray:
+    """Weigh `count` training reviews by their age, oldest first.
+
+    ``mild`` is 0.25 + 0.75 x**3 with x from 0 for the oldest to 1, published for FSRS-6; ``steep``
+    is 0.0667 + 0.9333 x**11.25 with x = i / count, published for FSRS-7; ``quartic`` is 0.1 + 0.9
+    x**4, published for the logistic regression; ``exponential`` halves the weight every
+    `half_life`, a share of all reviews; ``none`` weighs all alike.
+
+    >>> recency_weights(3, "mild", 0.5).tolist()
+    [0.25, 0.34375, 1.0]
+    """
+    if recency == "mild":
+        return 0.25 + 0.75 * np.linspace(0, 1, count) ** 3
+    if recency == "steep":
+        return 0.0667 + 0.9333 * (np.arange(count) / count) ** 11.25
+    if recency == "quartic":
+        return 0.1 + 0.9 * np.linspace(0, 1, count) ** 4
+    if recency == "exponential":
+        return 0.5 ** (np.linspace(1, 0, count) / half_life)
+    return np.ones(count)
+
+
+class Curved(Protocol):
+    """A function of parameters that knows its gradient and curvature: what fits minimise."""
 
     def gradient(self, w: FloatArray) -> Gradient:
         """Return the value and its gradient."""
-        ...
-
-
-class Curved(Sloped, Protocol):
-    """A function of parameters that knows its curvature as well: what fits minimise."""
 
     def fisher(self, w: FloatArray) -> Fisher:
         """Return the value, its gradient, and its curvature in the sense of Fisher."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +68,9 @@ class PackedLoss:
 
 @dataclass(frozen=True, slots=True)
 class LogCoordinates:
-    """A loss whose first parameters are replaced by their logarithms."""
+    """Parameters of which the first are replaced by their logarithms."""
 
-    loss: Curved
-    count: int  # How many parameters are logarithms; their bounds must be above 0
+    count: int = 0  # How many are; their bounds must be above 0
 
     def encode(self, w: FloatArray) -> FloatArray:
         """Return the coordinates of parameters."""
@@ -60,15 +78,11 @@ class LogCoordinates:
 
     def decode(self, theta: FloatArray) -> FloatArray:
         """Return the parameters at some coordinates."""
-        w = theta.copy()
-        w[: self.count] = np.exp(theta[: self.count])
-        return w
+        return np.concatenate([np.exp(theta[: self.count]), theta[self.count :]])
 
     def slope(self, w: FloatArray) -> FloatArray:
         """Return the derivative of each parameter by its coordinate."""
-        slope = np.ones(len(w))
-        slope[: self.count] = w[: self.count]
-        return slope
+        return np.concatenate([w[: self.count], np.ones(len(w) - self.count)])
 
     def space(self, space: ParameterSpace) -> ParameterSpace:
         """Return bounds and order of the coordinates."""
@@ -76,44 +90,35 @@ class LogCoordinates:
         defaults, lower, upper = (tuple(self.encode(np.array(column))) for column in columns)
         return replace(space, defaults=defaults, lower=lower, upper=upper)
 
-    def gradient(self, theta: FloatArray) -> Gradient:
-        w = self.decode(theta)
-        loss, gradient = self.loss.gradient(w)
-        return Gradient(loss, gradient * self.slope(w))
-
-    def fisher(self, theta: FloatArray) -> Fisher:
-        w = self.decode(theta)
-        loss, gradient, information = self.loss.fisher(w)
-        slope = self.slope(w)
-        return Fisher(loss, gradient * slope, information * (slope[:, None] * slope))
-
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A loss plus (w - centre)' penalty_matrix (w - centre), as a function of w."""
+    """A loss plus (theta - centre)' penalty_matrix (theta - centre), as a function of theta."""
 
-    loss: Curved
+    loss: Curved  # As a function of the parameters
     centre: FloatArray  # [parameters]: Where the penalty is 0
     # [parameters, parameters]: Symmetric; half the precision of a normal prior. 0 where parameters
     # are free
     penalty_matrix: FloatArray
+    coordinates: LogCoordinates = LogCoordinates()  # What theta is
 
-    def gradient(self, w: FloatArray) -> Gradient:
+    def gradient(self, theta: FloatArray) -> Gradient:
+        w = self.coordinates.decode(theta)
         loss, gradient = self.loss.gradient(w)
-        penalty, slope = self.penalty(w)
-        return Gradient(loss + penalty, gradient + slope)
-
-    def fisher(self, w: FloatArray) -> Fisher:
-        loss, gradient, information = self.loss.fisher(w)
-        penalty, slope = self.penalty(w)
-        information = information + 2 * self.penalty_matrix
-        return Fisher(loss + penalty, gradient + slope, information)
-
-    def penalty(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """Return what the distance from the centre costs, and its gradient."""
-        distance = w - self.centre
+        distance = theta - self.centre
         pull = self.penalty_matrix @ distance
-        return float((distance * pull).sum()), 2 * pull
+        penalty = float((distance * pull).sum())
+        return Gradient(loss + penalty, gradient * self.coordinates.slope(w) + 2 * pull)
+
+    def fisher(self, theta: FloatArray) -> Fisher:
+        w = self.coordinates.decode(theta)
+        loss, gradient, information = self.loss.fisher(w)
+        slope = self.coordinates.slope(w)
+        distance = theta - self.centre
+        pull = self.penalty_matrix @ distance
+        information = information * (slope[:, None] * slope) + 2 * self.penalty_matrix
+        penalty = float((distance * pull).sum())
+        return Fisher(loss + penalty, gradient * slope + 2 * pull, information)
 
 
 def penalty_matrix(space: ParameterSpace, prior_weight: float) -> FloatArray:
@@ -152,22 +157,22 @@ def standard_errors(information: FloatArray, w: FloatArray, space: ParameterSpac
 
 
 def error_covariance(
-    information: FloatArray, loss: Curved, of_squares: Curved, population: FloatArray, w: FloatArray
+    information: FloatArray, of_data: FloatArray, of_squares: FloatArray, population: FloatArray
 ) -> FloatArray | None:
     """Return the covariance of fitted less true parameters, over users and what they answer.
 
-    Reviews move a fit by noise whose covariance is the curvature of `of_squares`, the `loss` with
-    each weight squared. The prior, which is what `information` holds beyond the curvature of
-    `loss`, moves it towards the centre by the distance of the true parameters from there, whose
-    inverse covariance over users is `population`: a prior may be stronger than people are alike.
-    None where some combination of parameters changes nothing.
+    Reviews move a fit by noise whose covariance is `of_squares`, the curvature of the loss with
+    each weight squared. The prior, which is what `information` holds beyond the curvature of the
+    loss, `of_data`, moves it towards the centre by the distance of the true parameters from there,
+    whose inverse covariance over users is `population`: a prior may be stronger than people are
+    alike. None where some combination of parameters changes nothing.
     """
     scale = np.sqrt(np.diag(information))
     if not (scale > 0).all():
         return None
-    prior = information - loss.fisher(w).information
+    prior = information - of_data
     spread = prior @ np.linalg.pinv(population, hermitian=True) @ prior
-    moved = of_squares.fisher(w).information + spread
+    moved = of_squares + spread
     units = np.outer(scale, scale)
     try:
         inverse = np.linalg.inv(information / units)

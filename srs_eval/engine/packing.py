@@ -1,23 +1,69 @@
-"""Pack the reviews of a log for the kernels."""
+"""Reviews arranged for kernels: cards of similar length side by side, in blocks."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card, rows_of_whole_log, stable_order
-from srs_eval.engine.assembly import Assembly, Precision
-from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
-from srs_eval.engine.machine import Compiled
+from srs_eval.engine.machine import compiled_function
+from srs_eval.engine.writer import DOUBLE, POINTER, WHOLE, Precision, Writer
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
+# Cards side by side. In single precision they fill the widest registers, and the 64 bytes that
+# loads and stores count on.
+LANES = 16
+FACTS = 3  # elapsed days, rating, weight
+
+_ALIGNMENT = 64  # bytes
 _FILLER_RATING = 3
-_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Reviews in blocks of `LANES` cards; within a block, review by review.
+
+    Lanes beyond the last card, and places beyond the end of a card that is shorter than the
+    longest of its block, hold reviews of weight 0.
+    """
+
+    reviews: FloatArray  # [places, 3, LANES]: Elapsed days, rating, weight
+    # [blocks]: First place of each block, and how many places it has
+    starts: IntArray
+    lengths: IntArray
+    # [reviews of the log]: Where each review is, place * LANES + lane; -1 if it is not packed
+    where: IntArray
+
+    @property
+    def precision(self) -> Precision:
+        """What the numbers of the reviews are."""
+        return "float32" if self.reviews.dtype == np.float32 else "float64"
+
+    @cached_property
+    def longest(self) -> int:
+        """Number of reviews of the longest card."""
+        return int(self.lengths.max(initial=0))
+
+    @cached_property
+    def addresses(self) -> tuple[int, int, int, int]:
+        """What a kernel reads: where `reviews` are, how many blocks, `starts` and `lengths`."""
+        starts, lengths = _address(self.starts), _address(self.lengths)
+        return _address(self.reviews), len(self.starts), starts, lengths
+
+
+def aligned(size: int, dtype: Precision) -> FloatArray:
+    """Make an array, not filled, that starts where the widest loads and stores want it to."""
+    count = size * np.dtype(dtype).itemsize
+    memory = np.empty(count + _ALIGNMENT, np.uint8)
+    first = -memory.ctypes.data % _ALIGNMENT
+    numbers: FloatArray = memory[first : first + count].view(dtype)
+    return numbers
 
 
 def pack(
@@ -49,23 +95,21 @@ def pack(
     weights = np.zeros(len(reviews))
     if weight is not None and until is not None:
         weights[until] = weight
-    total = int(lengths.sum())
-    facts = aligned(total * FACTS * LANES, dtype)
-    packed = facts.reshape(total, FACTS, LANES)
-    packed[:, 1] = _FILLER_RATING
+    precision: Precision = "float32" if dtype is np.float32 else "float64"
+    facts = aligned(int(lengths.sum()) * FACTS * LANES, precision).reshape(-1, FACTS, LANES)
+    facts[:] = np.array([0, _FILLER_RATING, 0], dtype)[:, None]
     where = np.full(len(reviews), -1)
     columns = (
         np.ascontiguousarray(reviews.elapsed, np.float64),
         np.ascontiguousarray(reviews.rating, np.int64),
         weights,
     )
-    _fill("float" if dtype is np.float32 else "double")(
-        _address(by_length),
+    _fill(precision)(
         len(by_length),
-        *(_address(array) for array in (starts, cards.begins, needed, cards.order)),
-        *(_address(array) for array in (*columns, facts, where)),
+        *(_address(each) for each in (by_length, starts, cards.begins, needed, cards.order)),
+        *(_address(each) for each in (*columns, facts, where)),
     )
-    return Packed(packed, starts, lengths, where)
+    return Packed(facts, starts, lengths, where)
 
 
 def _blocks(needed: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -88,38 +132,28 @@ def _address(array: NDArray[Any]) -> int:
 
 @cache
 def _fill(precision: Precision) -> Callable[..., None]:
-    return Compiled(_code(precision)).function("fill", _ADDRESS, _COUNT, *[_ADDRESS] * 9)
-
-
-def _code(precision: Precision) -> str:
-    """Write the loop that puts needed reviews in their places: numpy would need a dozen passes."""
-    code = Assembly(1, precision)
-    with code.loop("lane", "0", "%cards") as index:
-        lane = code.value(f"urem i64 {index}, {LANES}")
-        block = code.value(f"udiv i64 {index}, {LANES}")
-        start = code.load("%starts", block, kind="i64")
-        card = code.load("%by_length", index, kind="i64")
-        begin = code.load("%begins", card, kind="i64")
-        with code.loop("review", "0", code.load("%needed", card, kind="i64")) as nth:
-            row = code.load("%order", code.plus(begin, nth), kind="i64")
+    """Compile the loop that puts needed reviews in their places: numpy needs a dozen passes."""
+    kind = ir.FunctionType(ir.VoidType(), [WHOLE, *[POINTER] * 10])
+    function = ir.Function(ir.Module(), kind, "fill")
+    cards, by_length, starts, begins, needed, order, *columns, facts, where = function.args
+    builder = ir.IRBuilder(function.append_basic_block())
+    code = Writer(builder, precision, 1, saturating=False)
+    for argument in function.args[1:]:
+        argument.attributes.add("noalias")
+    with code.loop(0, cards) as index:
+        lane = builder.urem(index, WHOLE(LANES))
+        start = code.load(starts, builder.udiv(index, WHOLE(LANES)), WHOLE)
+        card = code.load(by_length, index, WHOLE)
+        begin = code.load(begins, card, WHOLE)
+        with code.loop(0, code.load(needed, card, WHOLE)) as nth:
+            row = code.load(order, code.plus(begin, nth), WHOLE)
             place = code.plus(start, nth)
-            at = code.plus(code.times(place, FACTS * LANES), lane)
-            for number, fact in enumerate(_facts(code, row)):
-                code.store(fact, "%facts", code.plus(at, number * LANES))
-            code.store(code.plus(code.times(place, LANES), lane), "%where", row, kind="i64")
-    arguments = (
-        "ptr %by_length, i64 %cards, ptr %starts, ptr %begins, ptr %needed, ptr %order, "
-        "ptr %elapsed, ptr %rating, ptr %weight, ptr %facts, ptr %where"
-    ).replace("ptr ", "ptr noalias ")
-    return f"define void @fill({arguments}) {{\n{code.body.text()}\n  ret void\n}}\n"
-
-
-def _facts(code: Assembly, row: str) -> list[str]:
-    rating = code.load("%rating", row, kind="i64")
-    wide = [code.load(pointer, row, kind="double") for pointer in ("%elapsed", "%weight")]
-    elapsed, weight = (
-        [code.value(f"fptrunc double {number} to float") for number in wide]
-        if code.precision == "float"
-        else wide
-    )
-    return [elapsed, code.value(f"sitofp i64 {rating} to {code.precision}"), weight]
+            first = code.plus(code.times(place, FACTS * LANES), lane)
+            elapsed, weight = (code.load(columns[number], row, DOUBLE) for number in (0, 2))
+            rating = builder.sitofp(code.load(columns[1], row, WHOLE), code.type)
+            values = (code.narrowed(elapsed), rating, code.narrowed(weight))
+            for number, value in enumerate(values):
+                code.store(value, facts, code.plus(first, number * LANES))
+            code.store(code.plus(code.times(place, LANES), lane), where, row)
+    builder.ret_void()
+    return compiled_function(function)

@@ -28,12 +28,6 @@ class ParameterSpace:
         """Fill in the spread, and refuse columns of unequal length."""
         if not self.spread:
             object.__setattr__(self, "spread", (math.inf,) * len(self.defaults))
-        lengths = {len(self.defaults), len(self.lower), len(self.upper), len(self.spread)}
-        if len(lengths) > 1:
-            raise ValueError(
-                f"{len(self.defaults)} defaults, {len(self.lower)} lower and "
-                f"{len(self.upper)} upper bounds, {len(self.spread)} spreads: give one of each"
-            )
         columns = zip(self.defaults, self.lower, self.upper, self.spread, strict=True)
         for number, (default, low, high, spread) in enumerate(columns):
             if not low <= default <= high:

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import NUMPY_MATHS, Equations
-from srs_eval.engine.layout import LANES
-from srs_eval.engine.packing import pack
-from srs_eval.engine.probability import uncertain
+from srs_eval.engine.equations import NUMPY_MATHS, Equations, uncertain
+from srs_eval.engine.packing import LANES, Packed, pack
 from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
@@ -39,14 +37,16 @@ class RecurrentModel:
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict recall at each of `rows`; NaN at a card's first review."""
-        packed = pack(self._seen(reviews), until=rows)
-        p, _ = compiled(self.equations).walk(np.asarray(self.parameters), packed)
+        packed, p, _ = self._walk(reviews, rows)
         place, lane = np.divmod(packed.where[rows], LANES)
         return uncertain(p[place, lane])
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, [len(rows), k]; NaN at a card's first review."""
-        before = _states_before(self.equations, self.parameters, self._seen(reviews), rows)
+        packed, _, states = self._walk(reviews, rows)
+        places = packed.where[rows]
+        first = np.isin(places // LANES, packed.starts)
+        before = _at(states, np.where(first, places, places - LANES))
         state = tuple(column[:, None] for column in before)
         w = np.asarray(self.parameters)
         # An overflow is the limit 0 or 1 of the curve, or NaN, which is refused later.
@@ -54,31 +54,21 @@ class RecurrentModel:
             p = self.equations.curve(NUMPY_MATHS, w, state, np.asarray(elapsed, np.float64))
         # A curve may leave out what it does not depend on.
         curves = np.array(np.broadcast_to(p, elapsed.shape), np.float64)
-        curves[np.isnan(before).all(axis=0)] = np.nan
+        curves[first] = np.nan
         return uncertain(curves)
 
     def states(self, reviews: Reviews) -> dict[str, FloatArray]:
         """Trace the state after every review, by name; each float64 [len(reviews)]."""
-        packed = pack(self._seen(reviews))
-        _, states = compiled(self.equations).walk(np.asarray(self.parameters), packed)
+        packed, _, states = self._walk(reviews)
         columns = _at(states, packed.where)
         return dict(zip(self.equations.state_names, columns, strict=True))
 
-    def _seen(self, reviews: Reviews) -> Reviews:
-        return with_binary_ratings(reviews) if self.binary else reviews
-
-
-def _states_before(
-    equations: Equations, parameters: tuple[float, ...], reviews: Reviews, rows: IntArray
-) -> FloatArray:
-    """State [names, rows] of each row's card before that review; NaN at a first review."""
-    packed = pack(reviews, until=rows)
-    _, states = compiled(equations).walk(np.asarray(parameters), packed)
-    places = packed.where[rows]
-    first = np.isin(places // LANES, packed.starts)
-    columns = _at(states, np.where(first, places, places - LANES))
-    columns[:, first] = np.nan
-    return columns
+    def _walk(
+        self, reviews: Reviews, rows: IntArray | None = None
+    ) -> tuple[Packed, FloatArray, FloatArray]:
+        """Pack what comes up to rows; return it with p and states after each review."""
+        packed = pack(with_binary_ratings(reviews) if self.binary else reviews, until=rows)
+        return packed, *compiled(self.equations).walk(np.asarray(self.parameters), packed)
 
 
 def _at(states: FloatArray, places: IntArray) -> FloatArray:

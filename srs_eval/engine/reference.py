@@ -7,14 +7,14 @@ fall into one batch share a walk, which changes nothing but the time it takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.engine.objective import Curved, Objective, Sloped, feasible
+from srs_eval.engine.objective import Curved, Objective, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews
@@ -47,18 +47,12 @@ class Recipe:
 
     def trains_on(self, reviews: Reviews, rows: IntArray, cards: CardRows) -> BoolArray:
         """Mark the rows that are trained on."""
-        kept = np.ones(len(rows), bool)
+        trained = np.ones(len(rows), bool)
         if self.longest_history is not None:
-            kept &= cards.nth[rows] <= self.longest_history
+            trained &= cards.nth[rows] <= self.longest_history
         if self.later_only:
-            kept &= cards.earlier(reviews.elapsed_days > 0)[rows] > 0
-        return kept
-
-    def order(self, history_length: IntArray) -> IntArray:
-        """Return the order in which reviews are batched, given how many came before each."""
-        if self.sort:
-            return np.argsort(history_length, kind="stable")
-        return np.arange(len(history_length))
+            trained &= cards.earlier(reviews.elapsed_days > 0)[rows] > 0
+        return trained
 
     def cuts(self, count: int) -> list[slice]:
         """Cut so many reviews into batches."""
@@ -85,29 +79,22 @@ def train(
     def objective(some: IntArray) -> Objective:
         return Objective(loss_of(rows[some], weight[some]), start, pull * len(some) / len(rows))
 
-    order = recipe.order(rows_by_card(reviews.card).nth[rows])
+    everything = np.arange(len(rows))
+    # by the length of the history, or by time
+    lengths = rows_by_card(reviews.card).nth[rows] if recipe.sort else everything
+    order = np.argsort(lengths, kind="stable")
     batches = [objective(np.sort(order[cut])) for cut in recipe.cuts(len(rows))]
-    return descend(batches, objective(np.arange(len(rows))), start, recipe, space)
-
-
-def descend(
-    batches: Sequence[Sloped],
-    everything: Sloped,
-    start: FloatArray,
-    recipe: Recipe,
-    space: ParameterSpace,
-) -> FloatArray:
-    """Walk down the losses of the batches, in shuffled order, and keep what the recipe says."""
+    of_all = objective(everything)
     w = feasible(start, space)
     adam = Adam(recipe, len(w), steps=len(batches) * recipe.epochs)
-    best, lowest = w, everything.gradient(w).loss
+    best, lowest = w, of_all.gradient(w).loss
     shuffled = shuffles(len(batches))
     for _ in range(recipe.epochs):
         for number in next(shuffled):
             gradient = batches[number].gradient(w).gradient
             gradient[list(recipe.frozen)] = 0.0
             w = feasible(w - adam.step(gradient), space)
-        loss = everything.gradient(w).loss
+        loss = of_all.gradient(w).loss
         if not np.isfinite(loss):
             raise FitError(f"the training loss became {loss} at the parameters {w.tolist()}")
         if loss < lowest or recipe.keep == "last":

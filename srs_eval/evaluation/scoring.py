@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
-from srs_eval.metrics.intervals import bounds_of, single_user_intervals
+from srs_eval.metrics.bootstrap import GROUPS, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, pool
-from srs_eval.metrics.resample import GROUPS
-from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.nouns import Fit, FloatArray, IntArray, Predictions, User
@@ -148,7 +146,7 @@ def summarise_users(
         together.scores,
         pooled_intervals=together.intervals,
         single_user=together.of_single_user,
-        bounds={metric.name: bounds_of(metric) for metric in panel},
+        bounds={metric.name: metric.bounds for metric in panel},
     )
     return OverUsers(scores, metrics, over, together.thresholds)
 
@@ -180,14 +178,14 @@ def _together(
     """
     if len(values) == 1:
         user = next(iter(of_users()))
-        sketch = panel.sketch(user)
+        tally = panel.tally(user)
         return _Together(
             dict(zip(panel.names, values[0].tolist(), strict=True)),
             of_single_user=single_user_intervals(panel, user) if is_alone else None,
-            thresholds=() if sketch is None else threshold_rows(sketch, panel),
+            thresholds=() if tally is None else threshold_rows(tally, panel.biases),
         )
     if panel.pooled:
-        pooled = pool(panel, of_users, None if sums is None else sums())
+        pooled = pool(sums() if sums else PooledSums(panel, of_users()))
         return _Together(
             pooled.scores,
             pooled.intervals,
@@ -199,6 +197,6 @@ def _together(
         {
             metric.name: float(mean)
             for metric, mean in zip(panel, weighted, strict=True)
-            if isinstance(metric, ReviewMean)
+            if metric.is_mean
         }
     )

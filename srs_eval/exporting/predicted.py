@@ -12,7 +12,6 @@ from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.published import known_when
 from srs_eval.comparison.words import one_line
 from srs_eval.errors import ConfigError, ScoreError
-from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import summarise
@@ -54,7 +53,7 @@ def scored_lines(file: Path, panel: Panel) -> Entry:
         np.column_stack([*scores.values()]),
         np.array([*sizes.values()], np.int64),
         {},
-        bounds={metric.name: bounds_of(metric) for metric in panel},
+        bounds={metric.name: metric.bounds for metric in panel},
     )
     name = one_line(file.stem)
     facts = Summary(label=name, users=len(sizes), metrics=metrics, when=known_when(name))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from srs_eval.metrics.sketch import Sketch, SketchMetric
+from srs_eval.metrics.metric import metric
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -22,35 +22,45 @@ CELLS = 2**15
 BLOCK = 2**17
 
 
-def ici_of(counted: Tally) -> float:
-    """Compute the index of a tally: see `Ici`."""
-    cells = counted.compact.at_most(CELLS)
-    if not len(cells):
-        return math.nan
-    gap = np.abs(lowess(cells) - cells.p)
-    return float(gap @ cells.count) / float(cells.count.sum())
+@metric("lower", (0.0, math.inf), has_interval=False)
+def ici(tally: Tally) -> float:
+    """Mean distance between predictions and a smooth regression of outcomes on them.
+
+    The integrated calibration index. The regression is Cleveland's lowess over two thirds of the
+    reviews, without robustness iterations, fitted at steps of a hundredth of the range and
+    interpolated between. Equal predictions share their mean outcome, so that their order cannot
+    matter; more than 2**15 distinct ones are joined first. The number is within 1e-6 of the one
+    statsmodels' lowess gives, unless one prediction is that of 60 % of the reviews or more. There a
+    window of two thirds would follow a handful of neighbours (statsmodels' number is noise of 0.02
+    to 0.6), and the regression is over all reviews. At least 0, lower is better; the absolute mean
+    bias if all predictions are equal.
+    Austin and Steyerberg (2019), doi:10.1002/sim.8281; Cleveland (1979),
+    doi:10.1080/01621459.1979.10481038.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> round(ici(tally([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0])), 6)
+    0.15
+    """
+    cells = tally.compact.at_most(CELLS)
+    return float(np.abs(lowess(cells) - cells.p) @ cells.count) / cells.n
 
 
-def lowess(counted: Tally) -> FloatArray:
+def lowess(tally: Tally) -> FloatArray:
     """Fit a local linear regression of outcomes on predictions, [m] like the tally."""
-    anchors = _anchors(counted.p)
-    where = counted.p[anchors]
-    radius = _radii(counted, where)
+    anchors = _anchors(tally.p)
+    where = tally.p[anchors]
+    radius = _radii(tally, where)
     # Columns whose weighted sums a regression follows from; one matrix product adds them up.
-    x = counted.p - 0.5 * (counted.p[0] + counted.p[-1])
-    count, recalled = counted.count, counted.recalled
+    x = tally.p - 0.5 * (tally.p[0] + tally.p[-1])
+    count, recalled = tally.count, tally.recalled
     columns = np.stack([count, count * x, count * x * x, recalled, recalled * x], axis=1)
-    sums = np.empty((len(where), 5))
-    height = min(len(where), max(1, BLOCK // len(counted)))
-    # Made once: to get so much memory takes as long as to fill it.
-    room = np.empty((2, height, len(counted)))
-    for begin in range(0, len(where), height):
-        rows = slice(begin, begin + height)
-        weight, cube = room[:, : len(where) - begin]
-        _tricube(counted.p, where[rows], radius[rows], weight, cube)
-        np.matmul(weight, columns, out=sums[rows])
+    height = max(1, BLOCK // len(tally))
+    blocks = (slice(begin, begin + height) for begin in range(0, len(where), height))
+    sums = np.concatenate(
+        [_tricube(tally.p, where[rows], radius[rows]) @ columns for rows in blocks]
+    )
     fits = _line_heights(sums, x[anchors])
-    fitted: FloatArray = np.interp(counted.p, where, fits)
+    fitted: FloatArray = np.interp(tally.p, where, fits)
     return fitted
 
 
@@ -64,11 +74,11 @@ def _anchors(p: FloatArray) -> IntArray:
     return np.array(chosen)
 
 
-def _radii(counted: Tally, where: FloatArray) -> FloatArray:
+def _radii(tally: Tally, where: FloatArray) -> FloatArray:
     """Distance within which the nearest reviews to some predictions lie."""
-    p, until = counted.p, np.cumsum(counted.count)
+    p, until = tally.p, np.cumsum(tally.count)
     n = float(until[-1])
-    if counted.count.max() >= TIED * n:
+    if tally.count.max() >= TIED * n:
         furthest: FloatArray = np.maximum(where - p[0], p[-1] - where)
         return furthest
     # A window of one review would follow every outcome.
@@ -86,24 +96,13 @@ def _radii(counted: Tally, where: FloatArray) -> FloatArray:
     return radii
 
 
-def _tricube(
-    p: FloatArray, where: FloatArray, radius: FloatArray, weight: FloatArray, cube: FloatArray
-) -> None:
-    """Compute each `weight` [anchors, m], which vanishes at a radius; `cube` is room to do it in.
-
-    Beyond the radius no review is in the window.
-    """
+def _tricube(p: FloatArray, where: FloatArray, radius: FloatArray) -> FloatArray:
+    """Weights of predictions around anchors [anchors, m], which vanish at a radius."""
     # With no radius all of the window is at the anchor, and the anchor alone has weight.
-    scale = 1 / np.maximum(radius, np.finfo(np.float64).tiny)
-    np.subtract.outer(where, p, out=weight)
-    np.abs(weight, out=weight)
-    weight *= np.minimum(scale, 1e300)[:, None]
-    np.minimum(weight, 1, out=weight)
-    np.multiply(weight, weight, out=cube)
-    cube *= weight
-    np.subtract(1, cube, out=cube)
-    np.multiply(cube, cube, out=weight)
-    weight *= cube
+    scale = np.minimum(1 / np.maximum(radius, np.finfo(np.float64).tiny), 1e300)
+    distance = np.minimum(np.abs(where[:, None] - p) * scale[:, None], 1)
+    rest = 1 - distance * distance * distance
+    return np.asarray(rest * rest * rest)
 
 
 def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:
@@ -116,34 +115,3 @@ def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:
     slope = np.divide(tilt, spread, out=np.zeros_like(tilt), where=wide)
     heights: FloatArray = level + (x - centre) * slope
     return heights
-
-
-class Ici(SketchMetric):
-    """Mean distance between predictions and a smooth regression of outcomes on them.
-
-    The regression is Cleveland's lowess over two thirds of the reviews, without robustness
-    iterations, fitted at steps of a hundredth of the range and interpolated between. Equal
-    predictions share their mean outcome, so that their order cannot matter; more than 2**15
-    distinct ones are joined first. The number is within 1e-6 of the one statsmodels' lowess
-    gives, unless one prediction is that of 60 % of the reviews or more. There a window of two
-    thirds would follow a handful of neighbours (statsmodels' number is noise of 0.02 to 0.6), and
-    the regression is over all reviews. Lower is better; the absolute mean bias if all predictions
-    are equal.
-
-    References
-    ----------
-    Austin and Steyerberg (2019), doi:10.1002/sim.8281; Cleveland (1979),
-    doi:10.1080/01621459.1979.10481038.
-
-    Examples
-    --------
-    >>> round(Ici().of_outcomes([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]), 6)
-    0.15
-    """
-
-    name, better, section = "ici", "lower", "calibration"
-    has_interval = False
-    bounds = (0.0, math.inf)
-
-    def of(self, sketch: Sketch) -> float:
-        return ici_of(sketch.tally)

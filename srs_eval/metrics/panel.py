@@ -1,48 +1,47 @@
-"""The panel: the metrics of a run, with names that every tracker accepts."""
+"""The panel: the metrics of a run."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics import bins, proper
-from srs_eval.metrics.calibration import Ece, MeanBias
-from srs_eval.metrics.corp import CorpPart
-from srs_eval.metrics.discrimination import Auc
-from srs_eval.metrics.ici import Ici
-from srs_eval.metrics.sketch import Sketch, SketchMetric, exact_sketch
-from srs_eval.metrics.smece import Smece, SmeceExact
-from srs_eval.metrics.smece_floor import SmeceFloor
-from srs_eval.metrics.temporal import Temporal
-from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, confusion_statistics, threshold_biases
+from srs_eval.metrics import scores
+from srs_eval.metrics.ici import ici
+from srs_eval.metrics.metric import Function, Metric, as_metric
+from srs_eval.metrics.smooth_ece import smece, smece_exact, smece_floor
+from srs_eval.metrics.tally import Tally
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, bias_threshold, threshold_metrics
 from srs_eval.metrics.validate import check_predictions
-from srs_eval.nouns import Metric, Predictions
+from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import read_only
 
-SAFE_NAME = re.compile(r"[A-Za-z0-9_]+")
+# Headline metrics of a run.
+HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
+WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")  # Logged with their intervals
+# The default retention of schedulers.
+RETENTION = 0.9
+# Shown of a panel that has none of the usual metrics.
+FEWEST = 10
 
 
-Family = Sequence[Metric]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Panel:
     """Metrics to compute together.
 
     Parameters
     ----------
-    metrics : sequence or mapping of Metric, or of families of them
-        Families, such as `confusion_statistics`, are flattened. The keys of a mapping
-        only serve as names for overrides in a configuration.
+    metrics : mapping or sequence of functions
+        Functions of a `Tally`, or of `Predictions`: see `srs_eval.metrics.metric`. Keys of a
+        mapping are names in results; in a sequence, each has the name of its function.
+    thresholds : sequence of float, in [0, 1]
+        Predictions at which the eight confusion statistics are taken, and the bias.
     pooled : bool
-        Whether to score all users' predictions put together as well, with intervals, which
-        takes another pass over them. Without, that is done where it follows from the users'
-        scores (means over reviews).
+        Whether to score all users' predictions put together as well, with intervals. Without, that
+        is done where it follows from the users' scores (means over reviews).
 
     Raises
     ------
@@ -52,33 +51,45 @@ class Panel:
 
     Examples
     --------
-    >>> from srs_eval.metrics.proper import Brier, LogLoss
-    >>> Panel([LogLoss(), Brier()]).names
+    >>> from srs_eval.metrics.scores import brier, log_loss
+    >>> Panel([log_loss, brier]).names
     ('log_loss', 'brier')
     """
 
-    metrics: Sequence[Metric | Family] | Mapping[str, Metric | Family]
+    metrics: Mapping[str, Function] | Sequence[Function | Metric]
+    thresholds: Sequence[float] = ()
     pooled: bool = True
 
     def __post_init__(self) -> None:
-        """Flatten the families and check the names."""
-        given = self.metrics
-        opened = tuple(_opened(given.values() if isinstance(given, Mapping) else given))
-        strange = [repr(metric) for metric in opened if not callable(metric)]
-        if strange:
-            raise ConfigError(f"panel.metrics: {', '.join(strange)}: expected metrics")
-        object.__setattr__(self, "metrics", opened)
-        _refuse_names([metric.name for metric in opened])
+        """Check names and thresholds."""
+        names = Counter(self.names)
+        problems = [f"metric {name!r} is there twice" for name, n in names.items() if n > 1]
+        if problems or not names:
+            raise ConfigError(*(problems or ["there is no metric"]))
+
+    @cached_property
+    def _every(self) -> tuple[Metric, ...]:
+        functions = self.metrics
+        named = (
+            functions.items() if isinstance(functions, Mapping) else [("", f) for f in functions]
+        )
+        own = [as_metric(function, name) for name, function in named]
+        return (*own, *threshold_metrics(self.thresholds))
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics, in order."""
-        given = self.metrics
-        return _opened(given.values() if isinstance(given, Mapping) else given)
+        return iter(self._every)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the metrics, in order."""
         return tuple(metric.name for metric in self)
+
+    @property
+    def biases(self) -> list[float]:
+        """Thresholds at which the bias is taken, increasing."""
+        thresholds = map(bias_threshold, self.names)
+        return sorted({threshold for threshold in thresholds if threshold is not None})
 
     def score(self, predictions: Predictions) -> dict[str, float]:
         """Compute every metric of the predictions for one user, or for many together.
@@ -86,24 +97,27 @@ class Panel:
         A score is NaN where its metric is not defined, and all are if there are no predictions;
         none is infinite. Raise `ScoreError` if anything is NaN, out of range or of the wrong shape.
         """
-        return self.of(self.sketch(predictions), predictions)
+        return self.of(self.tally(predictions), predictions)
 
-    def sketch(self, predictions: Predictions) -> Sketch | None:
-        """Compute the sketch of the metrics; None if there are no predictions."""
+    def tally(self, predictions: Predictions) -> Tally | None:
+        """Check and count predictions; None if there are none."""
         check_predictions(predictions)
-        return exact_sketch(read_only(predictions), self) if len(predictions) else None
+        return Tally.of(predictions) if len(predictions) else None
 
-    def of(self, sketch: Sketch | None, predictions: Predictions) -> dict[str, float]:
-        """Compute every metric from a sketch of the predictions, or from themselves."""
-        if sketch is None:
-            return dict.fromkeys(self.names, math.nan)
-        predictions = read_only(predictions)
-        return {
-            metric.name: finite(
-                metric.of(sketch) if isinstance(metric, SketchMetric) else metric(predictions)
-            )
-            for metric in self
-        }
+    def of(self, tally: Tally | None, predictions: Predictions | None = None) -> dict[str, float]:
+        """Compute every metric, those of predictions where these are given."""
+        found = dict.fromkeys(self.names, math.nan)
+        if tally is None:
+            return found
+        for metric in self:
+            if metric.of_tally:
+                score = metric.function(tally)
+            elif predictions is not None:
+                score = metric.function(read_only(predictions))
+            else:
+                continue
+            found[metric.name] = float(score) if math.isfinite(score) else math.nan
+        return found
 
 
 def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
@@ -116,66 +130,65 @@ def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
     """
     return Panel(
         [
-            proper.LogLoss(),
-            proper.NormalizedEntropy(),
-            proper.Brier(),
-            proper.BrierSkill(),
-            proper.LogLossCertainWrong(),
-            Smece(),
-            SmeceFloor(),
-            Ece(),
-            Ici(),
-            MeanBias(),
-            CorpPart("miscalibration"),
-            bins.RmseBins(),
-            bins.RmseBinsFloor(),
-            bins.RmseBinsWiki(),
-            bins.RmseBinsByP(),
-            Auc(),
-            CorpPart("discrimination"),
-            confusion_statistics(thresholds),
-            threshold_biases(thresholds),
-            Temporal("violation"),
-            Temporal("strict"),
-            Temporal("flat"),
-        ]
+            scores.log_loss,
+            scores.normalized_entropy,
+            scores.brier,
+            scores.brier_skill,
+            scores.log_loss_certain_wrong,
+            smece,
+            smece_floor,
+            scores.ece,
+            ici,
+            scores.mbe,
+            scores.corp_miscalibration_log,
+            scores.rmse_bins,
+            scores.rmse_bins_floor,
+            scores.rmse_bins_wiki,
+            scores.rmse_bins_by_p,
+            scores.auc,
+            scores.corp_discrimination_log,
+            scores.temporal_violation,
+            scores.temporal_strict,
+            scores.temporal_flat,
+        ],
+        thresholds,
     )
 
 
 def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
     """Build the panel with every metric there is.
 
-    Examples
-    --------
     >>> set(default_panel().names) < set(full_panel().names)
     True
     """
-    return Panel([*default_panel(thresholds=thresholds), SmeceExact()])
+    return Panel([*default_panel().metrics, smece_exact], thresholds)
 
 
-def _opened(metrics: Iterable[Any]) -> Iterator[Any]:
-    """Iterate over metrics and members of families."""
-    for entry in metrics:
-        if isinstance(entry, Sequence) and not isinstance(entry, str):
-            yield from entry
-        else:
-            yield entry
+def bias_at_retention(names: Iterable[str]) -> tuple[str, float] | None:
+    """Return the name of the bias at the threshold nearest to the retention, and the threshold.
+
+    None if there is no such metric among the names.
+
+    >>> bias_at_retention(["auc", "threshold_bias_at_0_7", "threshold_bias_at_0_95"])
+    ('threshold_bias_at_0_95', 0.95)
+    """
+    every = ((name, bias_threshold(name)) for name in names)
+    biases = [(name, threshold) for name, threshold in every if threshold is not None]
+    return min(biases, key=lambda bias: abs(bias[1] - RETENTION), default=None)
 
 
-def _refuse_names(names: Sequence[str]) -> None:
-    """Raise `ConfigError` for invalid names."""
-    problems = [f"metric {name!r} is there twice" for name, n in Counter(names).items() if n > 1]
-    problems += [
-        f"metric name {name!r} has characters other than letters, digits and underscores"
-        for name in names
-        if not SAFE_NAME.fullmatch(name)
-    ]
-    if not names:
-        problems.append("there is no metric")
-    if problems:
-        raise ConfigError(f"this panel cannot be computed: {'; '.join(problems)}")
-
-
-def finite(value: float) -> float:
-    """Return a number, NaN if it is infinite."""
-    return float(value) if math.isfinite(value) else math.nan
+def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
+    """Choose what answers the question: the headline, the bias at a retention, own metrics."""
+    panel = list(panel)
+    bias = bias_at_retention(metric.name for metric in panel)
+    hidden = {*full_panel().names} - {*HEADLINE}
+    shown = {*HEADLINE, *(bias[:1] if bias else ())}
+    return [
+        metric
+        for metric in panel
+        if metric.name in shown
+        or (
+            metric.name not in hidden
+            and not metric.name.startswith(("confusion_", "threshold_bias_"))
+        )
+    ] or panel[:FEWEST]

@@ -3,98 +3,144 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from srs_eval.errors import ScoreError
-from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scorer
-from srs_eval.metrics.intervals import half_widths, intervals_around
-from srs_eval.metrics.panel import Panel, finite
-from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
-from srs_eval.metrics.resample import GROUPS, RESAMPLES, group_of
+from srs_eval.metrics.bootstrap import (
+    GROUPS,
+    RESAMPLES,
+    Table,
+    common_cells,
+    edges_of,
+    group_of,
+    half_widths,
+    intervals_around,
+)
+from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.significance import LEVEL
+from srs_eval.metrics.tally import CLIP, Precision, Tally, from_sums
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.metrics.validate import check_predictions
-from srs_eval.nouns import IntArray, Predictions
-from srs_eval.nouns.predictions import concatenate
+from srs_eval.nouns import FloatArray, IntArray, Predictions
 
-_CELLS = PredictionCells.fixed()
+# Cells for all users of a run together.
+FINE = 2**20
+# Users whose tables are joined at once.
+TOGETHER = 500
+
+
+class FineCounts:
+    """Reviews of any number of users counted in cells, none of which reaches across an edge.
+
+    Half of the cells have equal widths, and half have equal steps of log odds, so that near 0 and 1
+    predictions are distinguished as finely as their logarithms need. `thresholds` are those of
+    `edges_of`.
+    """
+
+    def __init__(self, thresholds: Sequence[float]) -> None:
+        self.thresholds = thresholds
+        self._precision: Precision = np.dtype(np.float16)
+        # Forgotten and recalled reviews, and sums of their predictions
+        self._counts = np.zeros((3, FINE + 1 + len(edges_of(thresholds))))
+
+    def add(self, cell: IntArray, counts: FloatArray, precision: Precision) -> None:
+        """Add the `fine_counts` of predictions of some precision."""
+        self._counts[:, cell] += counts
+        self._precision = np.promote_types(self._precision, precision)
+
+    def tally(self, **sums: Any) -> Tally:
+        """Return the tally of all users, with `sums` of other kinds: see `Tally`."""
+        held = np.flatnonzero(self._counts[0] + self._counts[1])
+        edges = edges_of(self.thresholds, self._precision)
+        first = _fine_cell(edges) + np.arange(1, len(edges) + 1)
+        beyond = np.searchsorted(first, held, side="right")
+        within = edges[beyond - 1], np.nextafter(edges[beyond], 0)
+        return from_sums(self._counts[:, held], self._precision, within=within, **sums)
+
+
+def fine_counts(tally: Tally, thresholds: Sequence[float]) -> tuple[IntArray, FloatArray]:
+    """Return the cells of a tally, increasing, and what they count [3, cells]."""
+    edges = edges_of(thresholds, tally.precision)
+    cell = _fine_cell(tally.p) + np.searchsorted(edges, tally.p, side="right")
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    columns = (tally.forgotten, tally.recalled, tally.p * tally.count)
+    return cell[first], np.stack([np.add.reduceat(column, first) for column in columns])
+
+
+def _fine_cell(p: FloatArray) -> IntArray:
+    inner = np.clip(p, CLIP, 1 - CLIP)
+    log_odds = np.log(inner) - np.log1p(-inner)
+    share = 0.5 * p + 0.25 * (1 - log_odds / math.log(CLIP))
+    return (share * FINE).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class UserSums:
+    """What pooled scores need of one user."""
+
+    group: int  # See `group_of`
+    cell: IntArray  # See `fine_counts`
+    counts: FloatArray
+    table: Table  # Of one cluster
+
+
+def user_sums(panel: Panel, predictions: Predictions) -> UserSums:
+    """Add up the predictions of one user."""
+    check_predictions(predictions)
+    everyone = np.zeros(len(predictions), np.int64)
+    table = Table.of(predictions, common_cells(panel, predictions.p.dtype), everyone, 1)
+    cells = fine_counts(Tally.of(predictions), panel.biases)
+    return UserSums(group_of((predictions.users or ("",))[0]), *cells, table)
 
 
 class PooledSums:
-    """Sums of users, from which the pooled scores of a panel are computed.
+    """Sums of users, added one after the other, from which pooled scores are computed.
 
-    Workers add predictions; the parent adds up the sums of workers. Nothing depends on how users
-    are divided, if they come in the same order. Above 10,000 users, the sums of 10,000 groups of
-    users are kept instead of those of each.
+    Above 10,000 users, the sums of 10,000 groups of users are kept instead of those of each.
     """
 
     def __init__(self, panel: Panel, users: Iterable[Predictions] = ()) -> None:
         self.panel = panel
         self.users = 0
-        self.fine = FineCells()
-        self._waiting: list[tuple[ClusterSums, IntArray]] = []
-        self._grouped: ClusterSums | None = None
+        self._fine = FineCounts(panel.biases)
+        self._waiting: list[UserSums] = []
+        self._table: Table | None = None  # Of users, or of groups of them
+        self._group = np.zeros(0, np.int64)  # Of each row of the table
         for predictions in users:
-            self.add(predictions)
-
-    def add(self, predictions: Predictions) -> None:
-        """Add the predictions of one user."""
-        check_predictions(predictions)
-        self.fine.add(predictions)
-        everyone = np.zeros(len(predictions), np.int64)
-        group = np.array([group_of(name) for name in predictions.users[:1] or ("",)])
-        self._append(ClusterSums.of(self.panel, predictions, everyone, 1, _CELLS), group)
-
-    def extend(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Add the users of other sums of the same panel, as `arrays` returned them, at the end."""
-        self.fine.extend(arrays)
-        if len(arrays["sum_group"]):
-            self._append(ClusterSums.of_arrays(self.panel, _CELLS, arrays), arrays["sum_group"])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the sums of at most 10,000 users as arrays of numbers, each with one dimension.
-
-        Sums of more users are in groups and cannot be taken apart.
-        """
-        if self.are_grouped:
-            raise ScoreError(f"sums of {self.users} users: expected {GROUPS} or fewer in a chunk")
-        fine = self.fine.arrays()
-        if not self._waiting:
-            return {"sum_group": np.zeros(0, np.int64), **fine}
-        clusters, group = self._joined()
-        return {"sum_group": group, **clusters.arrays(), **fine}
+            self.add(user_sums(panel, predictions))
 
     @property
     def are_grouped(self) -> bool:
         """Whether users are added up in groups."""
         return self.users > GROUPS
 
-    def clusters(self) -> ClusterSums:
-        """Return the sums of each user, or of each group that has users."""
-        clusters, group = self._joined()
-        if self._grouped is None:
-            return clusters
-        grouped = clusters.grouped(group, GROUPS).added_to(self._grouped)
-        return grouped[np.diff(grouped.table.indptr) > 0]
+    def add(self, user: UserSums) -> None:
+        """Add one user more."""
+        self.users += 1
+        self._fine.add(user.cell, user.counts, user.table.precision)
+        self._waiting.append(user)
+        if len(self._waiting) == TOGETHER:
+            self.table()
 
-    def _append(self, clusters: ClusterSums, group: IntArray) -> None:
-        self.users += len(clusters)
-        self._waiting.append((clusters, group))
-        while sum(len(each) for _, each in self._waiting) > GROUPS:
-            clusters, group = self._joined()
-            self._waiting = [(clusters[GROUPS:], group[GROUPS:])]
-            added = clusters[:GROUPS].grouped(group[:GROUPS], GROUPS)
-            self._grouped = added if self._grouped is None else added.added_to(self._grouped)
+    def table(self) -> Table | None:
+        """Return the sums of each user, or of each group that has users; None if there are none."""
+        if self._waiting:
+            tables = [user.table for user in self._waiting]
+            self._table = Table.stacked(tables if self._table is None else [self._table, *tables])
+            self._group = np.append(self._group, [user.group for user in self._waiting])
+            self._waiting = []
+        if self.are_grouped and self._table is not None:
+            known, code = np.unique(self._group, return_inverse=True)
+            self._table, self._group = self._table.grouped(code, len(known)), known
+        return self._table
 
-    def _joined(self) -> tuple[ClusterSums, IntArray]:
-        clusters, groups = zip(*self._waiting, strict=True)
-        self._waiting = [(ClusterSums.stacked(clusters), np.concatenate(groups))]
-        return self._waiting[0]
+    def tally(self, table: Table, edges: FloatArray) -> Tally:
+        """Count the predictions of all users; `edges` are those of the cells of the table."""
+        (whole,) = table.weighted(np.ones((1, len(table))), edges)
+        return self._fine.tally(**whole.sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,40 +156,22 @@ class PooledScores:
 
 
 def pool(
-    panel: Panel,
-    users: Callable[[], Iterable[Predictions]],
-    sums: PooledSums | None = None,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    level: float = LEVEL,
+    sums: PooledSums, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
 ) -> PooledScores:
     """Score the pooled predictions of some users, with intervals from resampling users.
 
     What depends on the order of predictions is computed from 2**20 cells that get narrower towards
     0 and 1. Predictions closer to each other than two millionths and than 1.3e-4 of their distance
-    from 0 or 1 count as ties.
-
-    `users` returns the predictions of each user, the same at each call; it is not called where the
-    `sums` are enough. If a plug-in's metric can only be computed from rows, the rows of all users
-    are kept in memory. Above 10,000 users, groups of them are resampled.
+    from 0 or 1 count as ties. Metrics of predictions are NaN. Above 10,000 users, groups of them
+    are resampled.
     """
-    sums = PooledSums(panel, users()) if sums is None else sums
-    counted = sums.fine.tally()
-    if not len(counted):
-        unknown = dict.fromkeys(panel.names, math.nan)
-        return PooledScores(unknown, dict.fromkeys(panel.names, (math.nan, math.nan)), ())
-    clusters = sums.clusters()
-    sketch, curves = clusters.together()
-    sketch = sketch.with_tally(counted)
-    scores = dict.fromkeys(panel.names, math.nan) | merged_scorer(panel)(sketch, curves)
-    of_rows = [metric for metric in panel if not is_mergeable(metric)]
-    whole = concatenate(list(users())) if of_rows else None
-    if whole is not None:
-        scores |= {metric.name: metric(whole) for metric in of_rows}
-    scores = {name: finite(score) for name, score in scores.items()}
-    widths = half_widths(clusters, resamples=resamples, seed=seed, level=level)
-    thresholds = threshold_rows(sketch, panel, level=level)
-    return PooledScores(
-        scores, intervals_around(panel, scores, widths), thresholds, are_grouped=sums.are_grouped
-    )
+    panel, table = sums.panel, sums.table()
+    if table is None:
+        return PooledScores(panel.of(None), dict.fromkeys(panel.names, (math.nan, math.nan)), ())
+    edges = common_cells(panel, table.precision)
+    tally = sums.tally(table, edges)
+    scores = panel.of(tally)
+    widths = half_widths(panel, table, edges, resamples=resamples, seed=seed, level=level)
+    intervals = intervals_around(panel, scores, widths)
+    thresholds = threshold_rows(tally, panel.biases, level=level)
+    return PooledScores(scores, intervals, thresholds, sums.are_grouped)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.metrics.smece import USUAL, exact_of, fixed_points
-from srs_eval.metrics.smece_floor import floor_of
 from srs_eval.metrics.smooth import CosineField, series_at
+from srs_eval.metrics.smooth_ece import USUAL, fixed_points, smece_exact, smece_floor
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -48,7 +47,7 @@ class ReliabilityCurve:
 
 
 def reliability_of(
-    counted: Tally,
+    tally: Tally,
     *,
     points: int = 201,
     resamples: int = 200,
@@ -62,13 +61,13 @@ def reliability_of(
     Bröcker and Smith (2007), doi:10.1175/WAF993.1.
     """
     grid = np.linspace(0, 1, points)
-    if not len(counted):
+    if not len(tally):
         return _undefined(grid)
-    error = exact_of(counted)
+    error = smece_exact(tally)
     sigma = max(error, NARROWEST)
-    cells = _Cells.of(counted)
+    cells = _Cells.of(tally)
     observed, density = cells.smoothed(cells.counts[None], sigma, grid)
-    nearby = density[0] * counted.n * sigma * math.sqrt(2 * math.pi) >= FEWEST_NEARBY
+    nearby = density[0] * tally.n * sigma * math.sqrt(2 * math.pi) >= FEWEST_NEARBY
     rng = np.random.default_rng(seed)
     drawn, calibrated = cells.resampled(rng, resamples), cells.calibrated(rng, resamples)
     bands = [_band(cells.smoothed(tables, sigma, grid)[0]) for tables in (drawn, calibrated)]
@@ -83,9 +82,9 @@ def reliability_of(
         null_hi=null_hi,
         smece=error,
         half_width=_half_width(cells, drawn),
-        smece_floor=floor_of(counted),
+        smece_floor=smece_floor(tally),
         sigma=sigma,
-        n=counted.n,
+        n=tally.n,
     )
 
 
@@ -106,9 +105,9 @@ class _Cells:
     p: FloatArray  # [held]: Mean predictions
 
     @classmethod
-    def of(cls, counted: Tally) -> _Cells:
-        cell = np.rint(counted.p * CELLS).astype(np.int64)
-        columns = (counted.forgotten, counted.recalled, counted.p * counted.count)
+    def of(cls, tally: Tally) -> _Cells:
+        cell = np.rint(tally.p * CELLS).astype(np.int64)
+        columns = (tally.forgotten, tally.recalled, tally.p * tally.count)
         sums: FloatArray = np.stack([np.bincount(cell, each, CELLS + 1) for each in columns])
         held = np.flatnonzero(sums[0] + sums[1])
         counts, total = sums[:2, held], sums[2, held]

@@ -1,27 +1,120 @@
-"""Score predictions that were made elsewhere."""
+"""Score predictions that were made elsewhere, and print the scores."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.headline import shown_metrics
-from srs_eval.metrics.intervals import intervals_around, joint_half_widths
-from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.resample import RESAMPLES
-from srs_eval.metrics.result import PanelResult
+from srs_eval.metrics.bootstrap import RESAMPLES, cluster_intervals
+from srs_eval.metrics.panel import Panel, default_panel, shown_metrics
 from srs_eval.metrics.significance import LEVEL
+from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
-from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions, is_missing
-from srs_eval.nouns import Predictions
+from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions
+from srs_eval.nouns import Better, Predictions
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAN_POLICIES = ("raise", "omit")
 Columns = dict[str, NDArray[Any]]
+_COUNTS = ("n", "n_dropped")
+_BETTER: Mapping[Better, str] = {
+    "lower": "lower is better",
+    "higher": "higher is better",
+    "zero": "best at 0",
+    "neither": "",
+}
+
+
+class PanelResult(dict[str, float]):
+    """Scores by name, as a dictionary; printed, they are a table."""
+
+    def __init__(
+        self,
+        scores: Mapping[str, float],
+        *,
+        better: Mapping[str, Better] | None = None,
+        thresholds: tuple[dict[str, float], ...] = (),
+        intervals: Mapping[str, tuple[float, float]] | None = None,
+        interval_over: str = "",
+        level: float = math.nan,
+        shown: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(scores)
+        # Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``
+        self.better = dict(better or {})
+        # Counts, rates and Wilson's intervals for each threshold: see `threshold_rows`
+        self.thresholds = thresholds
+        # Intervals of the scores, (lo, hi); empty unless users or cards were given
+        self.intervals = dict(intervals or {})
+        # The resampled clusters: ``users``, ``cards``, or "" for none
+        self.interval_over = interval_over
+        self.level = level  # Share of intervals that should hold the true score
+        names = (name for name in self if name not in _COUNTS)
+        # Names of the scores that are printed, those that a run prints too; `to_frame` has all
+        self.shown = tuple(names if shown is None else shown)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return a plain dictionary of the scores."""
+        return dict(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame: a row per score, with ``score``, ``lo``, ``hi``, ``better``."""
+        import pandas as pd  # heavy, and rarely needed
+
+        unknown = (math.nan, math.nan)
+        rows = {
+            name: {
+                "score": score,
+                "lo": self.intervals.get(name, unknown)[0],
+                "hi": self.intervals.get(name, unknown)[1],
+                "better": self.better.get(name, ""),
+            }
+            for name, score in self.items()
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+
+    def __str__(self) -> str:
+        """Format a table of the scores that are shown, with the names of undefined ones below."""
+        known = [name for name in self.shown if not math.isnan(self[name])]
+        lines = [self._heading()]
+        width = max(map(len, known), default=0)
+        lines += [f"{name:<{width}}  {self._line(name)}" for name in known]
+        undefined = [name for name in self.shown if name not in known]
+        if undefined:
+            lines.append(f"not defined here: {', '.join(undefined)}")
+        more = len(self) - len({*_COUNTS, *self.shown} & {*self})
+        if more:
+            lines.append(f"{more} more: to_frame() has all scores")
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _heading(self) -> str:
+        about = f"{self.get('n', math.nan):,.0f} reviews"
+        if self.get("n_dropped"):
+            about += f", {self['n_dropped']:,.0f} left out"
+        if self.interval_over:
+            about += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
+        return about
+
+    def _line(self, name: str) -> str:
+        lo, hi = self.intervals.get(name, (math.nan, math.nan))
+        interval = "" if math.isnan(lo + hi) else f"{lo:.4f} … {hi:.4f}"
+        if self.intervals:
+            interval = f"{interval:<20}"
+        better = _BETTER.get(self.better.get(name, "neither"), "")
+        floor = self.get(f"{name}_floor", math.nan)
+        by_chance = "" if math.isnan(floor) else f"; {floor:.4f} by chance"
+        return f"{self[name]:9.4f}  {interval}  {better}{by_chance}"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def score(
@@ -94,44 +187,52 @@ def score(
     """
     _refuse_options(nan_policy, thresholds, panel, resamples, level)
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    given = {"card": card, "day": day, "user": user}
-    labels = {name: _codes(of) for name, of in given.items() if of is not None}
-    columns = _columns(p, {"recalled": recalled, **facts, **labels})
+    labels = {"card": card, "day": day, "user": user}
+    codes = {name: _codes(of) for name, of in labels.items() if of is not None}
+    columns = _columns(p, recalled=recalled, **facts, **codes)
     length = columns["p"].size
     if nan_policy == "omit":
         columns = _without_missing(columns)
-    nameless = [name for name in labels if np.isnan(columns[name]).any()]
+    nameless = [name for name in codes if np.isnan(columns[name]).any()]
     if nameless:
         raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
     predictions = _predictions(columns)
     if not len(predictions):
         left_out = f": all {length} have a missing value, see nan_policy" if length else ""
         raise ScoreError(f"there are no reviews to score{left_out}")
-    if panel is None:
-        panel = default_panel(thresholds=DEFAULT_THRESHOLDS if thresholds is None else thresholds)
-    sketch = panel.sketch(predictions)
-    counts: dict[str, float] = {"n": len(predictions), "n_dropped": length - len(predictions)}
-    scores = panel.of(sketch, predictions)
+    panel = panel or default_panel(
+        thresholds=DEFAULT_THRESHOLDS if thresholds is None else thresholds
+    )
+    tally = Tally.of(predictions)
+    scores = panel.of(tally, predictions)
     alike = _alike(columns) if resamples else ()
-    found = [columns[name] for name in alike]
-    counted = None if sketch is None else sketch.tally
+    clusters = [columns[name] for name in alike]
     options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}
-    widths = joint_half_widths(panel, predictions, found, counted=counted, **options)
+    about = panel, predictions, clusters, tally, scores
+    intervals = cluster_intervals(*about, **options) if alike else {}
     return PanelResult(
-        counts | scores,
+        {"n": len(predictions), "n_dropped": length - len(predictions), **scores},
         better={metric.name: metric.better for metric in panel},
-        thresholds=() if sketch is None else threshold_rows(sketch, panel, level=level),
-        intervals=intervals_around(panel, scores, widths) if alike else None,
+        thresholds=threshold_rows(tally, panel.biases, level=level),
+        intervals=intervals,
         interval_over=" and ".join(f"{name}s" for name in alike),
         level=level,
         shown=[metric.name for metric in shown_metrics(panel)],
     )
 
 
+def predictions_of(p: ArrayLike, **columns: ArrayLike | None) -> Predictions:
+    """Build the predictions of one unnamed user from columns in any container, and check them.
+
+    Columns are those of `score`, of which ``recalled`` is needed.
+    """
+    return _predictions(_columns(p, **columns))
+
+
 def _refuse_options(
     nan_policy: str,
     thresholds: Sequence[float] | None,
-    panel: Panel | None,
+    panel: object,
     resamples: int,
     level: float,
 ) -> None:
@@ -139,8 +240,8 @@ def _refuse_options(
     problems = []
     if nan_policy not in NAN_POLICIES:
         problems.append(f"nan_policy is {nan_policy!r}, expected 'raise' or 'omit'")
-    if panel is not None and not hasattr(panel, "sketch"):
-        problems.append(f"panel is {panel!r}, expected a Panel such as full_panel()")
+    if panel is not None and not isinstance(panel, Panel):
+        problems.append(f"panel is a {type(panel).__name__}, expected a Panel such as full_panel()")
     if panel is not None and thresholds is not None:
         problems.append("thresholds are those of the default panel; the panel given has its own")
     if resamples < 0:
@@ -162,26 +263,20 @@ def _codes(labels: ArrayLike) -> NDArray[Any]:
     """Return labels of cards, days or users as numbers; NaN where one is missing."""
     if isinstance(labels, np.ma.MaskedArray):
         labels = labels.tolist()  # None where masked
-    given = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    if given.dtype.kind in "biuf":
-        return given
-    number: dict[object, int] = {}
-    codes = np.array(
-        [
-            np.nan if is_missing(label) else number.setdefault(label, len(number))
-            for label in given.ravel().tolist()
-        ],
-        np.float64,
-    )
-    return codes.reshape(given.shape)
+    names = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    if names.dtype.kind in "biuf":
+        return names
+    import pandas as pd  # heavy, and rarely needed
+
+    codes, _ = pd.factorize(names.ravel())
+    return np.where(codes < 0, np.nan, codes).reshape(names.shape)
 
 
-def _columns(p: ArrayLike, others: Mapping[str, ArrayLike | None]) -> Columns:
-    """Convert the given columns to arrays."""
-    given = {name: values for name, values in others.items() if values is not None}
+def _columns(p: ArrayLike, **others: ArrayLike | None) -> Columns:
+    columns = {name: values for name, values in others.items() if values is not None}
     return {
         "p": as_floats("p", p),
-        **{name: as_numbers(name, values) for name, values in given.items()},
+        **{name: as_numbers(name, values) for name, values in columns.items()},
     }
 
 

@@ -17,10 +17,8 @@ from srs_eval.nouns import FloatArray, IntArray
 
 NODES = 2**14
 PIECE = 2**15
-# Masses transformed at once: few enough to stay in the cache.
-BLOCK = 2**18
-# Transforms of fewer cells are not worth dividing.
-SHORT = 2**9
+# Divided by a bandwidth, the frequency beyond which the factor of smoothing is below 1e-18.
+VANISHED = 2.9
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
@@ -32,13 +30,14 @@ def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
     # In pieces that stay in the cache: several times faster for millions of predictions.
     for begin in range(0, len(p), PIECE):
         piece = slice(begin, begin + PIECE)
-        position = p[piece] * (nodes - 1)
-        cell = np.minimum(position.astype(np.int64), nodes - 2)
-        upper = (position - cell) * values[piece]
-        is_new = np.diff(cell, prepend=-1) > 0
-        held, number = cell[is_new], np.cumsum(is_new) - 1
-        masses[held] += np.bincount(number, values[piece] - upper)
-        masses[held + 1] += np.bincount(number, upper)
+        upper = p[piece] * (nodes - 1)
+        cell = np.minimum(upper.astype(np.int64), nodes - 2)
+        upper -= cell
+        upper *= values[piece]
+        first = np.flatnonzero(np.diff(cell, prepend=-1))
+        above = np.add.reduceat(upper, first)
+        masses[cell[first]] += np.add.reduceat(values[piece], first) - above
+        masses[cell[first] + 1] += above
     return masses
 
 
@@ -53,20 +52,15 @@ class CosineField:
     def of(cls, masses: FloatArray) -> CosineField:
         """Transform masses [..., nodes]."""
         # The type-I transform counts inner nodes twice and end nodes once.
-        doubled = masses.reshape(-1, masses.shape[-1]).copy()
-        doubled[:, [0, -1]] *= 2
-        height = max(1, BLOCK // doubled.shape[-1])
-        for begin in range(0, len(doubled), height):
-            rows = slice(begin, begin + height)
-            doubled[rows] = 0.5 * dct(doubled[rows], type=1, overwrite_x=True)
-        return cls(doubled.reshape(masses.shape), np.abs(masses).sum(axis=-1))
+        doubled = masses.copy()
+        doubled[..., [0, -1]] *= 2
+        return cls(0.5 * dct(doubled, type=1), np.abs(masses).sum(axis=-1))
 
     def damped(self, sigma: float) -> FloatArray:
         """Coefficients after smoothing, without the frequencies that vanish."""
         highest = self.coefficients.shape[-1]
         if sigma > 0:
-            # Beyond this frequency the factor is below 1e-18.
-            highest = math.ceil(min(highest - 1, 2.9 / sigma)) + 1
+            highest = math.ceil(min(highest - 1, VANISHED / sigma)) + 1
         frequency = np.arange(highest) * (math.pi * sigma)
         damped: FloatArray = self.coefficients[..., :highest] * np.exp(-0.5 * frequency**2)
         return damped
@@ -75,20 +69,15 @@ class CosineField:
         self, sigma: FloatArray, rows: IntArray | slice = slice(None)
     ) -> FloatArray:
         """Integrate absolute values of some rows over [0, 1], smoothed at bandwidths [rows]."""
-        finest, rows = self.coefficients.shape[-1] - 1, np.arange(len(self.coefficients))[rows]
-        # Beyond this frequency the factor is below 1e-18.
-        lengths = 1 + np.ceil(np.minimum(finest, 2.9 / np.maximum(sigma, 1e-9))).astype(np.int64)
+        finest = self.coefficients.shape[-1] - 1
+        length = 1 + math.ceil(min(finest, VANISHED / max(float(sigma.min()), 1e-9)))
         # Sixteen points in a half-wave of the highest frequency left.
-        cells = 2 ** np.ceil(np.log2(16 * lengths)).astype(np.int64)
-        cells = np.minimum(finest, np.maximum(2**12, cells))
-        integrals = np.empty(len(sigma))
-        for size in set(cells.tolist()):  # several transforms at once are quicker
-            alike = np.flatnonzero(cells == size)
-            length = lengths[alike].max()
-            waves = np.outer(sigma[alike], np.arange(length) * math.pi)
-            damped = self.coefficients[rows[alike], :length] * np.exp(-0.5 * waves**2)
-            integrals[alike] = _absolute_sums(damped, size) / size
-        return integrals
+        cells = min(finest, max(2**12, 2 ** math.ceil(math.log2(16 * length))))
+        waves = np.outer(sigma, np.arange(length) * math.pi)
+        damped = self.coefficients[rows, :length] * np.exp(-0.5 * waves**2)
+        field = np.abs(dct(damped, type=1, n=cells + 1))
+        ends = 0.5 * (field[:, 0] + field[:, -1])
+        return np.asarray((field.sum(axis=1) - ends) / cells)
 
 
 def series_at(coefficients: FloatArray, where: FloatArray) -> FloatArray:
@@ -97,17 +86,3 @@ def series_at(coefficients: FloatArray, where: FloatArray) -> FloatArray:
     waves[1:] *= 2
     fields: FloatArray = coefficients @ waves
     return fields
-
-
-def _absolute_sums(coefficients: FloatArray, cells: int) -> FloatArray:
-    """Sum absolute values of cosine series at the ends of cells of [0, 1], 0 and 1 by half.
-
-    At odd places by a transform of type III, which takes half as long as one of type I.
-    """
-    half = cells // 2
-    if half < SHORT or coefficients.shape[-1] > half:
-        field = np.abs(dct(coefficients, type=1, n=cells + 1))
-        sums: FloatArray = field.sum(axis=-1) - 0.5 * (field[..., 0] + field[..., -1])
-        return sums
-    between: FloatArray = np.abs(dct(coefficients, type=3, n=half)).sum(axis=-1)
-    return between + _absolute_sums(coefficients, half)

@@ -11,10 +11,10 @@ import numpy as np
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.means import mean_of_users
+from srs_eval.metrics.metric import UNBOUNDED
 from srs_eval.nouns import FloatArray, IntArray
 
 UNKNOWN = (math.nan, math.nan)
-UNBOUNDED = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,79 +1,146 @@
-"""Distinct predictions in increasing order, with counts of both outcomes.
+"""Reviews counted by prediction and outcome: what metrics are functions of.
 
-One sort makes a tally, and what depends on predictions and outcomes alone is computed from
-it: the area under the ROC curve, isotonic and local regressions, SmoothECE, calibration curves.
-A tally may also stand for many reviews in little memory, when predictions are counted in
-cells (see `PredictionCells`), or for resampled reviews, when counts are weights.
+A tally stands for the reviews of one user, exactly; for those of all users, whose predictions are
+counted in cells; or for a resample of users, cards or days, in which counts are weights.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from srs_eval.nouns import BoolArray, FloatArray
+from srs_eval.metrics.bins import Bins, bin_sums
+from srs_eval.metrics.temporal import curve_columns
+from srs_eval.metrics.validate import paired
+from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
+# Predictions are kept this far from 0 and 1 in log losses, whatever their own precision, so that a
+# certain and wrong prediction always costs 36.04 nats.
+CLIP = 2.0**-52
 Precision = np.dtype[np.floating[Any]]
-PIECE = 2**15
-COMPACT = 2**16
-ROUNDING = 1e-12
 DOUBLE: Precision = np.dtype(np.float64)
+COMPACT = 2**16
 
 
-@dataclass(frozen=True, eq=False)
 class Tally:
-    """Unique predictions with outcome counts."""
+    """Reviews counted by prediction and outcome, with their sums of other kinds.
 
-    # [m], increasing, in [0, 1]: Distinct predictions, or the mean prediction of each cell
-    p: FloatArray
-    # [m], at least 0: How many reviews with this prediction were forgotten, and how many recalled.
-    # Never both 0
-    forgotten: FloatArray
-    recalled: FloatArray
-    precision: Precision = DOUBLE  # Precision of the predictions; thresholds are rounded to it
+    Parameters
+    ----------
+    p : float64 [m], increasing, in [0, 1]
+        Distinct predictions, or the mean prediction of each cell.
+    forgotten, recalled : float64 [m], at least 0
+        Reviews with each prediction that were forgotten, and recalled; never both 0.
+    precision : dtype
+        Precision of the predictions; thresholds are rounded to it.
+    reviews : Predictions, optional
+        The reviews, of which `curves` and bins are added up when they are first read.
+    losses, curves, bins
+        These sums of reviews that are counted in cells.
+    """
+
+    def __init__(
+        self,
+        p: FloatArray,
+        forgotten: FloatArray,
+        recalled: FloatArray,
+        precision: Precision = DOUBLE,
+        *,
+        reviews: Predictions | None = None,
+        losses: FloatArray | None = None,
+        curves: FloatArray | None = None,
+        bins: Mapping[Bins, FloatArray] | None = None,
+    ) -> None:
+        self.p, self.forgotten, self.recalled = p, forgotten, recalled
+        for column in (p, forgotten, recalled):  # metrics share them
+            column.flags.writeable = False
+        self.precision = precision
+        self._reviews = reviews
+        self._bins = dict(bins or {})
+        if losses is not None:
+            self.losses = losses
+        if curves is not None:
+            self.curves = curves
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> Tally:
+        """Count checked predictions, exactly and in any precision."""
+        return cls(
+            *_counted(predictions.p, predictions.recalled), predictions.p.dtype, reviews=predictions
+        )
 
     def __len__(self) -> int:
         return len(self.p)
 
     @cached_property
     def count(self) -> FloatArray:
-        """Reviews with each prediction, float64 [m]."""
+        """Reviews with each prediction [m]."""
         return self.forgotten + self.recalled
 
     @cached_property
-    def residual(self) -> FloatArray:
-        """Sum of prediction minus outcome over the reviews with each prediction, float64 [m]."""
-        total: FloatArray = self.p * self.count
-        total -= self.recalled
-        return total
-
-    @cached_property
-    def compact(self) -> Tally:
-        """The tally with neighbouring predictions joined in 2**16 cells."""
-        return self.at_most(COMPACT)
-
-    @property
     def n_forgotten(self) -> float:
-        """Forgotten reviews in all."""
+        """Forgotten reviews."""
         return float(self.forgotten.sum())
 
-    @property
+    @cached_property
     def n_recalled(self) -> float:
-        """Recalled reviews in all."""
+        """Recalled reviews."""
         return float(self.recalled.sum())
 
     @property
     def n(self) -> float:
-        """Reviews in all."""
+        """Number of reviews."""
         return self.n_forgotten + self.n_recalled
 
     @property
     def has_both_outcomes(self) -> bool:
         """Whether anything was recalled and anything forgotten."""
-        return bool(self.forgotten.any() and self.recalled.any())
+        return self.n_forgotten > 0 and self.n_recalled > 0
+
+    @cached_property
+    def residual(self) -> FloatArray:
+        """Sum of prediction minus outcome over the reviews with each prediction [m]."""
+        total: FloatArray = self.p * self.count
+        total -= self.recalled
+        return total
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        """Sums of log losses and of squared errors, and number of certain wrong predictions [3]."""
+        wrong = 1 - self.p
+        log_loss = self.recalled @ _nats(self.p) + self.forgotten @ _nats(wrong)
+        squares = self.recalled @ (wrong * wrong) + self.forgotten @ (self.p * self.p)
+        certain = self.recalled[wrong > 1 - CLIP].sum() + self.forgotten[self.p > 1 - CLIP].sum()
+        return np.array([log_loss, squares, certain])
+
+    @cached_property
+    def curves(self) -> FloatArray:
+        """Sums of `curve_columns`: number of forgetting curves, and their violations [3]."""
+        curves = None if self._reviews is None else self._reviews.curves
+        return np.asarray(curve_columns(curves).sum(axis=1))
+
+    def bins(self, bins: Bins) -> FloatArray:
+        """Reviews, residuals and variances of the bins of RMSE(bins) that hold reviews [used, 3].
+
+        NaN where the reviews lack a fact that they are grouped by.
+        """
+        if bins not in self._bins:
+            self._bins[bins] = bin_sums(bins, self._reviews)
+        return self._bins[bins]
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """Sums of other kinds, as arguments of another tally of the same reviews."""
+        return {"losses": self.losses, "curves": self.curves, "bins": self._bins}
+
+    @cached_property
+    def compact(self) -> Tally:
+        """The tally with neighbouring predictions joined in 2**16 cells."""
+        return self.at_most(COMPACT)
 
     def at_most(self, size: int) -> Tally:
         """Join neighbouring predictions until there are at most `size`.
@@ -83,46 +150,74 @@ class Tally:
         """
         if len(self) <= size:
             return self
-        forgotten, recalled, total = np.zeros((3, size))
-        for begin in range(0, len(self), PIECE):  # pieces that stay in the cache
-            piece = slice(begin, begin + PIECE)
-            p = self.p[piece]
-            cell = np.minimum((p * size).astype(np.int64), size - 1)
-            cells = slice(cell[0], cell[-1] + 1)
-            cell -= cell[0]
-            forgotten[cells] += np.bincount(cell, self.forgotten[piece])
-            recalled[cells] += np.bincount(cell, self.recalled[piece])
-            total[cells] += np.bincount(cell, p * (self.forgotten[piece] + self.recalled[piece]))
-        return from_sums(forgotten, recalled, total, self.precision)
+        cell = np.minimum((self.p * size).astype(np.int64), size - 1)
+        first = np.flatnonzero(np.diff(cell, prepend=-1))
+        columns = (self.forgotten, self.recalled, self.p * self.count)
+        return from_sums([np.add.reduceat(column, first) for column in columns], self.precision)
 
     def first_at_least(self, threshold: float) -> int:
-        """Find the first prediction [0, m] that is at least a threshold, rounded as they are.
+        """Index [0, m] of the first prediction at or above a threshold of their precision."""
+        return int(np.searchsorted(self.p, float(self.precision.type(threshold))))
 
-        Means of equal predictions may be a little below them, and count as they do.
-        """
-        rounded = float(self.precision.type(threshold))
-        return int(np.searchsorted(self.p, rounded - ROUNDING))
+    @cached_property
+    def below(self) -> FloatArray:
+        """Forgotten and recalled reviews before each prediction, and before the end [2, m + 1]."""
+        before = np.zeros((2, len(self) + 1))
+        np.cumsum(self.forgotten, out=before[0, 1:])
+        np.cumsum(self.recalled, out=before[1, 1:])
+        return before
+
+
+def tally(p: ArrayLike, recalled: ArrayLike) -> Tally:
+    """Count predictions of recall in [0, 1] and outcomes in any container, which are checked.
+
+    >>> reviews = tally([0.9, 0.5, 0.9], [True, False, False])
+    >>> reviews.p.tolist(), reviews.forgotten.tolist(), reviews.recalled.tolist()
+    ([0.5, 0.9], [1.0, 1.0], [0.0, 1.0])
+    """
+    predictions, outcomes = paired(p, recalled)
+    return Tally(*_counted(predictions, outcomes), predictions.dtype)
 
 
 def from_sums(
-    forgotten: FloatArray, recalled: FloatArray, total: FloatArray, precision: Precision = DOUBLE
+    sums: ArrayLike,
+    precision: Precision = DOUBLE,
+    *,
+    within: tuple[ArrayLike, ArrayLike] = (0.0, 1.0),
+    **others: Any,
 ) -> Tally:
-    """Build a tally from increasing cells [m]: outcome counts and sums of predictions."""
-    held = (forgotten + recalled) != 0
-    forgotten, recalled, total = forgotten[held], recalled[held], total[held]
-    # Adding up rounds: a mean must not leave [0, 1], nor fall behind the cell before.
-    mean = np.clip(total / (forgotten + recalled), 0, 1)
-    return Tally(np.maximum.accumulate(mean), forgotten, recalled, precision)
+    """Build a tally from increasing cells: outcome counts and sums of predictions [3, m].
 
-
-def tally(p: FloatArray, recalled: BoolArray) -> Tally:
-    """Sort predictions and count their outcomes, exactly and in any precision.
-
-    >>> import numpy as np
-    >>> counted = tally(np.array([0.9, 0.5, 0.9]), np.array([True, False, False]))
-    >>> counted.p.tolist(), counted.forgotten.tolist(), counted.recalled.tolist()
-    ([0.5, 0.9], [1.0, 1.0], [0.0, 1.0])
+    `within` are bounds of the predictions of each cell; `others` are other sums of `Tally`.
     """
+    forgotten, recalled, total = np.asarray(sums, np.float64)
+    count = forgotten + recalled
+    held = count != 0
+    mean = np.divide(total, count, out=np.zeros(len(count)), where=held)
+    # Adding up rounds: a mean must not leave its cell, nor fall behind the cell before.
+    mean = np.maximum.accumulate(np.clip(mean, *within)[held])
+    return Tally(mean, forgotten[held], recalled[held], precision, **others)
+
+
+def losses_of(p: FloatArray, recalled: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Log loss and squared error of each review, and whether it was certain and wrong [n]."""
+    wrong = np.where(recalled, 1 - p, p)
+    return log_losses(p, recalled), wrong * wrong, wrong > 1 - CLIP
+
+
+def log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
+    """Negative log-likelihood of each outcome [n], or [n, k], in nats; NaN where p is."""
+    exact = p.astype(np.float64, copy=False)
+    return _nats(np.where(recalled, exact, 1 - exact))
+
+
+def _nats(likelihood: FloatArray) -> FloatArray:
+    losses: FloatArray = -np.log(np.clip(likelihood, CLIP, 1 - CLIP))
+    return losses
+
+
+def _counted(p: FloatArray, recalled: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sort predictions and count their outcomes: distinct ones, forgotten and recalled [m]."""
     # Doubles from 0 to 1 are ordered as their bits are; the outcome rides along as the last
     # bit, so that one sort of integers does. Adding 0 makes an ordinary zero of -0.
     exact = p.astype(np.float64)
@@ -131,14 +226,10 @@ def tally(p: FloatArray, recalled: BoolArray) -> Tally:
     keys <<= 1
     keys |= recalled
     keys.sort()
-    if not len(keys):
-        return Tally(np.empty(0), np.empty(0), np.empty(0), p.dtype)
-    last = np.flatnonzero(np.bitwise_xor(keys[1:], keys[:-1]) > 1)
-    kept = (keys & 1).astype(np.float64)
+    outcome = (keys & 1).astype(np.float64)
     keys >>= 1
-    if len(last) + 1 == len(keys):
-        return Tally(keys.view(np.float64), 1 - kept, kept, p.dtype)
-    first = np.append(0, last + 1)
-    hits = np.add.reduceat(kept, first)
-    count = np.diff(first, append=len(keys))
-    return Tally(keys[first].view(np.float64), count - hits, hits, p.dtype)
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    if len(first) == len(keys):
+        return keys.view(np.float64), 1 - outcome, outcome
+    hits = np.add.reduceat(outcome, first)
+    return keys[first].view(np.float64), np.diff(first, append=len(keys)) - hits, hits

@@ -1,23 +1,21 @@
 """The temporal check: predicted recall should fall as time passes.
 
-Each sampled review has a forgetting curve at the elapsed times that occur in the same
-reviews. Pairs of different times are drawn from that distribution; a pair violates the
-expectation where recall is not predicted to be lower at the later time. A model that has
-given up on forgetting predicts the same at both, so flat pairs are violations too.
+Each sampled review has a forgetting curve at the elapsed times that occur in the same reviews.
+Pairs of different times are drawn from that distribution; a pair violates the expectation where
+recall is not predicted to be lower at the later time. A model that has given up on forgetting
+predicts the same at both, so flat pairs are violations too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.errors import ConfigError
-from srs_eval.metrics.curve_rows import CurveMetric
-from srs_eval.nouns import BoolArray, Curves, FloatArray
+from srs_eval.errors import ScoreError
+from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 
 Kind = Literal["violation", "strict", "flat"]
 # Whether pairs of times violate the expectation: rise of recall [n, k], and the difference that
@@ -59,8 +57,7 @@ def temporal_rates(curves: Curves, kind: Kind = "violation") -> FloatArray:
     times.
     """
     allowed = FINE if curves.p.dtype.itemsize >= 8 else COARSE
-    violated = np.zeros(len(curves.p))
-    pairs = np.zeros(len(curves.p))
+    violated, pairs = np.zeros((2, len(curves.p)))
     for first in range(curves.p.shape[1] - 1):
         later = slice(first + 1, None)
         rise = curves.p[:, later] - curves.p[:, first, None]
@@ -69,33 +66,41 @@ def temporal_rates(curves: Curves, kind: Kind = "violation") -> FloatArray:
         mass = curves.weight[:, first, None] * curves.weight[:, later]
         violated += np.where(VIOLATIONS[kind](rise, allowed), mass, 0).sum(axis=1)
         pairs += mass.sum(axis=1)
-    shares = np.full(len(pairs), np.nan)
-    np.divide(violated, pairs, out=shares, where=pairs > 0)
-    return shares
+    rates = np.full(len(pairs), np.nan)
+    np.divide(violated, pairs, out=rates, where=pairs > 0)
+    return rates
 
 
-@dataclass(frozen=True, slots=True)
-class Temporal(CurveMetric):
-    """Mean share of pairs of elapsed times that violate the expectation of forgetting.
+def curve_columns(curves: Curves | None) -> FloatArray:
+    """1, and the shares of strict and of flat pairs, of each curve; 0 if undefined [3, n]."""
+    if curves is None:
+        return np.zeros((3, 0))
+    strict, flat = (temporal_rates(curves, kind) for kind in ("strict", "flat"))
+    columns = np.stack([np.ones(len(strict)), strict, flat])
+    return np.where(np.isnan(strict), 0, columns)
 
-    Parameters
-    ----------
-    kind : str
-        ``violation`` (the headline), ``strict`` or ``flat``: see `temporal_rates`.
-    """
 
-    kind: Kind = "violation"
-    better = "lower"
-    bounds = (0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        if self.kind not in VIOLATIONS:
-            raise ConfigError(f"temporal check {self.kind!r} is not one of {', '.join(VIOLATIONS)}")
-
-    @property
-    def name(self) -> str:
-        """``temporal_`` and the kind."""
-        return f"temporal_{self.kind}"
-
-    def per_curve(self, curves: Curves) -> FloatArray:
-        return temporal_rates(curves, self.kind)
+def reviews_of_curves(predictions: Predictions) -> IntArray:
+    """Return the position of each forgetting curve's review, known by its user, fold and row."""
+    curves = predictions.curves
+    if curves is None:
+        return np.empty(0, np.int64)
+    # Few of many reviews have a curve: the others are set aside before anything is sorted.
+    rows = np.flatnonzero(np.isin(predictions.row, curves.row))
+    keys = np.concatenate(
+        [
+            np.stack([of.user, of.fold, of.row], axis=1)[chosen]
+            for of, chosen in ((predictions, rows), (curves, slice(None)))
+        ]
+    )
+    _, code = np.unique(keys, axis=0, return_inverse=True)
+    position = np.full(len(keys), -1)
+    position[code[: len(rows)]] = rows
+    found: IntArray = position[code[len(rows) :]]
+    strangers = found < 0
+    if strangers.any():
+        raise ScoreError(
+            f"forgetting curve {np.argmax(strangers)} (and {strangers.sum() - 1} more) belongs to "
+            "a review that was not scored; curves must be of rows that are in the predictions"
+        )
+    return found

@@ -1,4 +1,4 @@
-"""What people plug in: sources of logs, protocols, algorithms and their models, metrics."""
+"""What people plug in: sources of logs, protocols, algorithms and their models."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import ClassVar, Protocol, TypeGuard, runtime_checkable
 import numpy as np
 
 from srs_eval.nouns.values import (
-    Better,
     FloatArray,
     IntArray,
-    Predictions,
     Reviews,
     Task,
     User,
@@ -238,29 +236,3 @@ class Pretrainable(Algorithm, Protocol):
         as `PretrainedWeights`. Its `fit` starts from there, and raises `FitSkipped` for a user
         who was learned from.
         """
-
-
-class Metric(Protocol):
-    """A number for a set of predictions; NaN means it is not defined there."""
-
-    @property
-    def section(self) -> str:
-        """Group it is shown in, such as ``test``, ``calibration`` or ``discrimination``."""
-
-    @property
-    def name(self) -> str:
-        """Letters, digits and underscores only, so that every tracker takes it."""
-
-    @property
-    def better(self) -> Better:
-        """Which way is better: ``lower``, ``higher``, nearest to ``zero``, or ``neither``."""
-
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-
-
-class ProperScore(Metric, Protocol):
-    """A metric that is the mean of a score of each review."""
-
-    def per_review(self, predictions: Predictions) -> FloatArray:
-        """Score each review on its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,18 +15,15 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.bins import (
     FSRS_OPTIMIZER,
-    BinScales,
-    FactSums,
+    Bins,
     Scale,
+    every_bin,
     mean_square,
     mean_variance,
 )
-from srs_eval.metrics.sketch import bare_predictions
-from srs_eval.metrics.sums import Totals, add_up
-from srs_eval.metrics.validate import as_numbers, paired
+from srs_eval.metrics.score import predictions_of
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 
@@ -67,7 +64,7 @@ def plot_bins(
     nth_review: ArrayLike,
     lapses: ArrayLike,
     *,
-    scales: BinScales = FSRS_OPTIMIZER,
+    scales: Bins = FSRS_OPTIMIZER,
 ) -> ScalarMappable | None:
     """Draw where predictions are too high or too low, in the bins of RMSE(bins).
 
@@ -83,7 +80,7 @@ def plot_bins(
         Where to draw; no other matplotlib state is touched.
     p, recalled, elapsed_days, nth_review, lapses
         As in `srs_eval.score`.
-    scales : BinScales
+    scales : Bins
         Which published constants to round with.
 
     Returns
@@ -96,21 +93,13 @@ def plot_bins(
     ScoreError
         If the facts do not fit the predictions.
     """
-    probability, outcome = paired(p, recalled)
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    columns = [as_numbers(name, values) for name, values in facts.items()]
-    for name, column in zip(facts, columns, strict=True):
-        if column.shape != probability.shape:
-            raise ScoreError(f"{name} has shape {column.shape}, but p has {probability.shape}")
-    days, nth, failed = columns
-    reviews = replace(
-        bare_predictions(probability, outcome), elapsed_days=days, nth_review=nth, lapses=failed
-    )
+    reviews = predictions_of(p, recalled=recalled, **facts)
     return _draw_bins(axes, bin_gaps(reviews, scales=scales))
 
 
-def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
-    """Draw the bins of RMSE(bins) of predictions, or of totals of `FactSums`: see `plot_bins`."""
+def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure:
+    """Draw the bins of RMSE(bins) of predictions, or of sums of `every_bin`: see `plot_bins`."""
     gaps = bin_gaps(reviews)
     with style.house_style():
         rows, columns = gaps.n.shape
@@ -129,17 +118,17 @@ def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
     return figure
 
 
-def bin_gaps(reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZER) -> BinGaps:
+def bin_gaps(reviews: Predictions | FloatArray, *, scales: Bins = FSRS_OPTIMIZER) -> BinGaps:
     """Add up the bins of RMSE(bins) that differ in lapses only; empty where facts are missing."""
     if isinstance(reviews, Predictions):
-        (reviews,) = add_up([FactSums(scales)], reviews)
-    values = reviews.values.sum(axis=0)
-    held = values[:, 0] > 0  # neither no reviews nor NaN
-    number, residual, variance = values[held].T
-    if not held.any():
+        reviews = every_bin(scales, reviews)
+    held = np.flatnonzero(reviews[:, 0] > 0)  # neither no reviews nor NaN
+    sums = reviews[held]
+    number, residual, variance = sums.T
+    if not len(held):
         none = np.empty((0, 0))
         return BinGaps((), (), none, none, none > 0, math.nan, math.nan)
-    both = reviews.cell[held] // (scales.lapses.count + 1)
+    both = held // (scales.lapses.count + 1)
     column, across = _places(scales.interval, both // scales.reviews.count)
     row, up = _places(scales.reviews, both % scales.reviews.count)
     shape = (len(up), len(across))
@@ -155,8 +144,8 @@ def bin_gaps(reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZE
         gap=np.divide(gap, n, out=np.full(shape, np.nan), where=n > 0),
         # Outcomes are whole: half a review more or less is the nearest they come.
         beyond_chance=np.abs(gap) > _Z * np.sqrt(chance) + 0.5,
-        rmse=math.sqrt(mean_square(values)),
-        floor=math.sqrt(mean_variance(values)),
+        rmse=math.sqrt(mean_square(sums)),
+        floor=math.sqrt(mean_variance(sums)),
     )
 
 

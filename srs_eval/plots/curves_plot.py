@@ -12,9 +12,8 @@ from matplotlib.markers import TICKDOWN
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.significance import wilson_intervals
-from srs_eval.metrics.temporal import Kind, temporal_rates
+from srs_eval.metrics.temporal import Kind, reviews_of_curves, temporal_rates
 from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.recall_over_time import RecallOverTime, recall_of

@@ -8,19 +8,18 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from srs_eval.metrics.bins import FactSums
-from srs_eval.metrics.intervals import bounds_of
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, every_bin
 from srs_eval.metrics.panel import default_panel
-from srs_eval.metrics.prediction_cells import FineCells
-from srs_eval.metrics.sums import Totals, add_up, stacked
+from srs_eval.metrics.pooled import FineCounts, fine_counts
 from srs_eval.metrics.tally import Tally
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.nouns import Better, Curves, Fit, FloatArray, IntArray, Predictions
 from srs_eval.nouns.predictions import join_curves
 from srs_eval.plots.bins_plot import bins_figure
 from srs_eval.plots.calibration_plot import calibration_figure
 from srs_eval.plots.contributions_plot import contributions_figure
 from srs_eval.plots.curves_plot import forgetting_figure, nth_review_of_curves
-from srs_eval.plots.recall_over_time import ELAPSED
+from srs_eval.plots.recall_over_time import CELLS, elapsed_sums
 from srs_eval.plots.roc_plot import roc_figure
 from srs_eval.plots.style import annotate, save_figure
 from srs_eval.plots.users_plot import HEADLINE, users_figure
@@ -28,35 +27,29 @@ from srs_eval.plots.users_plot import HEADLINE, users_figure
 _OF_TALLY = {"calibration": calibration_figure, "roc": roc_figure}
 _CONTRIBUTIONS = "contributions"
 NAMES = (*_OF_TALLY, "bins", "users", "forgetting", _CONTRIBUTIONS)
-_FACTS = FactSums()
 
 
 class Pictured:
     """Counts and sums over users, given one after the other, and a sample of forgetting curves."""
 
     def __init__(self, users: Iterable[Predictions]) -> None:
-        cells = FineCells()
-        totals: list[Totals] = []
+        counts = FineCounts(DEFAULT_THRESHOLDS)
+        self.elapsed = np.zeros((CELLS, 5))
+        self.bins = np.zeros((FSRS_OPTIMIZER.cells, 3))
         curves: list[Curves] = []
         nth: list[IntArray | None] = []
         for predictions in users:
-            cells.add(predictions)
-            found = add_up([ELAPSED, _FACTS], predictions)
-            totals = [_sum(*both) for both in zip(totals, found, strict=False)] or found
+            tally = Tally.of(predictions)
+            counts.add(*fine_counts(tally, DEFAULT_THRESHOLDS), tally.precision)
+            self.elapsed += elapsed_sums(predictions)
+            self.bins += every_bin(FSRS_OPTIMIZER, predictions)
             if predictions.curves is not None:
                 curves.append(predictions.curves)
                 nth.append(nth_review_of_curves(predictions))
-        self.tally: Tally = cells.tally()
-        self.elapsed, self.bins = totals
+        self.tally = counts.tally()
         self.curves: Curves | None = join_curves(curves)
         known = [numbers for numbers in nth if numbers is not None]
         self.nth_review = np.concatenate(known) if known and len(known) == len(nth) else None
-
-
-def _sum(total: Totals, further: Totals) -> Totals:
-    """Add sums of further reviews to a total."""
-    both = stacked([total, further])
-    return Totals(both.cell, both.values.sum(axis=0, keepdims=True))
 
 
 def draw(
@@ -111,7 +104,6 @@ def figure(
         if max(map(len, scores.values()), default=0) < 2:
             return None  # one user has no distribution
         shown = {metric: values for metric, values in scores.items() if metric in HEADLINE}
-        bounds = {m.name: bounds_of(m) for m in default_panel() if m.name in shown}
+        bounds = {m.name: m.bounds for m in default_panel() if m.name in shown}
         return users_figure(shown, better=better, bounds=bounds, title=title)
-    totals = seen.elapsed.values.sum(axis=0)
-    return forgetting_figure(totals, seen.curves, nth_review=seen.nth_review, title=title)
+    return forgetting_figure(seen.elapsed, seen.curves, nth_review=seen.nth_review, title=title)

@@ -2,57 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import FloatArray, IntArray, Predictions
 
 # Whole days below 23 have cells of their own; later ones share those of 4 % in width.
 CELLS_PER_DOUBLING = 16
 # Times from below a second to 358 years; others are clipped.
 DOUBLINGS = 17
+CELLS = 1 + 2 * DOUBLINGS * CELLS_PER_DOUBLING
 BINS = 14
 FEWEST = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ElapsedSums:
-    """Adds up reviews after about equally long intervals.
+def elapsed_sums(predictions: Predictions) -> FloatArray:
+    """Add up reviews after about equally long intervals: [CELLS, 5].
 
-    The first cell is for reviews on the day of the one before, and for those whose interval
-    is not known. Columns: reviews on a later day, how many of them were recalled, the sums of
-    their predictions and of the logarithms of their elapsed days; the other reviews.
+    The first cell is for reviews on the day of the one before, and for those whose interval is not
+    known. Columns: reviews on a later day, how many of them were recalled, the sums of their
+    predictions and of the logarithms of their elapsed days; the other reviews.
     """
-
-    cells: ClassVar[int] = 1 + 2 * DOUBLINGS * CELLS_PER_DOUBLING
-
-    def cell(self, predictions: Predictions) -> IntArray | None:
-        """Find the cell of each review by its elapsed days."""
-        days = predictions.elapsed_days
-        if days is None:
-            return None
-        later = days > 0
-        # Powers of two have exact logarithms, so whole days begin cells where they can.
-        octave = np.log2(days, out=np.zeros(len(days)), where=later)
-        place = np.floor((octave + DOUBLINGS) * CELLS_PER_DOUBLING).astype(np.int64)
-        cell: IntArray = np.where(later, 1 + np.clip(place, 0, self.cells - 2), 0)
-        return cell
-
-    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Return 1, outcome, prediction and log of the elapsed days; 1 for the others."""
-        days = predictions.elapsed_days
-        if days is None:
-            nothing = np.zeros(len(predictions))
-            return nothing, nothing, nothing, nothing, nothing + 1
-        later = days > 0
-        logarithm = np.log(days, out=np.zeros(len(days)), where=later)
-        return later, predictions.recalled & later, predictions.p * later, logarithm, ~later
+    days = predictions.elapsed_days
+    days = np.zeros(len(predictions)) if days is None else days
+    later = days > 0
+    log_days = np.log(days, out=np.zeros(len(days)), where=later)
+    columns = later, predictions.recalled & later, predictions.p * later, log_days, ~later
+    cell = elapsed_cell(days)
+    return np.stack([np.bincount(cell, column, CELLS) for column in columns], axis=1)
 
 
-ELAPSED = ElapsedSums()
+def elapsed_cell(days: FloatArray) -> IntArray:
+    """Find the cell of each review by its elapsed days [n]."""
+    later = days > 0
+    # Powers of two have exact logarithms, so whole days begin cells where they can.
+    octave = np.log2(days, out=np.zeros(len(days)), where=later)
+    place = np.floor((octave + DOUBLINGS) * CELLS_PER_DOUBLING).astype(np.int64)
+    return np.where(later, 1 + np.clip(place, 0, CELLS - 2), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +63,7 @@ class RecallOverTime:
 def recall_of(totals: FloatArray, *, bins: int = BINS) -> RecallOverTime:
     """Join cells to bins of about equally many reviews; no cell is split.
 
-    `totals` are those of `ElapsedSums`, in order of the cells. There are at most `bins` bins, and
+    `totals` are those of `elapsed_sums`, in order of the cells. There are at most `bins` bins, and
     no more than lets each hold about 20 reviews.
     """
     held = totals[totals[:, 0] > 0]

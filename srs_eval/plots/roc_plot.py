@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.discrimination import RocCurve, roc_of
+from srs_eval.metrics.roc import RocCurve, roc_of
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Predictions
 from srs_eval.plots import style

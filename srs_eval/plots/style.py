@@ -22,7 +22,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
 from srs_eval.nouns import FloatArray, Predictions
 
 # Okabe & Ito's colours stay apart under every common colour vision deficiency.
@@ -238,8 +237,8 @@ def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
 def tally_of(p: ArrayLike | Predictions | Tally, recalled: ArrayLike | None = None) -> Tally:
     """Count predictions by outcome, unless that is done."""
     if isinstance(p, Predictions):
-        return tally(p.p, p.recalled)
-    return p if isinstance(p, Tally) else tally(*paired(p, () if recalled is None else recalled))
+        return Tally.of(p)
+    return p if isinstance(p, Tally) else tally(p, () if recalled is None else recalled)
 
 
 def square_figure(kind: str, title: str, strip: float, draw: Callable[[Axes], object]) -> Figure:

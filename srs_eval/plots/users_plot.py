@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.means import mean_of_users
-from srs_eval.metrics.summary import UNBOUNDED, clipped
+from srs_eval.metrics.metric import UNBOUNDED
+from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import Better, FloatArray
 from srs_eval.plots import style
 

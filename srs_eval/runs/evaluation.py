@@ -25,7 +25,7 @@ from srs_eval.evaluation.scoring import (
     score_user,
     summarise_users,
 )
-from srs_eval.metrics.pooled import PooledSums
+from srs_eval.metrics.pooled import PooledSums, user_sums
 from srs_eval.nouns import Fit, Predictions, Pretrainable, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
 from srs_eval.protocol.user_folds import UserFolds
@@ -56,7 +56,7 @@ class Work:
         panel, predictions = self.evaluate.panel, scored.predictions
         if predictions is None or not panel.pooled or not scored.is_complete:
             return scored, None
-        return scored, PooledSums(panel, [predictions]).arrays()
+        return scored, user_sums(panel, predictions)
 
     def lost(self, user: User, reason: str) -> ScoredUser:
         """Return the failure of a user whose process died."""
@@ -165,7 +165,7 @@ def added_up(setup: Setup, users: Sequence[User], checkpoint: Checkpoint) -> Eva
         census.add(one)
         sums = checkpoint.read(user, "sums")
         if sums is not None:
-            total.extend(sums)
+            total.add(sums)
         if any(fit.status != "skipped" for fit in one.fits):
             tried.append(user)
             reviews.append(one.reviews)

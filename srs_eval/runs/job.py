@@ -57,7 +57,9 @@ class Job:
                 loss = self._run(build(self.cfg, dict(self.hydra.runtime.choices), arguments))
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
-            mine = f"run.dir={self.folder}" if self.is_single else f"sweep.dir={self.hydra.sweep.dir}"
+            mine = (
+                f"run.dir={self.folder}" if self.is_single else f"sweep.dir={self.hydra.sweep.dir}"
+            )
             complain(f"interrupted; the same command with hydra.{mine} goes on")
             self._write()
             raise

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from mlflow.metrics import MetricValue, make_metric
 
-from srs_eval.metrics.headline import HEADLINE, WITH_BOUNDS
+from srs_eval.metrics.panel import HEADLINE, WITH_BOUNDS
 from srs_eval.metrics.score import score
 
 _COLUMNS = ("elapsed_days", "nth_review", "lapses", "card", "user")

@@ -34,7 +34,7 @@ from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.cards import rows_by_card, with_next_reviews
 from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
-from srs_eval.metrics.headline import HEADLINE
+from srs_eval.metrics.panel import HEADLINE
 from srs_eval.nouns import Fit, Reviews, has_curve
 from srs_eval.nouns.predictions import select
 from srs_eval.runs.config import Setup, option

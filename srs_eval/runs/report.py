@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 from tqdm import tqdm
 
-from srs_eval.metrics.headline import shown_metrics
-from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.panel import Panel, shown_metrics
 from srs_eval.protocol.candidates import SAME_DAY
 from srs_eval.runs.summary import TRAITS, Summary
 
 if TYPE_CHECKING:  # with Hydra, which `score` does without
+    from srs_eval.runs.config import Setup
     from srs_eval.runs.evaluation import Evaluation
     from srs_eval.runs.folder import Run
 

@@ -19,7 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import to_absolute_path
 
 from srs_eval.errors import ConfigError, Pruned
-from srs_eval.metrics.headline import HEADLINE, WITH_BOUNDS, shown_metrics
+from srs_eval.metrics.panel import HEADLINE, WITH_BOUNDS, shown_metrics
 from srs_eval.places import has_secret, masked
 from srs_eval.runs.config import Setup
 from srs_eval.runs.folder import FILES, FITS, Run

@@ -15,12 +15,11 @@ from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown,
 from srs_eval.comparison.report.html import page
 from srs_eval.comparison.sweep import compare_group
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.scores import auc, brier, log_loss
 from srs_eval.protocol.prequential import Prequential
 
-PANEL = Panel([LogLoss(), Brier(), Auc()])
+PANEL = Panel([log_loss, brier, auc])
 GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse
 
 

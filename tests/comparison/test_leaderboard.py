@@ -22,8 +22,8 @@ from srs_eval.metrics.means import (
     paired_signs,
     user_weights,
 )
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.significance import SignTest
+from srs_eval.metrics.tally import log_losses
 from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import Summary
 
@@ -206,7 +206,7 @@ def test_one_user_is_compared_review_by_review(make_run):
     verdict = judged(*folders)
     (board,) = verdict.leaderboards
     mine, other = map(load_predictions, folders)
-    gaps = LogLoss().per_review(other) - LogLoss().per_review(mine)
+    gaps = log_losses(other.p, other.recalled) - log_losses(mine.p, mine.recalled)
     expected = clustered_mean(gaps, mine.card, mine.day)
     assert board.pairs[1][0].interval() == pytest.approx(expected.interval())
     assert board.pairs[1][0].p_value == pytest.approx(expected.p_value)

@@ -14,8 +14,8 @@ from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.report.files import as_json, markdown
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import ratio_of_sums
-from srs_eval.metrics.resample import sample_of
 from srs_eval.metrics.universal import um_plus
 
 # By what the scores are recomputed, from nothing but the files.

@@ -10,7 +10,7 @@ from random_logs import further_rows, log_of, random_log
 from small_models import SmallEquations, small_model, space_of
 
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.expressions import Graph, TracingMaths
+from srs_eval.engine.expressions import Graph
 from srs_eval.engine.packing import pack
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
 
@@ -167,8 +167,7 @@ def test_equal_equations_share_their_functions():
         compiled(Unequal(0.8))
 
 
-GRAPH = Graph()
-M = TracingMaths(GRAPH)
+GRAPH = M = Graph()
 X, W = GRAPH.leaf("state", 0), GRAPH.leaf("parameter", 0)
 ENDLESS = M.exp(GRAPH.constant(1000.0))
 

@@ -18,10 +18,7 @@ from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.cpu import common_level
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.engine import machine
-from srs_eval.engine.fisher_kernel import fisher_kernel
-from srs_eval.engine.gradient_kernel import gradient_kernel
-from srs_eval.engine.kernel_writer import walk_kernel
+from srs_eval.engine import kernels, machine
 from srs_eval.engine.tracing import trace
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
@@ -100,23 +97,19 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
         machine.target_cpu()
 
 
-_KERNELS = {
-    "gradient": gradient_kernel,
-    "fisher": lambda traced, precision: fisher_kernel(traced, precision, tile=3).kernel,
-    "walk": walk_kernel,
-}
-
-
 @on_x86
-@pytest.mark.parametrize("precision", ["float", "double"])
-@pytest.mark.parametrize("name", _KERNELS)
-def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(name, precision):
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["gradient", "fisher", "walk"])
+def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(monkeypatch, name, precision):
     features = llvm.get_host_cpu_features()
     if not features.get("avx"):
         pytest.skip("this processor has no vector registers beyond those of SSE")
     widest = "zmm" if features.get("avx512f") and common_level() != "x86-64-v3" else "ymm"
-    kernel = _KERNELS[name](trace(PUBLISHED["FSRS-6"]), precision)
-    listing = str(machine._machine().emit_assembly(machine._optimised(kernel.text)))
+    functions = []
+    monkeypatch.setattr(kernels, "compiled_function", functions.append)
+    getattr(kernels, f"{name}_kernel")(trace(PUBLISHED["FSRS-6"]), precision)
+    module = machine._optimised(str(functions[0].module))
+    listing = str(machine._machine().emit_assembly(module))
     packed = re.findall(r"^\s*v?(?:mul|add|sub|div|fn?m\w+)p[sd]\b.*$", listing, re.M)
     assert len(packed) > 100
     # The last sums over lanes, once per call, are on shorter and shorter ones.

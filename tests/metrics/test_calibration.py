@@ -6,19 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import rest_nightly
-from metric_functions import METRIC, rmse_bins, smece_exact
-from pairs import counted
+from metric_functions import METRIC, of_outcomes, rmse_bins, scored, smece_exact
 
 from srs_eval.metrics.bins import WIKI_2024
 from srs_eval.metrics.reliability import reliability_of
-from srs_eval.metrics.smece import residual_field
+from srs_eval.metrics.smooth_ece import residual_field
+from srs_eval.metrics.tally import tally
 
 
 def test_the_smooth_calibration_error_is_its_own_bandwidth(weyl):
     p, recalled = weyl(60, 0.2)
     p[:2] = 0, 1
     value = smece_exact(p, recalled)
-    field = residual_field(counted(p, recalled))
+    field = residual_field(tally(p, recalled))
     assert field.absolute_integrals(np.array([value])) == pytest.approx(value, abs=1e-9)
     p, recalled = [0.0, 0.0, 1.0, 5e-324], [0, 0, 0, 1]  # the smallest bandwidth there is
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
@@ -74,16 +74,16 @@ def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user)
     rng = np.random.default_rng(0)
     error, floor = METRIC["rmse_bins"], METRIC["rmse_bins_floor"]
     drawn = [
-        error(replace(predictions, recalled=rng.random(2000) < predictions.p)) ** 2
+        scored(error, replace(predictions, recalled=rng.random(2000) < predictions.p)) ** 2
         for _ in range(300)
     ]
-    assert floor(predictions) == pytest.approx(math.sqrt(np.mean(drawn)), rel=0.03)
+    assert scored(floor, predictions) == pytest.approx(math.sqrt(np.mean(drawn)), rel=0.03)
     for fact in ("elapsed_days", "nth_review", "lapses"):
-        assert math.isnan(error(replace(predictions, **{fact: None})))
+        assert math.isnan(scored(error, replace(predictions, **{fact: None})))
 
 
 def smece_floor(p):
-    return METRIC["smece_floor"].of_outcomes(p, np.ones(len(p), bool))
+    return of_outcomes("smece_floor", p, np.ones(len(p), bool))
 
 
 @pytest.mark.parametrize("shape", [(9, 1.2), (1, 1), (30, 0.5)])
@@ -100,7 +100,7 @@ def test_the_floor_is_the_mean_over_simulated_outcomes(shape, decimals, n):
 def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(weyl):
     """Without mirror images: at 0.8 none of them are near."""
     p, recalled = weyl(3000, 0.1)
-    curve = reliability_of(counted(p, recalled), resamples=40, points=1001)
+    curve = reliability_of(tally(p, recalled), resamples=40, points=1001)
     assert (curve.smece, curve.n) == (pytest.approx(smece_exact(p, recalled)), 3000)
     assert (curve.sigma, curve.smece_floor) == (curve.smece, pytest.approx(smece_floor(p)))
     at = np.searchsorted(curve.p_grid, 0.8)
@@ -117,4 +117,4 @@ def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(w
     assert curve.lo[at] < curve.observed[at] < curve.hi[at]
     assert 0.1 * curve.smece < curve.half_width < curve.smece
     assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
-    assert math.isnan(reliability_of(counted([], [])).smece)
+    assert math.isnan(reliability_of(tally([], [])).smece)

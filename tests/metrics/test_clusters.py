@@ -1,28 +1,30 @@
 """Sums of clusters, the users of a run pooled, and intervals from clusters that are resampled."""
 
 import math
-import weakref
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from metric_functions import METRIC
+from metric_functions import METRIC, scored
 from pairs import predicted
 from scipy import stats
 from scipy.special import expit
 
-from srs_eval.errors import ScoreError
+from srs_eval.metrics import bootstrap
 from srs_eval.metrics import pooled as pooled_module
-from srs_eval.metrics import resample
-from srs_eval.metrics.cluster_sums import ClusterSums
-from srs_eval.metrics.intervals import intervals_around, joint_half_widths, single_user_intervals
+from srs_eval.metrics.bootstrap import (
+    RESAMPLES,
+    Table,
+    cluster_counts,
+    cluster_intervals,
+    intervals_around,
+    own_cells,
+    single_user_intervals,
+)
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.pooled import PooledSums, pool
-from srs_eval.metrics.prediction_cells import PredictionCells
-from srs_eval.metrics.resample import RESAMPLES, cluster_counts
 from srs_eval.metrics.score import score
-from srs_eval.metrics.sketch import bare_predictions
-from srs_eval.metrics.tally import tally
+from srs_eval.metrics.tally import Tally, log_losses
 from srs_eval.nouns.predictions import concatenate, select
 
 PANEL = default_panel()
@@ -30,47 +32,27 @@ LOG_LOSS, BRIER, AUC = (METRIC[name] for name in ("log_loss", "brier", "auc"))
 EXACT = {"log_loss", "brier", "mbe", "ece", "rmse_bins", "rmse_bins_by_p", "confusion_ppv_at_0_9"}
 
 
-def clustered(panel, predictions, cluster, clusters, cells=None, **options):
-    counted = tally(predictions.p, predictions.recalled)
-    cells = cells or PredictionCells.for_predictions(counted)
-    return ClusterSums.of(panel, predictions, cluster, clusters, cells, **options)
+def table_of(panel, predictions, clusters):
+    edges = own_cells(panel, Tally.of(predictions))
+    return Table.of(predictions, edges, predictions.card, clusters), edges
 
 
-class Mean:
-    """A plug-in that is a mean over reviews, and says so by having `per_review`."""
-
-    name, better, section = "mean", "neither", "test"
-
-    def per_review(self, predictions):
-        return predictions.p
-
-    def __call__(self, predictions):
-        return float(predictions.p.mean())
+def rows(predictions):
+    """A plug-in that is a function of rows."""
+    return float(np.median(predictions.p))
 
 
-class Rows:
-    """A plug-in that can only be computed from rows."""
-
-    name, better, section = "rows", "neither", "test"
-
-    def __call__(self, predictions):
-        return float(np.median(predictions.p))
-
-
-@pytest.mark.parametrize("dense", [0.0, 1.0])
-def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user, monkeypatch, dense):
+def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user):
     """In coarse cells: close enough for a spread. Each cluster once is the panel."""
-    monkeypatch.setattr("srs_eval.metrics.cluster_sums.DENSE", dense)
     whole = one_user(n=2000)
     random = np.random.default_rng(1).integers(0, 4, (2, 60))
     for counts, predictions in ((random, replace(whole, curves=None)), (np.ones((1, 60)), whole)):
-        made = clustered(PANEL, predictions, predictions.card, 60)
-        for row, drawn in zip(counts, made.resampled([counts.astype(float)]), strict=True):
+        table, edges = table_of(PANEL, predictions, 60)
+        for row, drawn in zip(counts, table.weighted(counts.astype(float), edges), strict=True):
             rows = np.repeat(np.arange(2000), row[predictions.card].astype(int))
             scores = PANEL.score(select(predictions, rows))
-            assert set(drawn) == {m.name for m in PANEL if getattr(m, "has_interval", True)}
-            for name, value in drawn.items():
-                near = 1e-5 if name in EXACT else 1e-2
+            for name, value in PANEL.of(drawn).items():
+                near = 1e-12 if name in EXACT else 1e-2
                 assert value == pytest.approx(scores[name], rel=near, abs=near, nan_ok=True)
 
 
@@ -82,70 +64,49 @@ def users(one_user):
 
 
 def test_nobody_scores_as_undefined(one_user):
-    pooled = pool(PANEL, list)
+    pooled = pool(PooledSums(PANEL))
     assert pooled.thresholds == ()
     assert all(math.isnan(score) for score in pooled.scores.values())
     assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
     predictions = one_user(n=300, cards=10)  # nor does a resample of two cards without reviews
-    made = clustered(PANEL, predictions, predictions.card, 12)
-    (drawn,) = made.resampled([np.r_[np.zeros(10), 1, 1][None]])
-    assert all(math.isnan(score) for score in drawn.values())
+    table, edges = table_of(PANEL, predictions, 12)
+    (drawn,) = table.weighted(np.r_[np.zeros(10), 1, 1][None], edges)
+    assert len(drawn) == 0
 
 
-@pytest.mark.parametrize(("metric", "most"), [(Mean(), 2), (Rows(), 6)], ids=["sums", "rows"])
-def test_rows_are_kept_only_for_metrics_that_need_them(users, metric, most):
-    """A user is let go when the next one is made, so that memory does not grow with reviews."""
-    made, alive = [], []
-
-    def each():
-        for user in users:
-            p = user.p.copy()
-            made.append(weakref.ref(p))
-            alive.append(sum(reference() is not None for reference in made))
-            yield replace(user, p=p)
-            del p
-
-    pooled = pool(Panel([metric]), each)
-    assert max(alive) == most
-    assert pooled.scores[metric.name] == pytest.approx(metric(concatenate(users)))
-    assert np.isnan(pooled.intervals[metric.name]).all() == (metric.name == "rows")
+def test_metrics_of_rows_are_of_single_users_alone(users):
+    """So that memory does not grow with reviews."""
+    panel = Panel([rows, LOG_LOSS])
+    pooled = pool(PooledSums(panel, users))
+    assert math.isnan(pooled.scores["rows"])
+    assert np.isnan(pooled.intervals["rows"]).all()
+    assert np.isfinite(pooled.intervals["log_loss"]).all()
+    assert panel.score(users[0])["rows"] == np.median(users[0].p)
+    assert np.isnan(single_user_intervals(panel, users[0])["rows"]).all()
 
 
 @pytest.mark.parametrize("groups", [10_000, 4], ids=["users", "groups"])
-def test_sums_give_equal_bits_with_any_chunk_size(users, monkeypatch, groups):
-    """Sums of chunks of users, each computed elsewhere, a chunk of nobody among them."""
-    for module in (pooled_module, resample):
+def test_users_are_pooled_to_the_panel_of_all_rows_also_in_groups(users, monkeypatch, groups):
+    for module in (pooled_module, bootstrap):
         monkeypatch.setattr(module, "GROUPS", groups)
-
-    def unread():
-        raise AssertionError("the sums are enough")
-
-    found = []
-    for size in (1, 4):
-        sums = PooledSums(PANEL)
-        for begin in range(0, len(users) + size, size):
-            sums.extend(PooledSums(PANEL, users[begin : begin + size]).arrays())
-        found.append(pool(PANEL, unread, sums, resamples=10))
-    expected = pool(PANEL, lambda: users, resamples=10)
-    assert [repr(each) for each in found] == [repr(expected)] * 2
-    assert expected.are_grouped == (groups == 4)
-    if groups == 4:
-        with pytest.raises(ScoreError):
-            PooledSums(PANEL, users).arrays()
-        return
+    monkeypatch.setattr(pooled_module, "TOGETHER", 4)
+    found = pool(PooledSums(PANEL, users), resamples=10)
+    assert found.are_grouped == (groups == 4)
     whole = concatenate(users)
-    of_curves = {name: score for name, score in PANEL.score(whole).items() if "temporal" in name}
-    assert {name: expected.scores[name] for name in of_curves} == pytest.approx(of_curves)
-    assert [row["threshold"] for row in expected.thresholds] == [0.7, 0.8, 0.9, 0.95]
-    for row in expected.thresholds:
+    scores = PANEL.score(whole)
+    for name in EXACT | {name for name in scores if "temporal" in name}:
+        assert found.scores[name] == pytest.approx(scores[name], abs=1e-12)
+    assert np.isfinite(found.intervals["auc"]).all() == (groups == 10_000)
+    assert [row["threshold"] for row in found.thresholds] == [0.7, 0.8, 0.9, 0.95]
+    for row in found.thresholds:
         assert row["tp"] == ((whole.p >= row["threshold"]) & whole.recalled).sum()
         name = f"confusion_ppv_at_{row['threshold']}".replace(".", "_")
-        assert row["ppv"] == expected.scores[name]
+        assert row["ppv"] == found.scores[name]
 
 
 def test_the_group_of_a_user_depends_on_the_name_alone():
-    assert resample.group_of(7) == resample.group_of("7") == 3230
-    sizes = np.bincount([resample.group_of(user) for user in range(20_000)], minlength=10_000)
+    assert bootstrap.group_of(7) == bootstrap.group_of("7") == 3230
+    sizes = np.bincount([bootstrap.group_of(user) for user in range(20_000)], minlength=10_000)
     assert (len(sizes), sizes.max()) == (10_000, pytest.approx(9, abs=3))
 
 
@@ -156,7 +117,7 @@ def test_intervals_are_students_t_times_the_spread_of_the_resampled_means(review
     card = np.repeat(np.arange(len(reviews)), reviews)
     p = rng.uniform(0.5, 0.99, len(card))
     predictions = predicted(p, rng.random(len(p)) < p, card=card, day=None)
-    losses = LOG_LOSS.per_review(predictions)
+    losses = log_losses(predictions.p, predictions.recalled)
     (drawn,) = cluster_counts(len(reviews), RESAMPLES, 0)
     means = (drawn @ np.bincount(card, losses)) / (drawn @ np.array(reviews))
     effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
@@ -167,7 +128,7 @@ def test_intervals_are_students_t_times_the_spread_of_the_resampled_means(review
 
 
 def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
-    panel = Panel([BRIER, LOG_LOSS, Rows()])
+    panel = Panel([BRIER, LOG_LOSS, rows])
     scores = {"brier": 0.1, "log_loss": 0.3, "rows": -2.0}
     widths = {"brier": 0.2, "log_loss": 0.1, "rows": 5.0}
     assert intervals_around(panel, scores, widths) == {
@@ -175,7 +136,6 @@ def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
         "log_loss": (pytest.approx(0.2), pytest.approx(0.4)),
         "rows": (-7.0, 3.0),
     }
-    assert np.isnan(intervals_around(panel, scores, {})["brier"]).all()
 
 
 def width_over(reviews, **options):
@@ -220,10 +180,13 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
     rng = np.random.default_rng(0)
     known = rng.normal(0, 1, USERS)[USER] + rng.normal(0, 1, N)  # alike within users
     recalled = rng.random(N) < expit(2 + known / 2)
-    predictions = bare_predictions(0.9 + span * (known / np.ptp(known)), recalled)
-    half = joint_half_widths(Panel([AUC]), predictions, [USER], resamples=40)["auc"]
+    predictions = predicted(0.9 + span * (known / np.ptp(known)), recalled)
+    counted = Tally.of(predictions)
+    about = Panel([AUC]), predictions, [USER], counted, {"auc": 0.5}
+    lo, hi = cluster_intervals(*about, resamples=40)["auc"]
+    half = (hi - lo) / 2
     drawn = [
-        AUC(select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))
+        scored(AUC, select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))
         for block in cluster_counts(USERS, 40, 0)
         for counts in block
     ]
@@ -231,5 +194,5 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
     assert 0 < half == pytest.approx(factor * np.std(drawn, ddof=1), rel=0.1)
     if span >= 1e-3:
         users = [select(predictions, user == USER) for user in range(USERS)]
-        score = pool(Panel([AUC]), lambda: users, resamples=1).scores["auc"]
-        assert score == pytest.approx(AUC(predictions), abs=1e-3)
+        score = pool(PooledSums(Panel([AUC]), users), resamples=1).scores["auc"]
+        assert score == pytest.approx(scored(AUC, predictions), abs=1e-3)

@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from scipy.stats import binomtest
 
 from srs_eval.comparison.by_users import superiority_matrix
+from srs_eval.metrics.bootstrap import cluster_counts
 from srs_eval.metrics.means import (
     Estimate,
     clustered_mean,
@@ -21,7 +22,6 @@ from srs_eval.metrics.means import (
     ratio_of_sums,
     user_weights,
 )
-from srs_eval.metrics.resample import cluster_counts
 from srs_eval.metrics.significance import (
     SignTest,
     behind_leader,

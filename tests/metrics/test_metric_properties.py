@@ -9,20 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from metric_functions import METRIC
+from metric_functions import METRIC, scored
 from pairs import probabilities
 
-from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.panel import Panel, full_panel
-from srs_eval.metrics.pooled import pool
-from srs_eval.metrics.sketch import SketchMetric
-from srs_eval.metrics.temporal import sample_elapsed, temporal_rates
+from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.temporal import reviews_of_curves, sample_elapsed, temporal_rates
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import concatenate, select
 
 # All there is, at one threshold: the others are the same code.
 WHOLE = full_panel(thresholds=[0.9])
-PANEL = Panel([metric for metric in WHOLE if isinstance(metric, SketchMetric)])
+PANEL = Panel([metric for metric in WHOLE if not metric.name.startswith("temporal_")])
 # What is another number when every review is there twice: counts, levels of chance, and those
 # with a lattice or a window of a whole number of reviews.
 DEPENDS_ON_N = {"log_loss_certain_wrong", "smece_floor", "rmse_bins_floor", "smece", "ici"}
@@ -75,10 +73,12 @@ def same(one, other, tolerance=1e-9):
 @given(histories, st.randoms())
 def test_neither_order_nor_having_every_review_twice_matters(metric, histories, random):
     tolerance = ITERATED.get(metric.name, 1e-9)
-    once = metric(predicted(histories))
-    assert same(once, metric(predicted(random.sample(histories, len(histories)))), tolerance)
+    once = scored(metric, predicted(histories))
+    assert same(
+        once, scored(metric, predicted(random.sample(histories, len(histories)))), tolerance
+    )
     if metric.name not in DEPENDS_ON_N:
-        assert same(once, metric(predicted(histories * 2)), tolerance)
+        assert same(once, scored(metric, predicted(histories * 2)), tolerance)
 
 
 @every_metric
@@ -93,7 +93,7 @@ def test_any_list_has_a_number_within_the_bounds_or_none(metric, histories, rand
     lists += [replace(everything, p=everything.p.astype(np.float32))]
     lowest, highest = metric.bounds
     for predictions in lists:
-        value = metric(predictions)
+        value = scored(metric, predictions)
         assert isinstance(value, float)
         assert not math.isinf(value)
         assert math.isnan(value) or lowest - 1e-12 <= value <= highest + 1e-12
@@ -103,7 +103,7 @@ def test_any_list_has_a_number_within_the_bounds_or_none(metric, histories, rand
 @given(st.lists(histories_of_few_levels, min_size=1, max_size=4))
 def test_users_of_few_levels_pool_to_the_panel_of_all_rows(users):
     each = [predicted(histories, user=str(k)) for k, histories in enumerate(users)]
-    pooled = pool(PANEL, lambda: each).scores
+    pooled = pool(PooledSums(PANEL, each)).scores
     whole = PANEL.score(concatenate(each))
     for name in PANEL.names:
         tolerance = max(ITERATED.get(name, 0), 1e-12)
@@ -114,7 +114,7 @@ def test_users_of_few_levels_pool_to_the_panel_of_all_rows(users):
 def test_users_of_spread_predictions_pool_to_the_panel_of_all_rows(dtype):
     each = [spread(700, seed, user=str(seed)) for seed in range(4)]
     each = [replace(user, p=user.p.astype(dtype)) for user in each]
-    pooled = pool(PANEL, lambda: each).scores
+    pooled = pool(PooledSums(PANEL, each)).scores
     whole = PANEL.score(concatenate(each))
     assert not any(math.isnan(score) for score in whole.values())
     for name in PANEL.names:
@@ -166,7 +166,7 @@ def test_every_score_of_a_curve_is_that_of_a_plain_loop(some, counts, gaps, miss
     given_curves = curves(p, np.where(weight > 0, times, np.nan), weight)
     for row in range(len(p)):
         for name, expected in by_loop(weight[:last], p[row, :last]).items():
-            found = METRIC[f"temporal_{name}"].per_curve(given_curves)[row]
+            found = temporal_rates(given_curves, name)[row]
             assert found == pytest.approx(expected, abs=1e-12), name
 
 
@@ -178,10 +178,10 @@ def test_single_precision_noise_counts_as_flat():
 
 def test_curves_at_one_time_and_models_without_curves_have_no_number(one_user):
     single = curves([[0.9, np.nan], [0.8, np.nan]], [1, np.nan], [1, 0])
+    assert np.isnan(temporal_rates(single)).all()
     for metric in CURVE_METRICS:
-        assert np.isnan(metric.per_curve(single)).all()
         for some in (single, None, curves(np.empty((0, 4)))):
-            assert math.isnan(metric(replace(one_user(), curves=some)))
+            assert math.isnan(scored(metric, replace(one_user(), curves=some)))
 
 
 def test_times_are_intervals_that_occur_with_the_shares_they_stand_for():
@@ -200,7 +200,7 @@ def test_a_curve_is_scored_with_its_own_review_known_by_user_fold_and_row(one_us
     predictions = one_user(n=300, curves=30)
     shuffled = select(predictions, np.random.default_rng(2).permutation(300))
     for metric in CURVE_METRICS:
-        assert metric(shuffled) == pytest.approx(metric(predictions), abs=1e-12)
+        assert scored(metric, shuffled) == pytest.approx(scored(metric, predictions), abs=1e-12)
     one = one_user(n=8, curves=4)
     names = {
         "user": np.array([0, 0, 0, 0, 1, 1, 1, 1]),

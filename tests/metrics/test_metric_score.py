@@ -14,28 +14,23 @@ import pytest
 from cases import making, refusals
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from metric_functions import log_loss
 from pairs import predicted
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.bins import RmseBins
-from srs_eval.metrics.calibration import Ece, MeanBias
-from srs_eval.metrics.corp import CorpPart
-from srs_eval.metrics.intervals import single_user_intervals
+from srs_eval.metrics.bootstrap import single_user_intervals
 from srs_eval.metrics.means import mean_of_users, user_weights
+from srs_eval.metrics.metric import metric
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
-from srs_eval.metrics.pooled import pool
-from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.result import PanelResult
-from srs_eval.metrics.score import score
+from srs_eval.metrics.pooled import PooledSums
+from srs_eval.metrics.score import PanelResult, score
+from srs_eval.metrics.scores import brier, mbe
 from srs_eval.metrics.summary import summarise
-from srs_eval.metrics.temporal import Temporal
-from srs_eval.metrics.threshold import Confusion, confusion_statistics
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.nouns.predictions import select
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]
-BRIER = Panel([Brier()])
+BRIER = Panel([brier])
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +119,7 @@ def result():
 
 def test_it_prints_the_metrics_of_a_run_and_names_the_undefined(result, golden_text):
     few = score([0.9, math.nan, 0.8], [1, 1, 0], nan_policy="omit")
-    other = score([0.9, 0.8], [1, 0], panel=Panel([Brier(), MeanBias()]))
+    other = score([0.9, 0.8], [1, 0], panel=Panel([brier, mbe]))
     golden_text("scores_printed", "\n\n".join(map(str, (result, few, other))))
     assert repr(result) == str(result)
 
@@ -158,28 +153,32 @@ def strayed(one_user, rows, stranger):
 
 SCORES = {
     "pandas NA": scoring(pd.Series([0.9, pd.NA, 0.3, 0.6], dtype="Float64")),
-    "several": lambda: log_loss([math.nan, 1.5, -0.5], [1, 0, 7]),
-    "list for a panel": scoring(panel=[Brier()]),
-    "panel and thresholds": scoring(panel=Panel([Brier()]), thresholds=[0.9]),
+    "several": lambda: tally([math.nan, 1.5, -0.5], [1, 0, 7]),
+    "list for a panel": scoring(panel=[brier]),
+    "panel and thresholds": scoring(panel=Panel([brier]), thresholds=[0.9]),
     "days for p": scoring(DAYS),
     "days as fact": scoring(**FACTS | {"elapsed_days": DAYS}),
     "pandas days": scoring(**FACTS | {"lapses": pd.to_timedelta([1, 2, 3, 4], "D").as_unit("s")}),
     "complex": scoring(**FACTS | {"lapses": np.array(P, complex)}),
-    "pooled": lambda: pool(default_panel(), lambda: [predicted([1.5], [True])]),
+    "pooled": lambda: PooledSums(default_panel(), [outside()]),
     "shape of scores": lambda: summarise(["brier"], np.zeros((3, 1)), np.array([1, 2]), {}),
 }
-KINDS = {each.__name__: each for each in (Ece, CorpPart, Confusion, Temporal)}
-KINDS |= {
+KINDS = {
     "score": lambda p=P, recalled=RECALLED, **options: score(p, recalled, **options),
     "facts": lambda **facts: score(P, RECALLED, **FACTS | facts),
+    "panel": lambda **options: Panel([brier], **options),
     "no_metrics": lambda: Panel([]),
-    "names": lambda: Panel([Brier(), Brier(), Named()]),
+    "twice": lambda: Panel([brier, brier]),
+    "names": lambda: Panel({"RMSE(bins)": brier}),
+    "number": lambda: Panel({"brier": 0.1}),
+    "options": lambda: Panel({"brier": partial(brier, bins=3)}),
+    "direction": lambda: metric("up"),
     "weights": partial(user_weights, [1, 2]),
 }
 
 
-class Named(RmseBins):
-    name = "RMSE(bins)"
+def outside():
+    return replace(predicted([0.5], [True]), p=np.array([1.5]))
 
 
 def test_what_cannot_be_scored_is_refused(one_user, golden_text):
@@ -201,36 +200,48 @@ def build(option, *overrides):
     return instantiate(config.panel, _convert_="all")
 
 
-class Infinite:
+def infinite(predictions):
     """A metric as a plug-in would write it, without any of ours."""
+    return math.inf
 
-    name, better, section = "infinite", "neither", "test"
 
-    def __call__(self, predictions):
-        return math.inf
+@metric("higher", bounds=(0, 0.5))
+def sharpness(tally: Tally) -> float:
+    """A metric of a tally, which is declared."""
+    mean = tally.p @ tally.count / tally.n
+    return math.sqrt((tally.p - mean) ** 2 @ tally.count / tally.n)
 
 
 def test_options_are_the_panels_of_the_library_and_can_be_changed(one_user):
+    predictions = one_user()
     for option, panel in (("default", default_panel()), ("full", full_panel())):
         assert build(option).names == panel.names
-        assert list(build(option)) == list(panel)
-        assert panel.names[: len(default_panel().names)] == default_panel().names
-    overrides = "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
-    names = build("default", *overrides).names
+        assert build(option).score(predictions) == panel.score(predictions)
+        assert set(default_panel().names) <= set(panel.names)
+    names = build("default", "panel.thresholds=[0.85]", "~panel.metrics.ece").names
     assert "confusion_tpr_at_0_85" in names
     assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
+    ece = "+panel.metrics.ece_5={_target_:srs_eval.metrics.scores.ece,_partial_:true,bins:5}"
+    scores = build("default", ece).score(predictions)
+    assert scores["ece_5"] != scores["ece"]
     for panel in (build("quick"), full_panel()):
-        scores = panel.score(one_user())
+        scores = panel.score(predictions)
         assert tuple(scores) == panel.names
         assert all(math.isfinite(value) for value in scores.values())
 
 
-def test_families_are_opened_up_and_what_is_infinite_or_of_no_predictions_is_undefined(one_user):
-    panel = Panel([LogLoss(), confusion_statistics([0.9])])
-    assert len(panel.names) == 9
-    assert Panel({"any": LogLoss(), "key": confusion_statistics([0.9])}).names == panel.names
-    assert math.isnan(Panel([Infinite()]).score(one_user())["infinite"])
-    empty = select(replace(one_user(), curves=None), slice(0, 0))
+def test_metrics_are_functions_of_a_tally_or_of_predictions_with_what_is_declared(one_user):
+    predictions = one_user()
+    panel = Panel({"width": sharpness, "infinite": infinite}, [0.9])
+    assert len(panel.names) == 11
+    assert panel.score(predictions)["width"] == pytest.approx(predictions.p.std())
+    assert [(m.better, m.bounds, m.of_tally) for m in panel][:2] == [
+        ("higher", (0, 0.5), True),
+        ("neither", (-math.inf, math.inf), False),
+    ]
+    assert np.isfinite(single_user_intervals(panel, predictions)["width"]).all()
+    assert math.isnan(panel.score(predictions)["infinite"])
+    empty = select(replace(predictions, curves=None), slice(0, 0))
     assert all(math.isnan(value) for value in default_panel().score(empty).values())
 
 

@@ -3,24 +3,32 @@
 import json
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from metric_functions import METRIC, auc, brier, ece, log_loss, smece, smece_exact
-from pairs import confusion, counted
+from metric_functions import (
+    METRIC,
+    auc,
+    brier,
+    ece,
+    log_loss,
+    of_outcomes,
+    smece,
+    smece_exact,
+)
+from pairs import confusion, predicted
 from sklearn import metrics as sklearn
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
-from srs_eval.metrics.bins import log_bins
-from srs_eval.metrics.corp import corp
-from srs_eval.metrics.discrimination import auc_of, roc_of
 from srs_eval.metrics.ici import CELLS
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.pooled import pool
-from srs_eval.metrics.sketch import bare_predictions
-from srs_eval.metrics.smece import lattice_of, residual_field
+from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.roc import roc_of
+from srs_eval.metrics.scores import corp_discrimination_log, log_bins
+from srs_eval.metrics.smooth_ece import residual_field, smece_on_lattice
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.threshold import STATISTICS
 from srs_eval.metrics.universal import um_plus
@@ -48,13 +56,13 @@ def test_scores_are_those_of_scikit_learn_of_one_user_and_of_several(data):
     }
     found = {"log_loss": log_loss(*data), "brier": brier(*data), "auc": auc(*data)}
     assert found == pytest.approx(expected, abs=1e-12)
-    users = [bare_predictions(p[k::7], recalled[k::7]) for k in range(7)]
-    pooled = pool(Panel([METRIC[name] for name in expected]), lambda: users).scores
+    users = [predicted(p[k::7], recalled[k::7]) for k in range(7)]
+    pooled = pool(PooledSums(Panel([METRIC[name] for name in expected]), users)).scores
     assert pooled == pytest.approx(expected, abs=1e-6)
     skill = sklearn.d2_log_loss_score(recalled, p)
-    found = METRIC["normalized_entropy"].of_outcomes(p, recalled)
+    found = of_outcomes("normalized_entropy", p, recalled)
     assert 1 - found == pytest.approx(skill, abs=1e-12)
-    found = METRIC["brier_skill"].of_outcomes(p, recalled)
+    found = of_outcomes("brier_skill", p, recalled)
     assert found == pytest.approx(sklearn.r2_score(recalled, p), abs=1e-12)
 
 
@@ -98,20 +106,20 @@ def test_weighted_reviews_count_as_in_scikit_learn(data):
     forgotten, hits = (np.bincount(code, weight * of, len(whole)) for of in (~recalled, recalled))
     weighted = Tally(whole.p, forgotten, hits)
     expected = sklearn.roc_auc_score(recalled, p, sample_weight=weight)
-    assert auc_of(weighted) == pytest.approx(expected, abs=1e-12)
+    assert METRIC["auc"].function(weighted) == pytest.approx(expected, abs=1e-12)
     isotonic = IsotonicRegression().fit(p, recalled.astype(float), sample_weight=weight)
     constant = np.full(len(p), np.average(recalled, weights=weight))
     best, base = (
         sklearn.log_loss(recalled, fitted, sample_weight=weight)
         for fitted in (isotonic.predict(p), constant)
     )
-    assert corp(weighted).discrimination == pytest.approx(base - best, abs=1e-10)
+    assert corp_discrimination_log(weighted) == pytest.approx(base - best, abs=1e-10)
 
 
 def test_the_roc_curve_is_that_of_scikit_learn_thinned_where_it_is_long(data):
     p, recalled = data[0].round(2), data[1]
     fpr, tpr, _ = sklearn.roc_curve(recalled, p, drop_intermediate=False)
-    whole, few = (roc_of(counted(p, recalled), thresholds=(0.7, 0.9), points=n) for n in (2001, 21))
+    whole, few = (roc_of(tally(p, recalled), thresholds=(0.7, 0.9), points=n) for n in (2001, 21))
     assert (whole.fpr, whole.tpr) == (pytest.approx(fpr), pytest.approx(tpr))
     assert len(few.fpr) <= 21
     complete = set(zip(whole.fpr.tolist(), whole.tpr.tolist(), strict=True))
@@ -122,7 +130,7 @@ def test_the_roc_curve_is_that_of_scikit_learn_thinned_where_it_is_long(data):
     expected = [(t, (p[~recalled] >= t).mean(), (p[recalled] >= t).mean()) for t in (0.7, 0.9)]
     for curve in (whole, few):
         assert np.ravel(curve.at) == pytest.approx(np.ravel(expected))
-    alike = roc_of(counted([0.95, 0.5], [1, 1]), thresholds=[0.9])
+    alike = roc_of(tally([0.95, 0.5], [1, 1]), thresholds=[0.9])
     assert (len(alike.fpr), len(alike.tpr)) == (0, 0)
     assert (alike.auc, *alike.at[0]) == pytest.approx((math.nan, 0.9, math.nan, 0.5), nan_ok=True)
 
@@ -148,7 +156,7 @@ def test_the_distance_from_a_local_regression_is_that_of_statsmodels(n, decimals
         expected = np.abs(lowess(shared, p, **options) - p)
     joined = n > CELLS
     near = pytest.approx(expected.mean(), abs=1e-5 if joined else 1e-6)
-    assert METRIC["ici"].of_outcomes(p, recalled) == near
+    assert of_outcomes("ici", p, recalled) == near
 
 
 @pytest.mark.parametrize("decimals", [16, 1])
@@ -159,7 +167,7 @@ def test_the_parts_of_a_score_are_those_of_model_diagnostics(data, decimals):
     loss = scoring.LogLoss()
     (row,) = scoring.decompose(recalled.astype(float), p, scoring_function=loss).to_dicts()
     for part in ("miscalibration", "discrimination"):
-        value = METRIC[f"corp_{part}_log"].of_outcomes(p, recalled)
+        value = of_outcomes(f"corp_{part}_log", p, recalled)
         assert value == pytest.approx(row[part], abs=1e-12)
 
 
@@ -183,11 +191,11 @@ def test_smece_is_that_of_relplot_and_the_exact_one_near_it(n, exponent, shape):
     if n >= 20_000:
         assert smece_exact(p, recalled) == pytest.approx(expected, abs=3e-4)
     if n == 400_000:  # the kernel falls between nodes
-        assert lattice_of(counted(p, recalled))[1] * 1024 <= 3
+        assert smece_on_lattice(tally(p, recalled))[1] * 1024 <= 3
 
 
 def smoothed(sigma):
-    return lambda p, recalled: residual_field(counted(p, recalled)).absolute_integrals(
+    return lambda p, recalled: residual_field(tally(p, recalled)).absolute_integrals(
         np.array([sigma])
     )
 
@@ -197,9 +205,9 @@ CASES = json.loads((Path(__file__).parents[1] / "golden/metric_cases.json").read
 CALLED = {"bss": "brier_skill", "ece10": "ece", "smece_relplot": "smece"}
 CALLED |= {"rmse_bins_old_log20": "rmse_bins_by_p", "mbe": "mbe", "auc": "auc"}
 CALLED |= {name: name for name in ("log_loss", "normalized_entropy", "brier", "smece_exact")}
-METRICS = {called: METRIC[name].of_outcomes for called, name in CALLED.items()} | {
+METRICS = {called: partial(of_outcomes, name) for called, name in CALLED.items()} | {
     **{"smece_sigma_0_05": smoothed(0.05), "smece_sigma_0_01": smoothed(0.01)},
-    "sigma_relplot_x1024": lambda p, recalled: lattice_of(counted(p, recalled))[1] * 1024,
+    "sigma_relplot_x1024": lambda p, recalled: smece_on_lattice(tally(p, recalled))[1] * 1024,
     "n_recalled": lambda p, recalled: np.sum(recalled),
 }
 
@@ -236,12 +244,12 @@ def test_um_plus_of_two_models(weyl):
     assert np.isnan(um_plus(p[:0], p[:0], recalled[:0]))
 
 
-def test_certain_predictions_are_clipped_and_those_that_are_wrong_counted():
+def test_certain_predictions_are_clipped_and_those_that_are_wrong_tally():
     inputs, expected = CASES["C04"]["inputs"], CASES["C04"]["expected"]
     losses = [log_loss(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
     names = ("right", "wrong", "one_wrong_of_four")
     assert losses == [near(expected[name], 1e-12) for name in names]
-    certain_wrong = METRIC["log_loss_certain_wrong"].of_outcomes
+    certain_wrong = partial(of_outcomes, "log_loss_certain_wrong")
     wrong = [certain_wrong(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
     assert wrong == expected["n_certain_wrong"]
     assert brier(inputs["b"]["p"], inputs["b"]["y"]) == expected["brier_wrong"]

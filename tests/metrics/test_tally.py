@@ -1,32 +1,21 @@
 """Predictions and outcomes counted in order, and added up in cells, against plain loops."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import columns, predicted
 
-from srs_eval.metrics import prediction_cells as cells
-from srs_eval.metrics import tally as tally_module
-from srs_eval.metrics.bins import FactSums, LogBinSums
-from srs_eval.metrics.calibration import EqualBinSums
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
-from srs_eval.metrics.proper import ScoreSums
-from srs_eval.metrics.sketch import bare_predictions, exact_sketch
-from srs_eval.metrics.sums import add_up, codes_of
-from srs_eval.metrics.tally import from_sums, tally
-from srs_eval.metrics.threshold import (
-    DEFAULT_THRESHOLDS,
-    NEARBY,
-    ThresholdSums,
-    threshold_biases,
-    threshold_rows,
-)
-from srs_eval.plots.recall_over_time import ELAPSED, recall_of
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, bin_columns
+from srs_eval.metrics.bootstrap import Table, common_cells
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.pooled import FineCounts, fine_counts
+from srs_eval.metrics.tally import from_sums, log_losses, tally
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, NEARBY, threshold_rows
+from srs_eval.plots.recall_over_time import CELLS, elapsed_cell, elapsed_sums, recall_of
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
@@ -52,12 +41,10 @@ def test_it_is_what_unique_says(pairs, dtype):
 
 
 @quick
-@given(reviews, st.integers(1, 9), st.sampled_from([3, 2**15]))
-def test_joining_neighbours_keeps_outcomes_and_means(pairs, size, piece):
+@given(reviews, st.integers(1, 9))
+def test_joining_neighbours_keeps_outcomes_and_means(pairs, size):
     counted = tally(*columns(pairs))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally_module, "PIECE", piece)
-        few = counted.at_most(size)
+    few = counted.at_most(size)
     if len(counted) <= size:
         assert few is counted
         return
@@ -72,38 +59,34 @@ def test_joining_neighbours_keeps_outcomes_and_means(pairs, size, piece):
 
 
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
-def test_a_threshold_is_rounded_as_predictions_are_and_their_means_count_as_they_do(threshold):
+def test_a_threshold_is_rounded_as_predictions_are_and_means_stay_in_their_cells(threshold):
     """The single 0.9 lies below the double 0.9, the half 0.9 above."""
     for dtype in ("float16", "float32"):
         at = np.array(threshold, dtype)
         p = np.array([np.nextafter(at, at.dtype.type(0)), at, np.nextafter(at, at.dtype.type(1))])
         assert tally(p, np.zeros(3, bool)).first_at_least(threshold) == 1
-    # No model predicts 1e-12 less.
-    p = threshold + np.array([-1e-11, -1e-14, 0, 1e-14])
-    assert tally(p, np.zeros(4, bool)).first_at_least(threshold) == 1
-    made = from_sums(*np.array([[0.0, 1, 0, 2], [1, 0, 0, 1], [0.3 + 1e-13, 0.3, 0, 3 + 1e-12]]))
+    made = from_sums([[0.0, 1, 0, 2], [1, 0, 0, 1], [0.3 + 1e-13, 0.3, 0, 3 + 1e-12]])
     assert made.p.tolist() == pytest.approx([0.3, 0.3, 1])  # in order, and in range
     assert (made.p[0], made.p[2]) == (made.p[1], 1)
-    one = from_sums(np.ones(1), 2 * np.ones(1), np.array([threshold + threshold + threshold]))
-    assert (one.p, one.first_at_least(threshold)) == (pytest.approx([threshold], abs=1e-15), 0)
+    below = 3 * threshold * (1 - 1e-15)  # adding up rounds
+    one = from_sums([[1], [2], [below]], within=(threshold, 1))
+    assert one.first_at_least(threshold) == 0
 
 
-def counted_in(width, *parts):
-    """Count users one after the other; the second one as arrays from another process."""
-    here = FineCells(width)
-    for number, (p, recalled) in enumerate(parts):
-        there = FineCells(width) if number == 1 else here
-        there.add(bare_predictions(p, recalled))
-        if there is not here:
-            here.extend(there.arrays())
+def counted_one_after_the_other(*parts):
+    """Count users, each as another process would."""
+    here = FineCounts(DEFAULT_THRESHOLDS)
+    for p, recalled in parts:
+        user = tally(p, recalled)
+        here.add(*fine_counts(user, DEFAULT_THRESHOLDS), user.precision)
     return here.tally()
 
 
 @quick
-@given(st.lists(reviews, max_size=4), st.sampled_from([8, 2**12]))
-def test_users_one_after_the_other_are_as_all_together(users, width):
-    apart = counted_in(width, *map(columns, users))
-    together = counted_in(width, columns([pair for pairs in users for pair in pairs]))
+@given(st.lists(reviews, max_size=4))
+def test_users_one_after_the_other_are_as_all_together(users):
+    apart = counted_one_after_the_other(*map(columns, users))
+    together = counted_one_after_the_other(columns([pair for pairs in users for pair in pairs]))
     assert apart.p == pytest.approx(together.p, abs=1e-14)
     assert apart.forgotten.tolist() == together.forgotten.tolist()
     assert apart.recalled.tolist() == together.recalled.tolist()
@@ -113,85 +96,45 @@ def test_users_one_after_the_other_are_as_all_together(users, width):
 def test_a_thousand_users_on_the_threshold_stay_on_it(dtype):
     """Adding up rounds a thousand times, which must not push the mean over the edge."""
     user = np.full(37, 0.9, dtype), np.arange(37) > 3
-    counted = counted_in(cells.FINE, *[user] * 1000)
+    counted = counted_one_after_the_other(*[user] * 1000)
     assert (counted.first_at_least(0.9), counted.precision) == (0, dtype)
     half = np.array([0.5], np.float16), np.array([True])
-    assert counted_in(8, half).precision == np.float16
-    assert counted_in(8, half, user, half).precision == dtype  # the finest of all users counts
+    assert counted_one_after_the_other(half).precision == np.float16
+    assert counted_one_after_the_other(half, user, half).precision == dtype  # the finest counts
 
 
-@dataclass(frozen=True)
-class ByCard:
-    """A sum of an outsider: how many, how many recalled, and the predictions, by card."""
-
-    cells: int = 50
-
-    def cell(self, predictions):
-        return predictions.card if self.cells > 1 else None
-
-    def values(self, predictions):
-        return np.ones(len(predictions), np.bool_), predictions.recalled, predictions.p
+PANEL = default_panel()
 
 
-SUMS = (
-    *(ScoreSums(), ThresholdSums(0.9), FactSums(), LogBinSums()),
-    *(EqualBinSums(10), PredictionCells(np.arange(64) / 64), ELAPSED, ByCard(), ByCard(1)),
-)
-
-
-def by_loop(sums, predictions, group):
-    """Add up one review after the other, by group and cell."""
-    columns = [np.asarray(column, np.float64) for column in sums.values(predictions)]
-    cell = sums.cell(predictions)
-    added = {}
-    for row, values in enumerate(zip(*columns, strict=True)):
-        key = int(group[row]), 0 if cell is None else int(cell[row])
-        added[key] = added.get(key, 0) + np.array(values)
-    return added
-
-
-@pytest.mark.parametrize("sums", SUMS, ids=lambda sums: type(sums).__name__)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=12),
-    chunk=st.sampled_from([1, 7, 2**14]),
     seed=st.integers(0, 99),
     dtype=st.sampled_from(["float16", "float32", "float64"]),
 )
-def test_groups_and_chunks_of_any_size_equal_a_plain_loop(
-    one_user, sums, sizes, chunk, seed, dtype
-):
-    """Groups may be empty, in the middle and at either end, and be cut by chunks."""
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    predictions = one_user(n=len(group), cards=50, curves=0, seed=seed)
+def test_sums_of_clusters_equal_a_plain_loop(one_user, sizes, seed, dtype):
+    """Clusters may be empty, in the middle and at either end."""
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    predictions = one_user(n=len(cluster), cards=50, curves=0, seed=seed)
     predictions = replace(predictions, p=predictions.p.astype(dtype))
-    (total,) = add_up([sums], predictions, group, len(sizes), chunk=chunk)
-    (whole,) = add_up([sums], predictions, chunk=chunk)
-    expected = by_loop(sums, predictions, group)
-    assert total.values.shape[0] == len(sizes)
-    for number, of_group in enumerate(total.values):
-        for cell, values in zip(total.cell.tolist(), of_group, strict=True):
-            added = expected.pop((number, cell), np.zeros(len(values)))
-            assert values == pytest.approx(added, abs=1e-6, rel=1e-6)
-    assert not expected
-    together = total.values.sum(axis=0)[np.isin(total.cell, whole.cell)]
-    assert whole.values[0] == pytest.approx(together, abs=1e-6, rel=1e-6)
-    for each in (total, whole):
-        assert (np.diff(each.cell) > 0).all()
-        assert each.values.dtype == np.float64
-
-
-whole_numbers = st.lists(st.integers(-50, 50) | st.integers(-(2**60), 2**60), min_size=1)
-typed = [np.array([1, 0, 1, 3, 0], dtype) for dtype in ("int8", "uint64", "float64", "U3", "?")]
-
-
-@settings(max_examples=25, deadline=None)
-@given(whole_numbers.map(np.array) | st.sampled_from([*typed, np.empty(0, np.int64)]))
-@example(np.array([-128, 127, 0] * 12, np.int8))
-def test_labels_are_numbered_in_their_order(labels):
-    known, expected = np.unique(labels, return_inverse=True)
-    code, count = codes_of(labels)
-    assert (code.tolist(), count) == (expected.tolist(), len(known))
+    edges = common_cells(PANEL, predictions.p.dtype)
+    table = Table.of(predictions, edges, cluster, len(sizes))
+    p, recalled = predictions.p.astype(float), predictions.recalled
+    cells = np.array([(edges <= each).sum() - 1 for each in p], int)
+    kinds = [(table.cells, cells, (~recalled, recalled, p))]
+    for bins in (FSRS_OPTIMIZER, WIKI_2024):
+        kinds.append((table.bins[bins], bins.cell(predictions), bin_columns(predictions)))
+    for found, cell, values in kinds:
+        expected = np.zeros(found.shape)
+        for row in range(len(p)):
+            for number, column in enumerate(values):
+                expected[3 * cluster[row] + number, cell[row]] += column[row]
+        np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
+    assert table.reviews.tolist() == sizes
+    for number, size in enumerate(sizes):
+        of = cluster == number
+        losses = log_losses(p[of], recalled[of]), (p[of] - recalled[of]) ** 2, np.zeros(size)
+        assert table.losses[number] == pytest.approx(np.sum(losses, axis=1))
 
 
 def recall(days, p=0.9, recalled=1, **options):
@@ -199,13 +142,13 @@ def recall(days, p=0.9, recalled=1, **options):
     n = len(days)
     elapsed = None if days[0] is None else np.asarray(days, np.float64)
     some = predicted(np.zeros(n) + p, np.zeros(n, bool) | (recalled > 0), elapsed_days=elapsed)
-    (totals,) = add_up([ELAPSED], some)
-    return recall_of(totals.values[0], **options), ELAPSED.cell(some)
+    cell = None if elapsed is None else elapsed_cell(elapsed)
+    return recall_of(elapsed_sums(some), **options), cell
 
 
 def test_cells_are_narrow_for_short_whole_days_and_exist_for_all():
     _, cell = recall([0, -1, 1e-9, 1e-5, 0.5, *range(1, 24), 1000, 1010, 36_500, 1e12])
-    assert (*cell[:3], cell[28] - cell[29], cell.max()) == (0, 0, 1, 0, ELAPSED.cells - 1)
+    assert (*cell[:3], cell[28] - cell[29], cell.max()) == (0, 0, 1, 0, CELLS - 1)
     assert (np.diff(cell[2:29]) > 0).all()
 
 
@@ -229,8 +172,11 @@ def test_recall_over_time_is_that_of_a_plain_loop_in_about_equally_large_bins():
 
 
 def rows(p, recalled, thresholds=(0.9,)):
-    panel = Panel([threshold_biases(thresholds)])
-    return threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel)
+    return threshold_rows(tally(p, recalled), Panel([len_of], thresholds).biases)
+
+
+def len_of(predictions):
+    return float(len(predictions))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

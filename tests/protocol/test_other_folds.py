@@ -15,7 +15,7 @@ from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.scores import log_loss
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
@@ -47,7 +47,7 @@ def scored(logs_of, tmp_path):
     """Evaluate an algorithm on five users, each time in a folder of its own."""
 
     def run(algorithm, protocol):
-        setup = setup_of(algorithm, logs_of(*range(1, 6)), Panel([LogLoss()]), protocol)
+        setup = setup_of(algorithm, logs_of(*range(1, 6)), Panel([log_loss]), protocol)
         return run_of(setup, Path(mkdtemp(dir=tmp_path)))
 
     return run

@@ -21,7 +21,7 @@ from commands import (
     write,
 )
 
-from srs_eval.metrics.headline import HEADLINE
+from srs_eval.metrics.panel import HEADLINE
 
 WORDS = (*SMALL, *QUIET, "panel=quick")
 

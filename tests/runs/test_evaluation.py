@@ -17,7 +17,7 @@ from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters
 from srs_eval.errors import ConfigError, FailedAlikeError, FitError, FitSkipped, ReviewLogError
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.scores import brier, log_loss
 from srs_eval.nouns import Algorithm, Fold, Task
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.prequential import Prequential
@@ -29,7 +29,7 @@ from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.compute import Processes
 from srs_eval.runs.evaluation import added_up, data_fingerprint, evaluate, of_shard
 
-PANEL = Panel([LogLoss(), Brier()])
+PANEL = Panel([log_loss, brier])
 GOOD = (1, 2, 3, 4, 5)
 USERS = tuple(range(1, 7))
 

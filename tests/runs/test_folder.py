@@ -15,7 +15,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.scores import brier, log_loss
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Contribution, Curves, Fit, Part, Predictions
 from srs_eval.nouns.predictions import concatenate, read_only, select
@@ -24,7 +24,7 @@ from srs_eval.runs import folder as files
 from srs_eval.runs.folder import Run, runs_below
 from srs_eval.runs.summary import Counts, Coverage, LeftOut, Summary
 
-PANEL = Panel([LogLoss(), Brier()], pooled=False)
+PANEL = Panel([log_loss, brier], pooled=False)
 
 
 @pytest.fixture
@@ -44,7 +44,8 @@ def every_column(user, seed, kind=np.float64):
         if f.name not in ("users", "user", "curves")
     }
     grid = rng.random((2, 3))
-    curves = Curves(np.zeros(2, int), np.zeros(2, int), np.arange(2), grid.cumsum(1), grid, grid)
+    of_reviews = np.zeros(2, int), columns["fold"][:2], np.arange(2)
+    curves = Curves(*of_reviews, grid.cumsum(1), grid, grid)
     return Predictions(users=(user,), user=np.zeros(n, np.int64), curves=curves, **columns)
 
 

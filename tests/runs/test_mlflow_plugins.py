@@ -9,7 +9,7 @@ from cases import refusal
 from tqdm import tqdm
 
 from srs_eval.errors import ReviewLogError
-from srs_eval.metrics.headline import HEADLINE
+from srs_eval.metrics.panel import HEADLINE
 from srs_eval.metrics.score import score
 from srs_eval.nouns.predictions import select
 from srs_eval.runs import config, evaluation

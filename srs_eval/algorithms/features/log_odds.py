@@ -13,8 +13,8 @@ from scipy.special import expit
 from srs_eval.algorithms.fitted import FitOptions
 from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.engine.compiled import Fisher, Gradient
+from srs_eval.engine.equations import uncertain
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.probability import uncertain
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 # From the parameters to log-odds [rows] and their derivatives [rows, parameters].

@@ -11,7 +11,7 @@ from scipy.special import betaln, digamma
 
 from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
-from srs_eval.engine.probability import uncertain
+from srs_eval.engine.equations import uncertain
 from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews
 
 # Alpha, beta and half-life before the first review.

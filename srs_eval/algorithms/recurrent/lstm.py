@@ -24,8 +24,7 @@ from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, 
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import CompiledModel, compiled
 from srs_eval.engine.equations import Maths, State, Value
-from srs_eval.engine.layout import Packed
-from srs_eval.engine.packing import pack
+from srs_eval.engine.packing import Packed, pack
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped

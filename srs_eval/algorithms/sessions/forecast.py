@@ -18,7 +18,7 @@ from srs_eval.algorithms.options import require_above_zero
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
 from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.algorithms.sessions.walk import Prior, Stages, walk, walk_through
-from srs_eval.engine.probability import uncertain
+from srs_eval.engine.equations import uncertain
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 # What predictions use; the session's features are only there to learn these weights well.

@@ -22,7 +22,7 @@ from srs_eval.algorithms.sessions.walk import (
     walk,
     walk_through,
 )
-from srs_eval.engine.probability import uncertain
+from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews, When
 

@@ -22,7 +22,7 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.scores import log_loss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
 
@@ -149,7 +149,7 @@ def test_a_person_with_logs_in_both_halves_is_scored_by_neither(tmp_path):
     logs = {name: replace(log, user=name) for name, log in {**logs, "a again": logs["a"]}.items()}
     fold_of = UserFolds().fold_of([*logs])
     assert fold_of["a"] != fold_of["a again"]
-    setup = setup_of(QUICK[0], Logs(logs), Panel([LogLoss()]), UserFolds())
+    setup = setup_of(QUICK[0], Logs(logs), Panel([log_loss]), UserFolds())
     result = run_of(setup, tmp_path)
     assert {fit.user for fit in result.fits() if fit.status == "skipped"} == {"a", "a again"}
 

@@ -1,0 +1,93 @@
+"""What a metric is: a function, and what is declared of it.
+
+A metric is a function of a `Tally` or of `Predictions`, as the annotation of its first parameter
+says, and returns a number, NaN where it is not defined. One of a tally is computed in the same way
+of one user, of all users together, and of resamples for its interval; one of predictions is of
+single users alone. Its docstring says which way is better, the range, the formula, what happens at
+the edges, and the source.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar, get_args
+
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.tally import Tally
+from srs_eval.nouns import Better
+
+Function = Callable[..., float]
+F = TypeVar("F", bound=Function)
+UNBOUNDED = (-math.inf, math.inf)
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_]+")
+_DECLARED = "_srs_eval_metric"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A function of reviews by the name it has in results."""
+
+    name: str  # Letters, digits and underscores only, so that every tracker takes it
+    function: Function
+    better: Better = "neither"
+    bounds: tuple[float, float] = UNBOUNDED  # Lowest and highest possible number
+    is_mean: bool = False  # Whether it is the mean of a number of each review
+    # Whether clusters are resampled for an interval. Floors do not depend on outcomes, and errors
+    # along a smooth curve are compared with their floors
+    has_interval: bool = True
+    of_tally: bool = True  # Whether it is a function of a `Tally`, or else of `Predictions`
+
+
+def metric(
+    better: Better = "neither",
+    bounds: tuple[float, float] = UNBOUNDED,
+    *,
+    is_mean: bool = False,
+    has_interval: bool = True,
+) -> Callable[[F], F]:
+    """Declare what is known of a metric: see `Metric`. The function stays as it is.
+
+    >>> @metric("higher", bounds=(0, 1))
+    ... def share_of_recalls(tally: Tally) -> float:
+    ...     return tally.n_recalled / tally.n
+    """
+    if better not in get_args(Better):
+        raise ConfigError(f"better is {better!r}, expected one of {', '.join(get_args(Better))}")
+    declared: dict[str, Any] = {"better": better, "bounds": bounds}
+    declared |= {"is_mean": is_mean, "has_interval": has_interval}
+
+    def declare(function: F) -> F:
+        vars(function)[_DECLARED] = declared
+        return function
+
+    return declare
+
+
+def as_metric(function: Any, name: str = "") -> Metric:
+    """Return a function with what is declared of it; its name is its own by default.
+
+    Raise `ConfigError` if it is no function of one thing, or if trackers do not take the name.
+    """
+    if isinstance(function, Metric):
+        return function
+    bare = function.func if isinstance(function, partial) else function
+    name = name or getattr(bare, "__name__", repr(bare))
+    if not callable(bare):
+        raise ConfigError(f"metric {name}: {function!r} is not a function")
+    if not _SAFE_NAME.fullmatch(name):
+        raise ConfigError(
+            f"metric name {name!r} has characters other than letters, digits and underscores"
+        )
+    signature = inspect.signature(bare)
+    try:
+        signature.bind(None, **getattr(function, "keywords", {}))
+    except TypeError as error:
+        raise ConfigError(f"metric {name}: {error}; expected a function of a tally") from None
+    first = next(iter(signature.parameters.values())).annotation
+    declared = getattr(bare, _DECLARED, {})
+    return Metric(name, function, of_tally=first in (Tally, "Tally"), **declared)

@@ -1,0 +1,263 @@
+"""The metrics of the panel: functions of a `Tally`.
+
+Natural logarithms throughout. A score that cannot be defined is NaN: a skill against the base rate
+where only one outcome happened. A panel has NaN throughout where there are no reviews.
+RMSE(bins) and ECE must not rank models alone: a useless predictor that watches the bins scores
+near 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
+from scipy.special import xlogy
+
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, mean_square, mean_variance
+from srs_eval.metrics.metric import metric
+from srs_eval.metrics.tally import Tally
+from srs_eval.nouns import FloatArray, IntArray
+
+LOG_BINS = 20
+# CORP: fewer predictions than this are not worth joining beforehand.
+FEW = 2**14
+
+
+@metric("lower", (0.0, math.inf), is_mean=True)
+def log_loss(tally: Tally) -> float:
+    """Mean negative log-likelihood, in nats: 0 is perfect, and lower is better.
+
+    At most 36.05, because predictions are clipped to [2**-52, 1 - 2**-52].
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> round(log_loss(tally([0.9, 0.8, 0.3], [True, True, False])), 6)
+    0.228393
+    """
+    return float(tally.losses[0]) / tally.n
+
+
+@metric("lower", (0.0, 1.0), is_mean=True)
+def brier(tally: Tally) -> float:
+    """Mean squared difference between prediction and outcome, in [0, 1]; lower is better.
+
+    Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> round(brier(tally([0.9, 0.8, 0.3], [True, True, False])), 6)
+    0.046667
+    """
+    return float(tally.losses[1]) / tally.n
+
+
+@metric("lower", (0.0, math.inf))
+def log_loss_certain_wrong(tally: Tally) -> float:
+    """Count the predictions that were certain and wrong: each costs 36.04 nats; 0 is best."""
+    return float(tally.losses[2])
+
+
+def entropy(tally: Tally) -> float:
+    """Log loss of the base rate, in nats, up to log(2); NaN where only one outcome happened."""
+    base = tally.n_recalled / tally.n
+    if not 0 < base < 1:
+        return math.nan
+    return -base * math.log(base) - (1 - base) * math.log1p(-base)
+
+
+@metric("lower", (0.0, math.inf))
+def normalized_entropy(tally: Tally) -> float:
+    """Log loss in units of the entropy of the base rate: 0 is perfect, 1 is the base rate.
+
+    Equal to 1 minus scikit-learn's ``d2_log_loss_score``. Lower is better; above 1 means worse than
+    always predicting the mean outcome of these very reviews. NaN if only one outcome happened.
+    He et al. (2014), doi:10.1145/2648584.2648589.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> normalized_entropy(tally([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0]))
+    1.0
+    """
+    return log_loss(tally) / entropy(tally)
+
+
+@metric("higher", (-math.inf, 1.0))
+def brier_skill(tally: Tally) -> float:
+    """Improvement of the Brier score over the base rate: 1 is perfect, higher is better.
+
+    0 is no better than the mean outcome of these very reviews. NaN if only one outcome happened.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> brier_skill(tally([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0]))
+    0.0
+    """
+    base = tally.n_recalled / tally.n
+    return 1 - brier(tally) / (base * (1 - base)) if 0 < base < 1 else math.nan
+
+
+@metric("zero", (-1.0, 1.0), is_mean=True)
+def mbe(tally: Tally) -> float:
+    """Mean bias error: mean prediction minus share of recalls, in [-1, 1].
+
+    Best at 0; above 0 the predictions are too high.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> round(mbe(tally([0.9, 0.8], [True, False])), 6)
+    0.35
+    """
+    return float(tally.residual.sum()) / tally.n
+
+
+@metric("lower", (0.0, 1.0))
+def ece(tally: Tally, bins: int = 10) -> float:
+    """Mean calibration error in equally wide bins of the prediction.
+
+    Mean over reviews of the gap between mean prediction and share of recalls in their bin; lower is
+    better. It depends on the bins, so prefer SmoothECE. Bin b holds predictions from b / bins up
+    to, not including, (b + 1) / bins; the last one holds 1 too.
+    Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> round(ece(tally([0.92, 0.98, 0.15], [True, False, False])), 6)
+    0.35
+    """
+    bin_of = np.minimum((tally.p * bins).astype(np.int64), bins - 1)
+    return float(np.abs(np.bincount(bin_of, tally.residual)).sum()) / tally.n
+
+
+@metric("lower", (0.0, 1.0))
+def rmse_bins(tally: Tally) -> float:
+    """Root mean square gap between mean prediction and share of recalls, over bins of facts.
+
+    As every published number has it, in [0, 1]; lower is better. NaN where the predictions lack a
+    fact that reviews are grouped by: days since the card's previous review; 1 + reviews of the card
+    on a later day than the one before, this one included; and earlier Agains of the card given at
+    least a day after the review before them. Source: `FSRS_OPTIMIZER`.
+    """
+    return math.sqrt(mean_square(tally.bins(FSRS_OPTIMIZER)))
+
+
+@metric("lower", (0.0, 1.0))
+def rmse_bins_wiki(tally: Tally) -> float:
+    """RMSE(bins) with the constants of the wiki page of 2024: see `rmse_bins`."""
+    return math.sqrt(mean_square(tally.bins(WIKI_2024)))
+
+
+@metric("neither", (0.0, 1.0), has_interval=False)
+def rmse_bins_floor(tally: Tally) -> float:
+    """RMSE(bins) as it is expected if every prediction is the true probability.
+
+    The root of the expected mean square. A model below it is not better than perfect: its
+    predictions exploit the bins.
+    """
+    return math.sqrt(mean_variance(tally.bins(FSRS_OPTIMIZER)))
+
+
+def log_bins(p: ArrayLike) -> IntArray:
+    """Which of the 20 bins of the old RMSE(bins) each prediction falls into."""
+    powers = np.exp(math.log(LOG_BINS + 1) * np.asarray(p, np.float64))
+    return np.minimum(powers.astype(np.int64) - 1, LOG_BINS - 1)
+
+
+@metric("lower", (0.0, 1.0))
+def rmse_bins_by_p(tally: Tally) -> float:
+    """RMSE(bins) in its old form: 20 bins of the prediction itself, finer towards 1.
+
+    Bin b holds predictions with floor(21**p) = b + 1, and 1 falls in the last bin. Lower is better;
+    the base rate scores 0.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> round(rmse_bins_by_p(tally([0.95, 0.9, 0.3], [True, False, False])), 6)
+    0.548483
+    """
+    bin_of = log_bins(tally.p)
+    count, residual = np.bincount(bin_of, tally.count), np.bincount(bin_of, tally.residual)
+    held = count > 0
+    return math.sqrt(float((residual[held] ** 2 / count[held]).sum()) / tally.n)
+
+
+@metric("higher", (0.0, 1.0))
+def auc(tally: Tally) -> float:
+    """Chance that a recalled review was given a higher prediction than a forgotten one.
+
+    The area under the ROC curve. Ties count half. Exact, and the same in every precision that
+    keeps the order. 0.5 is no discrimination, higher is better. NaN if only one outcome happened.
+    Hanley and McNeil (1982), doi:10.1148/radiology.143.1.7063747.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> auc(tally([0.9, 0.8, 0.8, 0.4], [True, True, False, False]))
+    0.875
+    """
+    if not tally.has_both_outcomes:
+        return math.nan
+    # Twice the forgotten reviews below each prediction, those at it counting half: whole numbers.
+    below = tally.below[0, :-1] + tally.below[0, 1:]
+    return min(1.0, float(tally.recalled @ below) / (2 * tally.n_recalled * tally.n_forgotten))
+
+
+@metric("lower", (0.0, math.inf), has_interval=False)
+def corp_miscalibration_log(tally: Tally) -> float:
+    """Log loss minus that of an isotonic regression on the predictions, in nats; lower is better.
+
+    Log loss = miscalibration - discrimination + entropy of the base rate, without bins and tuning
+    parameters. At least 0. Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118.
+    """
+    return max(0.0, log_loss(tally) - float(_isotonic_loss(tally)) / tally.n)
+
+
+@metric("higher", (0.0, math.log(2)), has_interval=False)
+def corp_discrimination_log(tally: Tally) -> float:
+    """Entropy of the base rate minus log loss of an isotonic regression; higher is better.
+
+    In nats, 0 where only one outcome happened: see `corp_miscalibration_log`.
+
+    >>> from srs_eval.metrics.tally import tally
+    >>> round(corp_discrimination_log(tally([0.9, 0.8, 0.6, 0.3], [1, 0, 1, 0])), 6)
+    0.346574
+    """
+    base = _loss_of_shares(np.array([tally.n_recalled]), np.array([tally.n_forgotten]))
+    # The fit is never worse than a constant, but for rounding.
+    return max(0.0, base - _isotonic_loss(tally)) / tally.n
+
+
+def _isotonic_loss(tally: Tally) -> float:
+    """Sum of the log losses of the isotonic regression of outcomes on predictions."""
+    recalled, count = tally.recalled, tally.count
+    # Neighbours that fall or stay equal end up on one level: joining them first leaves the
+    # general algorithm a tenth of millions of predictions.
+    while len(count) > FEW:
+        rate = recalled / count
+        first = np.append(0, 1 + np.flatnonzero(rate[1:] > rate[:-1]))
+        if len(first) > 0.7 * len(count):
+            break
+        recalled, count = np.add.reduceat(recalled, first), np.add.reduceat(count, first)
+    blocks = isotonic_regression(recalled / count, weights=count).blocks[:-1]
+    recalled, count = np.add.reduceat(recalled, blocks), np.add.reduceat(count, blocks)
+    return _loss_of_shares(recalled, count - recalled)
+
+
+def _loss_of_shares(recalled: FloatArray, forgotten: FloatArray) -> float:
+    """Sum of the log losses of groups that are predicted by their own share of recalls."""
+    share = recalled / (recalled + forgotten)
+    return float((-xlogy(recalled, share) - xlogy(forgotten, 1 - share)).sum())
+
+
+@metric("lower", (0.0, 1.0))
+def temporal_violation(tally: Tally) -> float:
+    """Mean share of the pairs of elapsed times at which recall is not predicted to fall.
+
+    Over the sampled forgetting curves, in [0, 1]; lower is better. NaN without curves. Source: see
+    `srs_eval.metrics.temporal`.
+    """
+    return temporal_strict(tally) + temporal_flat(tally)
+
+
+@metric("lower", (0.0, 1.0))
+def temporal_strict(tally: Tally) -> float:
+    """Mean share of the pairs of times at which recall rises: see `temporal_violation`."""
+    return float(tally.curves[1] / tally.curves[0]) if tally.curves[0] else math.nan
+
+
+@metric("lower", (0.0, 1.0))
+def temporal_flat(tally: Tally) -> float:
+    """Mean share of the pairs of times at which recall stays: see `temporal_violation`."""
+    return float(tally.curves[2] / tally.curves[0]) if tally.curves[0] else math.nan
