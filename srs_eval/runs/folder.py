@@ -231,7 +231,7 @@ class _RowsOfUsers:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._group: tuple[int, pa.Table] | None = None
-        self._rows: dict[User, tuple[int, int, int]] = {}
+        self._rows: dict[User, list[tuple[int, int, int]]] = {}
         if not path.is_file():
             return
         with reading(path):
@@ -240,17 +240,20 @@ class _RowsOfUsers:
                 users = self._file.read_row_group(number, columns=["user"])["user"].to_numpy()
                 begins = np.flatnonzero(np.append(True, users[1:] != users[:-1])).tolist()
                 for begin, end in pairwise([*begins, len(users)]):
-                    self._rows[users[begin]] = number, begin, end - begin
+                    rows = self._rows.setdefault(users[begin], [])
+                    rows.append((number, begin, end - begin))
 
     def of(self, user: User) -> pa.Table | None:
         """Read the rows of one user; None if there are none."""
         if user not in self._rows:
             return None
-        number, begin, size = self._rows[user]
+        return pa.concat_tables(self._read(n).slice(b, size) for n, b, size in self._rows[user])
+
+    def _read(self, number: int) -> pa.Table:
         if self._group is None or self._group[0] != number:
             with reading(self._path):
                 self._group = number, self._file.read_row_group(number)
-        return self._group[1].slice(begin, size)
+        return self._group[1]
 
 
 @contextmanager

@@ -27,6 +27,7 @@ def panel_metric(**options: Any) -> Any:
 
     Examples
     --------
+    >>> import mlflow, pandas as pd
     >>> frame = pd.DataFrame({"p": [0.9, 0.8, 0.6, 0.95], "recalled": [1, 1, 0, 1]})
     >>> mlflow.models.evaluate(
     ...     data=frame, predictions="p", targets="recalled", extra_metrics=[panel_metric()]
