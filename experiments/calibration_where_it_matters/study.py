@@ -31,7 +31,7 @@ from scipy.special import expit, logit, stdtrit
 from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.significance import ALPHA, holm
 from srs_eval.metrics.tally import log_losses, tally
-from srs_eval.metrics.threshold import STATISTICS, confusion_rate
+from srs_eval.metrics.threshold import RATES, confusion_rate
 from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
@@ -230,7 +230,7 @@ def thresholds(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
         for threshold in THRESHOLDS:
             near = np.abs(p - threshold) < 0.02
             row = {"log": log, "model": name, "R*": threshold}
-            row |= {name: confusion_rate(reviews, name, threshold) for name in STATISTICS}
+            row |= {name: confusion_rate(reviews, name, threshold) for name in RATES}
             row["reviews near"] = int(near.sum())
             row["bias near"] = bias(each.rows, near).mean if near.sum() >= ENOUGH else np.nan
             rows.append(row)
@@ -335,7 +335,7 @@ def main(options: LogOptions) -> None:
     }
     formats = dict.fromkeys(["bias near", "bias"], "+.1%") | {"set to": ".1%", "R*": ".2f"}
     formats |= dict.fromkeys([ALL_SET, AT_SETTING, REST], "+.0%")
-    formats |= dict.fromkeys(HELD[2:-1], ".0%") | dict.fromkeys(STATISTICS, ".3f")
+    formats |= dict.fromkeys(HELD[2:-1], ".0%") | dict.fromkeys(RATES, ".3f")
     figures = {"bias": draw(found[first], first)}
     write("calibration_where_it_matters", options, tables, figures, formats)
 

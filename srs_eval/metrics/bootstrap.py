@@ -34,7 +34,7 @@ RESAMPLES = 200
 # More users than this are resampled in as many groups.
 GROUPS = 10_000
 FEWEST_CLUSTERS = 5
-# Draws held at once: 10,000 users are resampled 100 times in a block.
+# Draws in memory at once: 10,000 users are resampled 100 times in a block.
 BLOCK = 1_000_000
 # Cells of equally many predictions, and of equal steps of log odds.
 EQUAL_SHARES, EQUAL_STEPS = 512, 192
@@ -188,12 +188,12 @@ def _added_up(
 
 
 def _products(weights: FloatArray, table: csr_array) -> tuple[IntArray, FloatArray]:
-    """Return the cells that hold anything, and weighted sums there [resamples, 3, held]."""
-    held = np.unique(table.indices) if table.shape[1] > 1 else np.zeros(1, np.int64)
-    place = np.searchsorted(held, table.indices)
-    few = csr_array((table.data, place, table.indptr), (table.shape[0], len(held)))
+    """Return the cells that hold anything, and weighted sums there [resamples, 3, used]."""
+    used = np.unique(table.indices) if table.shape[1] > 1 else np.zeros(1, np.int64)
+    place = np.searchsorted(used, table.indices)
+    few = csr_array((table.data, place, table.indptr), (table.shape[0], len(used)))
     sums = [(few[column::3].T @ weights.T).T for column in range(3)]
-    return held.astype(np.int64), np.stack(sums, axis=1)
+    return used.astype(np.int64), np.stack(sums, axis=1)
 
 
 def half_widths(

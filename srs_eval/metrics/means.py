@@ -98,15 +98,41 @@ def mean_of_users(
     return ratio_of_sums(np.where(weights > 0, values * weights, 0.0), weights, size=size)
 
 
-def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = None) -> Estimate:
+def ratio_of_sums(
+    above: FloatArray,
+    below: FloatArray,
+    *,
+    size: float | None = None,
+    fewest: float = FEWEST_EFFECTIVE,
+) -> Estimate:
     """Estimate the ratio of two sums over rows by the jackknife, sum(above) / sum(below).
 
     Both are [n_rows], and `below` is at least 0; rows with NaN, and rows with 0 in both, are left
     out. `size` is as in `mean_of_users`, of ratios. There is no standard error with fewer than two
-    rows, or if one row outweighs all others: sum(below)**2 / sum(below**2) is below 2. The degrees
-    of freedom are that number less one.
+    rows, or if one row outweighs all others: sum(below)**2 / sum(below**2) is below `fewest`. The
+    degrees of freedom are that number less one.
     """
-    return _ratio(above, below, size, fewest=FEWEST_EFFECTIVE)
+    present = ~np.isnan(above) & ~np.isnan(below) & ((above != 0) | (below != 0))
+    if not present.all():
+        above, below = above[present], below[present]
+    total = float(below.sum())
+    if total <= 0:
+        return Estimate(math.nan)
+    mean = float(above.sum() / total)
+    shares = below / total
+    effective = 1 / float(shares @ shares)
+    if len(above) < 2 or effective < fewest or shares.max() == 1:
+        return Estimate(mean)
+    df = max(effective - 1, 1.0)
+    if size is None:
+        size = float(np.abs(above[below > 0] / below[below > 0]).max())
+    # Change of the ratio without each row.
+    moves = (above / total - mean * shares) / (1 - shares)
+    squares = float(moves @ moves)
+    se = math.sqrt((len(above) - 1) / len(above) * squares)
+    if se <= ROUNDING * size:
+        return _constant(mean, size, df)
+    return Estimate(mean, se, float(moves @ moves**2) / squares**1.5, df)
 
 
 def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None = None) -> Estimate:
@@ -128,7 +154,7 @@ def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None =
     for cluster in clusters:  # the jackknife over clusters; one may be larger than all others
         _, code = np.unique(cluster, return_inverse=True)
         sums = np.bincount(code, values).astype(np.float64)
-        parts.append(_ratio(sums, np.bincount(code).astype(np.float64), size, fewest=1.0))
+        parts.append(ratio_of_sums(sums, np.bincount(code) * 1.0, size=size, fewest=1.0))
     if not parts or any(math.isnan(part.se) for part in parts):
         return Estimate(mean)
     variances = np.array([part.se**2 for part in parts])
@@ -138,30 +164,6 @@ def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None =
     third_moments = variances**1.5 @ np.array([part.skewness for part in parts])
     df = variance**2 / float((variances**2 / np.array([part.df for part in parts])).sum())
     return Estimate(mean, math.sqrt(variance), float(third_moments) / variance**1.5, df)
-
-
-def _ratio(above: FloatArray, below: FloatArray, size: float | None, *, fewest: float) -> Estimate:
-    held = ~np.isnan(above) & ~np.isnan(below) & ((above != 0) | (below != 0))
-    if not held.all():
-        above, below = above[held], below[held]
-    total = float(below.sum())
-    if total <= 0:
-        return Estimate(math.nan)
-    mean = float(above.sum() / total)
-    shares = below / total
-    effective = 1 / float(shares @ shares)
-    if len(above) < 2 or effective < fewest or shares.max() == 1:
-        return Estimate(mean)
-    df = max(effective - 1, 1.0)
-    if size is None:
-        size = float(np.abs(above[below > 0] / below[below > 0]).max())
-    # Change of the ratio without each row.
-    moves = (above / total - mean * shares) / (1 - shares)
-    squares = float(moves @ moves)
-    se = math.sqrt((len(above) - 1) / len(above) * squares)
-    if se <= ROUNDING * size:
-        return _constant(mean, size, df)
-    return Estimate(mean, se, float(moves @ moves**2) / squares**1.5, df)
 
 
 def _constant(mean: float, size: float, df: float) -> Estimate:

@@ -69,12 +69,11 @@ class Panel:
 
     @cached_property
     def _every(self) -> tuple[Metric, ...]:
-        functions = self.metrics
-        named = (
-            functions.items() if isinstance(functions, Mapping) else [("", f) for f in functions]
-        )
-        own = [as_metric(function, name) for name, function in named]
-        return (*own, *threshold_metrics(self.thresholds))
+        if isinstance(self.metrics, Mapping):
+            metrics = [as_metric(function, name) for name, function in self.metrics.items()]
+        else:
+            metrics = [as_metric(function) for function in self.metrics]
+        return (*metrics, *threshold_metrics(self.thresholds))
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics, in order."""
@@ -106,18 +105,18 @@ class Panel:
 
     def of(self, tally: Tally | None, predictions: Predictions | None = None) -> dict[str, float]:
         """Compute every metric, those of predictions where these are given."""
-        found = dict.fromkeys(self.names, math.nan)
+        values = dict.fromkeys(self.names, math.nan)
         if tally is None:
-            return found
+            return values
         for metric in self:
             if metric.of_tally:
-                score = metric.function(tally)
+                value = metric.function(tally)
             elif predictions is not None:
-                score = metric.function(read_only(predictions))
+                value = metric.function(read_only(predictions))
             else:
                 continue
-            found[metric.name] = float(score) if math.isfinite(score) else math.nan
-        return found
+            values[metric.name] = float(value) if math.isfinite(value) else math.nan
+        return values
 
 
 def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:

@@ -53,12 +53,12 @@ class FineCounts:
 
     def tally(self, **sums: Any) -> Tally:
         """Return the tally of all users, with `sums` of other kinds: see `Tally`."""
-        held = np.flatnonzero(self._counts[0] + self._counts[1])
+        used = np.flatnonzero(self._counts[0] + self._counts[1])
         edges = edges_of(self.thresholds, self._precision)
         first = _fine_cell(edges) + np.arange(1, len(edges) + 1)
-        beyond = np.searchsorted(first, held, side="right")
+        beyond = np.searchsorted(first, used, side="right")
         within = edges[beyond - 1], np.nextafter(edges[beyond], 0)
-        return from_sums(self._counts[:, held], self._precision, within=within, **sums)
+        return from_sums(self._counts[:, used], self._precision, within=within, **sums)
 
 
 def fine_counts(tally: Tally, thresholds: Sequence[float]) -> tuple[IntArray, FloatArray]:
@@ -105,10 +105,10 @@ class PooledSums:
     def __init__(self, panel: Panel, users: Iterable[Predictions] = ()) -> None:
         self.panel = panel
         self.users = 0
-        self._fine = FineCounts(panel.biases)
-        self._waiting: list[UserSums] = []
+        self.fine = FineCounts(panel.biases)
+        self._waiting: list[tuple[Table, int]] = []
         self._table: Table | None = None  # Of users, or of groups of them
-        self._group = np.zeros(0, np.int64)  # Of each row of the table
+        self._group = np.zeros(0, np.int64)  # Of each cluster of the table
         for predictions in users:
             self.add(user_sums(panel, predictions))
 
@@ -120,27 +120,22 @@ class PooledSums:
     def add(self, user: UserSums) -> None:
         """Add one user more."""
         self.users += 1
-        self._fine.add(user.cell, user.counts, user.table.precision)
-        self._waiting.append(user)
+        self.fine.add(user.cell, user.counts, user.table.precision)
+        self._waiting.append((user.table, user.group))
         if len(self._waiting) == TOGETHER:
             self.table()
 
     def table(self) -> Table | None:
         """Return the sums of each user, or of each group that has users; None if there are none."""
         if self._waiting:
-            tables = [user.table for user in self._waiting]
-            self._table = Table.stacked(tables if self._table is None else [self._table, *tables])
-            self._group = np.append(self._group, [user.group for user in self._waiting])
-            self._waiting = []
+            tables, groups = zip(*self._waiting, strict=True)
+            before = [] if self._table is None else [self._table]
+            self._table, self._waiting = Table.stacked([*before, *tables]), []
+            self._group = np.append(self._group, groups)
         if self.are_grouped and self._table is not None:
             known, code = np.unique(self._group, return_inverse=True)
             self._table, self._group = self._table.grouped(code, len(known)), known
         return self._table
-
-    def tally(self, table: Table, edges: FloatArray) -> Tally:
-        """Count the predictions of all users; `edges` are those of the cells of the table."""
-        (whole,) = table.weighted(np.ones((1, len(table))), edges)
-        return self._fine.tally(**whole.sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +164,8 @@ def pool(
     if table is None:
         return PooledScores(panel.of(None), dict.fromkeys(panel.names, (math.nan, math.nan)), ())
     edges = common_cells(panel, table.precision)
-    tally = sums.tally(table, edges)
+    (coarse,) = table.weighted(np.ones((1, len(table))), edges)
+    tally = sums.fine.tally(**coarse.sums)
     scores = panel.of(tally)
     widths = half_widths(panel, table, edges, resamples=resamples, seed=seed, level=level)
     intervals = intervals_around(panel, scores, widths)

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.metrics.smooth import CosineField, series_at
-from srs_eval.metrics.smooth_ece import USUAL, fixed_points, smece_exact, smece_floor
+from srs_eval.metrics.smooth_ece import (
+    bandwidth,
+    cosine_series,
+    damped,
+    smece_exact,
+    smece_floor,
+)
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -18,8 +23,6 @@ CELLS = 2**12
 NARROWEST = 0.002
 # The curve ends where fewer predictions than this lie within its kernel.
 FEWEST_NEARBY = 0.5
-# Tables are transformed in so many parts, which stay in the cache.
-PARTS = 5
 # Quantiles between which bands and intervals hold 95 %.
 TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
 
@@ -61,8 +64,6 @@ def reliability_of(
     Bröcker and Smith (2007), doi:10.1175/WAF993.1.
     """
     grid = np.linspace(0, 1, points)
-    if not len(tally):
-        return _undefined(grid)
     error = smece_exact(tally)
     sigma = max(error, NARROWEST)
     cells = _Cells.of(tally)
@@ -88,72 +89,54 @@ def reliability_of(
     )
 
 
-def _undefined(grid: FloatArray) -> ReliabilityCurve:
-    """Return the curve of no predictions: NaN everywhere."""
-    nothing, none = np.full(len(grid), np.nan), math.nan
-    return ReliabilityCurve(
-        grid, nothing, nothing, nothing, nothing, nothing, nothing, none, none, none, none, 0.0
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Cells:
     """Predictions counted in cells: few numbers, from which many can be drawn."""
 
-    cell: IntArray  # [held], increasing: The cells from 0 to `CELLS` that hold predictions
-    counts: FloatArray  # [2, held]: Forgotten and recalled reviews
-    p: FloatArray  # [held]: Mean predictions
+    cell: IntArray  # [used], increasing: The cells from 0 to `CELLS` that hold predictions
+    counts: FloatArray  # [2, used]: Forgotten and recalled reviews
+    p: FloatArray  # [used]: Mean predictions
 
     @classmethod
     def of(cls, tally: Tally) -> _Cells:
         cell = np.rint(tally.p * CELLS).astype(np.int64)
         columns = (tally.forgotten, tally.recalled, tally.p * tally.count)
         sums: FloatArray = np.stack([np.bincount(cell, each, CELLS + 1) for each in columns])
-        held = np.flatnonzero(sums[0] + sums[1])
-        counts, total = sums[:2, held], sums[2, held]
-        return cls(held, counts, np.clip(total / counts.sum(axis=0), 0, 1))
+        used = np.flatnonzero(sums[0] + sums[1])
+        counts, total = sums[:2, used], sums[2, used]
+        return cls(used, counts, np.clip(total / counts.sum(axis=0), 0, 1))
 
     def resampled(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Resample the reviews: tables [times, 2, held]."""
+        """Resample the reviews: tables [times, 2, used]."""
         return rng.poisson(self.counts, (times, *self.counts.shape)).astype(np.float64)
 
     def calibrated(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Draw outcomes from the predictions: tables [times, 2, held]."""
+        """Draw outcomes from the predictions: tables [times, 2, used]."""
         count = self.counts.sum(axis=0)
-        whole = np.floor(count)
-        part, size = count - whole, (times, len(count))
-        recalled = rng.binomial(whole.astype(np.int64), self.p, size).astype(np.float64)
-        if part.any():
-            # What weights leave over counts as one more review, of less weight.
-            recalled += part * (rng.random(size) < self.p)
+        recalled = rng.binomial(count.astype(np.int64), self.p, (times, len(count)))
         return np.stack([count - recalled, recalled], axis=1)
 
-    def field(self, values: FloatArray) -> CosineField:
-        """Transform values [rows, held]."""
-        masses = np.zeros((len(values), CELLS + 1))
-        masses[:, self.cell] = values
-        return CosineField.of(masses)
+    def masses(self, values: FloatArray) -> FloatArray:
+        """Bring values [..., used] to all cells [..., CELLS + 1]."""
+        masses = np.zeros((*values.shape[:-1], CELLS + 1))
+        masses[..., self.cell] = values
+        return masses
 
-    def errors(self, tables: FloatArray, begin: float = USUAL) -> FloatArray:
-        """SmoothECE of counts [tables, 2, held], with the mean prediction of each cell.
-
-        It is looked for where `begin` is first.
-        """
-        count = tables.sum(axis=1)
-        residual = self.p * count - tables[:, 1]
-        residual /= np.maximum(1.0, count.sum(axis=-1, keepdims=True))
-        return fixed_points(self.field(residual), begin)
+    def error(self, counts: FloatArray) -> float:
+        """SmoothECE of counts [2, used], with the mean prediction of each cell."""
+        count = counts.sum(axis=0)
+        residual = self.p * count - counts[1]
+        return bandwidth(self.masses(residual / max(1.0, float(count.sum()))))
 
     def smoothed(
         self, tables: FloatArray, sigma: float, grid: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Share recalled, and density of predictions, of counts [tables, 2, held]."""
-        rows = tables.reshape(-1, tables.shape[-1])
-        damped = [self.field(part).damped(sigma) for part in np.array_split(rows, PARTS)]
-        # As one product of matrices: many small ones wait for each other.
-        flat = series_at(np.concatenate(damped), grid)
+        """Share recalled, and density of predictions, of counts [tables, 2, used]."""
+        series = damped(cosine_series(self.masses(tables)), sigma)
+        waves = np.cos(np.outer(np.arange(series.shape[-1]) * math.pi, grid))
+        waves[1:] *= 2
         # Far from all predictions the cosine series leaves rounding, not nothing.
-        fields = np.maximum(flat, 0).reshape(*tables.shape[:2], len(grid))
+        fields = np.maximum(series @ waves, 0)
         total = fields.sum(axis=1)
         somewhere = total * sigma > 1e-3
         share = np.divide(fields[:, 1], total, out=np.full_like(total, np.nan), where=somewhere)
@@ -172,7 +155,6 @@ def _band(shares: FloatArray) -> FloatArray:
 
 def _half_width(cells: _Cells, drawn: FloatArray) -> float:
     """Larger side of the basic bootstrap interval of SmoothECE."""
-    (estimate,) = cells.errors(cells.counts[None])
-    errors = [cells.errors(part, float(estimate)) for part in np.array_split(drawn, PARTS)]
-    below, above = np.quantile(np.concatenate(errors), TAILS)
+    estimate = cells.error(cells.counts)
+    below, above = np.quantile([cells.error(counts) for counts in drawn], TAILS)
     return float(max(above - estimate, estimate - below))

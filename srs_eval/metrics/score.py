@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from tabulate import tabulate
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.bootstrap import RESAMPLES, cluster_intervals
@@ -16,14 +16,13 @@ from srs_eval.metrics.panel import Panel, default_panel, shown_metrics
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
-from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions
-from srs_eval.nouns import Better, Predictions
+from srs_eval.metrics.validate import Columns, as_columns, from_columns
+from srs_eval.nouns import Better
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NAN_POLICIES = ("raise", "omit")
-Columns = dict[str, NDArray[Any]]
 _COUNTS = ("n", "n_dropped")
 _BETTER: Mapping[Better, str] = {
     "lower": "lower is better",
@@ -83,35 +82,29 @@ class PanelResult(dict[str, float]):
 
     def __str__(self) -> str:
         """Format a table of the scores that are shown, with the names of undefined ones below."""
-        known = [name for name in self.shown if not math.isnan(self[name])]
-        lines = [self._heading()]
-        width = max(map(len, known), default=0)
-        lines += [f"{name:<{width}}  {self._line(name)}" for name in known]
-        undefined = [name for name in self.shown if name not in known]
-        if undefined:
-            lines.append(f"not defined here: {', '.join(undefined)}")
-        more = len(self) - len({*_COUNTS, *self.shown} & {*self})
-        if more:
-            lines.append(f"{more} more: to_frame() has all scores")
-        return "\n".join(line.rstrip() for line in lines)
+        rows = [self._row(name) for name in self.shown if not math.isnan(self[name])]
+        undefined = [name for name in self.shown if math.isnan(self[name])]
+        hidden = len(self) - len({*_COUNTS, *self.shown} & {*self})
+        notes = [f"not defined here: {', '.join(undefined)}"] if undefined else []
+        notes += [f"{hidden} more: to_frame() has all scores"] if hidden else []
+        table = tabulate(rows, tablefmt="plain", disable_numparse=True)
+        return "\n".join([self._heading(), *table.splitlines(), *notes])
 
     def _heading(self) -> str:
-        about = f"{self.get('n', math.nan):,.0f} reviews"
+        heading = f"{self.get('n', math.nan):,.0f} reviews"
         if self.get("n_dropped"):
-            about += f", {self['n_dropped']:,.0f} left out"
+            heading += f", {self['n_dropped']:,.0f} left out"
         if self.interval_over:
-            about += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
-        return about
+            heading += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
+        return heading
 
-    def _line(self, name: str) -> str:
+    def _row(self, name: str) -> list[str]:
         lo, hi = self.intervals.get(name, (math.nan, math.nan))
-        interval = "" if math.isnan(lo + hi) else f"{lo:.4f} … {hi:.4f}"
-        if self.intervals:
-            interval = f"{interval:<20}"
         better = _BETTER.get(self.better.get(name, "neither"), "")
         floor = self.get(f"{name}_floor", math.nan)
         by_chance = "" if math.isnan(floor) else f"; {floor:.4f} by chance"
-        return f"{self[name]:9.4f}  {interval}  {better}{by_chance}"
+        interval = "" if math.isnan(lo + hi) else f"{lo:.4f} … {hi:.4f}"
+        return [name, f"{self[name]:7.4f}", interval, better + by_chance]
 
     def __repr__(self) -> str:
         return str(self)
@@ -189,14 +182,14 @@ def score(
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
     labels = {"card": card, "day": day, "user": user}
     codes = {name: _codes(of) for name, of in labels.items() if of is not None}
-    columns = _columns(p, recalled=recalled, **facts, **codes)
+    columns = as_columns({"p": p, "recalled": recalled, **facts, **codes})
     length = columns["p"].size
     if nan_policy == "omit":
         columns = _without_missing(columns)
     nameless = [name for name in codes if np.isnan(columns[name]).any()]
     if nameless:
         raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
-    predictions = _predictions(columns)
+    predictions = from_columns(columns)
     if not len(predictions):
         left_out = f": all {length} have a missing value, see nan_policy" if length else ""
         raise ScoreError(f"there are no reviews to score{left_out}")
@@ -219,14 +212,6 @@ def score(
         level=level,
         shown=[metric.name for metric in shown_metrics(panel)],
     )
-
-
-def predictions_of(p: ArrayLike, **columns: ArrayLike | None) -> Predictions:
-    """Build the predictions of one unnamed user from columns in any container, and check them.
-
-    Columns are those of `score`, of which ``recalled`` is needed.
-    """
-    return _predictions(_columns(p, **columns))
 
 
 def _refuse_options(
@@ -272,14 +257,6 @@ def _codes(labels: ArrayLike) -> NDArray[Any]:
     return np.where(codes < 0, np.nan, codes).reshape(names.shape)
 
 
-def _columns(p: ArrayLike, **others: ArrayLike | None) -> Columns:
-    columns = {name: values for name, values in others.items() if values is not None}
-    return {
-        "p": as_floats("p", p),
-        **{name: as_numbers(name, values) for name, values in columns.items()},
-    }
-
-
 def _without_missing(columns: Columns) -> Columns:
     """Drop the reviews at which any column is NaN."""
     shapes = {name: column.shape for name, column in columns.items()}
@@ -289,25 +266,3 @@ def _without_missing(columns: Columns) -> Columns:
     for column in columns.values():
         whole &= ~np.isnan(column.astype(np.float64))
     return {name: column[whole] for name, column in columns.items()}
-
-
-def _predictions(columns: Columns) -> Predictions:
-    """Build the predictions of one unnamed user from columns."""
-    p = columns["p"]
-    each = np.arange(p.size)
-    zeros = np.zeros(p.size, np.int64)
-    unchecked = Predictions(
-        users=("",),
-        user=columns.get("user", zeros.reshape(p.shape)),
-        fold=zeros.reshape(p.shape),
-        row=each.reshape(p.shape),
-        card=columns.get("card", zeros.reshape(p.shape)),
-        day=columns.get("day"),
-        p=p,
-        recalled=columns["recalled"],
-        elapsed_days=columns.get("elapsed_days"),
-        nth_review=columns.get("nth_review"),
-        lapses=columns.get("lapses"),
-    )
-    check_predictions(unchecked)
-    return replace(unchecked, recalled=unchecked.recalled.astype(np.bool_, copy=False))

@@ -171,8 +171,8 @@ def rmse_bins_by_p(tally: Tally) -> float:
     """
     bin_of = log_bins(tally.p)
     count, residual = np.bincount(bin_of, tally.count), np.bincount(bin_of, tally.residual)
-    held = count > 0
-    return math.sqrt(float((residual[held] ** 2 / count[held]).sum()) / tally.n)
+    used = count > 0
+    return math.sqrt(float((residual[used] ** 2 / count[used]).sum()) / tally.n)
 
 
 @metric("higher", (0.0, 1.0))

@@ -17,23 +17,18 @@ ALPHA = 0.01
 LEVEL = 1 - ALPHA
 
 
-def wilson_interval(successes: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
-    """Compute Wilson's interval of a share, which stays within [0, 1]; NaN if there are no trials.
+def wilson_interval(
+    successes: ArrayLike, n: ArrayLike, *, level: float = LEVEL
+) -> tuple[FloatArray, FloatArray]:
+    """Compute Wilson's intervals of shares, within [0, 1]; NaN if there are no trials.
 
-    `successes` is in [0, n], and ties may count half; `level` is the share of intervals that should
-    hold the true share. See Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    `successes` are in [0, n], numbers or arrays, and ties may count half; `level` is the share of
+    intervals that should hold the true share. See Wilson (1927),
+    doi:10.1080/01621459.1927.10502953.
 
-    >>> [round(bound, 4) for bound in wilson_interval(8, 10, level=0.95)]
+    >>> [round(float(bound), 4) for bound in wilson_interval(8, 10, level=0.95)]
     [0.4902, 0.9433]
     """
-    lo, hi = wilson_intervals(np.array([successes]), np.array([n]), level=level)
-    return float(lo[0]), float(hi[0])
-
-
-def wilson_intervals(
-    successes: FloatArray | IntArray, n: FloatArray | IntArray, *, level: float = LEVEL
-) -> tuple[FloatArray, FloatArray]:
-    """Compute the intervals of many shares: see `wilson_interval`."""
     trials = np.where(np.asarray(n) > 0, n, np.nan)
     z = float(ndtri((1 + level) / 2))
     share = successes / trials
@@ -103,8 +98,8 @@ def sign_test(losses: FloatArray, *, rounding: float = 0.0) -> SignTest:
     `losses`, [n_users], are those of one model less those of another; NaN values are left out.
     Differences of at most `rounding` are ties.
 
-    >>> found = sign_test(np.array([-0.1] * 8))
-    >>> found.better, found.p_value, [round(bound, 4) for bound in found.interval()]
+    >>> counts = sign_test(np.array([-0.1] * 8))
+    >>> counts.better, counts.p_value, [round(bound, 4) for bound in counts.interval()]
     (8, 0.0078125, [0.5157, 1.0])
     """
     better, worse = (int(np.count_nonzero(side > rounding)) for side in (-losses, losses))
@@ -129,13 +124,13 @@ def holm(p_values: ArrayLike) -> Adjusted:
     >>> holm([0.01, 0.04, 0.03]).p_value.round(6).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = np.asarray(p_values, np.float64)
-    adjusted = np.full(given.shape, np.nan)
-    defined = np.flatnonzero(~np.isnan(given))
-    order = defined[np.argsort(given[defined], kind="stable")]
-    steps = given[order] * np.arange(len(order), 0, -1)
+    p = np.asarray(p_values, np.float64)
+    adjusted = np.full(p.shape, np.nan)
+    defined = np.flatnonzero(~np.isnan(p))
+    order = defined[np.argsort(p[defined], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(1, np.maximum.accumulate(steps))
-    factor = np.full(given.shape, max(len(order), 1), np.int64)
+    factor = np.full(p.shape, max(len(order), 1), np.int64)
     rejected = int(np.count_nonzero(adjusted < ALPHA))
     # The first comparison that is not significant stops the procedure for all after it.
     factor[order] = len(order) - np.minimum(np.arange(len(order)), rejected)
@@ -158,8 +153,8 @@ def behind_leader(
     worse. Models that rank behind do not count. Simulated, not proved: with 2 to 20 models of equal
     merit, any is called worse in at most 1.05 % of tables at a level of 1 %.
 
-    >>> found = behind_leader([1e-6, 0.04, 1e-9], [None] * 3, [True] * 3)
-    >>> found.factor.tolist()
+    >>> adjusted = behind_leader([1e-6, 0.04, 1e-9], [None] * 3, [True] * 3)
+    >>> adjusted.factor.tolist()
     [1, 1, 3]
     """
     ahead = [1.0]  # adjusted p-values of different models, in falling order

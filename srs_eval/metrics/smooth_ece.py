@@ -4,6 +4,9 @@ There are two versions. `smece` is the published one: the bandwidth is searched 
 1/1024 and the kernel is truncated. `smece_exact` solves the definition. Neither may rank models
 alone: always predicting the base rate scores 0.
 
+A reflected Gaussian is what heat does in a rod with insulated ends, so smoothing masses on nodes of
+[0, 1] is one cosine transform, a factor for each frequency, and one transform back.
+
 References
 ----------
 Błasiok and Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing,
@@ -18,29 +21,29 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, irfft, rfft
+from scipy.optimize import brentq
 
 from srs_eval.metrics.metric import metric
-from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
 from srs_eval.metrics.tally import COMPACT, Tally
 from srs_eval.nouns import FloatArray
 
-LATTICE = 1024
-# Smallest bandwidth, in steps of the lattice.
-LATTICE_FLOOR = 2
+NODES = 2**14
+# Predictions brought to a grid at once: few enough to stay in the cache.
+PIECE = 2**15
+# Divided by a bandwidth, the frequency beyond which the factor of smoothing is below 1e-18.
+VANISHED = 2.9
+# Bandwidths of `smece` are multiples of 1 / LATTICE, and at least so many of them.
+LATTICE, LATTICE_FLOOR = 1024, 2
 DENSITY_FLOOR = 1e-4
 EVALUATION_POINTS = 200
-Grids = dict[int, list[NDArray[np.complex128]]]  # Transforms by number of nodes
-# Of the bandwidths of `fixed_points`, and of the floor, relative: far below what its Gaussian
-# approximation is good for.
+# Of bandwidths, and of the floor, relative: far below what its Gaussian approximation is good for.
 PRECISION, FLOOR_PRECISION = 1e-10, 1e-5
 MOST_STEPS = 40
-# Where the search of `fixed_points` begins: as narrow as most are, and wide enough to leave few
-# frequencies.
-USUAL = 0.05
 # Below this, smoothing has no effect.
 NARROWEST = 1e-12
 # Points the noise is integrated over, at least.
 FEWEST_POINTS = 2**10
+Grids = dict[int, list[NDArray[np.complex128]]]  # Transforms by number of nodes
 
 
 @metric("lower", (0.0, 1.0), has_interval=False)
@@ -103,6 +106,25 @@ def _kernel(step: int) -> tuple[FloatArray, NDArray[np.complex128], FloatArray]:
     return grid, np.asarray(rfft(kernel)), points
 
 
+def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
+    """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1.
+
+    Predictions increase.
+    """
+    masses = np.zeros(nodes)
+    for begin in range(0, len(p), PIECE):
+        piece = slice(begin, begin + PIECE)
+        upper = p[piece] * (nodes - 1)
+        cell = np.minimum(upper.astype(np.int64), nodes - 2)
+        upper -= cell
+        upper *= values[piece]
+        first = np.flatnonzero(np.diff(cell, prepend=-1))
+        above = np.add.reduceat(upper, first)
+        masses[cell[first]] += np.add.reduceat(values[piece], first) - above
+        masses[cell[first] + 1] += above
+    return masses
+
+
 @metric("lower", (0.0, 1.0), has_interval=False)
 def smece_exact(tally: Tally) -> float:
     """SmoothECE by its definition: the bandwidth that equals the error it leaves, in [0, 1].
@@ -113,41 +135,54 @@ def smece_exact(tally: Tally) -> float:
     >>> round(smece_exact(tally([0.9] * 10, [1] * 8 + [0] * 2)), 6)
     0.1
     """
-    return float(fixed_points(residual_field(tally))[0])
+    return bandwidth(residual_masses(tally))
 
 
-def residual_field(tally: Tally) -> CosineField:
-    """Mean of prediction minus outcome, as masses along the predictions: one row."""
+def residual_masses(tally: Tally) -> FloatArray:
+    """Mean of prediction minus outcome, as masses along the predictions [nodes]."""
     cells = tally.compact
-    return CosineField.of(onto_grid(cells.p, cells.residual / cells.n, NODES + 1)[None])
+    return onto_grid(cells.p, cells.residual / cells.n, NODES + 1)
 
 
-def fixed_points(residuals: CosineField, begin: float = USUAL) -> FloatArray:
-    """Solve for the bandwidth [fields] that equals the error it leaves, to 1e-10, by secants."""
+def bandwidth(masses: FloatArray) -> float:
+    """Solve for the bandwidth that equals the absolute integral it leaves of masses [nodes]."""
+    series = cosine_series(masses)
+
+    def excess(sigma: float) -> float:
+        return absolute_integral(series, sigma) - sigma
+
     # No smoothing can leave less than the mean bias, or more than all the masses.
-    lowest, highest = np.abs(residuals.coefficients[:, 0]), residuals.total_variation
-    bandwidths = lowest.copy()
-    left = np.flatnonzero(highest - lowest >= PRECISION)
-    lowest, highest = lowest[left], highest[left]
-    sigma = np.clip(begin, lowest, highest)
-    before = last = np.full(len(left), math.nan)
-    while len(left):
-        excess = residuals.absolute_integrals(sigma, left) - sigma
-        # Where the error is above the bandwidth, so is the solution; but the error falls as the
-        # bandwidth grows, so what a bandwidth leaves is beyond the solution.
-        is_above = excess > 0
-        highest = np.where(is_above, np.minimum(highest, sigma + excess), sigma)
-        lowest = np.where(is_above, sigma, np.maximum(lowest, sigma + excess))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            following = sigma + excess * (sigma - before) / (last - excess)
-        is_within = (lowest < following) & (following < highest)
-        following = np.where(is_within, following, 0.5 * (lowest + highest))
-        is_met = np.abs(excess) < PRECISION
-        bandwidths[left] = np.where(is_met, sigma, following)
-        open_ = ~is_met & (highest - lowest > PRECISION)
-        left, lowest, highest = left[open_], lowest[open_], highest[open_]
-        before, last, sigma = sigma[open_], excess[open_], following[open_]
-    return bandwidths
+    lowest, highest = abs(float(series[0])), float(np.abs(masses).sum())
+    if highest - lowest < PRECISION or excess(lowest) <= 0:
+        return lowest
+    if excess(highest) >= 0:
+        return highest
+    return float(brentq(excess, lowest, highest, xtol=PRECISION))
+
+
+def cosine_series(masses: FloatArray) -> FloatArray:
+    """Add up mass times cos(k pi x) for k from 0, of masses on nodes of [0, 1] [..., nodes]."""
+    # The type-I transform counts inner nodes twice and end nodes once.
+    doubled = masses.copy()
+    doubled[..., [0, -1]] *= 2
+    return np.asarray(0.5 * dct(doubled, type=1))
+
+
+def damped(series: FloatArray, sigma: float) -> FloatArray:
+    """Cosine series after smoothing, without the frequencies that vanish."""
+    finest = series.shape[-1] - 1
+    length = 1 + math.ceil(min(finest, VANISHED / max(sigma, 1e-9)))
+    frequency = np.arange(length) * (math.pi * sigma)
+    return np.asarray(series[..., :length] * np.exp(-0.5 * frequency**2))
+
+
+def absolute_integral(series: FloatArray, sigma: float) -> float:
+    """Integrate the absolute value of a cosine series over [0, 1], smoothed at a bandwidth."""
+    smooth = damped(series, sigma)
+    # Sixteen points in a half-wave of the highest frequency left.
+    cells = min(len(series) - 1, max(2**12, 2 ** math.ceil(math.log2(16 * len(smooth)))))
+    field = np.abs(dct(smooth, type=1, n=cells + 1))
+    return float((field.sum() - 0.5 * (field[0] + field[-1])) / cells)
 
 
 @metric("neither", (0.0, 1.0), has_interval=False)
@@ -167,7 +202,7 @@ def smece_floor(tally: Tally) -> float:
     n, tally = tally.n, tally.compact
     variance = tally.count * tally.p * (1 - tally.p)
     masses = onto_grid(tally.p, variance / n**2, NODES + 1)
-    field = CosineField.of(masses)
+    series = cosine_series(masses)
     # However wide the kernel, the noise of the mean is left; and at most that of each review.
     spread = np.sqrt(tally.p * (1 - tally.p)) @ tally.count / n
     # Roots are taken first: of predictions near the smallest number, nothing else may be taken off.
@@ -177,28 +212,28 @@ def smece_floor(tally: Tally) -> float:
     for _ in range(MOST_STEPS):
         if sigma < NARROWEST:
             break
-        before, sigma = sigma, (_noise(masses, field, sigma) ** 2 * sigma) ** (1 / 3)
+        before, sigma = sigma, (_noise(masses, series, sigma) ** 2 * sigma) ** (1 / 3)
         if abs(sigma - before) <= FLOOR_PRECISION * sigma:
             break
     # Levels as small as the distance of the nodes are blurred by it.
     return min(max(sigma, lowest), math.sqrt(2 / math.pi) * float(spread))
 
 
-def _noise(masses: FloatArray, field: CosineField, sigma: float) -> float:
+def _noise(masses: FloatArray, series: FloatArray, sigma: float) -> float:
     """Integrate the mean absolute value of residuals with some variances, smoothed at a bandwidth.
 
     The square of a Gaussian kernel is a narrower Gaussian: the variance is a smoothed field itself.
     """
-    damped = field.damped(sigma / math.sqrt(2)) / (2 * sigma * math.sqrt(math.pi))
+    variance = damped(series, sigma / math.sqrt(2)) / (2 * sigma * math.sqrt(math.pi))
     # A prediction and its mirror image behind a wall meet at that wall.
     at_zero, at_one = (_at_wall(side, math.sqrt(2) * sigma) for side in (masses, masses[::-1]))
-    fading = np.exp(-((np.arange(len(damped)) * (math.pi * sigma)) ** 2) / 4)
-    damped += at_zero * fading
-    damped[::2] += at_one * fading[::2]
-    damped[1::2] -= at_one * fading[1::2]
+    fading = np.exp(-((np.arange(len(variance)) * (math.pi * sigma)) ** 2) / 4)
+    variance += at_zero * fading
+    variance[::2] += at_one * fading[::2]
+    variance[1::2] -= at_one * fading[1::2]
     # Eight points in a half-wave of the highest frequency left.
-    cells = max(FEWEST_POINTS, 2 ** math.ceil(math.log2(8 * len(damped))))
-    size = np.sqrt(np.maximum(dct(damped, type=1, n=cells + 1), 0))
+    cells = max(FEWEST_POINTS, 2 ** math.ceil(math.log2(8 * len(variance))))
+    size = np.sqrt(np.maximum(dct(variance, type=1, n=cells + 1), 0))
     mean = float((size.sum() - 0.5 * (size[0] + size[-1])) / cells)
     return math.sqrt(2 / math.pi) * mean
 
@@ -206,7 +241,7 @@ def _noise(masses: FloatArray, field: CosineField, sigma: float) -> float:
 def _at_wall(masses: FloatArray, width: float) -> float:
     """Variance that predictions share with their mirror images behind the first node."""
     nodes = len(masses)
-    near = masses[: math.ceil(4.5 * width * (nodes - 1)) + 1]  # a Gaussian vanishes at nine widths
-    distance = 2 * np.arange(len(near)) / (nodes - 1) / width
+    inner = masses[: math.ceil(4.5 * width * (nodes - 1)) + 1]  # a Gaussian vanishes at nine widths
+    distance = 2 * np.arange(len(inner)) / (nodes - 1) / width
     kernel = np.exp(-0.5 * distance**2) / (math.sqrt(2 * math.pi) * width)
-    return float(kernel @ near)
+    return float(kernel @ inner)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.means import mean_of_users
+from srs_eval.metrics.means import effective_users, mean_of_users
 from srs_eval.metrics.metric import UNBOUNDED
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -68,51 +68,26 @@ def summarise(
             f"scores have shape {scores.shape}, expected ({len(n_reviews)}, {len(names)}): "
             "one row for each user and one column for each metric"
         )
-    values = np.asarray(scores, np.float64)
-    if len(values) > 1:
-        columns = zip(names, values.T, strict=True)
-        intervals = {
-            name: clipped(mean_of_users(column).interval(), bounds.get(name, UNBOUNDED))
-            for name, column in columns
-        }
-    else:
-        intervals = dict(single_user or {})
-    together = dict(pooled_intervals or {})
-    return {
-        name: _summary(
-            column,
-            n_reviews,
-            intervals.get(name, UNKNOWN),
-            (pooled.get(name, math.nan), *together.get(name, UNKNOWN)),
+    summaries = {}
+    for name, column in zip(names, np.asarray(scores, np.float64).T, strict=True):
+        defined = ~np.isnan(column)
+        weight, values = n_reviews[defined].astype(np.float64), column[defined]
+        interval = (single_user or {}).get(name, UNKNOWN)
+        if len(column) > 1:
+            interval = clipped(mean_of_users(column).interval(), bounds.get(name, UNBOUNDED))
+        summaries[name] = MetricSummary(
+            float(values.mean()) if len(values) else math.nan,
+            float(values @ weight / weight.sum()) if weight.any() else math.nan,
+            float(pooled.get(name, math.nan)),
+            *interval,
+            len(values),
+            effective_users(weight),
+            *(pooled_intervals or {}).get(name, UNKNOWN),
         )
-        for name, column in zip(names, values.T, strict=True)
-    }
+    return summaries
 
 
 def clipped(interval: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
     """Cut an interval of a mean off at the bounds of its metric; NaN stays NaN."""
     lo, hi = (float(np.clip(bound, *bounds)) for bound in interval)
     return lo, hi
-
-
-def _summary(
-    scores: FloatArray,
-    n_reviews: IntArray,
-    interval: tuple[float, float],
-    pooled: tuple[float, float, float],
-) -> MetricSummary:
-    """Summarise one metric over the users with a defined score."""
-    defined = ~np.isnan(scores)
-    n_users = int(np.count_nonzero(defined))
-    weight = n_reviews[defined].astype(np.float64)
-    return MetricSummary(
-        mean_users=float(scores[defined].mean()) if n_users else math.nan,
-        mean_reviews=float(scores[defined] @ weight / weight.sum()) if weight.any() else math.nan,
-        pooled=float(pooled[0]),
-        lo=interval[0],
-        hi=interval[1],
-        n_users=n_users,
-        n_effective=float(weight.sum() ** 2 / (weight @ weight)) if weight.any() else math.nan,
-        pooled_lo=pooled[1],
-        pooled_hi=pooled[2],
-    )

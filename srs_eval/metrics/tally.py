@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from srs_eval.metrics.bins import Bins, bin_sums
 from srs_eval.metrics.temporal import curve_columns
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.validate import predictions_of
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
 # Predictions are kept this far from 0 and 1 in log losses, whatever their own precision, so that a
@@ -61,6 +61,7 @@ class Tally:
         self.precision = precision
         self._reviews = reviews
         self._bins = dict(bins or {})
+        self._confusion: dict[float, Mapping[str, float]] = {}
         if losses is not None:
             self.losses = losses
         if curves is not None:
@@ -114,7 +115,7 @@ class Tally:
         wrong = 1 - self.p
         log_loss = self.recalled @ _nats(self.p) + self.forgotten @ _nats(wrong)
         squares = self.recalled @ (wrong * wrong) + self.forgotten @ (self.p * self.p)
-        certain = self.recalled[wrong > 1 - CLIP].sum() + self.forgotten[self.p > 1 - CLIP].sum()
+        certain = self.recalled[self.p < CLIP].sum() + self.forgotten[self.p > 1 - CLIP].sum()
         return np.array([log_loss, squares, certain])
 
     @cached_property
@@ -157,7 +158,15 @@ class Tally:
 
     def first_at_least(self, threshold: float) -> int:
         """Index [0, m] of the first prediction at or above a threshold of their precision."""
-        return int(np.searchsorted(self.p, float(self.precision.type(threshold))))
+        return int(self.p.searchsorted(float(self.precision.type(threshold))))
+
+    def confusion(self, threshold: float) -> Mapping[str, float]:
+        """Count ``tp fp fn tn`` of the rule "recalled if p >= threshold": positives are recalls."""
+        if threshold not in self._confusion:
+            tn, fn = self.below[:, self.first_at_least(threshold)].tolist()
+            tp, fp = self.n_recalled - fn, self.n_forgotten - tn
+            self._confusion[threshold] = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+        return self._confusion[threshold]
 
     @cached_property
     def below(self) -> FloatArray:
@@ -175,8 +184,7 @@ def tally(p: ArrayLike, recalled: ArrayLike) -> Tally:
     >>> reviews.p.tolist(), reviews.forgotten.tolist(), reviews.recalled.tolist()
     ([0.5, 0.9], [1.0, 1.0], [0.0, 1.0])
     """
-    predictions, outcomes = paired(p, recalled)
-    return Tally(*_counted(predictions, outcomes), predictions.dtype)
+    return Tally.of(predictions_of(p=p, recalled=recalled))
 
 
 def from_sums(
@@ -192,17 +200,17 @@ def from_sums(
     """
     forgotten, recalled, total = np.asarray(sums, np.float64)
     count = forgotten + recalled
-    held = count != 0
-    mean = np.divide(total, count, out=np.zeros(len(count)), where=held)
+    used = count != 0
+    mean = np.divide(total, count, out=np.zeros(len(count)), where=used)
     # Adding up rounds: a mean must not leave its cell, nor fall behind the cell before.
-    mean = np.maximum.accumulate(np.clip(mean, *within)[held])
-    return Tally(mean, forgotten[held], recalled[held], precision, **others)
+    mean = np.maximum.accumulate(np.clip(mean, *within)[used])
+    return Tally(mean, forgotten[used], recalled[used], precision, **others)
 
 
 def losses_of(p: FloatArray, recalled: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Log loss and squared error of each review, and whether it was certain and wrong [n]."""
-    wrong = np.where(recalled, 1 - p, p)
-    return log_losses(p, recalled), wrong * wrong, wrong > 1 - CLIP
+    certain_wrong = np.where(recalled, p < CLIP, p > 1 - CLIP)
+    return log_losses(p, recalled), (p - recalled) ** 2, certain_wrong
 
 
 def log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:

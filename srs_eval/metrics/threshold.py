@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -27,48 +27,25 @@ NEARBY = Decimal("0.02")
 _BIAS = "threshold_bias_at_"
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
-STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+# What each statistic counts, and the others that meet its condition: that the review was recalled
+# or forgotten, or that recall was predicted or not.
+RATES: Mapping[Statistic, tuple[str, str]] = {
+    **{"tpr": ("tp", "fn"), "fnr": ("fn", "tp"), "fpr": ("fp", "tn"), "tnr": ("tn", "fp")},
+    **{"ppv": ("tp", "fp"), "fdr": ("fp", "tp"), "for": ("fn", "tn"), "npv": ("tn", "fn")},
+}
 HIGHER_IS_BETTER = frozenset({"tpr", "tnr", "ppv", "npv"})
 
 
-class Confusion(NamedTuple):
-    """Reviews by what was predicted and what happened: true and false positives and negatives."""
-
-    tp: float
-    fp: float
-    fn: float
-    tn: float
-
-    def part(self, statistic: Statistic) -> tuple[float, float]:
-        """How many reviews a rate counts, and of how many.
-
-        ``tpr`` and ``fnr`` are given that the review was recalled, ``fpr`` and ``tnr`` that it was
-        forgotten, ``ppv`` and ``fdr`` that recall was predicted, ``for`` and ``npv`` that it was
-        not.
-        """
-        tp, fp, fn, tn = self
-        counted, other = {
-            **{"tpr": (tp, fn), "fnr": (fn, tp), "fpr": (fp, tn), "tnr": (tn, fp)},
-            **{"ppv": (tp, fp), "fdr": (fp, tp), "for": (fn, tn), "npv": (tn, fn)},
-        }[statistic]
-        return counted, counted + other
-
-
-def confusion(tally: Tally, threshold: float) -> Confusion:
-    """Count the reviews of the rule "recalled if p >= threshold"."""
-    tn, fn = tally.below[:, tally.first_at_least(threshold)].tolist()
-    return Confusion(tally.n_recalled - fn, tally.n_forgotten - tn, fn, tn)
-
-
 def confusion_rate(tally: Tally, statistic: Statistic, threshold: float) -> float:
-    """One of the eight rates of `Confusion.part`, in [0, 1]; NaN if nothing meets its condition.
+    """One of the eight statistics `RATES`, in [0, 1]; NaN if nothing meets its condition.
 
     >>> from srs_eval.metrics.tally import tally
     >>> confusion_rate(tally([0.95, 0.8, 0.9], [1, 1, 0]), "ppv", 0.9)
     0.5
     """
-    counted, conditioned = confusion(tally, threshold).part(statistic)
-    return counted / conditioned if conditioned else math.nan
+    counts = tally.confusion(threshold)
+    counted, others = (counts[name] for name in RATES[statistic])
+    return counted / (counted + others) if counted + others else math.nan
 
 
 @metric("zero", (-1.0, 1.0))
@@ -133,7 +110,7 @@ def threshold_metrics(thresholds: Sequence[float]) -> list[Metric]:
             (0.0, 1.0),
         )
         for name, threshold in at.items()
-        for statistic in STATISTICS
+        for statistic in RATES
     ]
     return rates + [
         Metric(f"{_BIAS}{name}", partial(threshold_bias, threshold=value), "zero", (-1.0, 1.0))
@@ -165,11 +142,12 @@ def threshold_rows(
 
 
 def _row(tally: Tally, threshold: float, level: float) -> dict[str, float]:
-    counts = confusion(tally, threshold)
-    row = {"threshold": threshold, **counts._asdict()}
-    for statistic in STATISTICS:
-        row[statistic] = confusion_rate(tally, statistic, threshold)
-        low, high = wilson_interval(*counts.part(statistic), level=level)
-        row |= {f"{statistic}_low": low, f"{statistic}_high": high}
+    counts = tally.confusion(threshold)
+    row = {"threshold": threshold, **counts}
+    for statistic, (counted, other) in RATES.items():
+        n = counts[counted] + counts[other]
+        low, high = wilson_interval(counts[counted], n, level=level)
+        row[statistic] = counts[counted] / n if n else math.nan
+        row |= {f"{statistic}_low": float(low), f"{statistic}_high": float(high)}
     bias, reviews = _near(tally, threshold)
     return row | {"bias": bias / reviews if reviews else math.nan, "nearby": reviews}

@@ -1,48 +1,59 @@
-"""Validation of predictions: shapes, NaN and ranges, with all problems in one error."""
+"""Predictions made of columns in any container, and what is wrong with them in one error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
-from srs_eval.nouns import PREDICTION_COLUMNS, BoolArray, FloatArray, Predictions
+from srs_eval.nouns import PREDICTION_COLUMNS, BoolArray, Predictions
 
+Columns = dict[str, NDArray[Any]]
 # What elapsed days, number of reviews and lapses can be.
 LOWEST = {"elapsed_days": 0, "nth_review": 1, "lapses": 0}
 LARGEST = 1e9
 HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or True)."
 
 
-def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Convert predictions, of which the precision is kept, and outcomes to arrays to be scored.
+def predictions_of(**columns: ArrayLike | None) -> Predictions:
+    """Build the predictions of one unnamed user from columns in any container, and check them.
 
-    >>> paired([0.9, 0.4], [1, 0])
-    (array([0.9, 0.4]), array([ True, False]))
+    ``p`` and ``recalled`` are needed, others are those of `Predictions`.
+
+    >>> predictions_of(p=[0.9, 0.4], recalled=[1, 0]).recalled
+    array([ True, False])
     """
-    probability = as_floats("p", p)
-    outcome = as_numbers("recalled", recalled)
-    problems = [*_shape_problems(probability, {"recalled": outcome})]
-    problems += [*_probability_problems(probability), *_outcome_problems(outcome)]
-    refuse(problems)
-    return probability, outcome.astype(np.bool_, copy=False)
+    return from_columns(as_columns(columns))
+
+
+def as_columns(columns: Mapping[str, ArrayLike | None]) -> Columns:
+    """Convert columns to arrays of numbers; the precision of predictions is kept."""
+    arrays = {name: as_numbers(name, of) for name, of in columns.items() if of is not None}
+    p = arrays["p"]
+    return {**arrays, "p": p if p.dtype.kind == "f" else p.astype(np.float64)}
+
+
+def from_columns(columns: Columns) -> Predictions:
+    """Build checked predictions of one unnamed user from arrays."""
+    p, recalled = columns["p"], columns["recalled"]
+    zeros, rows = np.zeros(p.shape, np.int64), np.arange(p.size).reshape(p.shape)
+    unknown: dict[str, Any] = {"user": zeros, "fold": zeros, "card": zeros, "row": rows}
+    unchecked = Predictions(users=("",), **{**unknown, **columns})
+    check_predictions(unchecked)
+    return replace(unchecked, recalled=recalled.astype(np.bool_, copy=False))
 
 
 def check_predictions(predictions: Predictions) -> None:
     """Raise an error that lists every problem of predictions that cannot be scored."""
     columns = {name: getattr(predictions, name) for name in ("user", *PREDICTION_COLUMNS)}
-    del columns["p"]
-    present = {name: column for name, column in columns.items() if column is not None}
-    problems = [*_shape_problems(predictions.p, present)]
-    problems += [
-        *_probability_problems(predictions.p),
-        *_outcome_problems(np.asarray(predictions.recalled)),
-        *_fact_problems(present),
-    ]
-    refuse(problems)
+    present = {name: np.asarray(column) for name, column in columns.items() if column is not None}
+    if problems := [*_problems(present)]:
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        raise ScoreError(f"these predictions cannot be scored:{listed}\n  {HINT}")
 
 
 def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
@@ -69,56 +80,28 @@ def is_missing(value: object) -> bool:
         return True
 
 
-def as_floats(name: str, values: ArrayLike) -> FloatArray:
-    """Convert numbers to an array of floats, keeping the precision of floats."""
-    array = as_numbers(name, values)
-    return array if array.dtype.kind == "f" else array.astype(np.float64)
-
-
-def refuse(problems: list[str]) -> None:
-    """Raise `ScoreError` with all problems, if there are any."""
-    if problems:
-        listed = "".join(f"\n  - {problem}" for problem in problems)
-        raise ScoreError(f"these predictions cannot be scored:{listed}\n  {HINT}")
-
-
-def _shape_problems(p: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
-    """Yield the columns that do not have one value per prediction."""
+def _problems(columns: Columns) -> Iterator[str]:
+    """Go through what is wrong with shapes, predictions, outcomes and facts."""
+    p, recalled = columns["p"], columns["recalled"]
     if p.ndim != 1:
         yield f"p has shape {p.shape}, expected one dimension"
     for name, column in columns.items():
         if column.shape != p.shape:
             yield f"{name} has shape {column.shape}, but p has {p.shape}"
-
-
-def _probability_problems(p: FloatArray) -> Iterator[str]:
-    """Yield where predictions are NaN or outside [0, 1]."""
     # One pass for the common case: NaN makes both comparisons false.
-    if p.size == 0 or (p.min() >= 0 and p.max() <= 1):
-        return
-    missing = np.isnan(p)
-    if missing.any():
-        yield f"p is NaN at {_where(missing)}"
-    outside = (p < 0) | (p > 1)
-    if outside.any():
-        yield f"p is outside [0, 1] at {_where(outside)}: {p[outside].flat[0]}"
-
-
-def _outcome_problems(recalled: NDArray[Any]) -> Iterator[str]:
-    """Yield where outcomes are neither 0 nor 1."""
-    if recalled.dtype.kind == "b":
-        return
+    if p.size and not (p.min() >= 0 and p.max() <= 1):
+        missing, outside = np.isnan(p), (p < 0) | (p > 1)
+        if missing.any():
+            yield f"p is NaN at {_where(missing)}"
+        if outside.any():
+            yield f"p is outside [0, 1] at {_where(outside)}: {p[outside].flat[0]}"
     wrong = (recalled != 0) & (recalled != 1)
     if wrong.any():
         yield f"recalled is neither 0 nor 1 at {_where(wrong)}: {recalled[wrong].flat[0]}"
-
-
-def _fact_problems(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
-    """Yield columns of the reviews with impossible values."""
     for name, lowest in LOWEST.items():
-        column = columns.get(name)
-        if column is None or not column.size:
+        if name not in columns or not columns[name].size:
             continue
+        column = columns[name]
         if not column.min() >= lowest:
             yield f"{name} must be at least {lowest} everywhere, found {column.min()}"
         elif not column.max() < LARGEST:

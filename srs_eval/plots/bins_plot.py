@@ -23,7 +23,7 @@ from srs_eval.metrics.bins import (
     mean_square,
     mean_variance,
 )
-from srs_eval.metrics.score import predictions_of
+from srs_eval.metrics.validate import predictions_of
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 
@@ -94,7 +94,7 @@ def plot_bins(
         If the facts do not fit the predictions.
     """
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    reviews = predictions_of(p, recalled=recalled, **facts)
+    reviews = predictions_of(p=p, recalled=recalled, **facts)
     return _draw_bins(axes, bin_gaps(reviews, scales=scales))
 
 

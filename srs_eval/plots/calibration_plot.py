@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
-from srs_eval.metrics.significance import wilson_intervals
+from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.plots import style
@@ -74,7 +74,7 @@ def plot_calibration(
     curve = reliability_of(reviews, points=_GRID_POINTS)
     shown = _worth_showing(curve, reviews.p)
     if len(reviews) <= FEW_LEVELS:
-        ends = np.concatenate(wilson_intervals(reviews.recalled, reviews.count, level=0.95))
+        ends = np.concatenate(wilson_interval(reviews.recalled, reviews.count, level=0.95))
         frame(axes, limits or window_of(reviews, np.tile(reviews.p, 2), ends))
         _draw_levels(axes, reviews, colour, label)
     else:
@@ -127,7 +127,7 @@ def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
     chance = _Z * np.sqrt(levels.p * (1 - levels.p) / count)
     null = np.clip([levels.p - chance, levels.p + chance], 0, 1)
     axes.vlines(levels.p, *null, color=style.CHANCE, lw=7, zorder=1, label="95 % if calibrated")
-    lo, hi = wilson_intervals(levels.recalled, count, level=0.95)
+    lo, hi = wilson_interval(levels.recalled, count, level=0.95)
     axes.vlines(levels.p, lo, hi, color=colour, lw=1.4, zorder=3, label="95 % interval")
     axes.scatter(
         levels.p,

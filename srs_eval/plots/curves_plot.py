@@ -12,7 +12,7 @@ from matplotlib.markers import TICKDOWN
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from srs_eval.metrics.significance import wilson_intervals
+from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.temporal import Kind, reviews_of_curves, temporal_rates
 from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
@@ -164,7 +164,7 @@ def _draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
         style.write_message(axes, "no reviews on later days")
         return
     share = recall.observed
-    lo, hi = wilson_intervals(recall.recalled, recall.n, level=0.95)
+    lo, hi = wilson_interval(recall.recalled, recall.n, level=0.95)
     axes.plot(
         recall.days,
         recall.predicted,

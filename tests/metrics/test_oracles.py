@@ -28,9 +28,14 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.roc import roc_of
 from srs_eval.metrics.scores import corp_discrimination_log, log_bins
-from srs_eval.metrics.smooth_ece import residual_field, smece_on_lattice
+from srs_eval.metrics.smooth_ece import (
+    absolute_integral,
+    cosine_series,
+    residual_masses,
+    smece_on_lattice,
+)
 from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.threshold import STATISTICS
+from srs_eval.metrics.threshold import RATES
 from srs_eval.metrics.universal import um_plus
 
 
@@ -77,7 +82,7 @@ def test_confusion_is_that_of_scikit_learn_with_intervals_of_statsmodels(data, d
         assert [row[name] for name in ("tn", "fp", "fn", "tp")] == [tn, fp, fn, tp]
         of_which = {"tpr": (tp, fn), "fpr": (fp, tn), "ppv": (tp, fp), "npv": (tn, fn)}
         of_which |= {"fnr": (fn, tp), "tnr": (tn, fp), "fdr": (fp, tp), "for": (fn, tn)}
-        assert set(of_which) == set(STATISTICS)
+        assert set(of_which) == set(RATES)
         for statistic, (hits, others) in of_which.items():
             assert row[statistic] == pytest.approx(hits / (hits + others))
             interval = row[f"{statistic}_low"], row[f"{statistic}_high"]
@@ -195,8 +200,8 @@ def test_smece_is_that_of_relplot_and_the_exact_one_near_it(n, exponent, shape):
 
 
 def smoothed(sigma):
-    return lambda p, recalled: residual_field(tally(p, recalled)).absolute_integrals(
-        np.array([sigma])
+    return lambda p, recalled: absolute_integral(
+        cosine_series(residual_masses(tally(p, recalled))), sigma
     )
 
 

@@ -121,9 +121,9 @@ def test_sums_of_clusters_equal_a_plain_loop(one_user, sizes, seed, dtype):
     table = Table.of(predictions, edges, cluster, len(sizes))
     p, recalled = predictions.p.astype(float), predictions.recalled
     cells = np.array([(edges <= each).sum() - 1 for each in p], int)
-    kinds = [(table.cells, cells, (~recalled, recalled, p))]
+    kinds = [(table.sums["counts"], cells, (~recalled, recalled, p))]
     for bins in (FSRS_OPTIMIZER, WIKI_2024):
-        kinds.append((table.bins[bins], bins.cell(predictions), bin_columns(predictions)))
+        kinds.append((table.sums[bins], bins.cell(predictions), bin_columns(predictions)))
     for found, cell, values in kinds:
         expected = np.zeros(found.shape)
         for row in range(len(p)):
@@ -131,10 +131,11 @@ def test_sums_of_clusters_equal_a_plain_loop(one_user, sizes, seed, dtype):
                 expected[3 * cluster[row] + number, cell[row]] += column[row]
         np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
     assert table.reviews.tolist() == sizes
+    losses = table.sums["losses"].toarray().reshape(-1, 3)
     for number, size in enumerate(sizes):
         of = cluster == number
-        losses = log_losses(p[of], recalled[of]), (p[of] - recalled[of]) ** 2, np.zeros(size)
-        assert table.losses[number] == pytest.approx(np.sum(losses, axis=1))
+        expected = log_losses(p[of], recalled[of]), (p[of] - recalled[of]) ** 2, np.zeros(size)
+        assert losses[number] == pytest.approx(np.sum(expected, axis=1))
 
 
 def recall(days, p=0.9, recalled=1, **options):
