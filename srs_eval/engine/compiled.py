@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -58,7 +59,13 @@ class CompiledModel:
     def _written(
         self, write: Callable[[Traced, Precision], Kernel], precision: Precision, *, public: bool
     ) -> Kernel:
-        return write(trace(self.equations, public=public), precision)
+        collects = gc.isenabled()
+        gc.disable()  # a kernel is many small objects; to look for garbage among them takes long
+        try:
+            return write(trace(self.equations, public=public), precision)
+        finally:
+            if collects:
+                gc.enable()
 
     def walk(self, w: FloatArray, packed: Packed) -> tuple[FloatArray, FloatArray]:
         """Predict every review, packed in double precision, and trace the state.
