@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -14,7 +15,7 @@ from srs_eval.algorithms.options import require_above_zero, require_bool, requir
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.minimise import lowest, newton
+from srs_eval.engine.minimise import newton
 from srs_eval.engine.objective import (
     RECENCIES,
     Curved,
@@ -33,13 +34,11 @@ from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recurrent import RecurrentModel, with_binary_ratings
 from srs_eval.engine.reference import Recipe, train
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 HALF_LIFE = 0.5
-# So many reviews that a prior which weakens with their number is as wide as people differ.
-_MANY = 10**9
-_NOT_CONVERGED = "the fit stopped before it had converged"
+_ASYMPTOTIC = 10**9  # Reviews at which the prior's width is that of the population
 
 
 class Problem(Protocol):
@@ -100,7 +99,6 @@ class FitOptions(_Options, Algorithm, ABC):
 
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "default")
-    elsewhere: ClassVar[Mapping[str, str]] = {}  # Methods of other releases, and where they are
     recipe: ClassVar[Recipe] = Recipe()
     # How `newton` weighs recent reviews by default, and how the public trainer does.
     own_recency: ClassVar[Recency] = "mild"
@@ -115,16 +113,13 @@ class FitOptions(_Options, Algorithm, ABC):
     decimals_in_fractions: ClassVar[int] = 6
 
     def __post_init__(self, fit: str) -> None:
-        if fit in self.elsewhere:
-            raise ConfigError(f"{self.name}: fit={fit} is {self.elsewhere[fit]}")
         require_choice(self.name, "fit", fit, self.methods)
         self.method = fit
-        recency, prior_weight = self.recency, self.prior_weight
-        if recency is not None:
-            require_choice(self.name, "recency", recency, RECENCIES)
+        if self.recency is not None:
+            require_choice(self.name, "recency", self.recency, RECENCIES)
         require_above_zero(self.name, "half_life", self.half_life)
-        if prior_weight is not None:
-            require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
+        if self.prior_weight is not None:
+            require_above_zero(self.name, "prior_weight", self.prior_weight, or_zero=True)
         space = self.problem(no_reviews(whole_days=False)).space
         space.checked(self.parameters, self.name)
 
@@ -133,19 +128,14 @@ class FitOptions(_Options, Algorithm, ABC):
         """Return the model to be fitted to a log, in whole or in fractional days."""
 
     @property
-    def minimises(self) -> bool:
-        """Whether the fit ends at a minimum of the penalised loss, rather than where it is told."""
-        return self.method == "newton"
-
-    @property
     def prior_strength(self) -> float:
         """The prior weight that was given, or else that of the class."""
         return self.own_prior_weight if self.prior_weight is None else self.prior_weight
 
     def weights(self, count: int) -> FloatArray:
         """Weigh training reviews in time order."""
-        usual = self.own_recency if self.minimises else self.published_recency
-        return recency_weights(count, self.recency or usual, self.half_life)
+        default = self.own_recency if self.method == "newton" else self.published_recency
+        return recency_weights(count, self.recency or default, self.half_life)
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters."""
@@ -168,49 +158,45 @@ class FitOptions(_Options, Algorithm, ABC):
     ) -> tuple[FloatArray, str]:
         """Learn without minimising; return also what the log lacks for that, or ""."""
         reviews, recipe, space = problem.reviews, self.recipe, problem.space
-        kept = recipe.trains_on(reviews, rows, rows_by_card(reviews.card))
-        if not kept.any():
+        mask = recipe.trains_on(reviews, rows, rows_by_card(reviews.card))
+        if not mask.any():
             lacking = f"none of the {len(rows)} training reviews is one that the public trainer"
             return start, f"{lacking} trains on"
         if recipe.decimals is not None and not reviews.whole_days:
             recipe = replace(recipe, decimals=self.decimals_in_fractions)
-        weight, pull = self.weights(len(rows))[kept], penalty_matrix(space, 1.0)
-        return train(problem.loss, reviews, rows[kept], weight, start, pull, space, recipe), ""
+        weight, pull = self.weights(len(rows))[mask], penalty_matrix(space, 1.0)
+        return train(problem.loss, reviews, rows[mask], weight, start, pull, space, recipe), ""
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        return self._learn(reviews, rows, rng, None)
-
-    def refit(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
-    ) -> MemoryModel:
-        return self._learn(reviews, rows, rng, np.asarray(previous.parameters))
-
-    def _learn(
+    def fit(
         self,
         reviews: Reviews,
         rows: IntArray,
         rng: np.random.Generator,
-        previous: FloatArray | None,
+        previous: MemoryModel | None = None,
     ) -> MemoryModel:
+        """Fit to the outcomes of `rows`, going on from an earlier fit if there is one."""
         problem, whole_days = self.problem(reviews), reviews.whole_days
         if self.method == "default":
             return problem.model(self.given(whole_days=whole_days), Learned())
         if len(rows) == 0:
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
-        if (rows[1:] < rows[:-1]).any():
-            rows = np.sort(rows)
+        rows = np.sort(rows)
         try:
-            if self.minimises:
-                centre = np.asarray(self.prior_centre(whole_days=whole_days))
-                objective = self.objective(problem, rows, centre)
-                return self._minimised(problem, objective, centre, previous, rng)
-            given = np.asarray(self.given(whole_days=whole_days))
-            w, missing = self.trained(problem, rows, given)
-            note = f"{missing}: the parameters were kept" if missing else ""
-            kept = given if missing else w
-            return problem.model(_tuple(kept), Learned(note=note, fallback=bool(missing)))
+            if self.method == "newton":
+                return self._minimised(problem, rows, rng, previous)
+            start = self.given(whole_days=whole_days)
+            w, lacking = self.trained(problem, rows, np.asarray(start))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
+        if lacking:
+            note = f"{lacking}: the parameters were kept"
+            return problem.model(start, Learned(note=note, fallback=True))
+        return problem.model(_tuple(w), Learned())
+
+    def refit(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
+    ) -> MemoryModel:
+        return self.fit(reviews, rows, rng, previous)
 
     def objective(self, problem: Problem, rows: IntArray, centre: FloatArray) -> Objective:
         """Return what ``newton`` minimises."""
@@ -225,24 +211,30 @@ class FitOptions(_Options, Algorithm, ABC):
     def _minimised(
         self,
         problem: Problem,
-        objective: Objective,
-        centre: FloatArray,
-        previous: FloatArray | None,
+        rows: IntArray,
         rng: np.random.Generator,
+        previous: MemoryModel | None,
     ) -> MemoryModel:
-        coordinates = objective.coordinates
-        bounds = coordinates.space(problem.space)
-        begin = centre if previous is None else previous
-        first = coordinates.encode(feasible(begin, problem.space))
-        starts = [first] if previous is not None else self._starts(first, bounds, rng)
-        found = lowest(
-            lambda start: newton(objective, start, bounds, tolerance=self.tolerance), starts
-        )
-        w = feasible(coordinates.decode(found.parameters), problem.space)
-        errors = standard_errors(found.information, found.parameters, bounds) * coordinates.slope(w)
-        note = "" if found.converged else _NOT_CONVERGED
+        centre = np.asarray(self.prior_centre(whole_days=problem.reviews.whole_days))
+        objective = self.objective(problem, rows, centre)
+        coordinates, space = objective.coordinates, problem.space
+        bounds, start = coordinates.space(space), objective.centre
+        if previous is not None:
+            start = coordinates.encode(feasible(np.asarray(previous.parameters), space))
+        minimum = newton(objective, start, bounds, tolerance=self.tolerance)
+        # Of objectives with several minima; half a spread away.
+        spread = 0.5 * np.minimum(bounds.spread, np.abs(start))
+        for _ in range(self.starts - 1 if previous is None else 0):
+            other = start + spread * rng.standard_normal(len(start))
+            with suppress(FitError):
+                further = newton(objective, other, bounds, tolerance=self.tolerance)
+                minimum = min(minimum, further, key=lambda end: end.value)
+        theta, information = minimum.parameters, minimum.information
+        w = feasible(coordinates.decode(theta), space)
+        errors = standard_errors(information, theta, bounds) * coordinates.slope(w)
+        note = "" if minimum.converged else "the fit stopped before it had converged"
         learned = Learned(
-            _tuple(errors), note, converged=found.converged, information=found.information
+            _tuple(errors), note, converged=minimum.converged, information=information
         )
         return problem.model(_tuple(w), learned)
 
@@ -259,31 +251,22 @@ class FitOptions(_Options, Algorithm, ABC):
         if learned.information is None:
             return []
         rows, problem = np.sort(rows), self.problem(reviews)
-        found = np.asarray(model.parameters)
-        objective = self.objective(problem, rows, found)
-        theta = objective.coordinates.encode(found)
+        w = np.asarray(model.parameters)
+        objective = self.objective(problem, rows, w)
+        theta = objective.coordinates.encode(w)
         squares = (self.weights(len(rows)) / self.weights(len(rows)).mean()) ** 2
         of_squares = problem.loss(rows, squares, public=False)
-        penalty = self.penalty(problem.space, _MANY, whole_days=reviews.whole_days)
-        usual = self.own_prior_weight / self.prior_strength if self.prior_strength else 0.0
+        penalty = self.penalty(problem.space, _ASYMPTOTIC, whole_days=reviews.whole_days)
+        widest = self.own_prior_weight / self.prior_strength if self.prior_strength else 0.0
         bare = replace(objective, penalty_matrix=np.zeros_like(penalty))
         covariance = error_covariance(
             learned.information,
             bare.fisher(theta).information,
             replace(bare, loss=of_squares).fisher(theta).information,
-            2 * usual * penalty,
+            2 * widest * penalty,
         )
-        draws = sample(objective.coordinates, problem.space, found, covariance, rng, count)
-        return [problem.model(_tuple(w), Learned()) for w in draws]
-
-    def _starts(
-        self, first: FloatArray, space: ParameterSpace, rng: np.random.Generator
-    ) -> list[FloatArray]:
-        """Add starts around the first, half a spread away, for objectives with several minima."""
-        spread = np.minimum(space.spread, np.abs(first))
-        return [first] + [
-            first + 0.5 * spread * rng.standard_normal(len(first)) for _ in range(self.starts - 1)
-        ]
+        draws = sample(objective.coordinates, problem.space, w, covariance, rng, count)
+        return [problem.model(_tuple(each), Learned()) for each in draws]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,9 @@
-"""Options of algorithms that come from people: checks, and names of earlier releases."""
+"""Checks of options of algorithms that come from people."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from srs_eval.errors import ConfigError
 
@@ -47,23 +45,3 @@ def require_whole(
     ):
         expected = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ConfigError(f"{owner}: {option}={value} is not a whole number {expected}")
-
-
-def current(target: str) -> str:
-    """Return the present name of a class whose module was another in an earlier release.
-
-    >>> current("srs_eval.algorithms.fsrs6.Fsrs6"), current("srs_eval.algorithms.oracle.Oracle")
-    ('srs_eval.algorithms.fsrs.fsrs6.Fsrs6', 'srs_eval.algorithms.baselines.Oracle')
-    >>> current("srs_eval.protocol.refit.SrsBenchmarkRefit")
-    'srs_eval.protocol.srs_benchmark.SrsBenchmarkRefit'
-    """
-    package, words = Path(__file__).parents[1], target.removeprefix("srs_eval.").split(".")
-    is_ours = target.startswith("srs_eval.") and all(map(str.isidentifier, words))
-    module = package.joinpath(*words[:-1])
-    if not is_ours or module.is_dir() or module.with_suffix(".py").is_file():
-        return target
-    for file in sorted(package.joinpath(words[0]).rglob("*.py")):
-        if re.search(rf"^class {words[-1]}\b", file.read_text(encoding="utf-8"), re.M):
-            place = file.relative_to(package).with_suffix("")
-            return ".".join(("srs_eval", *place.parts, words[-1]))
-    return target

@@ -7,7 +7,7 @@ bounds and the order of the parameters. Clipping a free step instead would stall
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import daqp
@@ -53,20 +53,6 @@ def newton(
     while search.evaluations < most_steps and not converged:
         converged = search.advance(tolerance) and search.confirms(tolerance)
     return Minimum(search.w, search.here.loss, search.here.information, converged)
-
-
-def lowest(minimise: Callable[[FloatArray], Minimum], starts: Sequence[FloatArray]) -> Minimum:
-    """Minimise from every start; the error of the first counts if all of them fail."""
-    ends: list[Minimum] = []
-    errors: list[FitError] = []
-    for start in starts:
-        try:
-            ends.append(minimise(start))
-        except FitError as error:
-            errors.append(error)
-    if not ends:
-        raise errors[0]
-    return min(ends, key=lambda end: end.value)
 
 
 class _Search:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.algorithms.options import current
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.published import METRICS, PUBLISHED, TRAITS_OF_MODEL
 from srs_eval.comparison.words import counted
@@ -138,7 +137,7 @@ def _weighted(options: Mapping[str, Any]) -> bool:
     base = options.get("base")
     options = base if isinstance(base, Mapping) else options
     recency, fit = options.get("recency"), options.get("fit")
-    module, _, kind = current(str(options.get("_target_"))).rpartition(".")
+    module, _, kind = str(options.get("_target_")).rpartition(".")
     if recency is None and "recency" in options and module.startswith(_ALGORITHMS):
         by_default = "own_recency" if fit == "newton" else "published_recency"
         with suppress(ImportError):  # of another release

@@ -112,9 +112,5 @@ class Fsrs6(FsrsWithFirstStabilities):
     name = "fsrs6"
     mathematics = Fsrs6Equations
     same_day = True
-    elsewhere: ClassVar = {
-        "one_step": "a plug-in now, examples/one_step: choose algo=one_step in its folder, with "
-        "--config-dir conf"
-    }
     recipe = Recipe(penalty=1.0)
     later_prior = (1.0, 0.25)
