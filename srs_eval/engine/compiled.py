@@ -16,6 +16,8 @@ from srs_eval.engine.tracing import Traced, trace
 from srs_eval.engine.writer import Precision
 from srs_eval.nouns import FloatArray
 
+_ROUNDING = {name: np.finfo(name).eps for name in ("float32", "float64")}
+
 
 class Gradient(NamedTuple):
     """Loss and its derivatives by the parameters, float64 [parameters]."""
@@ -99,8 +101,7 @@ class CompiledModel:
             by_w = products @ chain
             information = chain.T @ by_w[:count]
             # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
-            rounding = np.finfo(packed.precision).eps
-            noise = rounding * (chain**2).T @ products.diagonal()
+            noise = _ROUNDING[packed.precision] * (chain**2).T @ products.diagonal()
         on_diagonal = information.reshape(-1)[:: self.size + 1]
         np.maximum(on_diagonal, noise, out=on_diagonal)
         return Fisher(float(out[0]), by_w[count], information)

@@ -40,7 +40,7 @@ class Packed:
     # [reviews of the log]: Where each review is, place * LANES + lane; -1 if it is not packed
     where: IntArray
 
-    @property
+    @cached_property
     def precision(self) -> Precision:
         """What the numbers of the reviews are."""
         return "float32" if self.reviews.dtype == np.float32 else "float64"
@@ -57,13 +57,11 @@ class Packed:
         return _address(self.reviews), len(self.starts), starts, lengths
 
 
-def aligned(size: int, dtype: Precision) -> FloatArray:
+def aligned(size: int, precision: Precision) -> FloatArray:
     """Make an array, not filled, that starts where the widest loads and stores want it to."""
-    count = size * np.dtype(dtype).itemsize
-    memory = np.empty(count + _ALIGNMENT, np.uint8)
-    first = -memory.ctypes.data % _ALIGNMENT
-    numbers: FloatArray = memory[first : first + count].view(dtype)
-    return numbers
+    memory: FloatArray = np.empty(size + _ALIGNMENT // 4, precision)
+    first = -memory.ctypes.data % _ALIGNMENT // memory.itemsize
+    return memory[first : first + size]
 
 
 def pack(
