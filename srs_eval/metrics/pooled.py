@@ -28,8 +28,6 @@ from srs_eval.nouns import FloatArray, IntArray, Predictions
 
 # Cells for all users of a run together.
 FINE = 2**20
-# Users whose tables are joined at once.
-TOGETHER = 500
 
 
 class FineCounts:
@@ -122,7 +120,7 @@ class PooledSums:
         self.users += 1
         self.fine.add(user.cell, user.counts, user.table.precision)
         self._waiting.append((user.table, user.group))
-        if len(self._waiting) == TOGETHER:
+        if len(self._waiting) == GROUPS:
             self.table()
 
     def table(self) -> Table | None:

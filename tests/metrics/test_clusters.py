@@ -89,7 +89,6 @@ def test_metrics_of_rows_are_of_single_users_alone(users):
 def test_users_are_pooled_to_the_panel_of_all_rows_also_in_groups(users, monkeypatch, groups):
     for module in (pooled_module, bootstrap):
         monkeypatch.setattr(module, "GROUPS", groups)
-    monkeypatch.setattr(pooled_module, "TOGETHER", 4)
     found = pool(PooledSums(PANEL, users), resamples=10)
     assert found.are_grouped == (groups == 4)
     whole = concatenate(users)
