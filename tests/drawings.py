@@ -186,12 +186,18 @@ def _told(artist):
     return None
 
 
+def _words(legend):
+    return [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
+
+
 def told(figure):
     """Tell what a figure has, by axes, without its layout."""
     if figure is None:
         return "no figure\n"
     lines = [f"size {_numbers(figure.get_size_inches())}"]
     lines += [str(_told(text)) for text in figure.texts]
+    for legend in figure.legends:
+        lines.append(f"  legend at {legend._loc}: {_words(legend)}")
     for axes in [inner for one in figure.axes for inner in (one, *one.child_axes)]:
         limits = _numbers(axes.get_xlim()), _numbers(axes.get_ylim())
         lines.append(f"axes {limits[0]}, {limits[1]}: {axes.get_xlabel()!r}, {axes.get_ylabel()!r}")
@@ -202,6 +208,5 @@ def told(figure):
         found = [_told(artist) for artist in axes.get_children() if not isinstance(artist, Spine)]
         lines += [f"  {text}" for text in found if text]
         if (legend := axes.get_legend()) is not None:
-            shown = [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
-            lines.append(f"  legend at {legend._loc}: {shown}")
+            lines.append(f"  legend at {legend._loc}: {_words(legend)}")
     return "\n".join(lines) + "\n"

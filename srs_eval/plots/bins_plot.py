@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,7 +36,9 @@ _LIMITS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _NOTABLE = 0.005
 _WITHIN_CHANCE = 0.62
 # Names of columns that have more letters than this in all are turned.
-_LETTERS = 56
+_LETTERS = 60
+# Tiles that have room in a figure of the usual size.
+_COLUMNS, _ROWS = 9, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,26 +98,22 @@ def plot_bins(
     """
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
     reviews = predictions_of(p=p, recalled=recalled, **facts)
-    return _draw_bins(axes, bin_gaps(reviews, scales=scales))
+    return _draw(axes, bin_gaps(reviews, scales=scales))
 
 
 def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure:
     """Draw the bins of RMSE(bins) of predictions, or of sums of `every_bin`: see `plot_bins`."""
     gaps = bin_gaps(reviews)
+    rows, columns = gaps.n.shape
+    size = max(1.0, columns / _COLUMNS, rows / _ROWS)
     with style.house_style():
-        rows, columns = gaps.n.shape
-        width = float(np.clip(1.9 + 0.62 * columns, 5.0, 9.5))
-        height = float(np.clip(1.9 + 0.5 * rows, 3.4, 7.5))
-        left = 0.4 + 0.075 * max(map(len, gaps.reviews), default=0)
-        # The key stands beside tiles, in a share of their width; long names stand askew.
-        below = 0.96 if _stand_askew(gaps) else 0.66
-        margins = style.Margins(left, below, 0.72 + 0.055 * width, 0.86)
-        figure = style.new_figure(width, height, margins)
+        figure = style.new_figure(size * style.WIDTH, size * style.HEIGHT)
         axes = figure.add_subplot()
-        shades = _draw_bins(axes, gaps)
-        axes.set_title(style.heading("bins", title), pad=44)
-        if shades is not None:
-            _add_key(figure, axes, shades)
+        if (shades := _draw(axes, gaps)) is not None:
+            bar = style.colour_bar(figure, axes, shades, "prediction less recall", extend="both")
+            percent = FuncFormatter(lambda gap, _: f"{100 * gap:+g} %" if gap else "0")
+            bar.ax.yaxis.set_major_formatter(percent)
+        style.write_title(figure, "bins", title)
     return figure
 
 
@@ -149,12 +148,7 @@ def bin_gaps(reviews: Predictions | FloatArray, *, scales: Bins = FSRS_OPTIMIZER
     )
 
 
-def _stand_askew(gaps: BinGaps) -> bool:
-    """Whether the names of intervals are too long to stand beside each other."""
-    return len(gaps.intervals) * max(map(len, gaps.intervals), default=0) > _LETTERS
-
-
-def _draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
+def _draw(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     """Draw the tiles of bins: see `plot_bins`."""
     style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="number of the review")
@@ -164,41 +158,36 @@ def _draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
         return None
     rows, columns = gaps.n.shape
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(-0.5, rows - 0.5))
-    axes.set_xticks(range(columns), gaps.intervals)
+    askew = columns * max(map(len, gaps.intervals)) > _LETTERS
+    slant: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(range(columns), gaps.intervals, **(slant if askew else {}))
     axes.set_yticks(range(rows), gaps.reviews)
-    if _stand_askew(gaps):
-        axes.tick_params(axis="x", labelrotation=30)
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(length=0)
     share = gaps.n / gaps.n.sum()
-    shades = ScalarMappable(_colours(gaps, share), _shades())
-    tiles = [
-        Rectangle((column - side / 2, row - side / 2), side, side)
-        for row, column in np.argwhere(gaps.n > 0)
-        for side in [0.96 if gaps.beyond_chance[row, column] else _WITHIN_CHANCE]
-    ]
+    shades = ScalarMappable(_limits(gaps, share), _shades())
+    places = np.argwhere(gaps.n > 0)
+    tiles = []
+    for row, column in places:
+        beyond = bool(gaps.beyond_chance[row, column])
+        side = 0.96 if beyond else _WITHIN_CHANCE
+        tiles.append(Rectangle((column - side / 2, row - side / 2), side, side))
+        gap, part = 100 * float(gaps.gap[row, column]), 100 * float(share[row, column])
+        words = f"{gap:+.1f}".replace("-0.0", "0.0")
+        percent = f"{part:.0f} %" if part >= 9.95 else f"{part:.1f} %" if part >= 0.05 else "<0.1 %"
+        shared: dict[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
+        weight = "bold" if beyond else "normal"
+        axes.text(column, row + 0.14, words, fontsize=style.SMALL, fontweight=weight, **shared)
+        axes.text(column, row - 0.2, percent, fontsize=style.SMALL - 2, **shared)
     colours = shades.to_rgba(gaps.gap[gaps.n > 0])
     axes.add_collection(PatchCollection(tiles, facecolors=colours, edgecolors="none"))
-    for row, column in np.argwhere(gaps.n > 0):
-        _write(axes, gaps, share, int(row), int(column))
-    floor = f"by chance if calibrated: {gaps.floor:.4f}"
-    number = style.counted(float(gaps.n.sum()), "review")
-    lines = (f"rmse_bins {gaps.rmse:.4f} ({floor}); n = {number}", _READING)
-    axes.text(
-        0,
-        1.015,
-        "\n".join(lines),
-        transform=axes.transAxes,
-        va="bottom",
-        fontsize=style.SMALL - 0.5,
-        linespacing=1.35,
+    lines = (
+        f"rmse_bins {gaps.rmse:.4f} (by chance if calibrated: {gaps.floor:.4f}); "
+        f"n = {style.counted(float(gaps.n.sum()), 'review')}",
+        "tiles: prediction less recall in %, share of reviews; small tiles: within chance (95 %)",
     )
+    style.write_above(axes, lines)
     return shades
-
-
-_READING = (
-    "in each tile: prediction less recall in %, share of reviews\nsmall tiles: within chance (95 %)"
-)
 
 
 def _places(scale: Scale, code: IntArray) -> tuple[IntArray, tuple[str, ...]]:
@@ -216,7 +205,7 @@ def _places(scale: Scale, code: IntArray) -> tuple[IntArray, tuple[str, ...]]:
     return place - lowest, tuple(names[lowest : int(place.max()) + 1])
 
 
-def _colours(gaps: BinGaps, share: FloatArray) -> Normalize:
+def _limits(gaps: BinGaps, share: FloatArray) -> Normalize:
     """Choose the largest gap of the colour scale: a round number, symmetric about 0."""
     notable = np.abs(gaps.gap[share >= min(_NOTABLE, float(share.max()))])
     most = next((limit for limit in _LIMITS if limit >= float(notable.max()) - 1e-9), 1.0)
@@ -232,31 +221,3 @@ def _shades() -> Colormap:
         to_hex(style.tints(colour, np.array([0.72]))[0]) for colour in (style.BLUE, style.VERMILION)
     )
     return LinearSegmentedColormap.from_list("gaps", [low, "#F7F7F7", high], N=255)
-
-
-def _write(axes: Axes, gaps: BinGaps, share: FloatArray, row: int, column: int) -> None:
-    """Write the gap of a bin and its share of the reviews into its tile."""
-    beyond = bool(gaps.beyond_chance[row, column])
-    part = 100 * float(share[row, column])
-    lines = {
-        0.14: f"{100 * float(gaps.gap[row, column]):+.1f}".replace("-0.0", "0.0"),
-        -0.2: f"{part:.0f} %" if part >= 9.95 else f"{part:.1f} %" if part >= 0.05 else "<0.1 %",
-    }
-    for (above, words), size in zip(lines.items(), (style.SMALL, style.SMALL - 2), strict=True):
-        axes.text(
-            column,
-            row + above,
-            words,
-            ha="center",
-            va="center",
-            fontsize=size,
-            color=style.INK,
-            fontweight="bold" if beyond and above > 0 else "normal",
-        )
-
-
-def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
-    bar = style.colour_bar(figure, axes, shades, "prediction less recall", extend="both")
-    bar.ax.yaxis.set_major_formatter(
-        FuncFormatter(lambda gap, _: f"{100 * gap:+g} %" if gap else "0")
-    )

@@ -8,6 +8,7 @@ J. Błasiok and P. Nakkiran, Smooth ECE, ICLR 2024, arXiv:2309.12236.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,11 +21,13 @@ from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.plots import style
-from srs_eval.plots.reliability_axes import FEW_LEVELS, begin, finish, frame, window_of
 
+# Models with at most as many distinct predictions have a dot for each.
+_FEW_LEVELS = 20
 _PIECES = 250
 _Z = 1.959963984540054
 _GRID_POINTS = 1001
+_DENSITY_BINS = 80
 
 
 def plot_calibration(
@@ -69,50 +72,99 @@ def plot_calibration(
         If `p` and `recalled` cannot be scored.
     """
     reviews = style.tally_of(p, recalled)
-    if not begin(axes, reviews):
-        return None
-    curve = reliability_of(reviews, points=_GRID_POINTS)
-    shown = _worth_showing(curve, reviews.p)
-    if len(reviews) <= FEW_LEVELS:
-        ends = np.concatenate(wilson_interval(reviews.recalled, reviews.count, level=0.95))
-        frame(axes, limits or window_of(reviews, np.tile(reviews.p, 2), ends))
-        _draw_levels(axes, reviews, colour, label)
-    else:
-        frame(axes, limits or window_of(reviews, curve.p_grid[shown], curve.observed[shown]))
-        _draw_curve(axes, curve, shown, colour, label)
-    drawn = curve.p_grid[shown], curve.observed[shown], curve.lo[shown], curve.hi[shown]
-    lines = [_smece_text(curve), _chance_text(curve)]
-    finish(axes, reviews, lines, drawn, outcomes=outcomes)
+    curve = _curve(reviews)
+    lines = _draw(
+        axes, reviews, curve, label=label, colour=colour, outcomes=outcomes, limits=limits
+    )
+    if lines:
+        style.write_key(axes, lines, "best")
     return curve
 
 
 def calibration_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the calibration of all predictions together; `title` says whose they are."""
-    return style.square_figure(
-        "calibration", title, style.STRIP, lambda axes: plot_calibration(axes, reviews)
-    )
+    counts = style.tally_of(reviews)
+    curve = _curve(counts)
+    return style.square_figure("calibration", title, lambda axes: _draw(axes, counts, curve))
 
 
-def _smece_text(curve: ReliabilityCurve) -> str:
-    """Write SmoothECE with the half-width of its 95 % interval, as in ``smECE 0.030 ± 0.006``."""
-    digits = _digits(curve)
-    if not math.isfinite(curve.half_width):
-        return f"smECE {curve.smece:.{digits}f}"
-    return f"smECE {curve.smece:.{digits}f} ± {curve.half_width:.{digits}f} (95 %)"
+def _curve(reviews: Tally) -> ReliabilityCurve | None:
+    return reliability_of(reviews, points=_GRID_POINTS) if len(reviews) else None
 
 
-def _chance_text(curve: ReliabilityCurve) -> str:
-    """Write the SmoothECE of calibrated predictions, as in ``by chance if calibrated: 0.004``."""
-    return f"by chance if calibrated: {curve.smece_floor:.{_digits(curve)}f}"
+def _draw(
+    axes: Axes,
+    reviews: Tally,
+    curve: ReliabilityCurve | None,
+    *,
+    label: str = "",
+    colour: str = style.BLUE,
+    outcomes: bool = True,
+    limits: tuple[float, float] | None = None,
+) -> list[str]:
+    """Draw the diagonal, and the curve or a dot for each prediction; return lines for the key."""
+    axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
+    style.style_axes(axes)
+    if curve is None:
+        style.write_message(axes, "no predictions")
+        return []
+    dense = _dense(curve, reviews.p)
+    if len(reviews) <= _FEW_LEVELS:
+        p, heights = np.tile(reviews.p, 2), np.concatenate(_wilson(reviews))
+    else:
+        p, heights = curve.p_grid[dense], curve.observed[dense]
+    low, high = limits or _window(reviews, p, heights)
+    # A little room, so that a curve along the edge keeps its full thickness.
+    room = 0.012 * (high - low)
+    low, high = low - room, high + room
+    axes.set(xlim=(low, high), ylim=(low, high))
+    style.draw_diagonal(axes, 0, 1, "perfect")
+    if len(reviews) <= _FEW_LEVELS:
+        _draw_levels(axes, reviews, colour, label)
+    else:
+        _draw_curve(axes, curve, dense, colour, label)
+    if outcomes:
+        _draw_outcomes(axes, reviews)
+    below, above = (float(reviews.count[out].sum()) for out in (reviews.p < low, reviews.p > high))
+    return [
+        *_smece_lines(curve),
+        f"n = {style.counted(reviews.n, 'review')}",
+        *([f"{round(below):,} predicted below {low:.2f} not shown"] if below else []),
+        *([f"{round(above):,} predicted above {high:.2f} not shown"] if above else []),
+    ]
 
 
-def _digits(curve: ReliabilityCurve) -> int:
-    """As many digits as the half-width has meaning: two if it begins with 1 or 2, else one."""
+def _window(reviews: Tally, p: FloatArray, heights: FloatArray) -> tuple[float, float]:
+    """Choose one range for both axes: round numbers, at least 0.3 wide.
+
+    It holds 99.8 % of the predictions, and the heights of what is drawn at `p` among them.
+    """
+    total = np.cumsum(reviews.count)
+    place = np.searchsorted(total, np.array([0.001, 0.999]) * total[-1])
+    low, high = reviews.p[np.minimum(place, len(reviews) - 1)]
+    ends = np.append(heights[(p >= low) & (p <= high)], (low, high))
+    low, high = math.floor(10 * ends.min() + 1e-6) / 10, math.ceil(10 * ends.max() - 1e-6) / 10
+    low, high = (0.0 if low < 0.25 else low), (1.0 if high > 0.75 else high)
+    while high - low < 0.3 - 1e-9:
+        low, high = (round(low - 0.1, 1), high) if low > 1 - high else (low, round(high + 0.1, 1))
+    return float(low), float(high)
+
+
+def _smece_lines(curve: ReliabilityCurve) -> list[str]:
+    """Write SmoothECE, the half-width of its interval, and SmoothECE of calibrated predictions.
+
+    The half-width has two digits if it begins with 1 or 2, else one.
+    """
     half = curve.half_width
-    return min(max(3, math.ceil(-math.log10(half / 3))), 5) if half > 0 else 3
+    digits = min(max(3, math.ceil(-math.log10(half / 3))), 5) if half > 0 else 3
+    interval = f" ± {half:.{digits}f} (95 %)" if math.isfinite(half) else ""
+    return [
+        f"smECE {curve.smece:.{digits}f}{interval}",
+        f"by chance if calibrated: {curve.smece_floor:.{digits}f}",
+    ]
 
 
-def _worth_showing(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
+def _dense(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
     """Mark grid points that lie among predictions and average over at least about twenty."""
     grid = curve.p_grid
     step = grid[1] - grid[0]
@@ -122,16 +174,19 @@ def _worth_showing(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
     return np.asarray(among & np.isfinite(curve.observed) & (effective >= min(20, curve.n / 15)))
 
 
+def _wilson(levels: Tally) -> tuple[FloatArray, FloatArray]:
+    return wilson_interval(levels.recalled, levels.count, level=0.95)
+
+
 def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
-    count, observed = levels.count, levels.recalled / levels.count
-    chance = _Z * np.sqrt(levels.p * (1 - levels.p) / count)
-    null = np.clip([levels.p - chance, levels.p + chance], 0, 1)
-    axes.vlines(levels.p, *null, color=style.CHANCE, lw=7, zorder=1, label="95 % if calibrated")
-    lo, hi = wilson_interval(levels.recalled, count, level=0.95)
-    axes.vlines(levels.p, lo, hi, color=colour, lw=1.4, zorder=3, label="95 % interval")
+    """Draw a dot for each distinct prediction."""
+    p, count = levels.p, levels.count
+    chance = _Z * np.sqrt(p * (1 - p) / count)
+    null = np.clip([p - chance, p + chance], 0, 1)
+    axes.vlines(p, *null, color=style.CHANCE, lw=7, zorder=1, label="95 % if calibrated")
+    axes.vlines(p, *_wilson(levels), color=colour, lw=1.4, zorder=3, label="95 % interval")
     axes.scatter(
-        levels.p,
-        observed,
+        *(p, levels.recalled / count),
         s=18 + 70 * count / count.max(),
         color=colour,
         edgecolor="white",
@@ -143,34 +198,33 @@ def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
 
 
 def _draw_curve(
-    axes: Axes, curve: ReliabilityCurve, shown: BoolArray, colour: str, label: str
+    axes: Axes, curve: ReliabilityCurve, dense: BoolArray, colour: str, label: str
 ) -> None:
-    # Square roots keep the thinly populated part of the curve visible beside its peak.
-    weight = np.sqrt(curve.density / curve.density[shown].max()) if shown.any() else curve.density
-    at = np.stack([curve.p_grid, curve.observed], 1)
-    pieces, strength = [], []
-    for run in _runs(shown):
-        strength.append((weight[run[:-1]] + weight[run[1:]]) / 2)
-        pieces.append(np.stack([at[run[:-1]], at[run[1:]]], 1))
-        grid = curve.p_grid[run]
-        axes.fill_between(
-            grid, curve.null_lo[run], curve.null_hi[run], color=style.CHANCE, lw=0, zorder=0.8
-        )
-        here = curve.observed[run]
-        lo, hi = (np.where(np.isfinite(e[run]), e[run], here) for e in (curve.lo, curve.hi))
-        axes.fill_between(grid, lo, hi, color=style.BAND, lw=0, alpha=0.75, zorder=1)
+    """Draw the curve over its bands, where there are enough predictions."""
     axes.plot([], [], color=colour, lw=3.5, label=label or "smoothed (thicker: more predictions)")
-    axes.fill_between([], [], color=style.BAND, alpha=0.75, lw=0, label="95 % band of the curve")
-    axes.fill_between([], [], color=style.CHANCE, lw=0, label="95 % band if calibrated")
-    if not pieces:
+    thin = slice(None, None, max(1, int(dense.sum()) // _PIECES))
+    columns = curve.p_grid, curve.observed, curve.density, curve.lo, curve.hi
+    p, observed, density, lo, hi = (column[thin] for column in columns)
+    dense, null_lo, null_hi = dense[thin], curve.null_lo[thin], curve.null_hi[thin]
+    lo, hi = (np.where(np.isfinite(edge), edge, observed) for edge in (lo, hi))
+    around: dict[str, Any] = {"color": style.BAND, "alpha": 0.75, "lw": 0, "zorder": 1}
+    axes.fill_between(p, lo, hi, where=dense, label="95 % band of the curve", **around)
+    null: dict[str, Any] = {"color": style.CHANCE, "lw": 0, "zorder": 0.8}
+    axes.fill_between(p, null_lo, null_hi, where=dense, label="95 % band if calibrated", **null)
+    begin = np.flatnonzero(dense[:-1] & dense[1:])
+    if not len(begin):
         return
-    share = np.concatenate(strength)
-    order = np.argsort(share, kind="stable")
+    # Square roots keep the thinly populated part of the curve visible beside its peak.
+    weight = np.sqrt(density / density[dense].max())
+    weight = (weight[begin] + weight[begin + 1]) / 2
+    points = np.stack([p, observed], 1)
+    pieces = np.stack([points[begin], points[begin + 1]], 1)
+    order = np.argsort(weight, kind="stable")
     axes.add_collection(
         LineCollection(
-            list(np.concatenate(pieces)[order]),
-            colors=style.tints(colour, 0.45 + 0.55 * share)[order],
-            linewidths=1.2 + 4 * share[order],
+            list(pieces[order]),
+            colors=style.tints(colour, 0.45 + 0.55 * weight)[order],
+            linewidths=1.2 + 4 * weight[order],
             capstyle="round",
             zorder=3,
         ),
@@ -178,10 +232,24 @@ def _draw_curve(
     )
 
 
-def _runs(shown: BoolArray) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
-    """Split the marked grid points into unbroken runs, thinned to a bounded number of pieces."""
-    marked = np.flatnonzero(shown)
-    stride = max(1, len(marked) // _PIECES)
-    runs = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
-    thinned = [np.append(run[:-1:stride], run[-1]) for run in runs if len(run)]
-    return [run for run in thinned if len(run) > 1]
+def _draw_outcomes(axes: Axes, reviews: Tally) -> None:
+    """Draw densities of predictions above axes: recalled reviews up, forgotten ones down.
+
+    Each outcome fills the same area, because forgetting is rare; the counts are written above.
+    """
+    strip = axes.inset_axes((0, 1.02, 1, 0.13), sharex=axes)
+    strip.set_facecolor("none")
+    strip.axis("off")
+    edges = np.linspace(*axes.get_xlim(), _DENSITY_BINS + 1)
+    up, down = (
+        np.histogram(reviews.p, edges, weights=count)[0] / max(1.0, float(count.sum()))
+        for count in (reviews.recalled, reviews.forgotten)
+    )
+    strip.stairs(up, edges, fill=True, color=style.GREEN, lw=0)
+    strip.stairs(-down, edges, fill=True, color=style.VERMILION, lw=0)
+    strip.axhline(0, color=style.MUTED, lw=0.6)
+    # The words are darker than the areas, to be as legible.
+    font: dict[str, Any] = {"fontsize": style.SMALL, "fontweight": "normal", "pad": 3}
+    recalled, forgotten = round(reviews.n_recalled), round(reviews.n_forgotten)
+    strip.set_title(f"▲ recalled {recalled:,}", loc="left", color="#00614A", **font)
+    strip.set_title(f"▼ forgotten {forgotten:,}", loc="right", color="#A34700", **font)

@@ -15,11 +15,12 @@ from srs_eval.plots.style import (
     INK,
     MUTED,
     SMALL,
+    WIDTH,
     house_style,
     lettering,
     new_figure,
     style_axes,
-    title_above,
+    write_title,
 )
 
 # Of a single user, whose interval is that over days.
@@ -56,7 +57,7 @@ def contributions_figure(users: Sequence[Sequence[Contribution]], *, title: str 
     """Draw what forgetting depends on: the worth of groups of features, to at least one user."""
     groups = {found.name for user in users for found in user}
     with house_style():
-        figure = new_figure(5.6, 1.3 + 0.3 * len(groups))
+        figure = new_figure(WIDTH, max(WIDTH / 3, 1.3 + 0.3 * len(groups)))
         plot_contributions(figure.subplots(), users)
-        title_above(figure, "forgetting depends on", title)
+        write_title(figure, "forgetting depends on", title)
     return figure

@@ -8,8 +8,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.markers import TICKDOWN
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from srs_eval.metrics.significance import wilson_interval
@@ -35,32 +34,26 @@ def forgetting_figure(
     nth_review: IntArray | None = None,
     title: str = "",
 ) -> Figure | None:
-    """Draw a sample of forgetting curves above recall over elapsed time, predicted and observed.
+    """Draw a sample of forgetting curves beside recall over elapsed time, predicted and observed.
 
-    The two panels answer different questions. Above, one history at many elapsed times; below, the
-    reviews that happened, in which long intervals belong to well-known cards. `totals` are those of
-    `ElapsedSums`; `nth_review`, the review that each curve belongs to, colours the curves. None
-    where the model has no forgetting curve or none was sampled.
+    The two panels answer different questions. On the left, one history at many elapsed times; on
+    the right, the reviews that happened, in which long intervals belong to well-known cards.
+    `totals` are those of `elapsed_sums`; `nth_review`, the review that each curve belongs to,
+    colours the curves. None where the model has no forgetting curve or none was sampled.
     """
     if curves is None or not _usable(curves).any():
         return None
     recall = recall_of(totals)
-    right = 0.13 if nth_review is None else style.KEY
     with style.house_style():
+        figure = style.new_figure()
+        panels = figure.subplots(1, 2 if len(recall.n) else 1, sharex=True, squeeze=False)[0]
+        shades = plot_temporal(panels[0], curves, nth_review=nth_review)
         if len(recall.n):
-            figure = style.new_figure(5.6, 6.2, style.Margins(0.68, 0.5, right, 0.32, 0.12))
-            fan, below = figure.subplots(2, sharex=True, height_ratios=(1.5, 1))
-            _draw_recall_over_time(below, recall)
-        else:
-            figure = style.new_figure(5.6, 3.8, style.Margins(0.68, 0.5, right, 0.32))
-            fan = figure.add_subplot()
-        shades = plot_temporal(fan, curves, nth_review=nth_review)
-        fan.set_title(style.heading("forgetting curves", title))
-        if len(figure.axes) > 1:
-            fan.set_xlabel("")
-        _set_time_axis(fan)
+            _draw_recall(panels[1], recall)
+        _set_time_axis(panels[0])
         if shades is not None:
-            _add_key(figure, fan, shades)
+            _add_key(figure, panels[0], shades)
+        style.write_title(figure, "forgetting curves", title)
     return figure
 
 
@@ -121,18 +114,7 @@ def plot_temporal(
     number = style.counted(len(curves.p), "sampled curve")
     some = f"{len(drawn)} of {number}" if len(drawn) < len(curves.p) else number
     axes.plot([], [], color=style.MUTED, lw=0.8, label=some)
-    # Above all curves, and readable over them.
-    legend = axes.legend(
-        loc="lower left",
-        title=_violation_text(curves),
-        title_fontsize=style.SMALL,
-        handlelength=1.6,
-        frameon=True,
-        framealpha=0.85,
-        edgecolor="none",
-    )
-    legend.set_alignment("left")
-    legend.set_zorder(5)
+    style.write_key(axes, [_violation_text(curves)], "lower left")
     axes.autoscale_view(scaley=False)
     return shades
 
@@ -149,7 +131,7 @@ def _violation_text(curves: Curves) -> str:
     return f"not falling: {_percent(share['violation'])} of pairs\n(rising {rise}, flat {flat})"
 
 
-def _draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
+def _draw_recall(axes: Axes, recall: RecallOverTime) -> None:
     """Draw observed recall and the mean prediction of the same reviews by elapsed days.
 
     Whole days below 23 are never split. Bars are 95 % Wilson intervals. Reviews on the day of
@@ -159,7 +141,7 @@ def _draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
     axes.set(xlabel="elapsed days", ylabel="recall")
     if recall.same_day:
         hidden = style.counted(recall.same_day, "same-day review")
-        axes.set_xlabel(f"elapsed days ({hidden} not shown)")
+        axes.set_xlabel(f"elapsed days\n({hidden} not shown)")
     if not len(recall.n):
         style.write_message(axes, "no reviews on later days")
         return
@@ -190,7 +172,7 @@ def _draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
     low, high = axes.get_ylim()
     spare = max(0.0, 0.1 - (high - low)) / 2
     axes.set_ylim(max(-0.01, low - spare), min(1.01, high + spare))
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=2, borderaxespad=0)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
 
 
 def _percent(share: float) -> str:
@@ -228,41 +210,17 @@ def _median_curve(curves: Curves, usable: BoolArray) -> tuple[FloatArray, FloatA
 
 def _set_time_axis(axes: Axes) -> None:
     """Make the time axis logarithmic if what was drawn spans more than a factor of ten."""
-    shared = axes.get_shared_x_axes().get_siblings(axes)
-    low = min(other.dataLim.x0 for other in shared)
-    high = max(other.dataLim.x1 for other in shared)
+    spans = [panel.dataLim.intervalx for panel in axes.get_shared_x_axes().get_siblings(axes)]
+    low, high = float(np.min(spans)), float(np.max(spans))
     if high > 10 * low:
-        axes.set_xscale("log")
-        axes.set_xlim(low / 1.15, high * 1.15)
+        axes.set(xscale="log", xlim=(low / 1.15, high * 1.15))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
-        for other in shared:
-            _mark_between(other)
+        # A tick takes long to draw.
+        axes.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     else:
         pad = 0.03 * (high - low) or 0.5
         axes.set_xlim(max(0.0, low - pad), high + pad)
-
-
-def _mark_between(axes: Axes) -> None:
-    """Draw the small ticks of a logarithmic axis as marks of one line: a tick is five artists."""
-    low, high = axes.get_xlim()
-    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high))
-    marks = np.outer(decades, np.arange(2, 10)).ravel()
-    marks = marks[(marks >= low) & (marks <= high)]
-    axes.plot(
-        marks,
-        np.zeros(len(marks)),
-        marker=TICKDOWN,
-        ls="none",
-        color="black",
-        ms=2,
-        mew=0.6,
-        transform=axes.get_xaxis_transform(),
-        clip_on=False,
-        scalex=False,
-        scaley=False,
-        zorder=2.01,
-    )
 
 
 def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:

@@ -16,7 +16,8 @@ from srs_eval.nouns import Predictions
 from srs_eval.plots import style
 
 _THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
-_NEAR = 0.06
+# Points closer than this share a label.
+_CLOSE = 0.06
 _POINTS = 1001
 
 
@@ -41,7 +42,7 @@ def plot_roc(
     thresholds : sequence of float
         The R* to mark.
     label, colour : str
-        Name in the legend, which is absent without it, and any matplotlib colour.
+        Name in the legend, and any matplotlib colour.
 
     Returns
     -------
@@ -55,45 +56,40 @@ def plot_roc(
     """
     reviews = style.tally_of(p, recalled)
     curve = roc_of(reviews, thresholds=thresholds, points=_POINTS)
-    _prepare(axes)
-    number = style.counted(reviews.n, "review")
-    if not math.isfinite(curve.auc):
-        missing = "forgotten" if reviews.n_recalled else "recalled"
-        why = f"no review was {missing}" if len(reviews) else "no predictions"
-        style.write_message(axes, f"AUC is not defined:\n{why}\n(n = {number})")
-        return curve
-    axes.plot(curve.fpr, curve.tpr, color=colour, lw=2.2, zorder=3, label=label or None)
-    _mark(axes, curve, colour)
-    axes.text(
-        0.97,
-        0.04,
-        f"AUC {curve.auc:.3f}\nn = {number}",
-        transform=axes.transAxes,
-        ha="right",
-        va="bottom",
-    )
-    if label:
-        axes.legend(loc="center right")
+    if lines := _draw(axes, reviews, curve, label, colour):
+        style.write_key(axes, lines, "lower right")
     return curve
 
 
 def roc_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the ROC curve of all predictions together; `title` says whose they are."""
+    counts = style.tally_of(reviews)
+    curve = roc_of(counts, thresholds=_THRESHOLDS, points=_POINTS)
     return style.square_figure(
-        "discrimination (ROC)", title, 0, lambda axes: plot_roc(axes, reviews)
+        "discrimination (ROC)", title, lambda axes: _draw(axes, counts, curve, "", style.BLUE)
     )
 
 
-def _prepare(axes: Axes) -> None:
+def _draw(axes: Axes, reviews: Tally, curve: RocCurve, label: str, colour: str) -> list[str]:
+    """Draw the curve, its operating points and the diagonal; return lines for the key."""
     axes.set(
         xlabel="false positive rate (forgotten, predicted ≥ R*)",
         ylabel="true positive rate (recalled, predicted ≥ R*)",
         xlim=(-0.01, 1.01),
         ylim=(-0.01, 1.01),
+        aspect="equal",
     )
-    axes.set_aspect("equal")
     style.style_axes(axes)
-    axes.plot([0, 1], [0, 1], color=style.MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5)
+    number = style.counted(reviews.n, "review")
+    style.draw_diagonal(axes, 0, 1, "chance")
+    if not math.isfinite(curve.auc):
+        missing = "forgotten" if reviews.n_recalled else "recalled"
+        why = f"no review was {missing}" if len(reviews) else "no predictions"
+        style.write_message(axes, f"AUC is not defined:\n{why}\n(n = {number})")
+        return []
+    axes.plot(curve.fpr, curve.tpr, color=colour, lw=2.2, zorder=3, label=label or "all thresholds")
+    _mark(axes, curve, colour)
+    return [f"AUC {curve.auc:.3f}", f"n = {number}"]
 
 
 def _mark(axes: Axes, curve: RocCurve, colour: str) -> None:
@@ -109,22 +105,23 @@ def _mark(axes: Axes, curve: RocCurve, colour: str) -> None:
         zorder=4,
         clip_on=False,
         gid="operating points",
+        label="recalled if p ≥ R*",
     )
     groups: list[list[tuple[float, float, float]]] = []
     for point in sorted(curve.at):
-        near = groups and math.dist(groups[-1][-1][1:], point[1:]) < _NEAR
-        groups = [*groups[:-1], [*groups[-1], point]] if near else [*groups, [point]]
+        if groups and math.dist(groups[-1][-1][1:], point[1:]) < _CLOSE:
+            groups[-1].append(point)
+        else:
+            groups.append([point])
     for group in groups:
-        _, fpr, tpr = group[len(group) // 2]
+        _, x, y = group[len(group) // 2]
         names = ", ".join(f"{threshold:g}" for threshold, _, _ in group)
         # Concave curves leave room below and to the right of them.
-        align, offset = ("right", (6, -12)) if fpr > 0.9 else ("left", (8, -4))
-        if tpr < 0.06:
-            offset = (18, 10)
+        align, offset = ("right", (6, -12)) if x > 0.9 else ("left", (8, -4))
         axes.annotate(
             f"R* = {names}" if group is groups[-1] else names,
-            (fpr, tpr),
-            xytext=offset,
+            (x, y),
+            xytext=(18, 10) if y < 0.06 else offset,
             textcoords="offset points",
             ha=align,
             va="top",

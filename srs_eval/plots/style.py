@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -18,7 +19,6 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
-from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.metrics.tally import Tally, tally
@@ -34,22 +34,18 @@ PALE = "#D0D7DE"
 BAND = "#B4BDC8"
 CHANCE = "#E9D8A6"
 
-# Height in inches of the strip of outcomes above a square plot.
-STRIP = 0.94
-# Of a square plot.
-_SIDE = 4.16
-# Width of the margin that a key of colours needs.
-KEY = 0.82
+# Inches of a figure of a run, 3:2 like the tiles of MLflow.
+WIDTH, HEIGHT = 6.6, 4.4
 SMALL = 8.5
 NORMAL = 10.0
 _NOTEBOOK_DPI = 100
-_TITLE_LETTERS = 46
+_TITLE_LETTERS = 60
 _NAME_LETTERS = 28
 # Of the smallest letters.
 _LETTERS_PER_INCH = 16
 _NO_SIGN = "\N{REPLACEMENT CHARACTER}"
 
-_STYLE: dict[str, Any] = {
+_STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "savefig.edgecolor": "white",
@@ -89,49 +85,8 @@ def house_style() -> Iterator[None]:
     """Draw in the house style, whatever the caller's matplotlib settings, and restore those."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        for name, value in _STYLE.items():
-            matplotlib.rcParams[name] = value  # type: ignore[index]
+        matplotlib.rcParams.update(_STYLE)
         yield
-
-
-class Margins(LayoutEngine):
-    """Margins of a figure whose labels are known, in inches.
-
-    Finding them out takes longer than drawing. `between` rows is a share of the height of one.
-    """
-
-    _adjust_compatible = True
-    _colorbar_gridspec = True
-
-    def __init__(
-        self, left: float, bottom: float, right: float, top: float, between: float = 0
-    ) -> None:
-        super().__init__()
-        self.inches = (left, bottom, right, top)
-        self.between = between
-        self.below = 0.0  # the height of a note
-
-    def execute(self, fig: Figure) -> None:
-        """Place the axes."""
-        width, height = fig.get_size_inches()
-        left, bottom, right, top = self.inches
-        fig.subplots_adjust(
-            left=left / width,
-            bottom=(bottom + self.below) / height,
-            right=1 - right / width,
-            top=1 - top / height,
-            hspace=self.between,
-        )
-
-
-def new_figure(width: float, height: float, margins: Margins | None = None) -> Figure:
-    """Make an empty figure on opaque white, so that it reads the same on any page.
-
-    Sizes are inches: about 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
-    Without margins, they are what labels need.
-    """
-    engine = margins or ConstrainedLayoutEngine()
-    return ShownFigure(figsize=(width, height), layout=engine, facecolor="white")
 
 
 class ShownFigure(Figure):
@@ -144,59 +99,119 @@ class ShownFigure(Figure):
         return content.getvalue()
 
 
+def new_figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
+    """Make an empty figure on opaque white, which reads the same on light and dark pages."""
+    return ShownFigure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def square_figure(kind: str, title: str, draw: Callable[[Axes], Sequence[str]]) -> Figure:
+    """Make a figure of a square plot, with the key and the lines that `draw` returns beside it."""
+    with house_style():
+        figure = new_figure()
+        axes = figure.add_subplot(anchor="W")
+        if lines := draw(axes):
+            write_key(figure, lines, "outside right center")
+        write_title(figure, kind, title)
+    return figure
+
+
 def style_axes(axes: Axes) -> None:
     """Style axes: light ticks, no frame on the top and right."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=SMALL + 0.5, length=3, width=0.8)
 
 
+def draw_diagonal(
+    axes: Axes, low: float, high: float, label: str = "", zorder: float = 1.5
+) -> None:
+    """Draw the line on which both coordinates are equal."""
+    ends, dashes = [low, high], (0, (4, 3))
+    axes.plot(ends, ends, color=MUTED, lw=1, ls=dashes, zorder=zorder, label=label or None)
+
+
+def write_title(figure: Figure, kind: str, title: str) -> None:
+    """Write the title of a figure: its kind and subject, shortened to fit."""
+    words = f"{kind}: {short_name(title, _TITLE_LETTERS - len(kind) - 2)}" if title else kind
+    figure.suptitle(words, x=0.01, ha="left", fontsize=NORMAL + 1, fontweight="bold")
+
+
+def write_key(
+    place: Axes | Figure,
+    lines: Sequence[str],
+    loc: Literal["best", "lower left", "lower right", "outside right center"],
+) -> None:
+    """Write the key of what is drawn, below some lines of text."""
+    key = place.legend(
+        loc=loc,
+        title="\n".join(lines),
+        title_fontsize=NORMAL,
+        fontsize=SMALL,
+        alignment="left",
+        handlelength=1.6,
+        frameon=True,
+        facecolor="white",
+        edgecolor="none",
+        framealpha=0.85,
+    )
+    key.set_zorder(5)
+
+
+def write_above(axes: Axes, lines: Sequence[str]) -> None:
+    """Write lines of small text above axes."""
+    axes.text(0, 1.015, "\n".join(lines), transform=axes.transAxes, va="bottom", fontsize=SMALL)
+
+
 def write_message(axes: Axes, message: str) -> None:
     """Write into empty axes why there is nothing to draw."""
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 4}
     axes.text(
-        0.5,
-        0.5,
-        message,
+        *(0.5, 0.5, message),
         transform=axes.transAxes,
         ha="center",
         va="center",
         color=MUTED,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 4},
+        bbox=box,
     )
 
 
-def heading(kind: str, title: str) -> str:
-    """Format the title of a figure: its kind and subject, shortened to fit.
-
-    >>> heading("calibration", "fsrs6 on synthetic")
-    'calibration: fsrs6 on synthetic'
-    """
-    return f"{kind}: {short_name(title, _TITLE_LETTERS - len(kind) - 2)}" if title else kind
-
-
 def annotate(figure: Figure, note: str) -> None:
-    """Write a note below a figure, which grows by as much."""
+    """Write a note below a figure and its earlier notes; the figure grows by as much."""
     if not note:
         return
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(lettering(note), max(20, round(_LETTERS_PER_INCH * width)))
-    strip = 0.08 + 0.15 * len(lines)
-    figure.set_size_inches(width, height + strip)
-    share = strip / (height + strip)
-    engine = figure.get_layout_engine()
-    if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(rect=(0, share, 1, 1 - share))
-    elif isinstance(engine, Margins):
-        engine.below = strip
-    text = "\n".join(lines)
-    below = figure.text(0.01, 0.04 / (height + strip), text, va="bottom", fontsize=SMALL - 1)
+    lines = textwrap.wrap(lettering(note), round(_LETTERS_PER_INCH * width))
+    figure.set_size_inches(width, height + 0.15 * len(lines))
+    earlier = [figure.get_supxlabel()] if figure.get_supxlabel() else []
+    below = figure.supxlabel("\n".join([*earlier, *lines]), x=0.01, ha="left", fontsize=SMALL - 1)
     below.set(color=MUTED, parse_math=False)
+
+
+def colour_bar(
+    figure: Figure, axes: Axes, shades: ScalarMappable, label: str, *, extend: str = "neither"
+) -> Colorbar:
+    """Draw what colours mean on the right of axes."""
+    bar = figure.colorbar(shades, ax=axes, extend=extend, fraction=0.06, pad=0.02, aspect=30)
+    bar.set_label(label, fontsize=SMALL + 0.5)
+    bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
+    bar.outline.set_visible(False)
+    return bar
 
 
 def lettering(text: str) -> str:
     """Return text on one line, without characters that the font does not have."""
-    known = _font_signs()
-    line = " ".join(text.splitlines())
-    return "".join(sign if ord(sign) in known else _NO_SIGN for sign in line)
+    signs = _font_signs()
+    return "".join(sign if ord(sign) in signs else _NO_SIGN for sign in " ".join(text.splitlines()))
+
+
+@cache
+def _font_signs() -> frozenset[int]:
+    return frozenset(get_font(findfont(*_STYLE["font.family"])).get_charmap())
+
+
+def short_name(name: str, most: int = _NAME_LETTERS) -> str:
+    """Shorten a long name in the middle, because names may differ at their end only."""
+    text, half = lettering(name), most // 2
+    return text if len(text) <= most else f"{text[: most - half - 1]}…{text[-half:]}"
 
 
 def counted(count: float, noun: str) -> str:
@@ -204,24 +219,9 @@ def counted(count: float, noun: str) -> str:
     return f"{round(count):,} {noun}{'s' * (round(count) != 1)}"
 
 
-@cache
-def _font_signs() -> frozenset[int]:
-    font = get_font(findfont(*_STYLE["font.family"]))
-    return frozenset(font.get_charmap())
-
-
-def title_above(figure: Figure, kind: str, title: str) -> None:
-    """Write the title of a figure of several plots, or of one with long labels on its left."""
-    shown = figure.suptitle(heading(kind, title), x=0.01, ha="left")
-    shown.set(fontsize=NORMAL + 1, fontweight="bold")
-    if isinstance(figure.get_layout_engine(), Margins):
-        shown.set(y=1 - 0.05 / figure.get_figheight(), va="top")
-
-
-def short_name(name: str, most: int = _NAME_LETTERS) -> str:
-    """Shorten a long name in the middle, because names may differ at their end only."""
-    text, half = lettering(name), most // 2
-    return text if len(text) <= most else f"{text[: most - half - 1]}…{text[-half:]}"
+def digits_of(width: float, otherwise: int) -> int:
+    """Return the decimals that an interval of this width is written with; NaN has no width."""
+    return min(max(3, 1 - math.floor(math.log10(width))), 5) if width > 0 else otherwise
 
 
 def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
@@ -239,32 +239,6 @@ def tally_of(p: ArrayLike | Predictions | Tally, recalled: ArrayLike | None = No
     if isinstance(p, Predictions):
         return Tally.of(p)
     return p if isinstance(p, Tally) else tally(p, () if recalled is None else recalled)
-
-
-def square_figure(kind: str, title: str, strip: float, draw: Callable[[Axes], object]) -> Figure:
-    """Make a figure of a square plot, 5 inches wide, with the title that `heading` formats.
-
-    `strip` inches above the plot are left free.
-    """
-    with house_style():
-        margins = Margins(0.61, 0.54, 0.13, 0.3 + strip)
-        figure = new_figure(5, _SIDE + 0.84 + strip, margins)
-        axes = figure.add_subplot()
-        draw(axes)
-        axes.set_title(heading(kind, title), y=1 + strip / _SIDE)
-    return figure
-
-
-def colour_bar(
-    figure: Figure, axes: Axes, shades: ScalarMappable, label: str, *, extend: str = "neither"
-) -> Colorbar:
-    """Draw what colours mean into the margin on the right of axes."""
-    beside = axes.inset_axes((1.02, 0, 0.035, 1))
-    bar = figure.colorbar(shades, cax=beside, extend=extend)
-    bar.set_label(label)
-    bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
-    bar.outline.set_visible(False)
-    return bar
 
 
 def save_figure(

@@ -18,6 +18,7 @@ from srs_eval.nouns import Better, FloatArray
 from srs_eval.plots import style
 
 HEADLINE = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")
+_KEY = "line: median; diamond: mean with its 99 % interval over users"
 _DOTS = 60
 _BINS = 60
 _BETTER: Mapping[str, str] = {
@@ -74,19 +75,10 @@ def plot_user_scores(
     outside = int(((defined < low) | (defined > high)).sum())
     notes += [f"{style.counted(outside, 'user')} outside"] if outside else []
     _draw_distribution(axes, defined, low, high)
-    centre = _draw_centre(axes, defined, interval)
-    axes.set_title(centre, loc="right", fontsize=style.SMALL, fontweight="normal", pad=2)
-    axes.text(
-        1,
-        0.97,
-        "\n".join(notes),
-        transform=axes.transAxes,
-        ha="right",
-        va="top",
-        fontsize=style.SMALL - 1,
-        color=style.MUTED,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1},
-    )
+    axes.set_xlabel(_draw_centre(axes, defined, interval), fontsize=style.SMALL)
+    note = axes.text(1, 0.97, "\n".join(notes), transform=axes.transAxes, ha="right", va="top")
+    note.set(fontsize=style.SMALL - 1, color=style.MUTED)
+    note.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1})
 
 
 def users_figure(
@@ -101,13 +93,12 @@ def users_figure(
     Scores are [users] in the same order, NaN where not defined; `better` and `bounds` are the
     directions and ranges of metrics.
     """
-    rows = max(1, len(scores))
     users = max((len(values) for values in scores.values()), default=0)
+    columns = 1 if len(scores) < 4 else 2
+    rows = max(1, -(-len(scores) // columns))
     with style.house_style():
-        figure = style.new_figure(
-            6.05, 0.55 + 1.15 * rows, style.Margins(0.32, 0.47, 0.3, 0.41, 0.58)
-        )
-        panels = figure.subplots(rows, squeeze=False)[:, 0]
+        figure = style.new_figure(style.WIDTH, max(0.5 + 1.25 * rows, style.WIDTH / 3))
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, (name, values) in zip(panels, scores.items(), strict=False):
             plot_user_scores(
                 axes,
@@ -116,13 +107,13 @@ def users_figure(
                 better=(better or {}).get(name, "neither"),
                 bounds=bounds.get(name, UNBOUNDED),
             )
+        for axes in panels[len(scores) :]:
+            axes.axis("off")
         if not scores:
-            style.style_axes(panels[0])
             style.write_message(panels[0], "no scores")
         if users > 1:
-            key = "line: median;  diamond: mean with its 99 % interval over users"
-            panels[-1].set_xlabel(key, fontsize=style.SMALL, color=style.MUTED)
-        style.title_above(figure, f"scores of {style.counted(users, 'user')}", title)
+            style.annotate(figure, _KEY)
+        style.write_title(figure, f"scores of {style.counted(users, 'user')}", title)
     return figure
 
 
@@ -156,7 +147,6 @@ def _draw_centre(axes: Axes, ordered: FloatArray, interval: tuple[float, float])
     axes.vlines(median, 0, 1, color=style.INK, lw=1.4)
     axes.hlines(-0.21, lo, hi, color=style.VERMILION, lw=2)
     axes.plot([mean], [-0.21], "D", color=style.VERMILION, ms=5, mec="white", mew=0.6)
-    if math.isnan(lo):
-        return f"median {median:.4f}, mean {mean:.4f}"
-    digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 3
-    return f"median {median:.{digits}f}, mean {mean:.{digits}f} [{lo:.{digits}f}, {hi:.{digits}f}]"
+    digits = 4 if math.isnan(lo) else style.digits_of(hi - lo, 3)
+    ends = "" if math.isnan(lo) else f" [{lo:.{digits}f}, {hi:.{digits}f}]"
+    return f"median {median:.{digits}f}, mean {mean:.{digits}f}{ends}"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
@@ -70,7 +68,14 @@ def plot_versus(
     ScoreError
         If the numbers of scores differ.
     """
-    first, second = _both(scores_a, scores_b)
+    first, second = np.asarray(scores_a, np.float64), np.asarray(scores_b, np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ScoreError(
+            f"scores of two models must be of the same users, found {first.shape} and "
+            f"{second.shape}"
+        )
+    defined = np.isfinite(first) & np.isfinite(second)
+    first, second = first[defined], second[defined]
     names = (style.short_name(names[0]), style.short_name(names[1]))
     style.style_axes(axes)
     axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
@@ -78,11 +83,14 @@ def plot_versus(
         style.write_message(axes, "no user has both scores")
         return None
     outside = _draw_users(axes, first, second)
-    found = _difference(first, second, better)
-    _write(axes, found, names[0], better, outside=outside)
+    difference = _difference(first, second, better)
+    style.write_above(axes, _lines(difference, names[0], better, outside))
     if better in ("lower", "higher"):
-        _label_corners(axes, names if better == "lower" else names[::-1])
-    return found
+        above, below = names if better == "lower" else names[::-1]
+        corner: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "zorder": 1}
+        axes.text(0.03, 0.97, f"{above} better", va="top", color=style.MUTED, **corner)
+        axes.text(0.97, 0.03, f"{below} better", ha="right", color=style.MUTED, **corner)
+    return difference
 
 
 def versus_figure(
@@ -95,23 +103,11 @@ def versus_figure(
 ) -> Figure:
     """Draw two models against each other, user by user."""
     with style.house_style():
-        figure = style.new_figure(5, 5.6, style.Margins(0.75, 0.54, 0.13, 0.86))
+        figure = style.new_figure(5, 5.6)
         axes = figure.add_subplot()
         plot_versus(axes, scores_a, scores_b, names=names, metric=metric, better=better)
-        axes.set_title(style.heading("users", f"{names[0]} and {names[1]}"), pad=44)
+        style.write_title(figure, "users", f"{names[0]} and {names[1]}")
     return figure
-
-
-def _both(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Select the users with both scores."""
-    first, second = np.asarray(scores_a, np.float64), np.asarray(scores_b, np.float64)
-    if first.shape != second.shape or first.ndim != 1:
-        raise ScoreError(
-            f"scores of two models must be of the same users, found {first.shape} and "
-            f"{second.shape}"
-        )
-    known = np.isfinite(first) & np.isfinite(second)
-    return first[known], second[known]
 
 
 def _difference(first: FloatArray, second: FloatArray, better: Better) -> Difference:
@@ -125,15 +121,24 @@ def _draw_users(axes: Axes, first: FloatArray, second: FloatArray) -> int:
     """Draw dots or hexagons and the diagonal; return the number of users outside the axes."""
     low, high = _range(first, second)
     inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
-    axes.set(xlim=(low, high), ylim=(low, high))
-    axes.plot([low, high], [low, high], color=style.MUTED, lw=1, ls=(0, (4, 3)), zorder=3)
+    style.draw_diagonal(axes, low, high, zorder=3)
+    x, y = first[inside], second[inside]
     if len(first) > _DOTS:
-        _draw_hexagons(axes, first[inside], second[inside])
+        # A table of colours of its own: matplotlib's default may be the caller's.
+        axes.hexbin(
+            *(x, y),
+            gridsize=_HEXAGONS,
+            extent=(low, high, low, high),
+            mincnt=1,
+            norm=LogNorm(1, None),
+            cmap=_SHADES,
+            linewidths=0.2,
+            zorder=2,
+        )
     else:
-        few = len(first) <= 100
-        size, alpha = (5, 0.9) if few else (3, 0.6)
-        shared: dict[str, Any] = {"color": style.BLUE, "mec": "white", "mew": 0.5}
-        axes.plot(first[inside], second[inside], "o", ms=size, alpha=alpha, **shared)
+        size, alpha = (5, 0.9) if len(first) <= 100 else (3, 0.6)
+        axes.plot(x, y, "o", ms=size, alpha=alpha, color=style.BLUE, mec="white", mew=0.5)
+    axes.set(xlim=(low, high), ylim=(low, high))
     return int((~inside).sum())
 
 
@@ -146,46 +151,15 @@ def _range(first: FloatArray, second: FloatArray) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def _draw_hexagons(axes: Axes, first: FloatArray, second: FloatArray) -> None:
-    """Count users in hexagons over the range of the axes."""
-    extent = (*axes.get_xlim(), *axes.get_ylim())
-    # A table of colours of its own: matplotlib's default may be the caller's.
-    drawn: PolyCollection = axes.hexbin(
-        first,
-        second,
-        gridsize=_HEXAGONS,
-        extent=extent,
-        mincnt=1,
-        norm=LogNorm(1, None),
-        cmap=_SHADES,
-        linewidths=0.2,
-    )
-    drawn.set_zorder(2)
-    axes.set(xlim=extent[:2], ylim=extent[2:])
-
-
-def _write(axes: Axes, found: Difference, name: str, better: Better, *, outside: int) -> None:
-    """Write the difference above the axes."""
-    difference, counts = found
-    lo, hi = difference.interval()
-    digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 4
-    mean = f"mean difference {difference.mean:+.{digits}f}"
-    if hi > lo:
-        mean += f" [{lo:z.{digits}f}, {hi:z.{digits}f}]"
-    lines = [mean]
-    users = sum(counts)
+def _lines(of: Difference, name: str, better: Better, outside: int) -> list[str]:
+    """Write the mean difference with its interval, and for how many users a model is better."""
+    lo, hi = of.difference.interval()
+    digits = style.digits_of(hi - lo, 4)
+    interval = f" [{lo:z.{digits}f}, {hi:z.{digits}f}]" if hi > lo else ""
+    lines = [f"mean difference {of.difference.mean:+.{digits}f}{interval}"]
+    users = sum(of.users)
     if better != "neither":
-        alike = f", {counts.tied:,} alike" if counts.tied else ""
-        lines.append(f"{name} better for {counts.better:,} of {users:,} users{alike}")
+        alike = f", {of.users.tied:,} alike" if of.users.tied else ""
+        lines.append(f"{name} better for {of.users.better:,} of {users:,} users{alike}")
     beyond = f", {outside:,} of them not shown" if outside else ""
-    lines.append(f"99 % interval over {style.counted(users, 'user')}{beyond}")
-    shared: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL}
-    axes.text(0, 1.015, "\n".join(lines), va="bottom", linespacing=1.35, **shared)
-
-
-def _label_corners(axes: Axes, names: tuple[str, str]) -> None:
-    """Write into each corner which model is better there: above the diagonal, and below."""
-    corners = ((0.03, 0.97, "left", "top"), (0.97, 0.03, "right", "bottom"))
-    shared: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "zorder": 1}
-    for name, (x, y, ha, va) in zip(names, corners, strict=True):
-        axes.text(x, y, f"{name} better", ha=ha, va=va, color=style.MUTED, **shared)
+    return [*lines, f"99 % interval over {style.counted(users, 'user')}{beyond}"]
