@@ -24,7 +24,7 @@ _SECOND = 2
 _SECONDS_PER_DAY = 86_400
 _SHORTEST_SECONDS = 1.0
 _FIRST_OF_CARD = "the first of their card"
-SAME_DAY = "on the day of the card's review before"
+_SAME_DAY = "on the day of the card's review before"
 
 
 def in_whole_days(reviews: Reviews, *, same_day: bool) -> tuple[Task, IntArray]:
@@ -49,7 +49,7 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> tuple[Task, IntArray]:
         unscored=_counted(
             {
                 _FIRST_OF_CARD: histories.elapsed_days < 0,
-                SAME_DAY: histories.elapsed_days == 0,
+                _SAME_DAY: histories.elapsed_days == 0,
             }
         ),
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 from tqdm import tqdm
 
+from srs_eval.errors import SrsEvalError
 from srs_eval.metrics.panel import Panel, shown_metrics
-from srs_eval.protocol.candidates import SAME_DAY
 from srs_eval.runs.summary import TRAITS, Summary
 
 if TYPE_CHECKING:  # with Hydra, which `score` does without
@@ -34,15 +35,18 @@ def begin(todo: int, users: int) -> None:
 def advice(run: Run, setup: Setup) -> list[str]:
     """Return what to add where the protocol hardly scores a log and another scores most."""
     covered = run.facts.coverage.reviews
-    same_day = covered.unscored.get(SAME_DAY, 0)
-    if covered.scored >= _HARDLY * covered.read or same_day <= covered.read / 2:
+    in_fractional_days = getattr(setup.protocol, "in_fractional_days", False)
+    if covered.scored >= _HARDLY * covered.read or in_fractional_days:
         return []
-    if setup.source.read(run.complete[0]).elapsed_seconds is None:
-        return []
-    return [
-        f"{setup.protocol.name} scores {covered.scored / covered.read:.1%} of the reviews: add "
-        f"protocol=srs_benchmark_secs, which scores the {same_day / covered.read:.0%} {SAME_DAY}"
-    ]
+    with suppress(SrsEvalError):
+        seconds = setup.source.read(setup.source.users()[0]).elapsed_seconds
+        if seconds is not None and (share := (seconds > 0).mean()) > 1 / 2:
+            return [
+                f"{setup.protocol.name} scores {covered.scored / covered.read:.1%} of the reviews: "
+                "add protocol=srs_benchmark_secs, which also scores those of one day "
+                f"({share:.0%} of the first user's)"
+            ]
+    return []
 
 
 def run_text(run: Run, panel: Panel, seconds: float) -> str:
