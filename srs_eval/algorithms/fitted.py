@@ -180,7 +180,8 @@ class FitOptions(_Options, Algorithm, ABC):
             return problem.model(self.given(whole_days=whole_days), Learned())
         if len(rows) == 0:
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
-        rows = np.sort(rows)
+        if (rows[1:] < rows[:-1]).any():
+            rows = np.sort(rows)
         try:
             if self.method == "newton":
                 return self._minimised(problem, rows, rng, previous)
