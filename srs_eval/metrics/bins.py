@@ -62,8 +62,8 @@ def _code_table(scale: Scale) -> tuple[FloatArray, IntArray]:
 
 def _searched(scale: Scale, values: FloatArray | IntArray) -> IntArray:
     starts, code = _code_table(scale)
-    found: IntArray = np.searchsorted(starts, np.maximum(values, SHORTEST_INTERVAL), side="right")
-    return np.asarray(code[found - 1])
+    after = np.searchsorted(starts, np.maximum(values, SHORTEST_INTERVAL), side="right")
+    return np.asarray(code[after - 1])
 
 
 @lru_cache

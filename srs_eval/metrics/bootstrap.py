@@ -222,7 +222,7 @@ def half_widths(
     if len(table) < FEWEST_CLUSTERS or not effective >= FEWEST_EFFECTIVE:
         return widths
     metrics = [metric for metric in panel if metric.of_tally and metric.has_interval]
-    drawn = np.array(
+    resampled = np.array(
         [
             [metric.function(tally) if len(tally) else math.nan for metric in metrics]
             for weights in cluster_counts(len(table), resamples, seed)
@@ -231,7 +231,7 @@ def half_widths(
     ).reshape(-1, len(metrics))
     t = float(stdtrit(effective - 1, (1 + level) / 2))
     factor = t * math.sqrt(effective / (effective - 1))
-    for metric, scores in zip(metrics, drawn.T, strict=True):
+    for metric, scores in zip(metrics, resampled.T, strict=True):
         defined = scores[np.isfinite(scores)]
         if len(defined) > 1:
             widths[metric.name] = factor * float(defined.std(ddof=1))
@@ -255,11 +255,11 @@ def cluster_intervals(
     """
     edges, squares = own_cells(panel, tally), np.zeros(len(panel.names))
     for label in labels:
-        known, cluster = np.unique(label, return_inverse=True)
-        if len(known) < FEWEST_CLUSTERS:
+        distinct, cluster = np.unique(label, return_inverse=True)
+        if len(distinct) < FEWEST_CLUSTERS:
             squares += math.nan
             continue
-        table = Table.of(predictions, edges, cluster, len(known))
+        table = Table.of(predictions, edges, cluster, len(distinct))
         squares += np.square([*half_widths(panel, table, edges, **options).values()])
     squares[[_are_alike(metric, tally) for metric in panel]] = math.nan
     widths = dict(zip(panel.names, np.sqrt(squares).tolist(), strict=True))
@@ -269,8 +269,8 @@ def cluster_intervals(
 def _are_alike(metric: Metric, tally: Tally) -> bool:
     """Whether a metric rests on recalled reviews alone, or on forgotten ones alone."""
     threshold = bias_threshold(metric.name)
-    near = slice(None) if threshold is None else rows_near(tally, threshold)
-    return not (tally.forgotten[near].any() and tally.recalled[near].any())
+    rows = slice(None) if threshold is None else rows_near(tally, threshold)
+    return not (tally.forgotten[rows].any() and tally.recalled[rows].any())
 
 
 def single_user_intervals(

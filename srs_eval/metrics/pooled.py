@@ -131,8 +131,8 @@ class PooledSums:
             self._table, self._waiting = Table.stacked([*before, *tables]), []
             self._group = np.append(self._group, groups)
         if self.are_grouped and self._table is not None:
-            known, code = np.unique(self._group, return_inverse=True)
-            self._table, self._group = self._table.grouped(code, len(known)), known
+            names, code = np.unique(self._group, return_inverse=True)
+            self._table, self._group = self._table.grouped(code, len(names)), names
         return self._table
 
 

@@ -147,8 +147,8 @@ class _Cells:
 def _band(shares: FloatArray) -> FloatArray:
     """Pointwise quantiles [2, points] of resampled curves, over where they are defined."""
     ordered = np.sort(shares, axis=0)  # NaN last
-    known = (~np.isnan(ordered)).sum(axis=0)
-    rank = np.rint(np.array(TAILS)[:, None] * np.maximum(known - 1, 0)).astype(np.int64)
+    defined = (~np.isnan(ordered)).sum(axis=0)
+    rank = np.rint(np.array(TAILS)[:, None] * np.maximum(defined - 1, 0)).astype(np.int64)
     band: FloatArray = np.take_along_axis(ordered, rank, axis=0)
     return band
 

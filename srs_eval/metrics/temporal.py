@@ -96,11 +96,11 @@ def reviews_of_curves(predictions: Predictions) -> IntArray:
     _, code = np.unique(keys, axis=0, return_inverse=True)
     position = np.full(len(keys), -1)
     position[code[: len(rows)]] = rows
-    found: IntArray = position[code[len(rows) :]]
-    strangers = found < 0
+    positions: IntArray = position[code[len(rows) :]]
+    strangers = positions < 0
     if strangers.any():
         raise ScoreError(
             f"forgetting curve {np.argmax(strangers)} (and {strangers.sum() - 1} more) belongs to "
             "a review that was not scored; curves must be of rows that are in the predictions"
         )
-    return found
+    return positions

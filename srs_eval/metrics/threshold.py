@@ -85,8 +85,8 @@ def rows_near(tally: Tally, threshold: float) -> slice:
 
 def _near(tally: Tally, threshold: float) -> tuple[float, float]:
     """Sum of predictions less outcomes near a threshold, and number of these reviews."""
-    near = rows_near(tally, threshold)
-    return float(tally.residual[near].sum()), float(tally.count[near].sum())
+    rows = rows_near(tally, threshold)
+    return float(tally.residual[rows].sum()), float(tally.count[rows].sum())
 
 
 def threshold_metrics(thresholds: Sequence[float]) -> list[Metric]:
