@@ -31,6 +31,7 @@ def mlflow(tmp_path_factory):
     import mlflow.models
 
     mlflow.set_tracking_uri(f"sqlite:///{folder / 'mlflow.db'}")
+    patch.setattr("mlflow.tracking.fluent._active_experiment_id", None)  # of another test
     yield mlflow
     mlflow.set_tracking_uri(None)
     patch.undo()
