@@ -30,7 +30,7 @@ from srs_eval.runs.folder import JOB, Run
 
 _OF_ROWS = ("protocol", "data", "panel")
 # What the command for the best trial does without: it scores the rows of the protocol inside
-_OF_THE_SEARCH = ("sweep=optuna", "protocol=", "protocol.base", "protocol.share=")
+_OF_THE_SEARCH = ("protocol=", "protocol.base", "protocol.share=")
 _USUAL = "srs_eval.protocol.srs_benchmark.SrsBenchmark"
 
 
@@ -126,8 +126,10 @@ class Search:
         """Write the best trial, with the command that scores it on test rows."""
         sources = self._config.hydra.runtime.config_sources
         own = [f"--config-dir={each.path}" for each in sources if each.provider == "command-line"]
-        fixed = [
-            word for word in self._fixed.values() if not word.lstrip("+").startswith(_OF_THE_SEARCH)
+        fixed = [  # an option of `sweep` but this one may have settings of trials
+            word
+            for word in self._fixed.values()
+            if word != "sweep=optuna" and not word.lstrip("+").startswith(_OF_THE_SEARCH)
         ]
         inside = dict(self._config.protocol.get("base", {}))  # Of what a validation prepares for
         if (target := inside.pop("_target_", _USUAL)) != _USUAL:

@@ -99,11 +99,11 @@ def test_an_algorithm_of_ones_own_and_what_is_inside_it_are_searched(here, monke
         {
             "code/shifted.py": OWN,
             "own/algo/shifted.yaml": OPTION,
-            "own/sweep/mine.yaml": OVERLAY,
+            "own/sweep/optuna_mine.yaml": OVERLAY,
         },
     )
     monkeypatch.syspath_prepend(here.folder / "code")
-    words = ("--config-dir", "own", "-m", "algo=shifted", "sweep=mine", "algo@algo.base=hlr")
+    words = ("--config-dir", "own", "-m", "algo=shifted", "sweep=optuna_mine", "algo@algo.base=hlr")
     spaces = {
         "algo.base.prior_weight": "tag(log,interval(0.1,10))",
         "algo.base.recency": "choice(none,mild)",
