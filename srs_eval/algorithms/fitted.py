@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -222,20 +221,25 @@ class FitOptions(_Options, Algorithm, ABC):
         bounds, start = coordinates.space(space), objective.centre
         if previous is not None:
             start = coordinates.encode(feasible(np.asarray(previous.parameters), space))
-        minimum = newton(objective, start, bounds, tolerance=self.tolerance)
         # Of objectives with several minima; half a spread away.
         spread = 0.5 * np.minimum(bounds.spread, np.abs(start))
-        for _ in range(self.starts - 1 if previous is None else 0):
-            other = start + spread * rng.standard_normal(len(start))
-            with suppress(FitError):
-                further = newton(objective, other, bounds, tolerance=self.tolerance)
-                minimum = min(minimum, further, key=lambda end: end.value)
+        further = self.starts - 1 if previous is None else 0
+        others = [start + spread * rng.standard_normal(len(start)) for _ in range(further)]
+        minima, errors = [], []
+        for begin in (start, *others):
+            try:
+                minima.append(newton(objective, begin, bounds, tolerance=self.tolerance))
+            except FitError as error:
+                errors.append(error)
+        if not minima:
+            raise errors[0]
+        minimum = min(minima, key=lambda end: end.value)
         theta, information = minimum.parameters, minimum.information
         w = feasible(coordinates.decode(theta), space)
-        errors = standard_errors(information, theta, bounds) * coordinates.slope(w)
+        standard = standard_errors(information, theta, bounds) * coordinates.slope(w)
         note = "" if minimum.converged else "the fit stopped before it had converged"
         learned = Learned(
-            _tuple(errors), note, converged=minimum.converged, information=information
+            _tuple(standard), note, converged=minimum.converged, information=information
         )
         return problem.model(_tuple(w), learned)
 

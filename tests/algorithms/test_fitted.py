@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from one_step import OneStep
 from random_logs import log_of
 from trial import FOLD, REVIEWS, fitted
 
+from srs_eval.algorithms import fitted as fitting
 from srs_eval.algorithms.features.dash import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.family import later_prior_weight
@@ -21,6 +23,7 @@ from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order
 from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
@@ -222,3 +225,26 @@ def test_where_the_package_is_missing_or_cannot_be_loaded_it_says_so(monkeypatch
     monkeypatch.setattr(fsrs_rs, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"srs-eval\[rs\]"):
         FsrsRs()
+
+
+def test_a_start_that_fails_leaves_the_others_unless_all_fail(monkeypatch):
+    newton, ends = fitting.newton, []
+
+    def first_fails(*given, **options):
+        ends.append(newton(*given, **options))
+        if len(ends) == 1:
+            raise FitError("the loss is nan")
+        return ends[-1]
+
+    monkeypatch.setattr(fitting, "newton", first_fails)
+    model = fitted(Sm2Trainable())
+    assert len(ends) == Sm2Trainable.starts
+    assert model.learned.information is min(ends[1:], key=lambda end: end.value).information
+    numbers = count(1)
+
+    def all_fail(*_, **__):
+        raise FitError(f"start {next(numbers)}")
+
+    monkeypatch.setattr(fitting, "newton", all_fail)
+    with pytest.raises(FitError, match="start 1"):
+        fitted(Sm2Trainable())
