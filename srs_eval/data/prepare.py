@@ -16,13 +16,13 @@ from srs_eval.data.table import INCOMPLETE, ReviewTable, table_files
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.places import Place, explained
 
-_ROWS_IN_MEMORY = 5_000_000
+_ROWS_IN_MEMORY = 1_000_000
 
 
 def prepare(source: ReviewTable, out: Place) -> tuple[int, int]:
     """Write the rows of each user in the order of the table; return how many users and rows.
 
-    Columns that are read keep their names; some million rows are in memory at a time. Raise
+    Columns that are read keep their names; a million rows are in memory at a time. Raise
     `ConfigError` if some users are chosen, and `ReviewLogError` if the table cannot be read or the
     folder `out` is not empty or cannot be written.
     """
