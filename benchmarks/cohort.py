@@ -28,8 +28,8 @@ import pyarrow.parquet as pq
 from benchmark import Numbers, Words, benchmark, table
 from measure import in_process
 
+from srs_eval.data.reviews import Reviews
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.nouns import Reviews
 
 REVIEWS = 35_000
 COMMAND = (

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from benchmark import benchmark, table
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.means import paired_mean
-from srs_eval.nouns import FloatArray
 
 SIZES = (3, 5, 10, 20, 30, 100, 300, 1_000)
 # Model, metric: differences to FSRS-5.

@@ -28,12 +28,13 @@ import pyarrow.parquet as pq
 from benchmark import benchmark
 
 from srs_eval.evaluation.evaluate import ReviewLog
+from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.metrics.bootstrap import GROUPS, Table, common_cells, group_of, half_widths
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.pooled import PooledSums, pool, user_sums
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.scores import auc, log_loss
-from srs_eval.nouns import Fit, Predictions
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.config import build, composed

@@ -20,9 +20,10 @@ from benchmark import benchmark, table
 
 import srs_eval as se
 from srs_eval.collection.advice import FITTED, SM2
+from srs_eval.data.reviews import Reviews
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Fold, Reviews, Task
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.task import Fold, Task
 
 FEWEST, MOST = 100, 200  # reviews that are predicted
 

@@ -16,8 +16,8 @@ from torch.nn.utils.rnn import pad_sequence
 from workloads import Workload
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.cards import rows_by_card
-from srs_eval.nouns import FloatArray
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray
 
 EPOCHS, BATCH_SIZE, LEARNING_RATE, SEED = 5, 512, 0.04, 2023
 

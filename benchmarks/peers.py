@@ -24,7 +24,7 @@ from workloads import JOSH, Workload, standard_workloads
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs_rs import first_seen_numbers, training_items
-from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.algorithms.recurrent.model import RecurrentModel
 
 OURS = "srs_eval, fit=newton"
 _DECIMALS = 4

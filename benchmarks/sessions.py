@@ -17,11 +17,11 @@ from benchmark import benchmark, table
 from measure import clocked
 from workloads import Workload, standard_workloads
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.sessions.forecast import Forecast
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.algorithms.sessions.walk import learn_weights, walk
-from srs_eval.nouns import Algorithm
 
 SMALL = {"features": "small", "width": 0.03, "level_width": 0.03}
 MODELS: dict[str, Algorithm] = {

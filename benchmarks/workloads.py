@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.nouns import FloatArray, IntArray, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 JOSH = Path(__file__).parents[2] / "shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"

@@ -20,7 +20,7 @@ from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 from tabulate import tabulate
 
-from srs_eval.nouns import Algorithm
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.runs.config import composed
 
 PAGE = Path(__file__).with_name("algorithms.md")

@@ -20,18 +20,18 @@ from tabulate import tabulate
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.cards import previous_review
-from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.nouns import (
+from srs_eval.data.cards import previous_review
+from srs_eval.data.reviews import (
     BoolArray,
     FloatArray,
     IntArray,
-    Predictions,
     Reviews,
     Source,
 )
+from srs_eval.data.revlogs_10k import RevlogsFolder
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from srs_eval.nouns import WHEN
+from srs_eval.algorithms.algorithm import WHEN
 
 PICTURE = Path(__file__).parent / "images" / "when.svg"
 _WIDTH, _HEIGHT, _LEFT = 760, 262, 150

@@ -20,15 +20,17 @@ from matplotlib.figure import Figure
 from tabulate import tabulate
 
 import srs_eval as se
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.data.options import Columns
+from srs_eval.data.reviews import IntArray, Source
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.metrics.means import Estimate, clustered_mean, mean_of_users
 from srs_eval.metrics.tally import log_losses
-from srs_eval.nouns import Algorithm, EvaluationProtocol, IntArray, Source
 from srs_eval.plots import save_figure
 from srs_eval.plots.style import house_style, new_figure, style_axes
+from srs_eval.protocol.task import EvaluationProtocol
 
 HERE = Path(__file__).parent
 SIMULATED = "simulated"

@@ -7,7 +7,8 @@
 
 `evaluate`, `fit`, `load` and `compare` are what ``python -m srs_eval`` and its other commands do.
 With predictions made elsewhere, `score` is the panel of metrics. What people plug in (`Algorithm`,
-`MemoryModel`, `Metric`, `Source`, …) is in `srs_eval.nouns`.
+`MemoryModel`, `Metric`, `Source`, …) is in `srs_eval.algorithms.algorithm`,
+`srs_eval.data.reviews`, `srs_eval.protocol.task` and `srs_eval.metrics.metric`.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 from srs_eval import cpu as cpu  # before anything imports NumPy
 
 if TYPE_CHECKING:
+    from srs_eval.algorithms.algorithm import Algorithm as Algorithm
     from srs_eval.api.comparing import compare as compare
     from srs_eval.api.evaluating import evaluate as evaluate
     from srs_eval.api.evaluating import load as load
     from srs_eval.api.fitting import fit as fit
     from srs_eval.api.inputs import algorithm as algorithm
     from srs_eval.api.inputs import source as source
-    from srs_eval.checks import check_algorithm as check_algorithm
+    from srs_eval.evaluation.checks import check_algorithm as check_algorithm
     from srs_eval.metrics.panel import full_panel as full_panel
     from srs_eval.metrics.score import score as score
-    from srs_eval.nouns import Algorithm as Algorithm
     from srs_eval.plots import plot_bins as plot_bins
     from srs_eval.plots import plot_calibration as plot_calibration
     from srs_eval.plots import plot_roc as plot_roc
@@ -59,8 +60,8 @@ __all__ = [
 _HOME = {
     **dict.fromkeys(("evaluate", "load"), "srs_eval.api.evaluating"),
     **dict.fromkeys(("algorithm", "source"), "srs_eval.api.inputs"),
-    "Algorithm": "srs_eval.nouns",
-    "check_algorithm": "srs_eval.checks",
+    "Algorithm": "srs_eval.algorithms.algorithm",
+    "check_algorithm": "srs_eval.evaluation.checks",
     "compare": "srs_eval.api.comparing",
     "fit": "srs_eval.api.fitting",
     "full_panel": "srs_eval.metrics.panel",

@@ -23,8 +23,8 @@ from public_logs import josh_reviews, write_logs
 from skips import pytest_make_collect_report as pytest_make_collect_report
 from skips import pytest_runtest_makereport as pytest_runtest_makereport
 
+from srs_eval.data.reviews import Reviews
 from srs_eval.errors import SrsEvalError
-from srs_eval.nouns import Reviews
 
 GOLDEN_TEXTS = Path(__file__).parent / "golden" / "texts"
 

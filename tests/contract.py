@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from srs_eval.checks import check_algorithm, check_empty_folds
-from srs_eval.checks.toy_log import trial_task
+from srs_eval.evaluation.checks import check_algorithm, check_empty_folds
+from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

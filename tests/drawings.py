@@ -14,7 +14,8 @@ from matplotlib.ticker import FixedLocator
 from pairs import predicted
 
 from srs_eval import plots
-from srs_eval.nouns import Contribution, Curves
+from srs_eval.algorithms.algorithm import Contribution
+from srs_eval.metrics.predictions import Curves
 from srs_eval.plots.recall_over_time import elapsed_sums
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.baselines import Average
+from srs_eval.data.reviews import Reviews, User
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.nouns import Algorithm, Reviews, User
 
 
 @dataclass(frozen=True)

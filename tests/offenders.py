@@ -6,15 +6,14 @@ It is a module of its own so that other packages can be tried with it where no c
 import os
 from collections import defaultdict
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 
-from srs_eval import checks
-from srs_eval.cards import earlier_on_card, rows_by_card
+from srs_eval.algorithms.algorithm import Algorithm
+from srs_eval.data.cards import earlier_on_card, rows_by_card
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm
+from srs_eval.evaluation import checks
 
 # Cheats by the check that is meant for them; what is said of each is in a file of texts.
 CAUGHT = defaultdict(list)
@@ -303,16 +302,6 @@ class ItsCurveFollowsTheSession(Honest):
 class HasATableOfParameters(Honest):
     def fit(self, reviews, rows, rng):
         return Model(self.predicted, parameters=np.ones((2, 2)))
-
-
-@caught_by(checks.check_capability_names)
-class MisspellsCapabilities(Honest):
-    """Its methods are never called, because of their names."""
-
-    re_fit = Honest.fit
-
-    def fit(self, reviews, rows, rng):
-        return SimpleNamespace(predict=self.predicted, parameters=(), predict_att=self.curve)
 
 
 class Learns(Honest):

@@ -28,22 +28,22 @@ from offenders import (
 from saved import setup_of
 
 import srs_eval as se
-from srs_eval.checks import (
+from srs_eval.algorithms.algorithm import undeclared, when_of
+from srs_eval.data.reviews import GROUPS, columns_of
+from srs_eval.evaluation.checks import (
     CheckFailed,
     check_algorithm,
     check_blind_to_the_future,
     check_goes_to_a_worker,
     check_pretraining_users_are_refused,
 )
-from srs_eval.checks.lookahead import too_late_for
-from srs_eval.checks.perturb import other_future, twice
-from srs_eval.checks.quick import check_quickly
-from srs_eval.checks.toy_log import trial_task
-from srs_eval.checks.trial import SignTest
-from srs_eval.checks.worker import NotImportable, call_elsewhere
+from srs_eval.evaluation.checks.lookahead import too_late_for
+from srs_eval.evaluation.checks.perturb import other_future, twice
+from srs_eval.evaluation.checks.quick import check_quickly
+from srs_eval.evaluation.checks.toy_log import trial_task
+from srs_eval.evaluation.checks.trial import SignTest
+from srs_eval.evaluation.checks.worker import NotImportable, call_elsewhere
 from srs_eval.metrics.panel import default_panel
-from srs_eval.nouns import GROUPS, columns_of, when_of
-from srs_eval.nouns.capabilities import undeclared
 from srs_eval.runs.evaluation import refuse_lookahead
 
 
@@ -279,7 +279,7 @@ def test_a_check_draws_no_number_that_the_run_would_draw():
 
 
 def test_the_checks_are_not_loaded_for_an_algorithm_of_srs_eval(monkeypatch):
-    monkeypatch.setitem(sys.modules, "srs_eval.checks.quick", None)
+    monkeypatch.setitem(sys.modules, "srs_eval.evaluation.checks.quick", None)
     cheat = ReadsItsOwnRating()
     inside = {"_target_": "srs_eval.algorithms.sessions.session_filter.SessionFilter"}
     refuse_lookahead(setup_of(cheat, Logs({}), default_panel(), algo=inside))

@@ -9,12 +9,13 @@ import plain_protocol
 import pytest
 from invented import Ends, Logs, Told
 
+from srs_eval.algorithms.algorithm import Algorithm, Learned
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
-from srs_eval.nouns import PREDICTION_COLUMNS, Algorithm, Learned
+from srs_eval.metrics.predictions import PREDICTION_COLUMNS
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 

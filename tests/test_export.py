@@ -18,11 +18,12 @@ from commands import run_here as run_command
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
-from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.algorithms.recurrent.model import RecurrentModel
+from srs_eval.data.reviews import Reviews
 from srs_eval.errors import ConfigError
+from srs_eval.evaluation.fits import Fit
 from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
-from srs_eval.nouns import Fit, Reviews
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import FITS, Run, fits_table
 from srs_eval.runs.words import status as status_of

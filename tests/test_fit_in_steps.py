@@ -9,16 +9,19 @@ import pytest
 from cases import refusal
 from invented import Told
 
+from srs_eval.algorithms.algorithm import (
+    FittingInSteps,
+    Learned,
+    WarmStarting,
+)
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.neural.published import Gru
 from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
-from srs_eval.checks import check_last_step_is_the_fit
-from srs_eval.checks.trial import CheckFailed
 from srs_eval.errors import FitError, FitSkipped
+from srs_eval.evaluation.checks import check_last_step_is_the_fit
+from srs_eval.evaluation.checks.trial import CheckFailed
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.nouns import FittingInSteps, Learned, WarmStarting
-from srs_eval.nouns.capabilities import CAPABILITIES, misspelt
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.validation import Validation
 
@@ -178,14 +181,7 @@ def test_steps_that_do_not_work_or_lead_elsewhere_than_the_fit_are_told(logs_of,
         check_last_step_is_the_fit(honest)
 
 
-def test_a_misspelt_capability_is_named_and_others_are_checked_by_their_protocols(transcript):
-    def told_by(name):
-        problems = misspelt(type("Mine", (Average,), {name: lambda self: None})())
-        assert name not in CAPABILITIES or problems == []
-        return "".join(f"{problem}\n" for problem in problems)
-
-    transcript("misspelt_capabilities", told_by)
-    assert misspelt(type("Mine", (Average,), {"refits": 3})()) == []  # no method
+def test_optional_methods_are_those_of_their_protocols():
     assert isinstance(Fsrs6(), WarmStarting)
     assert not isinstance(Average(), WarmStarting | FittingInSteps)
     assert not isinstance(type("Mine", (Fsrs6,), {"refit": None})(), WarmStarting)

@@ -15,19 +15,21 @@ from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGets
 from pairs import predicted
 from saved import result_from
 
+from srs_eval.algorithms.algorithm import Learned
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.data.reviews import reviews_fingerprint
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import summarise_users
 from srs_eval.metrics.bootstrap import single_user_intervals
 from srs_eval.metrics.means import mean_of_users
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.predictions import Curves, concatenate, rows_fingerprint, select
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import clipped
 from srs_eval.metrics.tally import Tally
-from srs_eval.nouns import Curves, Fit, Learned
-from srs_eval.nouns.predictions import concatenate, reviews_fingerprint, rows_fingerprint, select
 from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 

@@ -12,10 +12,12 @@ import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
+from srs_eval.algorithms.algorithm import Part
 from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import METRICS, read_published
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.evaluation.fits import Fit
 from srs_eval.exporting.predicted import scored_lines
 from srs_eval.exporting.srs_benchmark import result_rows
 from srs_eval.exporting.upstream import (
@@ -27,7 +29,6 @@ from srs_eval.exporting.upstream import (
 )
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
-from srs_eval.nouns import Fit, Part
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import FITS, Run, fits_table
 from srs_eval.runs.words import status

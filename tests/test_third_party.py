@@ -18,7 +18,7 @@ from pathlib import Path
 
 from srs_eval.algorithms.baselines import Constant
 from srs_eval.metrics.metric import metric
-from srs_eval.nouns import Predictions
+from srs_eval.metrics.predictions import Predictions
 
 class Mine(Constant):
     '''Predicts what it is told.'''

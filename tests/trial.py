@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from srs_eval.checks.toy_log import trial_task
+from srs_eval.evaluation.checks.toy_log import trial_task
 
 TASK = trial_task(same_day=True)
 REVIEWS, (FOLD,) = TASK.reviews, TASK.folds

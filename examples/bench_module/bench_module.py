@@ -28,9 +28,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from srs_eval.cards import earlier_on_card
+from srs_eval.algorithms.algorithm import Algorithm, Learned
+from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews
 
 LONGEST = 64  # histories that are trained on
 SHUFFLE_SEED = 2023

@@ -19,8 +19,9 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
+from srs_eval.algorithms.algorithm import Algorithm
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
 LATEST = 0.2
 FEWEST = 50  # training reviews

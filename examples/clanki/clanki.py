@@ -23,8 +23,13 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.reviews import (
+    FloatArray,
+    IntArray,
+    Reviews,
+    User,
+)
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import FloatArray, IntArray, Reviews, User
 
 TABLES = {
     "fsrs7": "search_stats_fsrs_review_retrievability",

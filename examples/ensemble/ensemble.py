@@ -14,17 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logit
 
-from srs_eval.nouns import (
+from srs_eval.algorithms.algorithm import (
     Algorithm,
-    FloatArray,
-    IntArray,
     MemoryModel,
-    Reviews,
     When,
     has_curve,
     latest,
     when_of,
 )
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 
 def seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.cards import earlier_on_card
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
+from srs_eval.algorithms.algorithm import Algorithm
+from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import mlflow
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from srs_eval.cards import rows_by_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.runs.mlflow_metric import panel_metric
 

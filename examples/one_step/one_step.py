@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 
 from srs_eval.algorithms.fitted import Problem
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.cards import earlier_on_card
+from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.reviews import (
+    FloatArray,
+    IntArray,
+    Reviews,
+    Vector,
+)
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
 HARD, GOOD, EASY = 2, 3, 4
 EASIEST, HARDEST = 1.0, 10.0  # difficulties

@@ -26,7 +26,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric
 
 import srs_eval as se
-from srs_eval.nouns import Reviews, Source
+from srs_eval.data.reviews import Reviews, Source
 
 ALARM = 3
 CALIBRATION, BETTER, WORSE = "calibration", "challenger_better", "challenger_worse"

@@ -28,14 +28,16 @@ from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 from scipy.special import expit, logit, stdtrit
 
+from srs_eval.algorithms.algorithm import Algorithm
+from srs_eval.data.reviews import BoolArray, FloatArray, Source
 from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.significance import ALPHA, holm
 from srs_eval.metrics.tally import log_losses, tally
 from srs_eval.metrics.threshold import RATES, confusion_rate
-from srs_eval.nouns import Algorithm, BoolArray, EvaluationProtocol, FloatArray, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.task import EvaluationProtocol
 
 FRACTIONAL = "FSRS-7, fractional days"
 MODELS = {

@@ -31,20 +31,19 @@ from book import (
 from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 
-from srs_eval.cards import rows_by_card
-from srs_eval.metrics.significance import wilson_interval
-from srs_eval.nouns import (
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import (
     BoolArray,
-    EvaluationProtocol,
     FloatArray,
     IntArray,
     Reviews,
     Source,
-    Task,
 )
+from srs_eval.metrics.significance import wilson_interval
 from srs_eval.plots.style import BAND, BLUE, INK
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.task import EvaluationProtocol, Task
 
 # A longer pause ends a session.
 SESSION_ENDS = 1800.0

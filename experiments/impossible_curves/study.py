@@ -35,10 +35,12 @@ from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
+from srs_eval.algorithms.algorithm import Algorithm
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.predictions import Curves
 from srs_eval.metrics.scores import log_loss, temporal_flat, temporal_strict
 from srs_eval.metrics.tally import log_losses
-from srs_eval.nouns import Algorithm, Curves, FloatArray
 from srs_eval.plots.style import BLUE, VERMILION
 
 CURVES = 1000

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.data.reviews import FloatArray, IntArray
 
 LEVEL = 0.95
 

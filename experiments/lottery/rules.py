@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 
 # What was known when answers to cards in review were given, on their day or late, [n] each:
 # `rating` 2 to 4, the `interval` in days for which the card was scheduled, days `late`, the `ease`

@@ -14,7 +14,7 @@ import pandas as pd
 from rules import Answers, Lots, Rule, drawn, fuzz_factor, possible
 from scipy.special import expit
 
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.data.reviews import FloatArray, IntArray
 
 EIGHT_DAYS = np.log(8)
 DAY_MS, START_MS = 86_400_000, 1_577_836_800_000  # 2020-01-01

@@ -14,10 +14,11 @@ from options import interval_options
 from rules import Lots
 from scipy.special import chdtrc, ndtr
 
-from srs_eval.cards import rows_by_card
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, has_curve
 from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews, has_curve
 from srs_eval.protocol.candidates import in_whole_days
 
 WEAK = 10.0  # F statistics below it are of no use

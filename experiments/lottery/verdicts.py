@@ -9,8 +9,8 @@ import pandas as pd
 from estimates import Effect, change, effect, permutation_z, within
 from trials import FACTS, WEAK, Lottery
 
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.tally import log_losses
-from srs_eval.nouns import FloatArray, IntArray
 
 # Above it, a ratio whose interval has 1 in it says nothing.
 UNDECIDED_SE = 0.5

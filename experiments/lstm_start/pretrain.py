@@ -22,8 +22,9 @@ import numpy as np
 from omegaconf import MISSING, OmegaConf
 
 import srs_eval as se
+from srs_eval.algorithms.algorithm import Algorithm
+from srs_eval.data.reviews import IntArray, Reviews, Source
 from srs_eval.errors import FitSkipped, ReviewLogError
-from srs_eval.nouns import Algorithm, IntArray, Reviews, Source
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 

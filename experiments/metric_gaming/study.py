@@ -19,6 +19,7 @@ from hydra.core.config_store import ConfigStore
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from srs_eval.data.reviews import FloatArray, Source
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.metrics.bins import WIKI_2024
 from srs_eval.metrics.means import mean_of_users
@@ -34,7 +35,6 @@ from srs_eval.metrics.scores import (
     rmse_bins_wiki,
 )
 from srs_eval.metrics.smooth_ece import smece
-from srs_eval.nouns import FloatArray, Source
 from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION
 
 HONEST, TRUTH, BASE, HINDSIGHT = "honest", "the truth", "base rate, known before", "base rate"

@@ -22,11 +22,12 @@ import pandas as pd
 from omegaconf import MISSING, OmegaConf
 
 import srs_eval as se  # before NumPy
+from srs_eval.data.reviews import Source
 from srs_eval.metrics.means import mean_of_users
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.nouns import EvaluationProtocol, Source
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.task import EvaluationProtocol
 
 TRAINED = {"fit": "reference"}
 # Models by the names of the public benchmark, with -short where histories in days have same-day

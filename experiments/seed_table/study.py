@@ -31,10 +31,10 @@ from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 from scipy.stats import kendalltau
 
+from srs_eval.data.reviews import Source
 from srs_eval.metrics.means import mean_of_users, user_weights
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss, rmse_bins, rmse_bins_by_p
-from srs_eval.nouns import Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION
 
 # The post "The Benchmark" (2024): 19,990 users, weighted by the logarithm of their reviews; log

@@ -30,7 +30,7 @@ from book import (
 from hydra.core.config_store import ConfigStore
 from matplotlib.figure import Figure
 
-from srs_eval.nouns import Algorithm, Contribution
+from srs_eval.algorithms.algorithm import Algorithm, Contribution
 from srs_eval.plots import plot_contributions
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark

@@ -34,10 +34,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import kendalltau
 
-from srs_eval.nouns import Fold, IntArray, Reviews, Source, Task
+from srs_eval.data.reviews import IntArray, Reviews, Source
 from srs_eval.plots.style import BLUE, INK, VERMILION
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
 from srs_eval.protocol.split import expanding_folds, on_folds, used_rows
+from srs_eval.protocol.task import Fold, Task
 
 QUICK = ("FSRS-6", "HLR", "share of recalls", PUBLISHED)
 FEW = (*QUICK, "FSRS-7", "LSTM", "logistic regression")  # with the median of each card

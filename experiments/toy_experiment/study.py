@@ -26,9 +26,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import binom
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import brier, log_loss
-from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 
 EASY, HARD = 0.9, 0.5

@@ -25,9 +25,9 @@ from matplotlib.figure import Figure
 from scipy.special import nctdtr, stdtrit
 from scipy.stats import kendalltau
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.means import mean_of_users
 from srs_eval.metrics.significance import ALPHA
-from srs_eval.nouns import FloatArray
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION
 
 SEED = 2026

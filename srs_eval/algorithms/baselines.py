@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import WHEN, Algorithm, Learned, When
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews, When
-from srs_eval.nouns.when import WHEN
 
 
 @dataclass(frozen=True, slots=True)

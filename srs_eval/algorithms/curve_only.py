@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 
 class CurveOnly(ABC):

@@ -9,9 +9,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
-from srs_eval.cards import rows_by_card
+from srs_eval.algorithms.recurrent.model import RecurrentModel, with_binary_ratings
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.minimise import newton
@@ -31,10 +34,8 @@ from srs_eval.engine.objective import (
 )
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.recurrent import RecurrentModel, with_binary_ratings
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 HALF_LIFE = 0.5
 _ASYMPTOTIC = 10**9  # Reviews at which the prior's width is that of the population

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.algorithms.curve_only import CurveOnly
-from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.data.cards import CardRows, rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 # Pairs of reviews, or places in a table of cards, that are held in memory at once.
 HELD = 1 << 20

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Algorithm, When
 from srs_eval.algorithms.options import require_above_zero, require_whole
-from srs_eval.cards import rows_by_card
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, When
 
 
 class _Online(ABC):

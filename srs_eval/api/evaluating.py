@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from srs_eval.api.inputs import AlgorithmLike, DataLike, setup_of
 from srs_eval.api.result import RunResult, Temporary
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import EvaluationProtocol
+from srs_eval.protocol.task import EvaluationProtocol
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.compute import Processes, Serial

@@ -13,19 +13,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from srs_eval.algorithms.algorithm import MemoryModel, has_curve
 from srs_eval.api.evaluating import bar, compute_with
 from srs_eval.api.inputs import AlgorithmLike, DataLike, option_of_data, setup_of, source
 from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, next_intervals, sampled
 from srs_eval.api.result import exported
 from srs_eval.api.show import Shown
-from srs_eval.cards import with_next_reviews
 from srs_eval.comparison.table import Table
 from srs_eval.comparison.words import counted
+from srs_eval.data.cards import with_next_reviews
+from srs_eval.data.reviews import (
+    IntArray,
+    Reviews,
+    Source,
+    User,
+)
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
+from srs_eval.evaluation.fits import Fit
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
-from srs_eval.nouns import Fit, IntArray, MemoryModel, Reviews, Source, Task, User, has_curve
+from srs_eval.protocol.task import Task
 from srs_eval.runs.compute import Lost
 from srs_eval.runs.config import Setup
 from srs_eval.runs.evaluation import checked_users

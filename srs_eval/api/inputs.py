@@ -15,9 +15,10 @@ from typing import Any, Protocol, cast
 import cloudpickle
 from omegaconf import DictConfig
 
+from srs_eval.algorithms.algorithm import Algorithm
+from srs_eval.data.reviews import Source
 from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, Source
 from srs_eval.runs.config import Setup, build, composed, label_of, option, resolved
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")

@@ -7,19 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srs_eval.cards import with_next_reviews
-from srs_eval.evaluation.evaluate import FittedUser
-from srs_eval.exporting.intervals import days_until
-from srs_eval.nouns import (
+from srs_eval.algorithms.algorithm import (
     Algorithm,
-    IntArray,
-    Matrix,
     MemoryModel,
-    Reviews,
     Sampling,
-    Vector,
     has_curve,
 )
+from srs_eval.data.cards import with_next_reviews
+from srs_eval.data.reviews import (
+    IntArray,
+    Matrix,
+    Reviews,
+    Vector,
+)
+from srs_eval.evaluation.evaluate import FittedUser
+from srs_eval.exporting.intervals import days_until
 
 DRAWS = 200
 LEVEL = 0.9

@@ -13,17 +13,17 @@ from weakref import finalize
 import pandas as pd
 import pyarrow.parquet as pq
 
+from srs_eval.algorithms.algorithm import IN_WORDS
 from srs_eval.api.show import Shown
 from srs_eval.comparison.entry import entry_of
 from srs_eval.comparison.remarks import warnings
 from srs_eval.comparison.table import Table
 from srs_eval.comparison.words import counted, interval
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
 from srs_eval.metrics.panel import FEWEST, full_panel, shown_metrics
-from srs_eval.nouns import User
-from srs_eval.nouns.when import IN_WORDS
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run
 from srs_eval.runs.summary import Summary

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import MemoryModel, has_curve
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -18,11 +19,11 @@ from srs_eval.api.intervals import (
     next_intervals,
     sampled,
 )
-from srs_eval.cards import with_next_reviews
 from srs_eval.collection.study import Study
 from srs_eval.comparison.table import Table
 from srs_eval.data.anki.presets import Preset
-from srs_eval.nouns import IntArray, MemoryModel, Vector, has_curve
+from srs_eval.data.cards import with_next_reviews
+from srs_eval.data.reviews import IntArray, Vector
 
 # First answers of a card, and what they are called.
 HISTORIES = {

@@ -18,25 +18,24 @@ from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
 from srs_eval.api.fitting import FittedModels, fit
 from srs_eval.collection.words import Change
 from srs_eval.data.anki.presets import FsrsSettings
+from srs_eval.data.reviews import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reviews,
+    User,
+)
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, Scores, summarise_users
 from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.predictions import Predictions, select
 from srs_eval.metrics.scores import log_loss, normalized_entropy
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.tally import log_losses
-from srs_eval.nouns import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Predictions,
-    Reviews,
-    Task,
-    User,
-)
-from srs_eval.nouns.predictions import select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.task import Task
 
 _SEED = 2026
 _ENDED = {"fallback": "fell back", "failed": "failed", "skipped": "skipped"}

@@ -11,9 +11,10 @@ from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.study import Study
 from srs_eval.collection.words import between
 from srs_eval.comparison.words import counted, percent
+from srs_eval.data.reviews import BoolArray, FloatArray
 from srs_eval.metrics.means import clustered_mean
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.significance import ALPHA, exact_interval
-from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
 QUESTION = "Is what Anki tells me true?"
 _QUESTION_OF_NEW = "What would FSRS tell me with new parameters?"

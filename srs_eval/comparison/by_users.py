@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srs_eval.nouns import FloatArray, User
+from srs_eval.data.reviews import FloatArray, User
 
 _FLIPS = 5
 

@@ -11,9 +11,10 @@ from srs_eval.comparison.baseline import usual_baseline
 from srs_eval.comparison.entry import Entry, with_own_names
 from srs_eval.comparison.pairing import Paired, pair
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.metric import Better
 from srs_eval.metrics.panel import full_panel
-from srs_eval.nouns import Better, User
 
 
 def compare(

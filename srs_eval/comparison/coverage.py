@@ -8,7 +8,7 @@ from typing import Any
 
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import counted, listed
-from srs_eval.nouns import IntArray
+from srs_eval.data.reviews import IntArray
 from srs_eval.runs.summary import Coverage, LeftOut
 
 _STATUSES = {

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import UNKNOWN, WHEN
 from srs_eval.comparison.words import one_line
+from srs_eval.data.reviews import FloatArray, User
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, User
-from srs_eval.nouns.when import UNKNOWN, WHEN
 from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import TRAITS, Summary
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.predictions import OwnPredictions
-from srs_eval.nouns import FloatArray, User
+from srs_eval.data.reviews import FloatArray, User
 
 # Rounded scores of different models can agree in one metric by chance.
 _FEWEST_METRICS = 2

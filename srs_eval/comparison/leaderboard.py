@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from srs_eval.comparison.standing import Standing
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.metrics.means import (
     Estimate,
     Weighting,
@@ -21,7 +22,6 @@ from srs_eval.metrics.means import (
 )
 from srs_eval.metrics.significance import Adjusted, SignTest, behind_leader, holm
 from srs_eval.metrics.summary import clipped
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import counted, listed
-from srs_eval.nouns import User
+from srs_eval.data.reviews import User
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from srs_eval.comparison.leaderboard import Leaderboard, Rules
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.predictions import PER_REVIEW, losses
 from srs_eval.comparison.restriction import SameReviews
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.bootstrap import single_user_intervals
 from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.nouns import FloatArray, IntArray, Predictions
+from srs_eval.metrics.predictions import Predictions
 
 
 def leaderboard_of_one(

@@ -13,8 +13,8 @@ from srs_eval.comparison.identical import Duplicate, find_duplicates
 from srs_eval.comparison.matching import Matching, named_users
 from srs_eval.comparison.restriction import Restricted, restrict
 from srs_eval.comparison.words import counted, listed
+from srs_eval.data.reviews import FloatArray, IntArray, User
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, IntArray, User
 
 _UNVERIFIED = (
     "Published runs ({}) do not say which reviews they scored: users were matched by name and "

@@ -8,9 +8,10 @@ from copy import copy
 import numpy as np
 
 from srs_eval.comparison.entry import Entry
+from srs_eval.data.reviews import FloatArray, User
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.tally import log_losses
-from srs_eval.nouns import FloatArray, Predictions, User
 from srs_eval.runs.folder import PREDICTIONS
 
 # Metrics that are a mean of a loss of each review.

@@ -16,12 +16,17 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from srs_eval.algorithms.algorithm import (
+    ALIASES,
+    UNKNOWN,
+    WHEN,
+    when_named,
+)
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import listed, one_line
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.upstream import bare, is_plainly
-from srs_eval.nouns import User
-from srs_eval.nouns.when import ALIASES, UNKNOWN, WHEN, when_named
 from srs_eval.runs.folder import reading
 from srs_eval.runs.summary import TRAITS, Summary
 

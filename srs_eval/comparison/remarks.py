@@ -10,11 +10,11 @@ import numpy as np
 
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import number, percent
+from srs_eval.data.reviews import User
 from srs_eval.metrics.panel import bias_at_retention
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.tally import CLIP
 from srs_eval.metrics.threshold import nearby
-from srs_eval.nouns import User
 
 # Share of a log loss from which on predictions that were certain and wrong are named.
 _DECIDING_SHARE = 0.1

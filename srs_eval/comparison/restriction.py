@@ -19,10 +19,10 @@ from srs_eval.comparison.predictions import (
     not_its_own,
     require_same_rows,
 )
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
-from srs_eval.nouns import OPTIONAL_COLUMNS, Predictions, User
-from srs_eval.nouns.predictions import rows_fingerprint, select
+from srs_eval.metrics.predictions import OPTIONAL_COLUMNS, Predictions, rows_fingerprint, select
 from srs_eval.runs.folder import PREDICTIONS
 
 # Columns that do not depend on the run. Logs that differ in one of them are different logs.

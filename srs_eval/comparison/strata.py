@@ -15,10 +15,11 @@ import numpy as np
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.predictions import losses, scored_by
 from srs_eval.comparison.restriction import SameReviews
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import Estimate, mean_of_users, ratio_of_sums
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.universal import um_plus
-from srs_eval.nouns import FloatArray, IntArray, Predictions
 
 # Users whose predictions are read at most.
 READ = 10_000

@@ -16,10 +16,15 @@ from srs_eval.comparison.one_user import leaderboard_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.remarks import at_retention, mean_of, warnings, worse_than_a_constant
 from srs_eval.comparison.strata import Strata, stratify
-from srs_eval.metrics.metric import UNBOUNDED
+from srs_eval.data.reviews import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    User,
+)
+from srs_eval.metrics.metric import UNBOUNDED, Better
 from srs_eval.metrics.panel import bias_at_retention, default_panel
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
 
 # Metrics shown beside the one that is compared.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")

@@ -13,8 +13,8 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.errors import Violation
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 # What pandas, R, SQL and spreadsheets write for a missing value; "na" is a syllable
 _MISSING = frozenset(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.cards import FIRST, previous_review, since_previous
+from srs_eval.data.cards import FIRST, previous_review, since_previous
 from srs_eval.data.cells import (
     A_NAME,
     are_missing,
@@ -24,10 +24,15 @@ from srs_eval.data.cells import (
     without_categories,
 )
 from srs_eval.data.options import Columns, TableOptions
+from srs_eval.data.reviews import (
+    GROUPS,
+    IntArray,
+    Reviews,
+    User,
+)
 from srs_eval.data.schema import Draft, Fault
 from srs_eval.data.times import LATE, SKIPPED, UNREADABLE, Times, day_numbers, read_times
 from srs_eval.errors import Violation
-from srs_eval.nouns import GROUPS, IntArray, Reviews, User
 
 # What a row must have to be a review
 _NEEDED = ("card", "rating", "recalled", "time", "day")

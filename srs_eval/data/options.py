@@ -12,8 +12,8 @@ from annotated_types import Ge, Le, Lt
 from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
 
 from srs_eval.data.cells import folded
+from srs_eval.data.reviews import GROUPS
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import GROUPS
 
 TimeUnit = Literal["auto", "iso", "s", "ms", "us"]
 OddRows = Literal["error", "drop"]

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from srs_eval.cards import previous_review, since_previous, stable_order
+from srs_eval.data.cards import previous_review, since_previous, stable_order
 from srs_eval.data.cells import identities, whole_numbers
 from srs_eval.data.files import check_columns, column_names, existing, read_table
 from srs_eval.data.log import identify_cards
 from srs_eval.data.options import Columns, TableOptions
+from srs_eval.data.reviews import BoolArray, Reviews, User
 from srs_eval.data.schema import Draft
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.source import Logs, Rows, TableSource, by_user
 from srs_eval.errors import ReviewLogError, Violation
-from srs_eval.nouns import BoolArray, Reviews, User
 from srs_eval.places import Place
 
 _NEEDED = Columns(card="card_id", rating="rating", time=None, day="day_offset")

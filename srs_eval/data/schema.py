@@ -9,10 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from srs_eval.cards import FIRST, previous_review, since_previous
+from srs_eval.data.cards import FIRST, previous_review, since_previous
 from srs_eval.data.cells import are_missing, numbers, violations, whole_numbers
+from srs_eval.data.reviews import (
+    COLUMNS,
+    BoolArray,
+    IntArray,
+    Reviews,
+    User,
+)
 from srs_eval.errors import ReviewLogError, Violation
-from srs_eval.nouns import COLUMNS, BoolArray, IntArray, Reviews, User
 
 _CENTURY_DAYS = 36_525
 _LATEST_DAY = 3_000_000  # Julian day numbers are below it; dates like 20240329 and seconds are not
@@ -34,7 +40,7 @@ def reviews_from_columns(
 ) -> Reviews:
     """Build one user's log from columns [n] in time order, checking all of it once.
 
-    The columns are those of `srs_eval.nouns.COLUMNS`; `card`, `rating` and `day` are needed.
+    The columns are those of `srs_eval.data.reviews.COLUMNS`; `card`, `rating` and `day` are needed.
     Elapsed days are derived from `card` and `day` if absent, and compared with them if given. Raise
     `ReviewLogError` with every kind of violation found, the first rows of each, and how many more.
 

@@ -13,8 +13,8 @@ from annotated_types import Gt
 from pydantic import BeforeValidator, Strict
 
 from srs_eval.data.options import check_options
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
-from srs_eval.nouns import User
 
 Selection = User | Sequence[User] | None
 _Count = Annotated[int, Strict(), Gt(0)] | None

@@ -16,9 +16,9 @@ from srs_eval.data.cells import A_NAME, read_names, violations
 from srs_eval.data.files import check_columns
 from srs_eval.data.log import UserTable, read_log
 from srs_eval.data.options import Columns, TableOptions
+from srs_eval.data.reviews import IntArray, Reviews, User
 from srs_eval.data.selection import Choice, select
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import IntArray, Reviews, User
 from srs_eval.places import Place
 
 _LONGEST_NAME = 200

@@ -22,10 +22,10 @@ import sqlalchemy as sa
 
 from srs_eval.data.files import check_columns, existing, pandas_from_arrow
 from srs_eval.data.options import Columns
+from srs_eval.data.reviews import User
 from srs_eval.data.source import Logs, Rows, by_user, users_of
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import User
 from srs_eval.places import has_secret, masked
 
 _ENVIRONMENT = "env:"

@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import Strict, StringConstraints
 
 from srs_eval.data.options import check_options
+from srs_eval.data.reviews import Reviews, User
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.simulated.cards import (
     Cards,
@@ -25,7 +26,6 @@ from srs_eval.data.simulated.life import Life
 from srs_eval.data.simulated.people import Learner, draw_later_reviews
 from srs_eval.data.simulated.scheduler import OWN, SCHEDULERS
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import Reviews, User
 
 _MOST_USERS = 1_000_000_000
 

@@ -23,10 +23,10 @@ from srs_eval.data.files import (
     read_table,
 )
 from srs_eval.data.options import Columns, OddRows, TableOptions, TimeUnit
+from srs_eval.data.reviews import User
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.source import Logs, Rows, TableSource, by_user, users_of
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import User
 from srs_eval.places import Place
 
 _NOBODY = "__HIVE_DEFAULT_PARTITION__"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from srs_eval.data.cells import numbers, texts
 from srs_eval.data.options import TimeUnit
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 
 # Ticks in a second
 _UNITS = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "us": ("microseconds", 1e6)}

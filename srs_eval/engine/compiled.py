@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.kernels import Kernel, fisher_kernel, gradient_kernel, walk_kernel
 from srs_eval.engine.packing import LANES, Packed, aligned
 from srs_eval.engine.tracing import Traced, trace
 from srs_eval.engine.writer import Precision
-from srs_eval.nouns import FloatArray
 
 _ROUNDING = {name: np.finfo(name).eps for name in ("float32", "float64")}
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray
 
 # Whatever arithmetic works on: numbers, arrays of one value per card, or expressions.
 Value = Any

@@ -16,12 +16,12 @@ from itertools import product
 import numpy as np
 from llvmlite import ir
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.engine.expressions import Expression, fixed_inputs, needed
 from srs_eval.engine.machine import compiled_function
 from srs_eval.engine.packing import FACTS, LANES, Packed, aligned
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, Traced, adjoints
 from srs_eval.engine.writer import POINTER, WHOLE, Precision, Writer
-from srs_eval.nouns import FloatArray
 
 # Worth keeping for a walk back; everything else is cheaper computed again.
 _COSTLY = frozenset({"exp", "log", "divide", "sqrt"})

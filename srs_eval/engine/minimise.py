@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import daqp
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.engine.objective import Curved, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray
 
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e-9, 1e9
 _LITTLE_DAMPING = 0.1

@@ -10,10 +10,10 @@ from typing import Literal, Protocol, get_args
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
 from srs_eval.engine.packing import Packed
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray
 
 Recency = Literal["none", "mild", "steep", "quartic", "exponential"]
 RECENCIES: tuple[Recency, ...] = get_args(Recency)

@@ -11,10 +11,10 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from srs_eval.cards import CardRows, rows_by_card, rows_of_whole_log, stable_order
+from srs_eval.data.cards import CardRows, rows_by_card, rows_of_whole_log, stable_order
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.machine import compiled_function
 from srs_eval.engine.writer import DOUBLE, POINTER, WHOLE, Precision, Writer
-from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 # Cards side by side. In single precision they fill the widest registers, and the 64 bytes that
 # loads and stores count on.

@@ -13,11 +13,16 @@ from typing import Literal
 
 import numpy as np
 
-from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.data.cards import CardRows, rows_by_card
+from srs_eval.data.reviews import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reviews,
+)
 from srs_eval.engine.objective import Curved, Objective, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews
 
 _SHUFFLE_SEED = 2023
 _EPSILON = 1e-8

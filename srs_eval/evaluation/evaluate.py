@@ -31,32 +31,31 @@ from typing import Self
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from srs_eval.errors import FitError, FitSkipped, Pruned, SrsEvalError
-from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, FitTimeoutError, timed_out_fits
-from srs_eval.metrics.temporal import sample_elapsed
-from srs_eval.nouns import (
-    REVIEW_COLUMNS,
+from srs_eval.algorithms.algorithm import (
     Algorithm,
-    BoolArray,
-    Curves,
-    EvaluationProtocol,
-    Fit,
     FittingInSteps,
-    FloatArray,
-    Fold,
-    IntArray,
     Learned,
     MemoryModel,
-    Predictions,
-    Reviews,
-    Source,
-    Task,
-    User,
     WarmStarting,
     has_curve,
 )
-from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
+from srs_eval.data.reviews import (
+    REVIEW_COLUMNS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reviews,
+    Source,
+    User,
+    reviews_fingerprint,
+)
+from srs_eval.errors import FitError, FitSkipped, Pruned, SrsEvalError
+from srs_eval.evaluation.fits import Fit
+from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, FitTimeoutError, timed_out_fits
+from srs_eval.metrics.predictions import Curves, Predictions, concatenate
+from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.protocol.split import used_rows
+from srs_eval.protocol.task import EvaluationProtocol, Fold, Task
 
 _CURVE_TIMES = 16
 _CURVES = 1

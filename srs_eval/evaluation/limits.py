@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Fit, Fold, Task, User
+from srs_eval.evaluation.fits import Fit
+from srs_eval.protocol.task import Fold, Task
 
 # Reading, scoring and writing take time too, and so does starting a process.
 _GRACE = 60.0

@@ -11,14 +11,15 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from srs_eval.data.reviews import FloatArray, IntArray, User
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.bootstrap import GROUPS, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.predictions import Predictions, rows_fingerprint
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
-from srs_eval.nouns import Fit, FloatArray, IntArray, Predictions, User
-from srs_eval.nouns.predictions import rows_fingerprint
 
 OfUsers = Callable[[], Iterable[Predictions]]
 Interval = tuple[float, float]

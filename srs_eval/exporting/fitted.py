@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from srs_eval.algorithms.algorithm import Part
 from srs_eval.comparison.words import counted, listed
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, FitError
+from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.exporting.versions import FsrsVersion, version_of
-from srs_eval.nouns import Fit, Part, User
 from srs_eval.runs.folder import FITS, Run
 from srs_eval.runs.summary import Summary
 

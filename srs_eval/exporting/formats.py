@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from srs_eval.algorithms.algorithm import Part
 from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.intervals import first_intervals
 from srs_eval.exporting.versions import FsrsVersion, outside_bounds
-from srs_eval.nouns import Part
 from srs_eval.runs.folder import json_text
 
 # What Anki shows in its field, and keeps when it optimises.

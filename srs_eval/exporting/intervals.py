@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray, Vector
 from srs_eval.engine.equations import NUMPY_MATHS, Equations
-from srs_eval.nouns import FloatArray, Vector
 
 # Logarithms of the shortest and longest interval in days that is told.
 _SHORTEST, _LONGEST = np.log(1e-9), np.log(1e9)

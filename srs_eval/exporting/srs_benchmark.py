@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import UNKNOWN
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.published import METRICS, PUBLISHED, TRAITS_OF_MODEL
 from srs_eval.comparison.words import counted
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
+from srs_eval.evaluation.fits import Fit
 from srs_eval.exporting.upstream import result_name
-from srs_eval.nouns import Fit, User
-from srs_eval.nouns.when import UNKNOWN
 
 _DIGITS = 6
 _ALGORITHMS = "srs_eval.algorithms."

@@ -15,7 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.nouns import FloatArray, IntArray, Predictions
+from srs_eval.data.reviews import FloatArray, IntArray
+from srs_eval.metrics.predictions import Predictions
 
 # Beyond any interval in days or number of reviews; elapsed days are at least this short.
 LARGEST = 1e9

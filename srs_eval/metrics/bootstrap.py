@@ -18,17 +18,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, stdtrit
 
+from srs_eval.data.reviews import FloatArray, IntArray, User
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, Bins, bin_columns
 from srs_eval.metrics.means import FEWEST_EFFECTIVE, effective_users
 from srs_eval.metrics.metric import Metric
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.scores import LOG_BINS
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.summary import clipped
 from srs_eval.metrics.tally import CLIP, DOUBLE, Precision, Tally, from_sums, losses_of
 from srs_eval.metrics.temporal import curve_columns, reviews_of_curves
 from srs_eval.metrics.threshold import bias_threshold, nearby, rows_near
-from srs_eval.nouns import FloatArray, IntArray, Predictions, User
 
 RESAMPLES = 200
 # More users than this are resampled in as many groups.

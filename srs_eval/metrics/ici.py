@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.tally import Tally
-from srs_eval.nouns import FloatArray, IntArray
 
 SPAN = 2 / 3
 # Windows hold all reviews where one prediction is that of so many: a window of two thirds would lie

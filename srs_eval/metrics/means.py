@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.significance import LEVEL, SignTest, sign_test
-from srs_eval.nouns import FloatArray, IntArray
 
 Weighting = Literal["users", "reviews", "log_reviews"]
 

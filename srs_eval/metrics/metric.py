@@ -15,12 +15,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.tally import Tally
-from srs_eval.nouns import Better
 
+Better = Literal["lower", "higher", "zero", "neither"]
 Function = Callable[..., float]
 F = TypeVar("F", bound=Function)
 UNBOUNDED = (-math.inf, math.inf)

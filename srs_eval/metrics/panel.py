@@ -12,12 +12,11 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics import scores
 from srs_eval.metrics.ici import ici
 from srs_eval.metrics.metric import Function, Metric, as_metric
+from srs_eval.metrics.predictions import Predictions, read_only
 from srs_eval.metrics.smooth_ece import smece, smece_exact, smece_floor
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, bias_threshold, threshold_metrics
 from srs_eval.metrics.validate import check_predictions
-from srs_eval.nouns import Predictions
-from srs_eval.nouns.predictions import read_only
 
 # Headline metrics of a run.
 HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.bootstrap import (
     GROUPS,
     RESAMPLES,
@@ -20,11 +21,11 @@ from srs_eval.metrics.bootstrap import (
     intervals_around,
 )
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.tally import CLIP, Precision, Tally, from_sums
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.metrics.validate import check_predictions
-from srs_eval.nouns import FloatArray, IntArray, Predictions
 
 # Cells for all users of a run together.
 FINE = 2**20

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.smooth_ece import (
     bandwidth,
     cosine_series,
@@ -15,7 +16,6 @@ from srs_eval.metrics.smooth_ece import (
     smece_floor,
 )
 from srs_eval.metrics.tally import Tally
-from srs_eval.nouns import FloatArray, IntArray
 
 # Cells the predictions are counted in, so that time does not depend on their number.
 CELLS = 2**12

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.scores import auc
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
-from srs_eval.nouns import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from tabulate import tabulate
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.bootstrap import RESAMPLES, cluster_intervals
+from srs_eval.metrics.metric import Better
 from srs_eval.metrics.panel import Panel, default_panel, shown_metrics
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
 from srs_eval.metrics.validate import Columns, as_columns, from_columns
-from srs_eval.nouns import Better
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, mean_square, mean_variance
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.tally import Tally
-from srs_eval.nouns import FloatArray, IntArray
 
 LOG_BINS = 20
 # CORP: fewer predictions than this are not worth joining beforehand.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, ndtri
 
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.data.reviews import FloatArray, IntArray
 
 # The only significance level of the package, and the level of its intervals.
 ALPHA = 0.01

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scipy.fft import dct, irfft, rfft
 from scipy.optimize import brentq
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.tally import COMPACT, Tally
-from srs_eval.nouns import FloatArray
 
 NODES = 2**14
 # Predictions brought to a grid at once: few enough to stay in the cache.

@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.means import effective_users, mean_of_users
 from srs_eval.metrics.metric import UNBOUNDED
-from srs_eval.nouns import FloatArray, IntArray
 
 UNKNOWN = (math.nan, math.nan)
 

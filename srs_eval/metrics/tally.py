@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from srs_eval.data.reviews import BoolArray, FloatArray
 from srs_eval.metrics.bins import Bins, bin_sums
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.temporal import curve_columns
 from srs_eval.metrics.validate import predictions_of
-from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
 # Predictions are kept this far from 0 and 1 in log losses, whatever their own precision, so that a
 # certain and wrong prediction always costs 36.04 nats.

@@ -14,8 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.errors import ScoreError
-from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
+from srs_eval.metrics.predictions import Curves, Predictions
 
 Kind = Literal["violation", "strict", "flat"]
 # Whether pairs of times violate the expectation: rise of recall [n, k], and the difference that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srs_eval.nouns import BoolArray, FloatArray
+from srs_eval.data.reviews import BoolArray, FloatArray
 
 _STEPS = 20  # Of the difference between two predictions: bins are a twentieth wide
 

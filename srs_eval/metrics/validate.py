@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srs_eval.data.reviews import BoolArray
 from srs_eval.errors import ScoreError
-from srs_eval.nouns import PREDICTION_COLUMNS, BoolArray, Predictions
+from srs_eval.metrics.predictions import PREDICTION_COLUMNS, Predictions
 
 Columns = dict[str, NDArray[Any]]
 # What elapsed days, number of reviews and lapses can be.

@@ -16,6 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.metrics.bins import (
     FSRS_OPTIMIZER,
     Bins,
@@ -24,8 +25,8 @@ from srs_eval.metrics.bins import (
     mean_square,
     mean_variance,
 )
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.validate import predictions_of
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 
 # Whole numbers up to this have their bins named: 100 years in days.

@@ -16,10 +16,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from srs_eval.data.reviews import BoolArray, FloatArray
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
 from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.tally import Tally
-from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.plots import style
 
 # Models with at most as many distinct predictions have a dot for each.

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from srs_eval.algorithms.algorithm import Contribution
 from srs_eval.metrics.means import mean_of_users
-from srs_eval.nouns import Contribution
 from srs_eval.plots.style import (
     BLUE,
     INK,

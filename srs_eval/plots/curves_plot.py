@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
+from srs_eval.metrics.predictions import Curves, Predictions
 from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.temporal import Kind, reviews_of_curves, temporal_rates
-from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.recall_over_time import RecallOverTime, recall_of
 

@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from srs_eval.data.reviews import FloatArray, IntArray
+from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, every_bin
+from srs_eval.metrics.metric import Better
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.pooled import FineCounts, fine_counts
+from srs_eval.metrics.predictions import Curves, Predictions, join_curves
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
-from srs_eval.nouns import Better, Curves, Fit, FloatArray, IntArray, Predictions
-from srs_eval.nouns.predictions import join_curves
 from srs_eval.plots.bins_plot import bins_figure
 from srs_eval.plots.calibration_plot import calibration_figure
 from srs_eval.plots.contributions_plot import contributions_figure

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.nouns import FloatArray, IntArray, Predictions
+from srs_eval.data.reviews import FloatArray, IntArray
+from srs_eval.metrics.predictions import Predictions
 
 # Whole days below 23 have cells of their own; later ones share those of 4 % in width.
 CELLS_PER_DOUBLING = 16

@@ -21,8 +21,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from numpy.typing import ArrayLike, NDArray
 
+from srs_eval.data.reviews import FloatArray
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.tally import Tally, tally
-from srs_eval.nouns import FloatArray, Predictions
 
 # Okabe & Ito's colours stay apart under every common colour vision deficiency.
 BLUE = "#0072B2"

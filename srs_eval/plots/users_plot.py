@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.means import mean_of_users
-from srs_eval.metrics.metric import UNBOUNDED
+from srs_eval.metrics.metric import UNBOUNDED, Better
 from srs_eval.metrics.summary import clipped
-from srs_eval.nouns import Better, FloatArray
 from srs_eval.plots import style
 
 HEADLINE = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")

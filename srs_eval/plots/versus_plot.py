@@ -10,10 +10,11 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.means import Estimate, paired_mean, paired_signs
+from srs_eval.metrics.metric import Better
 from srs_eval.metrics.significance import SignTest
-from srs_eval.nouns import Better, FloatArray
 from srs_eval.plots import style
 
 # Dots of more users would hide each other, and make large files.

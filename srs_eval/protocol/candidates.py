@@ -12,10 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.data.cards import CardRows, rows_by_card
+from srs_eval.data.reviews import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reviews,
+)
 from srs_eval.errors import FitSkipped, ReviewLogError
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews, Task
 from srs_eval.protocol.outliers import unusual_first_intervals
+from srs_eval.protocol.task import Task
 
 FOLDS = 5
 _LONGEST_HISTORY = 128

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from srs_eval.nouns import IntArray, Reviews, Task
+from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
 from srs_eval.protocol.split import (
     expanding_folds,
@@ -17,6 +17,7 @@ from srs_eval.protocol.split import (
     require_refits,
     trained_before,
 )
+from srs_eval.protocol.task import Task
 
 
 @dataclass(frozen=True, slots=True)

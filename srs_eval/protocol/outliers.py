@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srs_eval.nouns import BoolArray, IntArray
+from srs_eval.data.reviews import BoolArray, IntArray
 
 _KEPT_SHARE = 0.05
 _KEPT_AT_LEAST = 20

@@ -15,10 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import Fold, IntArray, Reviews, Task
 from srs_eval.protocol.candidates import in_whole_days
 from srs_eval.protocol.split import require_bool, trained_before
+from srs_eval.protocol.task import Fold, Task
 
 
 def prequential_folds(targets: IntArray, first: int, every: int, most: int) -> tuple[Fold, ...]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from srs_eval.data.reviews import BoolArray, Reviews
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import BoolArray, Reviews, Task
 from srs_eval.protocol.split import on_folds
 from srs_eval.protocol.srs_benchmark import AroundAnother
+from srs_eval.protocol.task import Task
 
 _MISSING = "without a recorded prediction"
 

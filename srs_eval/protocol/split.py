@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from srs_eval.data.reviews import IntArray
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import Fold, IntArray, Task
+from srs_eval.protocol.task import Fold, Task
 
 
 def expanding_folds(targets: IntArray, folds: int, refits: int | None = None) -> tuple[Fold, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from srs_eval.nouns import EvaluationProtocol, Reviews, Task
+from srs_eval.data.reviews import Reviews
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
 from srs_eval.protocol.split import expanding_folds, require_bool, require_refits
+from srs_eval.protocol.task import EvaluationProtocol, Task
 
 
 @dataclass(frozen=True, slots=True)

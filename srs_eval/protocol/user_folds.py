@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from srs_eval.data.reviews import Reviews, User
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Reviews, Task, User
 from srs_eval.protocol.srs_benchmark import AroundAnother
+from srs_eval.protocol.task import Task
 
 _MOST = 20
 
@@ -18,9 +19,9 @@ class UserFolds(AroundAnother):
     """Let an algorithm that can be pretrained learn from the users of all folds but one.
 
     Users are divided into folds of equal size by a digest of their names, whatever their order.
-    An algorithm with `pretrain` (`srs_eval.nouns.Pretrainable`) learns once for each fold, from
-    all candidate reviews of the users of the other folds, and is then fitted to each user of the
-    fold and scored as `base` says. So every user is scored, and none by what was learned from
+    An algorithm that is `srs_eval.algorithms.algorithm.Pretrainable` learns once for each fold,
+    from all candidate reviews of the users of the other folds, and is then fitted to each user of
+    the fold and scored as `base` says. So every user is scored, and none by what was learned from
     them. Other algorithms learn and score as under `base` alone: the scored rows are the same.
 
     Parameters

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import Fold, IntArray, Reviews, Task
 from srs_eval.protocol.srs_benchmark import AroundAnother
+from srs_eval.protocol.task import Fold, Task
 
 
 @dataclass(frozen=True, slots=True)

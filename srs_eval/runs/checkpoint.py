@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+from srs_eval.data.reviews import User
 from srs_eval.evaluation.scoring import ScoredUser
-from srs_eval.nouns import User
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from srs_eval.runs.console import complain, say
 from srs_eval.runs.words import REQUIRED, status
 
 if TYPE_CHECKING:
+    from srs_eval.data.reviews import User
     from srs_eval.exporting.formats import HandOver
-    from srs_eval.nouns import User
 
 # Functions import what they need: --help and wrong words do without.
 

@@ -22,10 +22,12 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from pydantic import TypeAdapter, ValidationError
 
 import srs_eval
+from srs_eval.algorithms.algorithm import Algorithm, when_of
 from srs_eval.cpu import common_level
+from srs_eval.data.reviews import Source
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Algorithm, EvaluationProtocol, Source, when_of
+from srs_eval.protocol.task import EvaluationProtocol
 from srs_eval.runs.options import conf_folder
 from srs_eval.runs.settings import NUMBERS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from srs_eval.nouns.when import IN_WORDS
+from srs_eval.algorithms.algorithm import IN_WORDS
 from srs_eval.runs.config import Setup
 from srs_eval.runs.folder import FIGURES, Run
 

@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Pretrainable, when_of
+from srs_eval.data.reviews import Source, User, reviews_fingerprint
 from srs_eval.errors import ConfigError, FailedAlikeError, FitSkipped, ReviewLogError, Stopped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
 from srs_eval.evaluation.scoring import (
     EvaluateAndScore,
@@ -26,8 +29,7 @@ from srs_eval.evaluation.scoring import (
     summarise_users,
 )
 from srs_eval.metrics.pooled import PooledSums, user_sums
-from srs_eval.nouns import Fit, Predictions, Pretrainable, Source, User, when_of
-from srs_eval.nouns.predictions import reviews_fingerprint
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.compute import Lost, Tick
@@ -253,8 +255,8 @@ def refuse_lookahead(setup: Setup) -> None:
     names = list(targets(setup.content["algo"]))
     if all(name.startswith("srs_eval.") for name in names):
         return
-    from srs_eval.checks.quick import check_quickly  # for what is not of srs_eval alone
-    from srs_eval.checks.trial import CheckFailed
+    from srs_eval.evaluation.checks.quick import check_quickly  # for what is not of srs_eval alone
+    from srs_eval.evaluation.checks.trial import CheckFailed
 
     try:
         with FitLimits(setup.content["fit_timeout"]).applied("trial", 0):

@@ -19,10 +19,11 @@ import pyarrow.parquet as pq
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
+from srs_eval.data.reviews import FloatArray, User
 from srs_eval.errors import ConfigError
+from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import Scores
-from srs_eval.nouns import PREDICTION_COLUMNS, Curves, Fit, FloatArray, Predictions, User
-from srs_eval.nouns.predictions import select
+from srs_eval.metrics.predictions import PREDICTION_COLUMNS, Curves, Predictions, select
 from srs_eval.runs.summary import Summary
 
 if TYPE_CHECKING:

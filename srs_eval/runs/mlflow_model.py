@@ -31,12 +31,14 @@ from mlflow.pyfunc import log_model as log_pyfunc
 from mlflow.pyfunc.model import PythonModel
 from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
+from srs_eval.algorithms.algorithm import has_curve
 from srs_eval.algorithms.history import no_reviews
-from srs_eval.cards import rows_by_card, with_next_reviews
+from srs_eval.data.cards import rows_by_card, with_next_reviews
+from srs_eval.data.reviews import Reviews
 from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
+from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.panel import HEADLINE
-from srs_eval.nouns import Fit, Reviews, has_curve
-from srs_eval.nouns.predictions import select
+from srs_eval.metrics.predictions import select
 from srs_eval.runs.config import Setup, option
 from srs_eval.runs.folder import Run
 from srs_eval.runs.mlflow_store import Store

@@ -19,9 +19,9 @@ from omegaconf import DictConfig, OmegaConf
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, Pruned
 from srs_eval.evaluation.scoring import ScoredUser
-from srs_eval.nouns import User
 from srs_eval.runs.callbacks import BEST
 from srs_eval.runs.compute import available_cores
 from srs_eval.runs.config import option, resolved

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from srs_eval.algorithms.algorithm import UNKNOWN
+from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Fit
-from srs_eval.nouns.when import UNKNOWN
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then
 # left as it is: the mark of its name, and what the mark means.
@@ -108,7 +108,7 @@ class Summary:
     thresholds: tuple[Mapping[str, float], ...] = ()
     # What the intervals are over: ``users``, or ``cards and days`` of a single user
     interval_over: str = "users"
-    when: str = UNKNOWN  # When predictions were made, one of `srs_eval.nouns.when.WHEN`
+    when: str = UNKNOWN  # When predictions were made, one of `srs_eval.algorithms.algorithm.WHEN`
     sees_truth: bool = False
     pretrained: bool = False
     in_sample: bool = False

@@ -8,13 +8,13 @@ import pytest
 from scipy.special import expit, logit
 from trial import FOLD, REVIEWS, fitted
 
+from srs_eval.algorithms.algorithm import Learned, has_curve
 from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Learned, has_curve
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 EARLY = FOLD.train[: len(FOLD.train) * 3 // 4]

@@ -18,7 +18,7 @@ from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import LogisticEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.algorithms.half_life.ebisu import EbisuModel, beliefs_before
-from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

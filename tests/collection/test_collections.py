@@ -34,7 +34,7 @@ from srs_eval.data.anki.presets import FsrsSettings, Preset, preset_of, read_fsr
 from srs_eval.data.anki.rules import ELSEWHERE, scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.metrics.means import Estimate
-from srs_eval.nouns import Predictions
+from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS, Fit
 from srs_eval.runs.summary import TRAITS

@@ -17,6 +17,7 @@ from commands import QUIET, run_here
 import srs_eval as se
 from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.collection.advice import Belief, advise
 from srs_eval.collection.command import Collection, report
 from srs_eval.collection.doubts import funnel
@@ -28,7 +29,6 @@ from srs_eval.collection.section import Mark, Paste
 from srs_eval.collection.study import MAY, Study, difference
 from srs_eval.collection.words import Change
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.runs.words import status
 
 NAME = "hard <script>alert('1')</script> & words"

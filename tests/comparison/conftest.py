@@ -16,10 +16,9 @@ from cases import values_in
 from srs_eval.comparison.report import html
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.predictions import Predictions, rows_fingerprint, select
 from srs_eval.metrics.scores import auc, brier, log_loss
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Predictions
-from srs_eval.nouns.predictions import rows_fingerprint, select
 from srs_eval.runs.folder import SUMMARY, save, write_json
 from srs_eval.runs.summary import Summary
 

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from srs_eval.cards import earlier_on_card
+from srs_eval.data.cards import earlier_on_card
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P
 

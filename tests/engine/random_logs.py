@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from srs_eval.nouns import Reviews
+from srs_eval.data.reviews import Reviews
 
 LONGEST_ELAPSED = 36500.0
 

@@ -8,11 +8,11 @@ from published import PUBLISHED, ordinary_bounds
 from random_logs import LONGEST_ELAPSED, further_rows, log_of, random_log
 from small_models import SmallEquations, space_of
 
+from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.minimise import newton
 from srs_eval.engine.objective import Objective, PackedLoss, feasible
 from srs_eval.engine.packing import FACTS, LANES, pack
-from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitError
 
 REVIEWS = random_log(np.random.default_rng(3), 15, 20)

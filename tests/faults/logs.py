@@ -17,10 +17,10 @@ from judging import right, too_long
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.options import Columns
+from srs_eval.data.reviews import REVIEW_COLUMNS
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import SrsEvalError
-from srs_eval.nouns import REVIEW_COLUMNS
 
 _FIRST = 1_700_000_000
 _LAYOUTS = (Columns(), Columns(day="day"), Columns(day="day", user="who"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pairs import predicted
 
-from srs_eval.nouns import Curves
+from srs_eval.metrics.predictions import Curves
 
 
 @pytest.fixture(scope="session")

@@ -23,9 +23,9 @@ from srs_eval.metrics.bootstrap import (
 )
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.predictions import concatenate, select
 from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import Tally, log_losses
-from srs_eval.nouns.predictions import concatenate, select
 
 PANEL = default_panel()
 LOG_LOSS, BRIER, AUC = (METRIC[name] for name in ("log_loss", "brier", "auc"))

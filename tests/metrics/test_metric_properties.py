@@ -14,9 +14,8 @@ from pairs import probabilities
 
 from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.pooled import PooledSums, pool
+from srs_eval.metrics.predictions import Curves, concatenate, select
 from srs_eval.metrics.temporal import reviews_of_curves, sample_elapsed, temporal_rates
-from srs_eval.nouns import Curves
-from srs_eval.nouns.predictions import concatenate, select
 
 # All there is, at one threshold: the others are the same code.
 WHOLE = full_panel(thresholds=[0.9])

@@ -22,11 +22,11 @@ from srs_eval.metrics.means import mean_of_users, user_weights
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.pooled import PooledSums
+from srs_eval.metrics.predictions import select
 from srs_eval.metrics.score import PanelResult, score
 from srs_eval.metrics.scores import brier, mbe
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.tally import Tally, tally
-from srs_eval.nouns.predictions import select
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]

@@ -18,13 +18,13 @@ from matplotlib.text import Text
 from metric_functions import rmse_bins
 
 from srs_eval import plots
+from srs_eval.algorithms.algorithm import Contribution
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, every_bin
 from srs_eval.metrics.means import paired_mean, paired_signs
+from srs_eval.metrics.predictions import select
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.tally import tally
-from srs_eval.nouns import Contribution
-from srs_eval.nouns.predictions import select
 from srs_eval.plots.bins_plot import bin_gaps
 from srs_eval.plots.calibration_plot import plot_calibration
 from srs_eval.plots.contributions_plot import plot_contributions

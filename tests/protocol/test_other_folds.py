@@ -10,13 +10,13 @@ import pytest
 from invented import Told
 from saved import run_of, setup_of
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
-from srs_eval.nouns import Algorithm
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation

@@ -28,7 +28,7 @@ WORDS = (*SMALL, *QUIET, "panel=quick")
 
 # What is done in turn in one process, and what is not imported by then.
 STEPS = {
-    "import srs_eval": "numpy pyarrow pandas scipy hydra omegaconf srs_eval.nouns",
+    "import srs_eval": "numpy pyarrow pandas scipy hydra omegaconf srs_eval.data",
     "from srs_eval.runs import cli": "numpy pyarrow scipy pandas numba pydantic",
 }
 NEVER = "torch mlflow matplotlib optuna sqlalchemy"

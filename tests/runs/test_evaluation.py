@@ -13,15 +13,16 @@ from invented import Ends, Logs, invented_log, log_of
 from saved import NO_BAR, run_of, setup_of
 from tqdm import tqdm
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters
 from srs_eval.errors import ConfigError, FailedAlikeError, FitError, FitSkipped, ReviewLogError
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import brier, log_loss
-from srs_eval.nouns import Algorithm, Fold, Task
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.task import Fold, Task
 from srs_eval.protocol.validation import Validation
 from srs_eval.runs import config
 from srs_eval.runs import folder as files

@@ -10,15 +10,16 @@ import pytest
 from pydantic_core import PydanticSerializationError
 from saved import assert_same, load_predictions, result_from, run_of, setup_of
 
+from srs_eval.algorithms.algorithm import Contribution, Part
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.predictions import Curves, Predictions, concatenate, read_only, select
 from srs_eval.metrics.scores import brier, log_loss
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Contribution, Curves, Fit, Part, Predictions
-from srs_eval.nouns.predictions import concatenate, read_only, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs import folder as files
 from srs_eval.runs.folder import Run, runs_below

@@ -10,8 +10,8 @@ from tqdm import tqdm
 
 from srs_eval.errors import ReviewLogError
 from srs_eval.metrics.panel import HEADLINE
+from srs_eval.metrics.predictions import select
 from srs_eval.metrics.score import score
-from srs_eval.nouns.predictions import select
 from srs_eval.runs import config, evaluation
 from srs_eval.runs.compute import Serial
 from srs_eval.runs.folder import save

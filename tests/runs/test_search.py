@@ -64,7 +64,7 @@ def test_a_search_ends_with_a_command_for_its_best_trial(here):
     assert times == [(out / f"{n}_hlr" / "summary.json").stat().st_mtime_ns for n in range(3)]
 
 
-OWN = """from srs_eval.nouns import Algorithm
+OWN = """from srs_eval import Algorithm
 
 
 class Shifted(Algorithm):

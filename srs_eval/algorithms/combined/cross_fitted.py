@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, Pretrainable
 from srs_eval.algorithms.combined.wrapping import Combined
 from srs_eval.algorithms.recurrent.weights import TrainingLog
+from srs_eval.data.reviews import IntArray, Reviews, User
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, IntArray, MemoryModel, Pretrainable, Reviews, User
 
 # Of `weights`: nothing was learned before, or what comes with the algorithm.
 _NOT_GIVEN = (None, "auto")

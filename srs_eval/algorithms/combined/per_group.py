@@ -9,6 +9,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import (
+    Algorithm,
+    Learned,
+    MemoryModel,
+    Part,
+    Sampling,
+)
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
@@ -18,18 +25,13 @@ from srs_eval.algorithms.combined.wrapping import (
     require_algorithm,
 )
 from srs_eval.algorithms.options import require_choice, require_whole
-from srs_eval.errors import FitSkipped
-from srs_eval.nouns import (
+from srs_eval.data.reviews import (
     GROUPS,
-    Algorithm,
     FloatArray,
     IntArray,
-    Learned,
-    MemoryModel,
-    Part,
     Reviews,
-    Sampling,
 )
+from srs_eval.errors import FitSkipped
 
 Group = Literal["deck", "preset", "note_type", "template", "note"]
 _UNKNOWN = -1

@@ -10,24 +10,26 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logit
 
-from srs_eval.errors import ConfigError
-from srs_eval.nouns import (
+from srs_eval.algorithms.algorithm import (
     Algorithm,
-    BoolArray,
     CurveModel,
-    FloatArray,
-    IntArray,
     Learned,
     MemoryModel,
     Part,
-    Reviews,
     WarmStarting,
     When,
     has_curve,
     latest,
+    undeclared,
     when_of,
 )
-from srs_eval.nouns.capabilities import undeclared
+from srs_eval.data.reviews import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reviews,
+)
+from srs_eval.errors import ConfigError
 
 # Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
 _MOST = 20.0

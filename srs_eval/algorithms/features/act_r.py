@@ -10,8 +10,8 @@ import numpy as np
 
 from srs_eval.algorithms.features.log_odds import FittedLogOdds
 from srs_eval.algorithms.history import HELD, History
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray, IntArray
 
 _SECONDS = 86400.0
 # Derivatives by the parameters that strength depends on: a, c and h.

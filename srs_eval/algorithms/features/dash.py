@@ -10,9 +10,9 @@ import numpy as np
 
 from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear
 from srs_eval.algorithms.history import History
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import FloatArray, IntArray
 
 _WINDOWS = (1.0, 7.0, 30.0, math.inf)
 _DASH = (0.2024, 0.5967, 0.1255, 0.6039, -0.1485, 0.572, 0.0933, 0.4801, 0.787)

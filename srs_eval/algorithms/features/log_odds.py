@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.special import expit
 
+from srs_eval.algorithms.algorithm import Learned
 from srs_eval.algorithms.fitted import FitOptions
 from srs_eval.algorithms.history import History, HistoryModel, history_of
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import Fisher, Gradient
 from srs_eval.engine.equations import uncertain
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 # From the parameters to log-odds [rows] and their derivatives [rows, parameters].
 LogOddsOf = Callable[[FloatArray], tuple[FloatArray, FloatArray]]

@@ -13,10 +13,10 @@ from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear, LogLoss
 from srs_eval.algorithms.features.logistic_features import features
 from srs_eval.algorithms.fitted import Problem
 from srs_eval.algorithms.history import History, history_of
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Adam, Recipe, shuffles
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray, IntArray
 
 # fmt: off
 _MEAN = (

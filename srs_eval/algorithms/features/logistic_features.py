@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from srs_eval.algorithms.history import History
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.combined.per_group import PerGroupModel
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.nouns import Algorithm, IntArray, Reviews
+from srs_eval.algorithms.recurrent.model import RecurrentModel
+from srs_eval.data.reviews import IntArray, Reviews
 
 DEFAULTS = Fsrs6Equations.parameters.defaults
 # Decay of the forgetting curve of FSRS-4.5 and FSRS-5.

@@ -17,11 +17,11 @@ import numpy as np
 
 from srs_eval.algorithms.fitted import Fitted, Problem
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
-from srs_eval.cards import rows_by_card
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray, IntArray
 
 LONGEST_STABILITY = 36500.0
 LONGEST_FIRST_STABILITY = 100.0

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.options import require_bool
-from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.algorithms.recurrent.model import RecurrentModel
+from srs_eval.data.reviews import IntArray, Reviews, User
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, IntArray, Reviews, User
 
 _PACKAGE = "fsrs_rs_python"
 _DECIMALS = 4

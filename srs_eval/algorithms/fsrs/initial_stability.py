@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 
 FourStabilities = tuple[float, float, float, float]
 

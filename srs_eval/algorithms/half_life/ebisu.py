@@ -9,10 +9,16 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betaln, digamma
 
+from srs_eval.algorithms.algorithm import Algorithm, Learned
 from srs_eval.algorithms.curve_only import CurveOnly
-from srs_eval.cards import rows_by_card
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reviews,
+)
 from srs_eval.engine.equations import uncertain
-from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews
 
 # Alpha, beta and half-life before the first review.
 _START = (0.2, 0.2, 512.0)

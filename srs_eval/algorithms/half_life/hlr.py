@@ -11,15 +11,16 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import minimize
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.options import require_above_zero, require_choice
-from srs_eval.cards import rows_by_card
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
 # As in the public code: 15 minutes and 9 months.
 SHORTEST, LONGEST = 15 / (24 * 60), 274.0

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
 from srs_eval.algorithms.neural.pretraining import ReptilePretraining
 from srs_eval.algorithms.neural.training import Ramps, Recipe
+from srs_eval.data.reviews import FloatArray, Reviews
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import FloatArray, Reviews
 
 # Recall is 0.9 one stability after the review.
 _SCALE = 0.9**-2 - 1

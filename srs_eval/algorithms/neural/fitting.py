@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from srs_eval.algorithms.algorithm import Algorithm, Learned
 from srs_eval.algorithms.neural.network import (
     Device,
     Network,
@@ -32,8 +33,8 @@ from srs_eval.algorithms.neural.training import (
     with_own_seed,
 )
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, weights_for
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews
 
 LONGEST_TRAINED_HISTORY = 64
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from srs_eval.algorithms.algorithm import Learned
 from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.neural.sequences import (
@@ -26,7 +27,7 @@ from srs_eval.algorithms.neural.sequences import (
     histories_before,
 )
 from srs_eval.algorithms.neural.training import one_thread
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 Device = Literal["cpu", "cuda"]
 Sizes = tuple[float, ...]

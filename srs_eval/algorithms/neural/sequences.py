@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.data.cards import CardRows, rows_by_card
+from srs_eval.data.reviews import IntArray, Reviews
 
 
 @dataclass(frozen=True, slots=True)

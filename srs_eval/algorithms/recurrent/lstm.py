@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
 from srs_eval.algorithms.combined.wrapping import Asked, Combination
 from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.algorithms.recurrent.lstm_equations import (
@@ -20,15 +21,15 @@ from srs_eval.algorithms.recurrent.lstm_equations import (
     LstmLayer,
     drawn_weights,
 )
+from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
-from srs_eval.cards import rows_by_card
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import CompiledModel, compiled
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.packing import Packed, pack
-from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray
 
 # Time, and the rating as four 0/1 numbers.
 _FEATURES = 5

@@ -19,8 +19,13 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from srs_eval.data.reviews import (
+    FloatArray,
+    IntArray,
+    Reviews,
+    User,
+)
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews, User
 
 # A user's log, and the rows whose outcomes are learned from.
 TrainingLog = tuple[Reviews, IntArray]

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.family import (
     EASY,
@@ -19,10 +20,10 @@ from srs_eval.algorithms.fsrs.family import (
     guessed_space,
 )
 from srs_eval.algorithms.options import require_bool
+from srs_eval.algorithms.recurrent.model import RecurrentModel
+from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.nouns import Algorithm, IntArray, Reviews
 
 _LONGEST_INTERVAL = 36500.0
 _LOWEST_EASE = 1.3

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from srs_eval.algorithms.sessions.answers import FADING_DAYS, Answers
-from srs_eval.nouns import FloatArray
+from srs_eval.data.reviews import FloatArray
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
 LEVEL = "level"

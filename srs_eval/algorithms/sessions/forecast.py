@@ -8,6 +8,7 @@ from typing import ClassVar, cast
 import numpy as np
 from scipy.special import expit
 
+from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
@@ -18,8 +19,8 @@ from srs_eval.algorithms.options import require_above_zero
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
 from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.algorithms.sessions.walk import Prior, Stages, walk, walk_through
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 # What predictions use; the session's features are only there to learn these weights well.
 _SHOWN = {**LEVEL_OF_CARD, **CARD}

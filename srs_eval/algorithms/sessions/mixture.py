@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit
 
+from srs_eval.algorithms.algorithm import (
+    Algorithm,
+    Learned,
+    MemoryModel,
+    Part,
+)
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
@@ -21,8 +27,8 @@ from srs_eval.algorithms.combined.wrapping import (
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.schedulers.sbd import Sbd
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
 
 SHARES = {"fsrs7": 0.5, "logistic": 0.25, "sbd": 0.25}
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit, softmax
 
+from srs_eval.algorithms.algorithm import Algorithm, Learned, When
 from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
@@ -22,9 +23,9 @@ from srs_eval.algorithms.sessions.walk import (
     walk,
     walk_through,
 )
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews, When
 
 # Filters are too extreme by a seventh on average (log-odds about the usual ones), or not at all.
 _USUAL_LOG_ODDS, _PULLED = 2.0, 0.85

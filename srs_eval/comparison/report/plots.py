@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from srs_eval.algorithms.algorithm import IN_WORDS
 from srs_eval.comparison.strata import Fact, Stratum
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.nouns.when import IN_WORDS
 from srs_eval.plots.style import (
     BLUE,
     MUTED,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import IN_WORDS, UNKNOWN
 from srs_eval.comparison.entry import INELIGIBLE, MARK, Entry, protocols
 from srs_eval.comparison.predictions import PER_REVIEW
 from srs_eval.comparison.standing import Answer, Decision
@@ -14,7 +15,6 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.words import counted, number, percent
 from srs_eval.metrics.means import ENOUGH_USERS
 from srs_eval.metrics.significance import ALPHA
-from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.runs.summary import TRAITS
 
 _GROUPS: Mapping[Decision, str] = {

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Le
 
-from srs_eval.cards import previous_review, since_previous
 from srs_eval.data.anki.conventions import (
     MINUTES_FROM_UTC,
     VersionOption,
@@ -23,12 +22,13 @@ from srs_eval.data.anki.conventions import (
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
 from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.anki.rules import matching, select_reviews
+from srs_eval.data.cards import previous_review, since_previous
 from srs_eval.data.cells import violations
 from srs_eval.data.files import existing
 from srs_eval.data.options import OddRows, check_options
+from srs_eval.data.reviews import IntArray, Reviews, User
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ReviewLogError, Violation
-from srs_eval.nouns import IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000

@@ -10,8 +10,8 @@ from annotated_types import Ge, Le
 from pydantic import Strict
 
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, damaged
+from srs_eval.data.reviews import BoolArray
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import BoolArray
 
 VersionOption = Literal["auto"] | Annotated[int, Strict(), Ge(1), Le(2)]
 MINUTES_FROM_UTC = 840

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from srs_eval.data.anki.database import Collection
-from srs_eval.nouns import IntArray
+from srs_eval.data.reviews import IntArray
 
 NUMBER, LENGTH, FLOAT = 0, 2, 5  # How protocol buffers write a field
 # A template is numbered by its note type and its place there, so that numbers stay the same from

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.cards import previous_review, rows_by_card
 from srs_eval.data.anki.database import DAY_SECONDS
+from srs_eval.data.cards import previous_review, rows_by_card
+from srs_eval.data.reviews import BoolArray, IntArray
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import BoolArray, IntArray
 
 LEARNING, FILTERED, MANUAL, RESCHEDULED = 0, 3, 4, 5
 ELSEWHERE = "card of another deck or preset"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.data.simulated.life import Life, hashed_uniform
 from srs_eval.data.simulated.scheduler import bounded
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 

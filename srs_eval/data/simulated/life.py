@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.data.simulated.people import Learner
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _HOUR = 3600.0
 _DAY = 24 * _HOUR

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.data.reviews import FloatArray, IntArray
 
 _FIRST = np.array([0.4872, 1.4003, 3.7145, 13.8206])
 _DIFFICULTY, _DIFFICULTY_SLOPE, _REVERSION = 5.1618, 1.2298, 0.031

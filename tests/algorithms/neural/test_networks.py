@@ -29,10 +29,10 @@ from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_be
 from srs_eval.algorithms.neural.training import Recipe, generator_from
 from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished, PublishedLstmEquations
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
+from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
-from srs_eval.checks.toy_log import trial_task
-from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

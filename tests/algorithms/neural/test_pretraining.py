@@ -17,9 +17,9 @@ from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.weights import Weights, card_of
-from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss

@@ -11,18 +11,18 @@ from copy import deepcopy
 
 import numpy as np
 
-from srs_eval.checks.lookahead import (
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, when_of
+from srs_eval.errors import FitSkipped
+from srs_eval.evaluation.checks.lookahead import (
     PEEKED,
     opposite_answers,
     opposite_futures,
     too_late_for,
     untimely,
 )
-from srs_eval.checks.perturb import answered
-from srs_eval.checks.toy_log import trial_task
-from srs_eval.checks.trial import Trial, evenly_spaced
-from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, MemoryModel, when_of
+from srs_eval.evaluation.checks.perturb import answered
+from srs_eval.evaluation.checks.toy_log import trial_task
+from srs_eval.evaluation.checks.trial import Trial, evenly_spaced
 
 _SIZES = (40, 160)
 _PROBES = 12

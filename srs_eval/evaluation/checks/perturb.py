@@ -12,8 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.cards import rows_by_card
-from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, columns_of
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import (
+    GROUPS,
+    BoolArray,
+    IntArray,
+    Reviews,
+    columns_of,
+)
 
 # Tampered answer times reach further than invented ones, so that a threshold is crossed.
 _SHORTEST_MS, _LONGEST_OVER_SHORTEST = 100.0, 1000.0

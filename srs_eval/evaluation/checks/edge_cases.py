@@ -1,7 +1,7 @@
 """Checks on what every large run meets: empty folds, very short and very long histories, workers.
 
-They are part of `srs_eval.check_algorithm`, and belong to `srs_eval.checks`, which looks for
-mistakes that a leaderboard would reward; the mistakes here end a run instead.
+They are part of `srs_eval.check_algorithm`. Other checks look for mistakes that a leaderboard would
+reward; the mistakes here end a run instead.
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.checks.perturb import answered, renamed
-from srs_eval.checks.trial import Trial, curve_of, honesty_check, prediction
-from srs_eval.checks.worker import NotImportable, WorkerDied, call_elsewhere
+from srs_eval.data.reviews import (
+    GROUPS,
+    FloatArray,
+    IntArray,
+    Reviews,
+)
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitError, FitSkipped, SrsEvalError
-from srs_eval.nouns import GROUPS, FloatArray, IntArray, Reviews
+from srs_eval.evaluation.checks.perturb import answered, renamed
+from srs_eval.evaluation.checks.trial import Trial, curve_of, honesty_check, prediction
+from srs_eval.evaluation.checks.worker import NotImportable, WorkerDied, call_elsewhere
 
 _LONG = 5000
 _LAPSE_EVERY = 9

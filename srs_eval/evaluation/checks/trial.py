@@ -16,20 +16,17 @@ from typing import Protocol
 
 import numpy as np
 
-from srs_eval.checks.perturb import cut_after, renamed
-from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import FitSkipped, SrsEvalError
-from srs_eval.nouns import (
+from srs_eval.algorithms.algorithm import (
     Algorithm,
-    FloatArray,
-    Fold,
-    IntArray,
     MemoryModel,
-    Reviews,
-    Task,
     WarmStarting,
     has_curve,
 )
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
+from srs_eval.errors import FitSkipped, SrsEvalError
+from srs_eval.evaluation.checks.perturb import cut_after, renamed
+from srs_eval.evaluation.checks.toy_log import trial_task
+from srs_eval.protocol.task import Fold, Task
 
 SEED = 20240229
 # An algorithm that finds too little to learn from is given more.

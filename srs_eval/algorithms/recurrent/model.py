@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from srs_eval.algorithms.algorithm import Learned
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import NUMPY_MATHS, Equations, uncertain
 from srs_eval.engine.packing import LANES, Packed, pack
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 # Of binary ratings.
 _AGAIN, _GOOD = 1, 3

@@ -18,7 +18,8 @@ from importlib import import_module
 from typing import Any
 
 _COMMAND = (
-    "import sys; sys.path[:] = eval(sys.argv[1]); import srs_eval.checks.worker as w; w.serve()"
+    "import sys; sys.path[:] = eval(sys.argv[1]); "
+    "from srs_eval.evaluation.checks.worker import serve; serve()"
 )
 
 _started: dict[int, subprocess.Popen[bytes]] = {}

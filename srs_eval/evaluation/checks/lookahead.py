@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.cards import rows_by_card
-from srs_eval.checks.perturb import answered, cut_after, other_future, renamed, twice
-from srs_eval.checks.trial import (
+from srs_eval.algorithms.algorithm import MemoryModel, when_of
+from srs_eval.data.cards import rows_by_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
+from srs_eval.evaluation.checks.perturb import answered, cut_after, other_future, renamed, twice
+from srs_eval.evaluation.checks.trial import (
     SignTest,
     Trial,
     curve_of,
@@ -16,7 +18,6 @@ from srs_eval.checks.trial import (
     honesty_check,
     other_times,
 )
-from srs_eval.nouns import FloatArray, IntArray, MemoryModel, Reviews, when_of
 
 _PROBED_ROWS = 200
 # In a log that is twice as long.

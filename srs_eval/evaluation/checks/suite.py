@@ -4,7 +4,7 @@ A signature cannot stop a model from peeking at the answers it is asked to predi
 checks change what a model must not see and look whether its predictions move. They are meant
 for algorithms written elsewhere as much as for those that ship here::
 
-    from srs_eval.checks import check_algorithm
+    from srs_eval.evaluation.checks import check_algorithm
 
     check_algorithm(MyAlgorithm())
 
@@ -19,9 +19,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.checks import edge_cases, lookahead, training
-from srs_eval.checks.perturb import renamed
-from srs_eval.checks.trial import (
+from srs_eval.algorithms.algorithm import Algorithm, undeclared
+from srs_eval.data.reviews import FloatArray, columns_of
+from srs_eval.evaluation.checks import edge_cases, lookahead, training
+from srs_eval.evaluation.checks.perturb import renamed
+from srs_eval.evaluation.checks.trial import (
     SEED,
     Check,
     CheckFailed,
@@ -31,8 +33,7 @@ from srs_eval.checks.trial import (
     other_times,
     prediction,
 )
-from srs_eval.nouns import Algorithm, FloatArray, Task, columns_of
-from srs_eval.nouns.capabilities import misspelt, undeclared
+from srs_eval.protocol.task import Task
 
 
 def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
@@ -57,7 +58,7 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     if missing := undeclared(algorithm):
         raise CheckFailed(
             f"{type(algorithm).__name__} does not declare {', '.join(missing)}. Make it a subclass "
-            "of srs_eval.nouns.Algorithm, or give it these attributes"
+            "of srs_eval.Algorithm, or give it these attributes"
         )
     check_probabilities_in_range(algorithm, task)  # without these, no other check means anything
     failures: dict[object, CheckFailed] = {}
@@ -123,14 +124,6 @@ def check_inputs_not_mutated(trial: Trial) -> None:
         )
 
 
-@honesty_check("Return a model with `predict`")
-def check_capability_names(trial: Trial) -> None:
-    """Check that no method of the algorithm or its model is a misspelt optional one."""
-    sentences = [*misspelt(trial.algorithm), *misspelt(trial.fit())]
-    if sentences:
-        raise trial.failure("; ".join(sentences))
-
-
 @honesty_check("This is an ordinary fit and prediction, without anything changed")
 def check_probabilities_in_range(trial: Trial) -> None:
     """Check that each row gets one probability above 0 and below 1, and parameters are numbers."""
@@ -181,7 +174,6 @@ _CHECKS: tuple[Check, ...] = (
     training.check_deterministic,
     training.check_nothing_outlives_a_fit,
     check_inputs_not_mutated,
-    check_capability_names,
     check_predict_at_equals_predict,
     training.check_last_step_is_the_fit,
     edge_cases.check_empty_folds,

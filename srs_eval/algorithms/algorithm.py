@@ -1,58 +1,70 @@
-"""What people plug in: sources of logs, protocols, algorithms and their models."""
+"""What an algorithm is, its models, what they tell of their fit, and when they predict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeGuard, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeGuard, get_args, runtime_checkable
 
 import numpy as np
 
-from srs_eval.nouns.values import (
-    FloatArray,
-    IntArray,
-    Reviews,
-    Task,
-    User,
-)
-from srs_eval.nouns.when import When
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
+
+# Ordered by how much may be known: each includes the one before.
+When = Literal["previous_review", "day_before", "at_review"]
+WHEN: tuple[When, ...] = get_args(When)
+
+# Of published scores and runs that do not say.
+UNKNOWN = "unknown"
+
+IN_WORDS: dict[str, str] = {
+    "previous_review": "at the card's previous review",
+    "day_before": "the day before",
+    "at_review": "at the review",
+    UNKNOWN: "at an unknown time",
+}
+# Names of the first and the last in public tables.
+ALIASES = {"ahead": "previous_review", "imm": "at_review"}
 
 
-class Source(Protocol):
-    """Where review logs come from: a file, a folder, or a simulator."""
+def latest(*parts: When) -> When:
+    """Return when a model predicts that is made of models that predict at these times.
 
-    @property
-    def name(self) -> str:
-        """Short name for tables, such as ``synthetic`` or a file's name."""
-
-    @property
-    def location(self) -> str:
-        """Path, or a description of what is simulated."""
-
-    def users(self) -> Sequence[User]:
-        """Return the users, in a fixed order, without reading their reviews."""
-
-    def read(self, user: User) -> Reviews:
-        """Read one user's log; raise `ReviewLogError` if it cannot be used."""
+    >>> latest("day_before", "previous_review")
+    'day_before'
+    """
+    return max(parts, key=WHEN.index)
 
 
-class EvaluationProtocol(Protocol):
-    """Which reviews are scored, and what may be learned before each of them."""
+def when_of(algorithm: object) -> When:
+    """Return when an algorithm predicts.
 
-    @property
-    def name(self) -> str:
-        """Name that goes with every number produced under it."""
+    Plug-ins of the first release declare `online` instead: True counts as ``at_review``, and
+    False as ``previous_review``.
 
-    @property
-    def version(self) -> str:
-        """Changes whenever a change of code can move a number."""
+    >>> from types import SimpleNamespace
+    >>> when_of(SimpleNamespace(when="day_before")), when_of(SimpleNamespace(online=True))
+    ('day_before', 'at_review')
+    """
+    online = getattr(algorithm, "online", None)
+    earlier: When | None = None
+    if isinstance(online, bool):
+        earlier = "at_review" if online else "previous_review"
+    when = getattr(algorithm, "when", earlier)
+    if when not in WHEN:
+        raise ValueError(f"when={when!r}: there are {', '.join(WHEN)}")
+    # The class `Algorithm` declares the first of all, whatever a plug-in says by `online`.
+    return when if earlier is None else latest(when, earlier)
 
-    @property
-    def folds(self) -> int:
-        """Fits per user."""
 
-    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log; raise `FitSkipped` if nothing can be scored."""
+def when_named(name: str) -> str:
+    """Return a name of `WHEN` for itself or its alias in public tables; other names unchanged.
+
+    >>> when_named("imm"), when_named("ahead"), when_named("day_before")
+    ('at_review', 'previous_review', 'day_before')
+    """
+    return ALIASES.get(name, name)
 
 
 class MemoryModel(Protocol):
@@ -138,6 +150,24 @@ class Algorithm(Protocol):
         FitError
             If the fit went wrong.
         """
+
+
+def undeclared(algorithm: object) -> list[str]:
+    """Return what an algorithm fails to declare, with the values that are possible.
+
+    >>> undeclared(Algorithm)
+    []
+    """
+    missing = [
+        f"{name} (True or False)"
+        for name in ("same_day", "sees_truth")
+        if not isinstance(getattr(algorithm, name, None), bool)
+    ]
+    try:
+        when_of(algorithm)
+    except ValueError:
+        missing.append(f"when ({', '.join(WHEN)})")
+    return missing
 
 
 @runtime_checkable
@@ -236,3 +266,51 @@ class Pretrainable(Algorithm, Protocol):
         as `PretrainedWeights`. Its `fit` starts from there, and raises `FitSkipped` for a user
         who was learned from.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One fit of a model that is made of several."""
+
+    # Unique in the model, such as ``all`` or ``preset 1``; ``preset 1/fsrs6`` is a part of
+    # ``preset 1``
+    name: str
+    option: str  # Path of the part's algorithm in the options of the whole, such as ``base``
+    parameters: tuple[float, ...] = ()  # As in `Fit`
+    standard_errors: tuple[float, ...] = ()  # As in `Fit`
+    n_train: int = 0  # Number of training reviews
+    # Whether some reviews are predicted by this part alone, as those of a group are
+    standalone: bool = False
+    title: str = ""  # What people call the group, "" if that is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """How much log loss something saves on the training reviews."""
+
+    name: str  # A group of features
+    gain: float  # Mean log loss without it, less that with it
+    standard_error: float  # Of the gain
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a model may tell of its fit, in an attribute `learned`.
+
+    `standard_errors` are those of its parameters, NaN where there is none, such as at a
+    bound. `note` is what should be known of the fit; `fallback` says that something else
+    took its place, and `note` what and why. `parts` are the fits of a model that is made of
+    several. `converged` is False where an optimiser stopped early. `contributions` say what groups
+    of features are worth. `training_loss` is what an optimiser minimised, per training review and
+    after each step. `information` [parameters, parameters] is the curvature of what was
+    minimised, at its minimum and in the coordinates of the fit; it is kept in memory only.
+    """
+
+    standard_errors: tuple[float, ...] = ()
+    note: str = ""
+    fallback: bool = False
+    parts: tuple[Part, ...] = ()
+    converged: bool = True
+    contributions: tuple[Contribution, ...] = ()
+    training_loss: tuple[float, ...] = ()
+    information: FloatArray | None = field(default=None, compare=False, repr=False)

@@ -1,25 +1,89 @@
-"""Concatenate and select predictions, and compute digests of their rows."""
+"""Predictions of scored reviews as columns: the hand-over between models and metrics."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.nouns import (
-    PREDICTION_COLUMNS,
-    BoolArray,
-    Curves,
-    IntArray,
-    Predictions,
-    Reviews,
-    User,
-    columns_of,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, User, columns_of
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Forgetting curves of a sample of scored reviews: same history, other elapsed times."""
+
+    # [n]: Which review each curve belongs to; `user` is a code into `Predictions.users`
+    user: IntArray
+    fold: IntArray
+    row: IntArray
+    # float64 [n, k]: Elapsed days, strictly increasing along a row; NaN where a user has fewer
+    # than k
+    elapsed: FloatArray
+    # float64 [n, k]: Share of the user's intervals each elapsed time stands for; 0 where NaN
+    weight: FloatArray
+    p: FloatArray  # [n, k]: Predicted probability of recall
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The hand-over between models and metrics: one entry per scored review.
+
+    Attributes
+    ----------
+    users : tuple of user names
+        What the codes in `user` stand for.
+    user : int64 [n]
+        Code of the user.
+    fold : int64 [n]
+        Fold the review was tested in.
+    row : int64 [n]
+        Position of the review in the user's log as it was read.
+    card : int64 [n]
+        Card of the review.
+    p : float32 or float64 [n]
+        Predicted probability of recall, in the precision the model computed it.
+    recalled : bool [n]
+        Outcome.
+    day : int64 [n], optional
+        Day of the review.
+    elapsed_days : float64 [n], optional
+        Whole days since the card's previous review.
+    nth_review, lapses, last_rating, recalls : int64 [n], optional
+        As in `Task`.
+    curves : Curves, optional
+        Absent where the model has no forgetting curve.
+    """
+
+    users: tuple[User, ...]
+    user: IntArray
+    fold: IntArray
+    row: IntArray
+    card: IntArray
+    p: FloatArray
+    recalled: BoolArray
+    day: IntArray | None = None
+    elapsed_days: FloatArray | None = None
+    nth_review: IntArray | None = None
+    lapses: IntArray | None = None
+    last_rating: IntArray | None = None
+    recalls: IntArray | None = None
+    curves: Curves | None = None
+
+    def __len__(self) -> int:
+        """Count the scored reviews."""
+        return len(self.p)
+
+
+_SCORED = tuple(f for f in fields(Predictions) if f.name not in ("users", "user", "curves"))
+# What is known of each scored review, besides its user: the one list of these columns.
+PREDICTION_COLUMNS = tuple(f.name for f in _SCORED)
+# Of these, what metrics sort reviews by and any prediction can lack.
+OPTIONAL_COLUMNS = tuple(f.name for f in _SCORED if f.default is not MISSING)
 
 
 def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
@@ -78,16 +142,6 @@ def rows_fingerprint(predictions: Predictions) -> str:
     order = np.argsort(predictions.row, kind="stable")
     digest = hashlib.sha256(predictions.row[order].astype("<i8").tobytes())
     digest.update(predictions.recalled[order].astype(np.uint8).tobytes())
-    return digest.hexdigest()[:16]
-
-
-def reviews_fingerprint(reviews: Reviews) -> str:
-    """Digest of a log: its cards, days, ratings and elapsed times."""
-    digest = hashlib.sha256(str(reviews.user).encode())
-    for column in (reviews.card, reviews.day, reviews.rating, reviews.elapsed_days):
-        digest.update(np.ascontiguousarray(column, "<i8").data)
-    if reviews.elapsed_seconds is not None:
-        digest.update(np.ascontiguousarray(reviews.elapsed_seconds, "<f8").data)
     return digest.hexdigest()[:16]
 
 

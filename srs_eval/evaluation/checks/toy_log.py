@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.cards import earlier_on_card
+from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.nouns import FloatArray, Fold, IntArray, Reviews, Task
+from srs_eval.protocol.task import Fold, Task
 
 _CARDS = 40
 _REVIEWS_PER_CARD = 12

@@ -8,11 +8,12 @@ from typing import cast
 
 import numpy as np
 
-from srs_eval.checks.lookahead import expect_blind
-from srs_eval.checks.perturb import answered, other_future, renamed
-from srs_eval.checks.trial import SEED, Learn, Trial, evenly_spaced, honesty_check
+from srs_eval.algorithms.algorithm import Algorithm, FittingInSteps, MemoryModel
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, FittingInSteps, FloatArray, IntArray, MemoryModel, Reviews
+from srs_eval.evaluation.checks.lookahead import expect_blind
+from srs_eval.evaluation.checks.perturb import answered, other_future, renamed
+from srs_eval.evaluation.checks.trial import SEED, Learn, Trial, evenly_spaced, honesty_check
 
 # Share of recalls among random outcomes, and how far new cards are moved from known ones.
 _RECALLED = 0.7

@@ -7,7 +7,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews, columns_of
+from srs_eval.data.reviews import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reviews,
+    columns_of,
+)
 
 Clock = TypeVar("Clock", IntArray, FloatArray)
 
